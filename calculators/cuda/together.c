@@ -2,7 +2,6 @@
 #include "calculators/cuda/together.h"
 
 #include "calculators/augmentation.h"
-#include "calculators/cuda/gemm/backward_sgd.h"
 
 /* Is `to` what `from` has written? */
 static bool is_same(const sdlf_tensor *from, const sdlf_tensor *to)
@@ -18,55 +17,6 @@ static bool draws_batch(const sdlf_operation *next, const sdlf_operation *gather
            next->out[2].dtype == SDLF_FLOAT32 && sdlf_tensor_count(&gather->out[0]) > 0 &&
            sdlf_tensor_count(&gather->out[0]) <= INT32_MAX / 2 && gather->gather.channels.count == 0 &&
            !sdlf_augmentation_wanted(&gather->gather.augment);
-}
-
-/* Its first layer, which the batch goes into. */
-static bool is_first_layer(const sdlf_operation *gather, const sdlf_operation *op)
-{
-    return op->kind == SDLF_CONV2D_RELU_MAX_POOL_FORWARD && is_same(&gather->out[0], &op->in[0]);
-}
-
-/* The first layer's backward pass, of which only dy comes from the sweep before it. */
-static bool is_first_layers_end(const sdlf_operation *sweep, const sdlf_operation *op)
-{
-    return sweep->kind == SDLF_GEMM_BACKWARD_SGD && op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD &&
-           !sdlf_tensor_present(&op->out[4]) && is_same(&sweep->out[2], &op->in[1]);
-}
-
-static bool are_last_layers(const cuda_last_layers *l)
-{
-    if (l->hidden->kind != SDLF_GEMM || l->product->kind != SDLF_GEMM ||
-        l->loss->kind != SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD || l->backward->kind != SDLF_GEMM_BACKWARD_SGD)
-        return false;
-    const sdlf_tensor *h = &l->hidden->out[0], *w = &l->backward->out[0];
-    return is_same(h, &l->product->in[0]) && is_same(&l->product->out[0], &l->loss->in[0]) &&
-           is_same(h, &l->backward->in[0]) && is_same(&l->loss->out[3], &l->backward->in[1]) &&
-           is_same(w, &l->product->in[1]);
-}
-
-/* The hidden layer's own backward pass, of which only dy comes from the last layer's. */
-static bool is_hidden_sweep(const cuda_calculator *calculator, const cuda_last_layers *l, const sdlf_operation *op)
-{
-    return op->kind == SDLF_GEMM_BACKWARD_SGD && is_same(&l->backward->out[2], &op->in[1]) &&
-           is_same(&l->hidden->in[0], &op->in[0]) && is_same(&l->hidden->in[1], &op->out[0]) &&
-           cuda_sweep_suits(calculator, op);
-}
-
-static sdlf_status begin_step(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
-{
-    *done = 2;
-    sdlf_status status = cuda_draw_batch(base, operations[0], operations[1]);
-    if (status != SDLF_OK || count < 3 || !is_first_layer(operations[1], operations[2])) return status;
-    *done = 3;
-    return cuda_conv2d_pool_forward_early(base, operations[2]);
-}
-
-/* The first of `operations` is a sweep that has been launched: what may follow it early. */
-static sdlf_status end_step(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
-{
-    if (count < 2 || !is_first_layers_end(operations[0], operations[1])) return SDLF_OK;
-    ++*done;
-    return cuda_conv2d_pool_weights_early(base, operations[1]);
 }
 
 /* Do these updates differ in nothing but the parameter and the decay? */
@@ -101,24 +51,8 @@ static sdlf_status run_many(sdlf_calculator *base, const sdlf_operation *const *
 
 sdlf_status run_together_cuda(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
 {
-    const cuda_calculator *calculator = cuda_calculator_from(base);
     *done = 0;
-    if (count >= 2 && draws_batch(operations[0], operations[1])) return begin_step(base, operations, count, done);
-    if (count >= 2 && is_first_layers_end(operations[0], operations[1])) {
-        *done = 1;
-        sdlf_status status = gemm_backward_sgd_cuda(base, operations[0]);
-        return status == SDLF_OK ? end_step(base, operations, count, done) : status;
-    }
-    sdlf_status many = run_many(base, operations, count, done);
-    if (many != SDLF_OK || *done > 0 || count < 4) return many;
-    const cuda_last_layers last = {operations[0], operations[1], operations[2], operations[3]};
-    if (!are_last_layers(&last) || !cuda_last_layers_suit(calculator, &last)) return SDLF_OK;
-    cuda_row_parts parts;
-    *done = 4;
-    sdlf_status status = cuda_gemm_few_rows_parts(base, last.hidden, &parts);
-    if (status == SDLF_OK) status = cuda_last_layers_run(base, &last, &parts);
-    if (status != SDLF_OK || count < 5 || !is_hidden_sweep(calculator, &last, operations[4])) return status;
-    *done = 5;
-    status = cuda_sweep_early(base, operations[4]);
-    return status == SDLF_OK ? end_step(base, operations + 4, count - 4, done) : status;
+    if (count < 2 || !draws_batch(operations[0], operations[1])) return run_many(base, operations, count, done);
+    *done = 2;
+    return cuda_draw_batch(base, operations[0], operations[1]);
 }

@@ -27,7 +27,6 @@ for check in "${checks[@]}"; do
     words=()
     if [ -n "$math" ]; then words=(--math "$math"); fi
     if [ "$tool" = synccheck ]; then options+=(--num-cuda-barriers 4096); fi
-    if [ "$tool $program" = "racecheck together" ]; then words+=(--hidden 0); fi
     if [ "$program" = kernels ]; then
         seed=$(sed -n 's/.*--seed \([0-9]*\) goes on.*/\1/p' "$log" 2> /dev/null | tail -n 1 || true)
         words=(--calculator cuda --once --seconds $((seconds < 2 * sanitizer_seconds ? seconds / 2 : sanitizer_seconds))

@@ -86,7 +86,8 @@ static void compare_operand(const sequence_operand *found, const sequence_operan
         if (!CHECK(memcmp(found->found, expected->found, bytes) == 0)) CHECK_EQUAL(number, -1);
         return;
     }
-    double largest = 0, off = found->off != 0 ? found->off : 2e-5;
+    const double off = 2e-5; /* of the largest number */
+    double largest = 0;
     for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs(at(expected, i)));
     for (int64_t i = 0; i < count; i++) wrong += !(fabs(at(found, i) - at(expected, i)) <= off * largest + 1e-30);
     if (!CHECK_EQUAL(wrong, 0)) CHECK_EQUAL(number, -1); /* which one it is */

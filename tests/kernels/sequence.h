@@ -14,7 +14,6 @@ typedef struct sequence_operand {
     float scale;
     bool exact, written; /* compared bit for bit; compared at all */
     bool positive;       /* of random numbers: from 0 on */
-    double off;          /* by how much of the largest number they may be off; 0: a few units of the last place */
     sdlf_binding binding;
     void *found;
 } sequence_operand;

@@ -1,8 +1,8 @@
 /* Operations that a calculator puts together against the same operations one by one: the same outputs, but for the order of sums.
  *
- *     test_kernels_together [--math MODE] [--hidden N]
+ *     test_kernels_together [--math MODE]
  *
- * For tools that make kernels slow: one math mode alone, and last layers behind no more than N units alone (0: none). */
+ * For tools that make kernels slow: one math mode alone. */
 #include "kernels/sequence.h"
 
 #include <stdio.h>
@@ -11,8 +11,7 @@
 
 static struct {
     sdlf_math first, last;
-    int hidden;
-} asked = {SDLF_MATH_FP32, SDLF_MATH_COUNT - 1, INT32_MAX};
+} asked = {SDLF_MATH_FP32, SDLF_MATH_COUNT - 1};
 
 /* False, and a line on stderr, where it is not understood. */
 static bool read_options(int argc, char **argv)
@@ -21,10 +20,8 @@ static bool read_options(int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (strcmp(argv[i], "--math") == 0 && sdlf_math_from_name(value) != SDLF_MATH_COUNT) {
             asked.first = asked.last = sdlf_math_from_name(value);
-        } else if (strcmp(argv[i], "--hidden") == 0 && *value >= '0' && *value <= '9') {
-            asked.hidden = atoi(value);
         } else {
-            fprintf(stderr, "%s: expected [--math MODE] [--hidden N], found '%s %s'\n", argv[0], argv[i], value);
+            fprintf(stderr, "%s: expected [--math MODE], found '%s %s'\n", argv[0], argv[i], value);
             return false;
         }
     }
@@ -103,110 +100,6 @@ static void draw_all(sdlf_calculator *calculator)
 static void a_batch_is_drawn(void)
 {
     for_calculators(draw_all);
-}
-
-/* ---- the last layers ---- */
-
-typedef struct last_case {
-    int rows, inputs, hidden, units;
-    bool bare; /* no biases, no velocity of them, no dx, no metrics */
-    sdlf_activation_function function;
-    float smoothing, decay;
-} last_case;
-
-static void last(sdlf_calculator *calculator, last_case c)
-{
-    int32_t labels[128];
-    float one = 1, rate = 0.05f;
-    for (int i = 0; i < c.rows; i++) labels[i] = (i * 5 + 1) % c.units;
-    const double sums[3] = {1.5, 2, 3};
-    sequence s = {.count = 4};
-    const sdlf_tensor none = {.dtype = SDLF_NONE};
-    const sdlf_activation activation = {.function = c.function, .slope = 0.1f};
-    sdlf_tensor x = sequence_numbers(&s, sdlf_shape(c.rows, c.inputs), 0.5f);
-    sdlf_tensor first_w = sequence_numbers(&s, sdlf_shape(c.hidden, c.inputs), 0.2f);
-    sdlf_tensor first_b = c.bare ? none : sequence_numbers(&s, sdlf_shape(c.hidden), 0.3f);
-    sdlf_tensor h = sequence_numbers(&s, sdlf_shape(c.rows, c.hidden), 9);
-    sdlf_tensor w = sequence_numbers(&s, sdlf_shape(c.units, c.hidden), 0.1f), v = sequence_numbers(&s, w.shape, 0.1f);
-    sdlf_tensor b = c.bare ? none : sequence_numbers(&s, sdlf_shape(c.units), 0.2f);
-    sdlf_tensor bv = c.bare ? none : sequence_numbers(&s, sdlf_shape(c.units), 0.2f);
-    sdlf_tensor logits = sequence_numbers(&s, sdlf_shape(c.rows, c.units), 9),
-                p = sequence_numbers(&s, logits.shape, 9);
-    sdlf_tensor dlogits = sequence_numbers(&s, logits.shape, 9), dx = c.bare ? none : sequence_numbers(&s, h.shape, 9);
-    sdlf_tensor metrics =
-        c.bare ? none
-               : sequence_add(&s, (sequence_operand){SDLF_FLOAT64, sdlf_shape(3), .from = sums, .written = true});
-    sdlf_tensor scalar = sequence_add(&s, (sequence_operand){SDLF_FLOAT32, sdlf_shape(1), .from = &one});
-    sdlf_tensor mean = sequence_add(&s, (sequence_operand){SDLF_FLOAT32, sdlf_shape(1), .from = &one, .written = true});
-    sdlf_tensor rates = sequence_add(&s, (sequence_operand){SDLF_FLOAT32, sdlf_shape(1), .from = &rate});
-    sdlf_tensor label = sequence_add(&s, (sequence_operand){SDLF_INT32, sdlf_shape(c.rows), .from = labels});
-    s.operation[0] = (sdlf_operation){
-        .kind = SDLF_GEMM,
-        .in = {x, first_w, first_b},
-        .out = {h},
-        .gemm = {.transpose_b = true, .alpha = 0.75f, .activation = activation},
-    };
-    s.operation[1] = (sdlf_operation){
-        .kind = SDLF_GEMM, .in = {h, w, b}, .out = {logits}, .gemm = {.transpose_b = true, .alpha = 1}};
-    s.operation[2] = (sdlf_operation){
-        .kind = SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD,
-        .in = {logits, label, scalar},
-        .out = {p, mean, metrics, dlogits},
-        .cross_entropy = {.smoothing = c.smoothing},
-    };
-    s.operation[3] = (sdlf_operation){
-        .kind = SDLF_GEMM_BACKWARD_SGD,
-        .in = {h, dlogits, rates},
-        .out = {w, v, dx, b, bv},
-        .gemm_backward = {.sgd = {.momentum = 0.9f, .decay = c.decay}, .activation = activation},
-    };
-    const int least = c.rows <= 64 && test_runs_all_kernels(calculator) ? 4 : 0; /* it wants a cluster of blocks */
-    sequence_compare(&s, calculator, 2, least);
-    if (c.bare) return;
-    /* And the hidden layer's backward pass. Where dx is rounded to a factor of 16 bits, its last place may turn the other way. */
-    const double turned = 1e-3;
-    for (int i = 0; i < s.operand_count; i++) {
-        if (i == first_w.buffer || i == first_b.buffer) s.operand[i].off = turned;
-    }
-    sdlf_tensor first_v = sequence_numbers(&s, first_w.shape, 0.1f),
-                first_bv = sequence_numbers(&s, first_b.shape, 0.1f);
-    sdlf_tensor first_dx = sequence_numbers(&s, x.shape, 9);
-    s.operand[first_v.buffer].off = s.operand[first_dx.buffer].off = turned;
-    s.operation[4] = (sdlf_operation){
-        .kind = SDLF_GEMM_BACKWARD_SGD,
-        .in = {x, dx, rates},
-        .out = {first_w, first_v, first_dx, first_b, first_bv},
-        .gemm_backward = {.sgd = {.momentum = 0.9f, .decay = c.decay}},
-    };
-    s.count = 5;
-    sequence_compare(&s, calculator, 1, least);
-}
-
-static void last_all(sdlf_calculator *calculator)
-{
-    static const last_case cases[] = {
-        {64, 1040, 1024, 10, .function = SDLF_RELU},
-        {64, 600, 512, 10, .function = SDLF_RELU, .smoothing = 0.1f},
-        {64, 512, 128, 10, .function = SDLF_RELU, .smoothing = 0.1f, .decay = 0.01f},
-        {16, 260, 1024, 10, .function = SDLF_RELU, .bare = true},
-        {5, 600, 64, 3, .function = SDLF_SIGMOID},
-        {33, 300, 320, 16, .function = SDLF_LEAKY_RELU, .decay = 0.1f},
-        {100, 256, 256, 12, .function = SDLF_RELU},
-        {128, 2048, 640, 7, .function = SDLF_RELU, .smoothing = 0.2f},
-        {97, 512, 1024, 2, .function = SDLF_IDENTITY, .bare = true},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        if (cases[i].hidden <= asked.hidden) last(calculator, cases[i]);
-    }
-}
-
-static void the_last_layers_are_one(void)
-{
-    if (asked.hidden == 0) {
-        test_skip("--hidden 0");
-        return;
-    }
-    for_calculators(last_all);
 }
 
 /* ---- many parameters ---- */
@@ -293,7 +186,6 @@ int main(int argc, char **argv)
 {
     if (!read_options(argc, argv)) return 2;
     RUN(a_batch_is_drawn);
-    RUN(the_last_layers_are_one);
     RUN(updates_are_one);
     RUN(weights_become_16_bits_as_one);
     return test_summary();

@@ -30,7 +30,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward(pool_forwa
     int n = valid ? window / area : 0, at = valid ? window % area : 0;
     int row = 2 * (at / g.out_width) - g.top, column = 2 * (at % g.out_width) - g.left;
     T sums[FILTERS][4];
-    if (!p.waits_for_x) await_kernels();
+    await_kernels();
 #pragma unroll
     for (int f = 0; f < FILTERS; f++) {
         T offset = p.bias != nullptr && k0 + f < g.filters ? p.bias[k0 + f] : T(0);
@@ -42,7 +42,6 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward(pool_forwa
             load_weights<T, R, FILTERS>(weights, p, k0, c, min(CHANNELS, g.channels - c));
             __syncthreads();
         }
-        if (c == 0 && p.waits_for_x) await_kernels();
         const T *corner = p.x + ((n * g.channels + c) * g.height + row) * g.width + column; /* may lie outside */
         T patch[R + 1][R + 1];
 #pragma unroll
@@ -87,7 +86,7 @@ static void launch(const cuda_calculator *calculator, const pool_forward<T> &p)
 }
 
 /* Eight filters a thread, or fewer where that leaves multiprocessors without work. */
-static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, bool waits_for_x)
+extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
@@ -96,8 +95,7 @@ static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, bool
     with_float(x.dtype, [&](auto zero) {
         using T = decltype(zero);
         const pool_forward<T> p = {data_of<T>(x), data_of<T>(op->in[1]),         optional<T>(op->in[2]),
-                                   data_of<T>(y), optional<uint8_t>(op->out[1]), pool_geometry_of(op, x, y),
-                                   waits_for_x};
+                                   data_of<T>(y), optional<uint8_t>(op->out[1]), pool_geometry_of(op, x, y)};
         int side_size = op->conv2d_pool.window.size[0];
         if constexpr (sizeof(T) == sizeof(float)) {
             if (cuda_conv2d_pool_forward_first_suits(calculator, p.g, side_size)) {
@@ -128,16 +126,6 @@ static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, bool
         });
     });
     return status == SDLF_OK ? cuda_check_launch("conv2d_relu_max_pool_forward") : status;
-}
-
-extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
-{
-    return compute(base, op, false);
-}
-
-extern "C" sdlf_status cuda_conv2d_pool_forward_early(sdlf_calculator *base, const sdlf_operation *op)
-{
-    return compute(base, op, true);
 }
 
 /* y, or its gradient, in any of the three kinds. */

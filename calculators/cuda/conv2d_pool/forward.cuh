@@ -10,7 +10,6 @@ template <typename T> struct pool_forward {
     T *y;
     uint8_t *mask;
     pool_geometry g;
-    bool waits_for_x; /* alone: w and bias are there before the kernel before this one begins */
 };
 
 /* The larger one; NaN wins. */

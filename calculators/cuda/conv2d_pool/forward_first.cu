@@ -43,7 +43,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
     int lane = threadIdx.x % WARP, group = lane / 4, t = lane % 4, k0 = blockIdx.y * FILTERS;
     float raw[GROUPS * 2][2 * steps], bias[GROUPS * 2];
     list_corners<THREADS>(g, l, corner);
-    if (!p.waits_for_x) await_kernels();
+    await_kernels();
     uint32_t weights[GROUPS][steps][4];
     int offset[steps][2];
 #pragma unroll
@@ -61,7 +61,6 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
         for (int i = 0; i < GROUPS * 2; i++) weights[i / 2][e / 2][i % 2 + 2 * (e % 2)] = factor_bits<MATH>(raw[i][e]);
     }
-    if (p.waits_for_x) await_kernels();
     int area = g.out_height * g.out_width;
     for (int piece = blockIdx.x; piece < g.batch * l.pieces; piece += gridDim.x) {
         int p0 = piece % l.pieces * l.piece_rows, windows = min(l.piece_rows, g.out_height - p0) * g.out_width;

@@ -98,26 +98,6 @@ static __device__ __forceinline__ void for_pieces(const pool_geometry &g, const 
     }
 }
 
-template <int THREADS>
-static __device__ __forceinline__ void copy_pieces(const float *from, const pool_geometry &g, const pool_pieces &l,
-                                                   int first, int c0, int channels, uint32_t *x)
-{
-    const int area = g.height * g.width;
-    for_pieces<THREADS>(g, l, first, channels, [&](int to, int n, int at, bool valid) {
-        const float *image = from + static_cast<int64_t>(n * g.channels + c0) * area;
-        copy_async_number(reinterpret_cast<float *>(x + to), valid ? image + at : from, valid);
-    });
-    close_copies();
-}
-
-template <sdlf_math MATH, int THREADS>
-static __device__ __forceinline__ void round_pieces(const pool_geometry &g, const pool_pieces &l, int first,
-                                                    int channels, uint32_t *x)
-{
-    for_pieces<THREADS>(g, l, first, channels,
-                        [&](int to, int, int, bool) { x[to] = factor_bits<MATH>(__uint_as_float(x[to])); });
-}
-
 /* Of each window of a piece its corner in x. */
 template <int THREADS>
 static __device__ __forceinline__ void list_corners(const pool_geometry &g, const pool_pieces &l, int *corner)

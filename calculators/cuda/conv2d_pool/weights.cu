@@ -29,7 +29,6 @@ template <typename T> struct pool_weights {
     int piece_rows, pieces; /* rows of windows in a piece; pieces of an image */
     int blocks, lanes;      /* that share the pieces of a channel; that share a window */
     bool quads;             /* dy and mask can be read four at a time */
-    bool waits_for_dy;      /* alone: x and the mask are there before the kernel before this one begins */
 };
 
 template <typename T> struct __align__(16) four_of
@@ -138,21 +137,15 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS * 4 / sizeof(T)) conv2d
         corner[w] = row < p.piece_rows ? 2 * row * layout.line + 2 * (w % g.out_width) : 0;
     }
     T sums[R * R + 1] = {};
-    bool waits = p.waits_for_dy;
-    if (!waits) await_kernels();
+    await_kernels();
     for (int piece = blockIdx.x; piece < g.batch * p.pieces; piece += gridDim.x) {
         int p0 = piece % p.pieces * p.piece_rows, windows = min(p.piece_rows, g.out_height - p0) * g.out_width;
         __syncthreads();
-        if (!waits) load_windows(p, layout, dy, mask, piece / p.pieces, k0, p0, windows);
+        load_windows(p, layout, dy, mask, piece / p.pieces, k0, p0, windows);
         load_image(p, layout, x, piece / p.pieces, c, p0);
         __syncthreads();
         for (int e = threadIdx.x; e < (layout.lines - 1) * layout.line - 1; e += THREADS)
             x[layout.sums_at + e] = (x[e] + x[e + 1]) + (x[e + layout.line] + x[e + layout.line + 1]);
-        if (waits) {
-            await_kernels();
-            load_windows(p, layout, dy, mask, piece / p.pieces, k0, p0, windows);
-            waits = false;
-        }
         __syncthreads();
         for (int w = threadIdx.x / p.lanes * 4; w < windows; w += THREADS / p.lanes * 4) {
             const four_of<T> gradients = *reinterpret_cast<const four_of<T> *>(dy + k * layout.window_line + w);
@@ -179,7 +172,6 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS * 4 / sizeof(T)) conv2d
             }
         }
     }
-    if (waits) await_kernels();
     __syncthreads();
     T *shared = reinterpret_cast<T *>(memory); /* (THREADS, R R + 1), lines of odd length */
 #pragma unroll
@@ -242,29 +234,17 @@ static sdlf_status launch(const cuda_calculator *calculator, const sdlf_operatio
     return status == SDLF_OK ? cuda_conv2d_pool_finish(calculator, op, p.blocks) : status;
 }
 
-static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, bool waits_for_dy)
+extern "C" sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     sdlf_status status = SDLF_OK;
-    if (cuda_conv2d_pool_weights_suits(calculator, op))
-        return cuda_conv2d_pool_weights_tensor(calculator, op, waits_for_dy);
+    if (cuda_conv2d_pool_weights_suits(calculator, op)) return cuda_conv2d_pool_weights_tensor(calculator, op);
     with_float(op->in[0].dtype, [&](auto zero) {
-        auto p = weights_of<decltype(zero)>(calculator, op);
-        p.waits_for_dy = waits_for_dy;
+        const auto p = weights_of<decltype(zero)>(calculator, op);
         with_side(op->conv2d_pool.window.size[0],
                   [&](auto side) { status = launch<decltype(zero), side.value>(calculator, op, p); });
     });
     return status;
-}
-
-extern "C" sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdlf_operation *op)
-{
-    return compute(base, op, false);
-}
-
-extern "C" sdlf_status cuda_conv2d_pool_weights_early(sdlf_calculator *base, const sdlf_operation *op)
-{
-    return compute(base, op, true);
 }
 
 extern "C" int64_t cuda_conv2d_pool_weights_workspace(const cuda_calculator *calculator, const sdlf_operation *op)

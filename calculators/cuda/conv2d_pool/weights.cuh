@@ -23,7 +23,6 @@ sdlf_status cuda_conv2d_pool_finish(const cuda_calculator *calculator, const sdl
 /* On tensor cores: is that wanted, and possible? Which does not depend on addresses. How many blocks leave parts. */
 bool cuda_conv2d_pool_weights_suits(const cuda_calculator *calculator, const sdlf_operation *op);
 int cuda_conv2d_pool_weights_tensor_blocks(const cuda_calculator *calculator, const sdlf_operation *op);
-sdlf_status cuda_conv2d_pool_weights_tensor(const cuda_calculator *calculator, const sdlf_operation *op,
-                                            bool waits_for_dy);
+sdlf_status cuda_conv2d_pool_weights_tensor(const cuda_calculator *calculator, const sdlf_operation *op);
 
 #endif

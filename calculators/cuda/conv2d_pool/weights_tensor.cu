@@ -26,7 +26,6 @@ struct pool_product {
     const uint8_t *mask;
     float *parts; /* (blocks, K C R R + K): dw, then db */
     pool_geometry g;
-    bool waits_for_dy; /* alone: x and the mask are there before the kernel before this one begins */
 };
 
 /* Four neighbouring windows of a filter. */
@@ -102,8 +101,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) conv2d_pool_weights_te
         c = blockIdx.z;
     int offset[tiles];
     float sums[2][tiles][4] = {}, db[4] = {};
-    bool waits = p.waits_for_dy;
-    if (!waits) await_kernels();
+    await_kernels();
 #pragma unroll
     for (int j = 0; j < tiles; j++) {
         int tap = j * 8 + group;
@@ -111,22 +109,14 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) conv2d_pool_weights_te
     }
     for (int first = blockIdx.x * l.pieces_each; first < g.batch * l.pieces; first += gridDim.x * l.pieces_each) {
         __syncthreads();
-        if (waits) copy_pieces<THREADS>(p.x, g, l, first, c, 1, x);
         list_windows<THREADS>(g, l, first, corner, place);
-        if (!waits) load_pieces<MATH, THREADS, 4>(p.x, g, l, first, c, 1, x);
+        load_pieces<MATH, THREADS, 4>(p.x, g, l, first, c, 1, x);
         __syncthreads();
-        if (waits) await_kernels();
         window_quad next[4];
         int unit = warp * UNIT;
         if (unit < l.windows) {
 #pragma unroll
             for (int f = 0; f < 4; f++) next[f] = load_quad(p, l, place + unit + 4 * t, k0 + f * 8 + group);
-        }
-        if (waits) {
-            await_copies<0>();
-            round_pieces<MATH, THREADS>(g, l, first, 1, x);
-            __syncthreads();
-            waits = false;
         }
         for (; unit < l.windows; unit += WARPS * UNIT) {
             uint32_t dy[4][4];
@@ -173,7 +163,6 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) conv2d_pool_weights_te
             }
         }
     }
-    if (waits) await_kernels();
     /* the block's sum: warp by warp */
     const int width = tiles * 8 + 1; /* taps, and the bias in the last */
     float *shared = reinterpret_cast<float *>(x);
@@ -237,12 +226,8 @@ static int64_t memory_of(const pool_pieces &l, int side)
 static pool_product product_of(const sdlf_operation *op)
 {
     const pool_operands operands = pool_operands_of(op);
-    return {data_of<float>(operands.x),
-            data_of<float>(operands.dy),
-            data_of<uint8_t>(operands.mask),
-            static_cast<float *>(op->workspace.data),
-            pool_geometry_of(op, operands.x, operands.dy),
-            false};
+    return {data_of<float>(operands.x), data_of<float>(operands.dy), data_of<uint8_t>(operands.mask),
+            static_cast<float *>(op->workspace.data), pool_geometry_of(op, operands.x, operands.dy)};
 }
 
 bool cuda_conv2d_pool_weights_suits(const cuda_calculator *calculator, const sdlf_operation *op)
@@ -259,11 +244,9 @@ int cuda_conv2d_pool_weights_tensor_blocks(const cuda_calculator *calculator, co
     return blocks;
 }
 
-template <sdlf_math MATH, int R>
-static sdlf_status launch(const cuda_calculator *calculator, const sdlf_operation *op, bool waits_for_dy)
+template <sdlf_math MATH, int R> static sdlf_status launch(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    pool_product p = product_of(op);
-    p.waits_for_dy = waits_for_dy;
+    const pool_product p = product_of(op);
     int blocks = 0;
     pool_pieces l = pieces_of(calculator, p.g, R, &blocks);
     uintptr_t addresses = reinterpret_cast<uintptr_t>(p.dy) | reinterpret_cast<uintptr_t>(p.mask) * 4;
@@ -278,15 +261,14 @@ static sdlf_status launch(const cuda_calculator *calculator, const sdlf_operatio
     return status == SDLF_OK ? cuda_conv2d_pool_finish(calculator, op, blocks) : status;
 }
 
-sdlf_status cuda_conv2d_pool_weights_tensor(const cuda_calculator *calculator, const sdlf_operation *op,
-                                            bool waits_for_dy)
+sdlf_status cuda_conv2d_pool_weights_tensor(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     sdlf_status status = SDLF_OK;
     with_side(op->conv2d_pool.window.size[0], [&](auto side) {
         switch (calculator->math) {
-        case SDLF_MATH_FP16: status = launch<SDLF_MATH_FP16, side.value>(calculator, op, waits_for_dy); break;
-        case SDLF_MATH_BF16: status = launch<SDLF_MATH_BF16, side.value>(calculator, op, waits_for_dy); break;
-        default: status = launch<SDLF_MATH_TF32, side.value>(calculator, op, waits_for_dy);
+        case SDLF_MATH_FP16: status = launch<SDLF_MATH_FP16, side.value>(calculator, op); break;
+        case SDLF_MATH_BF16: status = launch<SDLF_MATH_BF16, side.value>(calculator, op); break;
+        default: status = launch<SDLF_MATH_TF32, side.value>(calculator, op);
         }
     });
     return status;

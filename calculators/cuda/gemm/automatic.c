@@ -109,33 +109,22 @@ static bool suits_sweep(const cuda_calculator *calculator, const sdlf_operation 
     return !ready || !cuda_gemm_rounds(calculator, op) || s.m <= ROWS || s.n * s.k < LONG;
 }
 
-static bool may_leave_parts(const cuda_calculator *calculator, const sdlf_operation *op)
-{
-    const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
-    return takes_few_rows(calculator, op) && s.n >= 64 && s.k >= 256 && cuda_gemm_lies_aligned(op);
-}
-
-bool cuda_gemm_may_leave_parts(const cuda_calculator *calculator, const sdlf_operation *op)
-{
-    return may_leave_parts(calculator, op) && !takes_few_columns(op) && !takes_sweep(op);
-}
-
 /* Up to 16 rows are a matter of reading b, which cuBLAS does with half the bytes where it is ready in 16 bits. More are one of
  * arithmetic: few-rows has 64 columns a block, and cuts sums so that there is a block for each multiprocessor. With more than FULL
  * columns cuBLAS has enough blocks by itself; on the ordinary cores a part of a sum has PART numbers at least, so that short sums leave
  * multiprocessors idle. */
 static bool suits_few_rows(const cuda_calculator *calculator, const sdlf_operation *op, bool ready)
 {
-    enum { LEAST = 16, MIDDLE = 64, FULL = 2112, PART = 256, LONG = 1 << 22, LONG_SUM = 4096, BLOCKS = 8 };
+    enum { LEAST = 16, MIDDLE = 64, FULL = 2112, PART = 256, LONG = 1 << 22, LONG_SUM = 4096, BLOCKS = 8, BLOCK = 64 };
     const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
     bool narrow = s.m <= LEAST && s.n > FEW_COLUMNS && s.k >= PART; /* else half a block of columns at least */
     if (!takes_few_rows(calculator, op) || !cuda_gemm_lies_aligned(op)) return false;
-    if (!narrow && !may_leave_parts(calculator, op)) return false;
+    if (!narrow && (s.n < BLOCK || s.k < PART)) return false;
     if (cuda_gemm_rounds(calculator, op))
         return ready ? s.m <= LEAST && s.n * s.k <= LONG : s.m <= MIDDLE || s.n * s.k > LONG;
     if (s.m <= LEAST) return true;
     if (s.n > FULL) return false;
-    int64_t blocks = (s.n + 63) / 64;
+    int64_t blocks = (s.n + BLOCK - 1) / BLOCK;
     if (calculator->math != SDLF_MATH_FP32) return s.m <= MIDDLE || (s.k >= LONG_SUM && blocks >= BLOCKS);
     int64_t parts = s.k / PART, most = calculator->multiprocessors / blocks;
     if (parts > most) parts = most;

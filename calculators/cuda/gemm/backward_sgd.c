@@ -37,11 +37,6 @@ static bool suits_sweep(const cuda_calculator *calculator, const sdlf_operation 
            calculator->shared_most >= (rows > 64 ? 150 : 90) << 10;
 }
 
-bool cuda_sweep_suits(const cuda_calculator *calculator, const sdlf_operation *op)
-{
-    return !is_narrow(op) && suits_sweep(calculator, op);
-}
-
 /* Wide strips where these are enough to keep most of the device busy, and where a block may have that much memory. */
 static bool suits_wide(const cuda_calculator *calculator, const sdlf_operation *op)
 {
@@ -54,21 +49,16 @@ int64_t gemm_backward_sgd_workspace_cuda(const sdlf_calculator *base, const sdlf
     return is_narrow(op) || suits_sweep(calculator, op) ? 0 : cuda_products_workspace(calculator, op);
 }
 
-static sdlf_status run_sweep(sdlf_calculator *base, const sdlf_operation *op, bool waits_for_dy)
+static sdlf_status run_sweep(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    if (calculator->math != SDLF_MATH_FP32) return cuda_sweep_tensor(base, op, waits_for_dy);
-    return cuda_sweep_fp32(base, op, suits_wide(calculator, op), waits_for_dy);
-}
-
-sdlf_status cuda_sweep_early(sdlf_calculator *base, const sdlf_operation *op)
-{
-    return run_sweep(base, op, true);
+    if (calculator->math != SDLF_MATH_FP32) return cuda_sweep_tensor(base, op);
+    return cuda_sweep_fp32(base, op, suits_wide(calculator, op));
 }
 
 sdlf_status gemm_backward_sgd_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     if (is_narrow(op)) return cuda_sweep_narrow(base, op);
-    return suits_sweep(calculator, op) ? run_sweep(base, op, false) : cuda_products(base, op);
+    return suits_sweep(calculator, op) ? run_sweep(base, op) : cuda_products(base, op);
 }

@@ -16,7 +16,6 @@ struct sweep {
     int rows, inputs, units;
     sdlf_sgd_rule rule;
     sdlf_activation activation;
-    bool waits_for_dy; /* alone, of all operands: the others are there before the kernel before this one begins */
 };
 
 static inline sweep sweep_of(const sdlf_operation *op)

@@ -21,13 +21,8 @@ enum { SWEEP_MOST_ROWS = 128, NARROW_MOST_UNITS = 16 };
 
 /* Sweeps, with a velocity and not by Nesterov's rule: factors rounded as the math mode says, on tensor cores; or float32, by
  * FMAs, in strips of 48 columns (wide) or 16. */
-sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op, bool waits_for_dy);
-sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, bool wide, bool waits_for_dy);
-
-/* The one of these that gemm_backward_sgd takes, if it takes one; behind a kernel that writes dy and none of the other operands, and
- * starts when all before it have ended: they are read while that kernel is at work. */
-bool cuda_sweep_suits(const cuda_calculator *calculator, const sdlf_operation *op);
-sdlf_status cuda_sweep_early(sdlf_calculator *base, const sdlf_operation *op);
+sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op);
+sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, bool wide);
 
 /* A last layer's few units, U up to NARROW_MOST_UNITS, with any batch and rule. */
 sdlf_status cuda_sweep_narrow(sdlf_calculator *base, const sdlf_operation *op);

@@ -191,7 +191,6 @@ template <class S> static __device__ __forceinline__ void move_tiles(shared_memo
     held<S> velocity;
     close_copies();
     load_velocity<S>(velocity, s, i0, 0, thread);
-    if (s.waits_for_dy) await_kernels();
     await_copies<0>(); /* its numbers of x */
     const float rate = *s.rate;
     for (int tile = 0; tile < tiles; tile++) {
@@ -211,7 +210,6 @@ static __device__ __forceinline__ void carry_tiles(float4 (&dx)[BAND][S::vectors
     for (int ahead = 0; ahead < S::stages - 1; ahead++) {
         if (ahead < tiles) fetch_w<S>(shared.stages[ahead], s, i0, ahead * S::tile, thread);
     }
-    if (s.waits_for_dy) await_kernels();
 #pragma unroll
     for (int ahead = 0; ahead < S::stages - 1; ahead++) {
         if (ahead < tiles) fetch_dy<S>(shared.stages[ahead], s, ahead * S::tile, thread);
@@ -239,9 +237,8 @@ template <class S> static __global__ void __launch_bounds__(THREADS, 1) sweep_fp
     const int strip = static_cast<int>(blockIdx.x) - (static_cast<int>(gridDim.x) - strips), i0 = strip * S::strip;
     const bool carries = threadIdx.x < HALF;
     if (strip >= 0) announce<S>(carries ? s.w : s.v, s, i0, 0, static_cast<int>(threadIdx.x) % HALF);
-    if (!s.waits_for_dy) await_kernels();
+    await_kernels();
     if (strip < 0) {
-        if (s.waits_for_dy) await_kernels();
         sweep_biases(s, *s.rate);
         return;
     }
@@ -271,10 +268,9 @@ template <int STRIP> static sdlf_status launch_rows(const cuda_calculator *calcu
     return launch<shape<128, STRIP>>(calculator, s);
 }
 
-extern "C" sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, bool wide, bool waits_for_dy)
+extern "C" sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, bool wide)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    sweep s = sweep_of(op);
-    s.waits_for_dy = waits_for_dy;
+    const sweep s = sweep_of(op);
     return wide ? launch_rows<48>(calculator, s) : launch_rows<16>(calculator, s);
 }

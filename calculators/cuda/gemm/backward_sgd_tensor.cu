@@ -116,7 +116,7 @@ static __global__ void __launch_bounds__(S::THREADS, 1) sweep_tensor(sweep s, sw
     float4 next_dy[S::EACH];
     sweep_x<S> x;
     if (at.part == 0) prefetch_tiles<S>(s, (first + at.lane) * S::UNITS, (first + count) * S::UNITS, column);
-    if (!s.waits_for_dy) await_kernels();
+    await_kernels();
 #pragma unroll
     for (int ahead = 0; ahead < S::STAGES - 1; ahead++) {
         int tile = ahead * S::LANES + at.lane;
@@ -125,7 +125,6 @@ static __global__ void __launch_bounds__(S::THREADS, 1) sweep_tensor(sweep s, sw
         close_copies();
     }
     read_x<S>(x, s, i0, at.strip);
-    if (s.waits_for_dy) await_kernels();
     read_dy<S>(next_dy, s, first * S::UNITS);
     float rate = *s.rate;
     write_x<MATH, S>(tiles.x, held, x);
@@ -204,11 +203,10 @@ template <sdlf_math MATH> static sdlf_status launch_rows(const cuda_calculator *
     return launch<MATH, sweep_shape<128, 1, 2, 2, 2>>(calculator, s);
 }
 
-extern "C" sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op, bool waits_for_dy)
+extern "C" sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    sweep s = sweep_of(op);
-    s.waits_for_dy = waits_for_dy;
+    const sweep s = sweep_of(op);
     switch (calculator->math) {
     case SDLF_MATH_FP16: return launch_rows<SDLF_MATH_FP16>(calculator, s);
     case SDLF_MATH_BF16: return launch_rows<SDLF_MATH_BF16>(calculator, s);

@@ -146,8 +146,7 @@ template <int ROWS> static sdlf_status launch(const cuda_calculator *calculator,
     return cuda_check_launch("gemm");
 }
 
-/* Where `left` is not NULL the parts stay as they are. */
-static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, cuda_row_parts *left)
+static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &c = op->out[0];
@@ -171,8 +170,7 @@ static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, cuda
                          : p.m <= 16 ? launch<16>(calculator, p, splits)
                          : p.m <= 64 ? launch<64>(calculator, p, splits)
                                      : launch<128>(calculator, p, splits);
-    if (left != nullptr) *left = {.parts = p.parts, .count = splits, .step = count, .block = COLUMNS, .line = p.n};
-    if (status != SDLF_OK || left != nullptr) return status;
+    if (status != SDLF_OK) return status;
     const ending e = {.parts = p.parts,
                       .bias = optional<float>(op->in[2]),
                       .residual = optional<float>(op->in[3]),
@@ -190,11 +188,5 @@ static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, cuda
 extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op)
 {
     bool simple = cuda_calculator_from(base)->math == SDLF_MATH_FP32;
-    return simple ? compute(base, op, nullptr) : cuda_gemm_few_rows_tensor(base, op, nullptr);
-}
-
-extern "C" sdlf_status cuda_gemm_few_rows_parts(sdlf_calculator *base, const sdlf_operation *op, cuda_row_parts *parts)
-{
-    bool simple = cuda_calculator_from(base)->math == SDLF_MATH_FP32;
-    return simple ? compute(base, op, parts) : cuda_gemm_few_rows_tensor(base, op, parts);
+    return simple ? compute(base, op) : cuda_gemm_few_rows_tensor(base, op);
 }

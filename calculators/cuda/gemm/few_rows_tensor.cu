@@ -134,7 +134,7 @@ static __device__ __forceinline__ void gather_sums(const float (&sums)[S::MINE /
         float4 sum = *reinterpret_cast<const float4 *>(&parts[0][m][c]);
 #pragma unroll
         for (int l = 1; l < S::LANES; l++) sum = plus(sum, *reinterpret_cast<const float4 *>(&parts[l][m][c]));
-        if (p.splits == 1 && p.c != nullptr)
+        if (p.splits == 1)
             store(p, m, n0 + c, sum);
         else
             *reinterpret_cast<float4 *>(p.parts + mine + e * 4) = sum;
@@ -202,9 +202,7 @@ template <int ROWS> static __global__ void few_rows_finish(product p, int blocks
     store(p, e / chunks, block * COLUMNS + e % chunks * 4, sum);
 }
 
-/* Where `left` is not NULL the parts stay as they are. */
-template <sdlf_math MATH, class S>
-static sdlf_status launch(const cuda_calculator *calculator, product p, cuda_row_parts *left)
+template <sdlf_math MATH, class S> static sdlf_status launch(const cuda_calculator *calculator, product p)
 {
     const int blocks = (p.n + COLUMNS - 1) / COLUMNS;
     const int64_t one = static_cast<int64_t>(blocks) * S::ROWS * COLUMNS * (int64_t)sizeof(float);
@@ -212,32 +210,26 @@ static sdlf_status launch(const cuda_calculator *calculator, product p, cuda_row
     if (p.splits > p.tiles / (2 * S::LANES)) p.splits = p.tiles / (2 * S::LANES);
     if (p.splits > CUDA_BLAS_WORKSPACE / one) p.splits = (int)(CUDA_BLAS_WORKSPACE / one);
     if (p.splits < 1) p.splits = 1;
-    if (left != nullptr) {
-        p.c = nullptr;
-        const int64_t block = S::ROWS * COLUMNS;
-        *left = {.parts = p.parts, .count = p.splits, .step = blocks * block, .block = block, .line = COLUMNS};
-    }
     const dim3 grid((unsigned)blocks, (unsigned)p.splits);
     const int shared = (int)shared_alone(calculator, static_cast<int64_t>(grid.x) * grid.y, sizeof(rows_memory<S>));
     sdlf_status status = allow_shared(few_rows_tensor<MATH, S>, shared);
     if (status != SDLF_OK) return status;
     launch_overlapped(calculator, few_rows_tensor<MATH, S>, grid, S::THREADS, shared, p);
     status = cuda_check_launch("gemm");
-    if (status != SDLF_OK || p.splits == 1 || left != nullptr) return status;
+    if (status != SDLF_OK || p.splits == 1) return status;
     launch_overlapped(calculator, few_rows_finish<S::ROWS>, (unsigned)(blocks * (S::ROWS * COLUMNS / 4 / FINISHERS)),
                       FINISHERS, 0, p, blocks);
     return cuda_check_launch("gemm");
 }
 
-template <sdlf_math MATH>
-static sdlf_status launch_rows(const cuda_calculator *calculator, const product &p, cuda_row_parts *left)
+template <sdlf_math MATH> static sdlf_status launch_rows(const cuda_calculator *calculator, const product &p)
 {
-    if (p.m <= 16) return launch<MATH, rows_shape<16, 1, 8, 3>>(calculator, p, left);
-    if (p.m <= 64) return launch<MATH, rows_shape<64, 2, 4, 3>>(calculator, p, left);
-    return launch<MATH, rows_shape<128, 2, 4, 3>>(calculator, p, left);
+    if (p.m <= 16) return launch<MATH, rows_shape<16, 1, 8, 3>>(calculator, p);
+    if (p.m <= 64) return launch<MATH, rows_shape<64, 2, 4, 3>>(calculator, p);
+    return launch<MATH, rows_shape<128, 2, 4, 3>>(calculator, p);
 }
 
-extern "C" sdlf_status cuda_gemm_few_rows_tensor(sdlf_calculator *base, const sdlf_operation *op, cuda_row_parts *left)
+extern "C" sdlf_status cuda_gemm_few_rows_tensor(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &c = op->out[0];
@@ -254,8 +246,8 @@ extern "C" sdlf_status cuda_gemm_few_rows_tensor(sdlf_calculator *base, const sd
     p.alpha = op->gemm.alpha;
     p.activation = op->gemm.activation;
     switch (calculator->math) {
-    case SDLF_MATH_FP16: return launch_rows<SDLF_MATH_FP16>(calculator, p, left);
-    case SDLF_MATH_BF16: return launch_rows<SDLF_MATH_BF16>(calculator, p, left);
-    default: return launch_rows<SDLF_MATH_TF32>(calculator, p, left);
+    case SDLF_MATH_FP16: return launch_rows<SDLF_MATH_FP16>(calculator, p);
+    case SDLF_MATH_BF16: return launch_rows<SDLF_MATH_BF16>(calculator, p);
+    default: return launch_rows<SDLF_MATH_TF32>(calculator, p);
     }
 }

@@ -35,22 +35,8 @@ bool cuda_gemm_lies_aligned(const sdlf_operation *op);
 /* a (m,k) times b (n,k) transposed, m up to FEW_ROWS; k a multiple of 4, a and b at multiples of 16 bytes. */
 sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op);
 
-/* Where its kernel leaves the parts of c: number (m, n) of part s at s * step + n / 64 * block + m * line + n % 64. */
-typedef struct cuda_row_parts {
-    const float *parts;
-    int count;
-    int64_t step, block, line;
-} cuda_row_parts;
-
-/* Is a product of that size one whose parts may stay, by the kernel that follows it? Beyond what "auto" takes it for, since that one saves
- * launches. */
-bool cuda_gemm_may_leave_parts(const cuda_calculator *calculator, const sdlf_operation *op);
-
-/* The same without the end: the sum of the parts, times alpha, is what bias, residual and activation are still to be applied to. They
- * stay until the next kernel that uses the calculator's workspace. */
-sdlf_status cuda_gemm_few_rows_parts(sdlf_calculator *base, const sdlf_operation *op, cuda_row_parts *parts);
-/* Either on tensor cores, in any mode but fp32: with its end where `left` is NULL. */
-sdlf_status cuda_gemm_few_rows_tensor(sdlf_calculator *base, const sdlf_operation *op, cuda_row_parts *left);
+/* The same on tensor cores, in any mode but fp32. */
+sdlf_status cuda_gemm_few_rows_tensor(sdlf_calculator *base, const sdlf_operation *op);
 
 /* The same factors, n up to FEW_COLUMNS, any m and k. */
 sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op);
