@@ -22,24 +22,35 @@ static __device__ __noinline__ double library_slope(sdlf_activation_function fun
     }
 }
 
+template <typename T> static __device__ __forceinline__ T silu_slope(T x)
+{
+    const T s = sigmoid(x);
+    return s * (T(1) + x * (T(1) - s));
+}
+
+template <typename T> static __device__ __forceinline__ T gelu_slope(T x)
+{
+    const T half = T(0.5), normal = T(0.39894228040143267794) * exp(-half * x * x); /* density */
+    return half * (T(1) + erf(x * T(0.70710678118654752440))) + x * normal;
+}
+
 /* The functions that convolutional networks have rarely: a call, so that others need not pay for them. */
 template <typename T> static __device__ __noinline__ T activation_slope_rarely(sdlf_activation activation, T v)
 {
     const T alpha = T(activation.alpha), beta = T(activation.beta), half = T(0.5);
     const T scale = T(0.79788456080286535588), cubic = T(0.044715); /* gelu_tanh's */
-    T s, t;
+    T t;
     switch (activation.function) {
     case SDLF_CLIP: return v > T(activation.low) && v < T(activation.high) ? T(1) : T(0);
     case SDLF_LEAKY_RELU: return v > T(0) ? T(1) : T(activation.slope);
     case SDLF_SIGMOID: return v * (T(1) - v);
     case SDLF_TANH: return T(1) - v * v;
-    case SDLF_SILU: s = sigmoid(v); return s * (T(1) + v * (T(1) - s));
+    case SDLF_SILU: return silu_slope(v);
     case SDLF_HARD_SWISH: return v <= T(-3) ? T(0) : v >= T(3) ? T(1) : v * T(1.0 / 3) + half;
     case SDLF_ELU: return v > T(0) ? T(1) : v + alpha;
     case SDLF_SELU: return v > T(0) ? beta : v + alpha * beta;
     case SDLF_CELU: return v > T(0) ? T(1) : v / alpha + T(1);
-    case SDLF_GELU:
-        return half * (T(1) + erf(v * T(0.70710678118654752440))) + v * T(0.39894228040143267794) * exp(-half * v * v);
+    case SDLF_GELU: return gelu_slope(v);
     case SDLF_GELU_TANH:
         v = v < T(-30) ? T(-30) : v > T(30) ? T(30) : v; /* beyond, the slope is 0 or 1; NaN stays */
         t = tanh(scale * (v + cubic * v * v * v));

@@ -73,6 +73,11 @@ template <typename T> static __device__ __forceinline__ T sigmoid(T x)
     return T(1) / (T(1) + exp(-x));
 }
 
+template <typename T> static __device__ __forceinline__ T gelu(T x)
+{
+    return T(0.5) * x * (T(1) + erf(x * T(0.70710678118654752440)));
+}
+
 /* NaN passes through. */
 template <typename T> static __device__ __forceinline__ T clamp(T x, T low, T high)
 {
@@ -88,7 +93,7 @@ template <typename T> static __device__ __noinline__ T activate_rarely(const sdl
     case SDLF_ELU: return x > T(0) ? x : alpha * expm1(x);
     case SDLF_SELU: return beta * (x > T(0) ? x : alpha * expm1(x));
     case SDLF_CELU: return x > T(0) ? x : alpha * expm1(x / alpha);
-    case SDLF_GELU: return T(0.5) * x * (T(1) + erf(x * T(0.70710678118654752440)));
+    case SDLF_GELU: return gelu(x);
     case SDLF_GELU_TANH: return T(0.5) * x * (T(1) + tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
     case SDLF_MISH: return x * tanh(x > T(0) ? x + log1p(exp(-x)) : log1p(exp(x)));
     case SDLF_SOFTPLUS: return x > T(0) ? x + log1p(exp(-x)) : log1p(exp(x));
