@@ -28,6 +28,13 @@ static const sdlf_field fields[] = {
      .fallback = 1,
      .zero_means_default = true,
      .help = "where the inputs of an output begin; -1: with the last axis, for each token by itself"},
+    {.name = "initializer_scale",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_fully_connected_options, initializer_scale),
+     .maximum = 1000,
+     .fallback = 0.1,
+     .zero_means_default = true,
+     .help = "bound of uniform, deviation of normal"},
     {.name = NULL},
 };
 
@@ -57,11 +64,14 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     y.dim[axis] = units;
     status = sdlf_signature_add_output(signature, signature->dtype, y);
     if (status != SDLF_OK) return status;
+    if (options->initializer >= SDLF_INIT_IDENTITY)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "initializer %s is for convolutions",
+                         sdlf_initializer_names[options->initializer]);
     int kind = options->initializer == SDLF_INIT_DEFAULT ? SDLF_INIT_HE_UNIFORM : options->initializer;
     status = sdlf_signature_add_parameter(signature, (sdlf_parameter_spec){.name = "weight",
                                                                            .shape = sdlf_shape(units, inputs),
                                                                            .initializer = kind,
-                                                                           .scale = 0.1f,
+                                                                           .scale = options->initializer_scale,
                                                                            .fan_in = inputs,
                                                                            .fan_out = units,
                                                                            .trainable = true,

@@ -27,7 +27,11 @@ const argument training_arguments[] = {
     {"accumulate", ARGUMENT_INT, offsetof(training, accumulate), "N", .minimum = 1, .maximum = 1 << 20, .fallback = "1",
      .help = "batches of a step: their gradients' mean is taken, as of one batch N times as large"},
     {"lr-scale", ARGUMENT_TEXT, offsetof(training, rate_scales), "LIST",
-     .help = "multiply the learning rate of parameters: trunk=0.1,conv2d.*=0.5; names as for --freeze, and head"},
+     .help = "multiply the learning rate of parameters: trunk=0.1,conv2d.*=0.5; names as for --freeze, and head. With "
+             "the linear "
+             "schedule, head=2@0.5 comes to 0 after half of the training"},
+    {"decay", ARGUMENT_TEXT, offsetof(training, weight_decays), "LIST",
+     .help = "weight decay of parameters, in place of --weight-decay: head=1e-4,norm*=0"},
     {"clip-norm", ARGUMENT_FLOAT, offsetof(training, clip_norm), "X", .minimum = 0, .maximum = 1e6, .above = true,
      .help = "scale the gradient of a step down to this norm where it is longer"},
     {0},
@@ -113,6 +117,7 @@ static const binding bindings[] = {
     {"ema", offsetof(training, ema), offsetof(sdlf_trainer_options, ema), TO_FLOAT, 0},
     {"accumulate", offsetof(training, accumulate), offsetof(sdlf_trainer_options, accumulate), TO_INT, 0},
     {"lr-scale", offsetof(training, rate_scales), offsetof(sdlf_trainer_options, rate_scales), TO_TEXT, 0},
+    {"decay", offsetof(training, weight_decays), offsetof(sdlf_trainer_options, weight_decays), TO_TEXT, 0},
     {"clip-norm", offsetof(training, clip_norm), offsetof(sdlf_trainer_options, clip_norm), TO_FLOAT, 0},
     {"schedule", offsetof(training, schedule), offsetof(sdlf_trainer_options, schedule.kind), TO_CHOICE, 0},
     {"learning-rate", offsetof(training, learning_rate), offsetof(sdlf_trainer_options, schedule.peak), TO_FLOAT, 0},
@@ -147,7 +152,9 @@ static const binding bindings[] = {
     {"cutmix", offsetof(training, cutmix), offsetof(sdlf_trainer_options, mixing.cutmix), TO_FLOAT, 0},
 };
 enum { TEXT_SIZE = sizeof((sdlf_trainer_options *)0)->class_weights };
-static_assert(TEXT_SIZE == sizeof((sdlf_trainer_options *)0)->rate_scales, "one size of texts");
+static_assert(TEXT_SIZE == sizeof((sdlf_trainer_options *)0)->rate_scales &&
+                  TEXT_SIZE == sizeof((sdlf_trainer_options *)0)->weight_decays,
+              "one size of texts");
 enum { BINDINGS = sizeof bindings / sizeof bindings[0] };
 
 static_assert(sizeof(sdlf_schedule_kind) == sizeof(int), "a choice is an int");

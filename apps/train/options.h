@@ -11,7 +11,7 @@ typedef struct training {
     int64_t epochs, batch, seed;
     double label_smoothing, clip_norm, ema;
     int64_t accumulate;
-    const char *rate_scales;
+    const char *rate_scales, *weight_decays;
     int loss; /* sdlf_loss */
     const char *class_weights;
     int schedule;

@@ -68,7 +68,11 @@ typedef struct sdlf_trainer_options {
     int accumulate; /* batches of a step, whose gradients' mean it takes (see sdlf_plan_accumulate); the last steps of an
                                epoch may be of fewer; default 1 */
     char rate_scales[400]; /* "trunk=0.1,conv2d.*=0.5": what the learning rate of parameters is multiplied by: see
-                               sdlf_model_parameter_matches; the first that matches counts. Empty: 1 */
+                               sdlf_model_parameter_matches; the first that matches counts. Empty: 1. "head=2@0.5": along a line
+                               of its own, which comes to 0 after half of the training; only where `schedule` is linear, to 0, without
+                               warm-up */
+    char
+        weight_decays[400]; /* "head=1e-4,norm*=0", likewise: weight decay of parameters, in place of the optimizer's */
     sdlf_augmentation augment;
     bool trivial; /* as of sdlf_loader_options */
     sdlf_mixing
