@@ -16,7 +16,7 @@ _Static_assert(sizeof sdlf_initializer_names / sizeof sdlf_initializer_names[0] 
 static bool has_fans(const sdlf_parameter_spec *spec)
 {
     bool scaled = (spec->initializer >= SDLF_INIT_HE_UNIFORM && spec->initializer <= SDLF_INIT_LECUN_UNIFORM) ||
-                  spec->initializer >= SDLF_INIT_IDENTITY;
+                  spec->initializer == SDLF_INIT_IDENTITY || spec->initializer == SDLF_INIT_WHITENING;
     return !scaled || (spec->fan_in >= 1 && spec->fan_out >= 1);
 }
 

@@ -31,10 +31,10 @@ bool sdlf_is_whitened(const sdlf_model *model)
 
 /* Sums over patches: element (i, j), i <= j, of x x'. */
 typedef struct patches {
-    int height, width, size;           /* of a patch; its elements */
-    int64_t channels, rows, columns;   /* of a sample */
-    double *sum;                       /* size x size */
-    int64_t count;                     /* patches */
+    int height, width, size;         /* of a patch; its elements */
+    int64_t channels, rows, columns; /* of a sample */
+    double *sum;                     /* size x size */
+    int64_t count;                   /* patches */
 } patches;
 
 /* Where element i of a sample's first patch lies. */
@@ -71,7 +71,9 @@ static void add_sample(patches *p, const float *sample)
 static int64_t samples_of(const patches *p, int64_t all)
 {
     double each = (double)p->size * (p->size + 1) / 2 * (double)(p->rows * p->columns);
-    int64_t most = MOST_PRODUCTS / each < 1 ? 1 : MOST_PRODUCTS / each < SAMPLES ? (int64_t)(MOST_PRODUCTS / each) : SAMPLES;
+    int64_t most = MOST_PRODUCTS / each < 1         ? 1
+                   : MOST_PRODUCTS / each < SAMPLES ? (int64_t)(MOST_PRODUCTS / each)
+                                                    : SAMPLES;
     return most < all ? most : all;
 }
 

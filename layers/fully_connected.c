@@ -64,9 +64,6 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     y.dim[axis] = units;
     status = sdlf_signature_add_output(signature, signature->dtype, y);
     if (status != SDLF_OK) return status;
-    if (options->initializer >= SDLF_INIT_IDENTITY)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "initializer %s is for convolutions",
-                         sdlf_initializer_names[options->initializer]);
     int kind = options->initializer == SDLF_INIT_DEFAULT ? SDLF_INIT_HE_UNIFORM : options->initializer;
     status = sdlf_signature_add_parameter(signature, (sdlf_parameter_spec){.name = "weight",
                                                                            .shape = sdlf_shape(units, inputs),

@@ -14,21 +14,6 @@ static void write_back(train_session *s)
     optimizer_to_arguments(&s->options.optimizer, &s->optimizers, &s->set.optimizer);
 }
 
-/* Was an option given that shapes training, beside how long it is and its seed? */
-static bool is_shaped(const train_session *s)
-{
-    const argument *const tables[] = {training_arguments, s->optimizers.row, schedule_arguments,
-                                      augmentation_arguments};
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        for (const argument *row = tables[i]; row->name; row++) {
-            bool shapes =
-                row->type != ARGUMENT_HEADING && strcmp(row->name, "epochs") != 0 && strcmp(row->name, "seed") != 0;
-            if (shapes && arguments_given(&s->given, row->name)) return true;
-        }
-    }
-    return false;
-}
-
 static const char *text_of(const void *value)
 {
     const char *text = *(const char *const *)value;
@@ -85,10 +70,13 @@ static char *print_differences(const train_session *s, const train_settings *bef
 sdlf_status own_options_take(train_session *s)
 {
     write_back(s);
-    if (s->options.resume || is_shaped(s) || !sdlf_network_builtin_training(&s->options, s->set.net)) return SDLF_OK;
+    if (s->options.resume || arguments_given(&s->given, "optimizer") ||
+        !sdlf_network_builtin_training(&s->options, s->set.net))
+        return SDLF_OK;
     const train_settings before = s->set;
-    if (arguments_given(&s->given, "epochs")) s->options.epochs = (int)before.training.epochs;
-    sdlf_status status = sdlf_optimizer_complete(&s->options.optimizer);
+    sdlf_status status = training_to_trainer(&before.training, &s->given, true, &s->options);
+    if (status == SDLF_OK)
+        status = optimizer_from_arguments(&s->options.optimizer, true, &s->optimizers, &before.optimizer, &s->given);
     if (status == SDLF_OK) status = sdlf_schedule_complete(&s->options.schedule);
     if (status != SDLF_OK) return status;
     write_back(s);

@@ -28,8 +28,7 @@ static sdlf_node norm_gelu(sdlf_model *net, sdlf_node x, int number)
     char name[NAME_SIZE];
     snprintf(name, sizeof name, "norm%d", number);
     x = sdlf_batch_norm2d(
-        net, x,
-        &(sdlf_batch_norm2d_options){.name = name, .epsilon = 1e-12f, .momentum = 0.4f, .no_scale = true});
+        net, x, &(sdlf_batch_norm2d_options){.name = name, .epsilon = 1e-12f, .momentum = 0.4f, .no_scale = true});
     return sdlf_unary(net, x, &(sdlf_unary_options){.function = SDLF_UNARY_GELU});
 }
 

@@ -103,7 +103,8 @@ class Trainer:
     ("event" is "step" or "epoch"; "loss", "accuracy", "test_accuracy", ...); one that returns a true value ends the training. progress: show a line.
     augment: a dictionary of the members of `AUGMENTATIONS`. loss: "mse", "mae", "huber" or "bce_with_logits" where labels are float targets.
     class_weights: "balanced", or a number for each class. ema: test, and leave in the model, a moving average of the weights that keeps so much of
-    itself in each step. accumulate: batches of a step. rate_scales: factors of the learning rate by parameters, {"trunk": 0.1}. checkpoint: a file that is written after each epoch; resume: go on
+    itself in each step. accumulate: batches of a step. rate_scales: factors of the learning rate by parameters, {"trunk": 0.1}. weight_decays: weight decay
+    of parameters in place of the optimizer's, {"head": 1e-4}. checkpoint: a file that is written after each epoch; resume: go on
     from the state that the model came with (`Model.open` of a checkpoint).
     """
 
@@ -125,6 +126,7 @@ class Trainer:
         ema: float = 0,
         accumulate: int = 1,
         rate_scales: dict[str, float] | None = None,
+        weight_decays: dict[str, float] | None = None,
         augment: dict[str, Any] | None = None,
         calculator: str | None = None,
         backward: str | None = None,
@@ -142,7 +144,8 @@ class Trainer:
             augment or {}, batch=batch, epochs=epochs, seed=seed, optimizer=optimizer, schedule=schedule, label_smoothing=label_smoothing,
             clip_norm=clip_norm, loss=loss, ema=ema, accumulate=accumulate,
             class_weights=class_weights if isinstance(class_weights, str) else ",".join(f"{w:.9g}" for w in class_weights),
-            rate_scales=",".join(f"{name}={factor:.9g}" for name, factor in (rate_scales or {}).items()), calculator=calculator, backward=backward, threads=threads, device=device, math=math,
+            rate_scales=",".join(f"{name}={factor:.9g}" for name, factor in (rate_scales or {}).items()),
+            weight_decays=",".join(f"{name}={decay:.9g}" for name, decay in (weight_decays or {}).items()), calculator=calculator, backward=backward, threads=threads, device=device, math=math,
             checkpoint=os.fspath(checkpoint) if checkpoint is not None else None, resume=resume)
         unknown = set(augment or {}) - set(AUGMENTATIONS)
         if unknown:

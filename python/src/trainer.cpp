@@ -111,6 +111,9 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
         else if (word == "rate_scales")
             put_text(options.rate_scales, sizeof options.rate_scales, word,
                      value_of<std::string>(value, word, "a text"));
+        else if (word == "weight_decays")
+            put_text(options.weight_decays, sizeof options.weight_decays, word,
+                     value_of<std::string>(value, word, "a text"));
         else if (word == "ema")
             options.ema = value_of<float>(value, word, "a number");
         else if (word == "accumulate")
