@@ -33,6 +33,14 @@ static const sdlf_field trainer_fields[] = {
 
 /* What came later than some checkpoints, which lack them. */
 static const sdlf_field later_fields[] = {
+    {.name = "huber_delta",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_trainer_options, huber_delta),
+     .minimum = 1e-6,
+     .maximum = 1e6,
+     .fallback = 1,
+     .zero_means_default = true,
+     .help = "the difference from which on huber is linear"},
     {.name = "ema",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_trainer_options, ema),
@@ -278,6 +286,7 @@ static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *option
     if (decays != NULL && strlen(decays) >= sizeof options->weight_decays) return bad_settings("", "weight_decays");
     snprintf(options->weight_decays, sizeof options->weight_decays, "%s", decays != NULL ? decays : "");
     options->ema = 0;
+    options->huber_delta = 0;
     options->accumulate = 1;
     options->mixing = (sdlf_mixing){.mixup = 0};
     options->trivial = false;

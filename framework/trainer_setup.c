@@ -233,6 +233,8 @@ static sdlf_status settle_loss(sdlf_trainer *trainer)
         status = sdlf_model_set_loss(trainer->model, *loss);
     else
         *loss = sdlf_model_loss(trainer->model);
+    if (status == SDLF_OK && *loss == SDLF_LOSS_HUBER)
+        status = sdlf_model_set_huber_delta(trainer->model, trainer->options.huber_delta);
     return status;
 }
 

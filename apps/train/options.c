@@ -20,6 +20,8 @@ const argument training_arguments[] = {
     {"loss", ARGUMENT_CHOICE, offsetof(training, loss), "NAME", .choices = sdlf_loss_names, .fallback = "cross_entropy",
      .help = "cross_entropy tells classes apart; mse, mae and huber meet the numbers of a csv, npz or npy set, and "
              "bce_with_logits says which of several labels, 0 or 1, hold"},
+    {"huber-delta", ARGUMENT_FLOAT, offsetof(training, huber_delta), "X", .minimum = 1e-6, .maximum = 1e6,
+     .fallback = "1", .help = "of huber: the difference from which on the loss is linear"},
     {"class-weights", ARGUMENT_TEXT, offsetof(training, class_weights), "LIST",
      .help = "what samples of each class count, 1,2,0.5, or balanced: as if all classes had equally many"},
     {"ema", ARGUMENT_FLOAT, offsetof(training, ema), "X", .minimum = 0, .maximum = 0.999999, .above = true,
@@ -113,6 +115,7 @@ static const binding bindings[] = {
     {"label-smoothing", offsetof(training, label_smoothing), offsetof(sdlf_trainer_options, label_smoothing), TO_FLOAT,
      0},
     {"loss", offsetof(training, loss), offsetof(sdlf_trainer_options, loss), TO_CHOICE, 0},
+    {"huber-delta", offsetof(training, huber_delta), offsetof(sdlf_trainer_options, huber_delta), TO_FLOAT, 0},
     {"class-weights", offsetof(training, class_weights), offsetof(sdlf_trainer_options, class_weights), TO_TEXT, 0},
     {"ema", offsetof(training, ema), offsetof(sdlf_trainer_options, ema), TO_FLOAT, 0},
     {"accumulate", offsetof(training, accumulate), offsetof(sdlf_trainer_options, accumulate), TO_INT, 0},
@@ -211,6 +214,9 @@ sdlf_status training_to_trainer(const training *t, const arguments *a, bool resu
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s: expected fewer than %d characters, found %zu",
                              bindings[i].option, (int)TEXT_SIZE, strlen(text));
     }
+    if (is_given(a, "huber-delta") && options->loss != SDLF_LOSS_HUBER)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--huber-delta is of --loss huber, and the loss is %s",
+                         sdlf_loss_names[options->loss]);
     for (int i = 0; i < BINDINGS; i++) {
         if (!is_given(a, bindings[i].option) || has_meaning(&bindings[i], options->schedule.kind)) continue;
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s has no meaning for --schedule %s", bindings[i].option,

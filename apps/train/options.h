@@ -13,6 +13,7 @@ typedef struct training {
     int64_t accumulate;
     const char *rate_scales, *weight_decays;
     int loss; /* sdlf_loss */
+    double huber_delta;
     const char *class_weights;
     int schedule;
     double learning_rate, final_rate, warmup, gamma, start_divisor, final_divisor;

@@ -105,6 +105,8 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
             options.label_smoothing = value_of<float>(value, word, "a number");
         else if (word == "loss")
             options.loss = loss_of(value_of<std::string>(value, word, "a name"));
+        else if (word == "huber_delta")
+            options.huber_delta = value_of<float>(value, word, "a number");
         else if (word == "class_weights")
             put_text(options.class_weights, sizeof options.class_weights, word,
                      value_of<std::string>(value, word, "a text"));

@@ -33,9 +33,9 @@ static sdlf_model *whitening_model(int filters, bool behind)
     sdlf_model *model = sdlf_model_create("whitening");
     sdlf_node x = sdlf_input(model, "image", SDLF_FLOAT32, sdlf_shape(1, SYNTHETIC_SIDE, SYNTHETIC_SIDE));
     if (behind) x = sdlf_relu(model, x);
-    x = sdlf_conv2d(model, x,
-                    &(sdlf_conv2d_options){
-                        .name = "w", .filters = filters, .kernel = {2, 2}, .initializer = SDLF_INIT_WHITENING});
+    x = sdlf_conv2d(
+        model, x,
+        &(sdlf_conv2d_options){.name = "w", .filters = filters, .kernel = {2, 2}, .initializer = SDLF_INIT_WHITENING});
     x = sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.units = SYNTHETIC_CLASSES});
     sdlf_output(model, "class", sdlf_softmax(model, x));
     return model;

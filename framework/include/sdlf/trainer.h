@@ -57,6 +57,8 @@ typedef struct sdlf_trainer_options {
     sdlf_schedule schedule;
     float label_smoothing;
     sdlf_loss loss; /* of networks without a loss layer of their own; what the data's labels must be, see dataset.h */
+    float
+        huber_delta; /* of huber: the difference from which on it is linear; default 1. Networks with a loss layer have it there */
     char class_weights
         [400]; /* cross-entropy: what samples of each class count, "1,2,0.5" or "balanced": (samples) / (classes times
                                 samples of the class); the mean over a batch is over these weights. Empty: all count the same */
@@ -169,6 +171,7 @@ typedef struct sdlf_target_figures {
 typedef struct sdlf_evaluation {
     int class_count;              /* classes, or targets of a sample */
     sdlf_loss kind;               /* what the loss is: sdlf_model_loss */
+    double huber_delta;           /* of huber */
     int64_t samples, correct;     /* correct: of the right class; of bce_with_logits, all labels right; else 0 */
     double loss;                  /* mean */
     double seconds;               /* of computing, loading included */
