@@ -248,8 +248,9 @@ static sdlf_status fields_from_json(const json_t *root, const char *where, const
     for (const sdlf_field *field = fields; field->name != NULL; field++) {
         const json_t *value = json_object_get(object, field->name);
         void *member = (char *)options + field->offset;
-        if (value == NULL && (fields == augment_fields || fields == later_fields))
-            continue; /* the checkpoint is older than the kind */
+        bool later = fields == augment_fields || fields == later_fields || strcmp(field->name, "rest_momentum") == 0 ||
+                     strcmp(field->name, "newton_schulz") == 0;
+        if (value == NULL && later) continue; /* the checkpoint is older than the kind */
         if (field->type == SDLF_FIELD_FLOAT && json_is_number(value))
             *(float *)member = (float)json_number_value(value);
         else if (field->type == SDLF_FIELD_DOUBLE && json_is_number(value))

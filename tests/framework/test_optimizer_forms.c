@@ -1,5 +1,6 @@
 /* Optimizers whose updates are several operations, muon and lars: steps against ones that are worked out here, on every calculator. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "framework/trainer_history.h"
@@ -175,8 +176,25 @@ static void stopping_changes_nothing(void)
     check_resuming(sdlf_lars(.weight_decay = 0.01));
 }
 
+/* A checkpoint from before muon had all of its options: they are as they were. */
+static void older_checkpoints_go_on(void)
+{
+    static const char settings[] =
+        "{\"optimizer\":{\"type\":\"muon\",\"momentum\":0.9,\"weight_decay\":0.5,\"decay_all\":false},\"schedule\":{"
+        "\"type\":\"constant\",\"peak\":0.5,\"warmup\":0},\"trainer\":{\"clip_norm\":0,\"label_smoothing\":0},"
+        "\"augment\":{\"seed\":\"1\"},\"math\":\"fp32\"}";
+    sdlf_trainer_options options = {.batch = 1};
+    sdlf_training_state state = {.present = true, .batch = 8, .epochs = 2, .seed = 1};
+    snprintf(state.settings, sizeof state.settings, "%s", settings);
+    if (!CHECK_OK(sdlf_trainer_restore_options(&options, &state))) return;
+    const sdlf_muon_options *muon = &options.optimizer.options.muon;
+    CHECK(muon->momentum == 0.9 && muon->rest_momentum == 0 && muon->newton_schulz == 5);
+    CHECK(!muon->filters_only && !muon->unit_filters);
+}
+
 int main(void)
 {
+    RUN(older_checkpoints_go_on);
     RUN(steps);
     RUN(stopping_changes_nothing);
     return test_summary();
