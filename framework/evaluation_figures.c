@@ -9,13 +9,13 @@ static double softplus(double x)
 }
 
 /* Of one value and its target. */
-static double loss_of(sdlf_loss kind, double x, double t)
+static double loss_of(sdlf_loss kind, double delta, double x, double t)
 {
     double d = fabs(x - t);
     switch (kind) {
     case SDLF_LOSS_MSE: return d * d;
     case SDLF_LOSS_MAE: return d;
-    case SDLF_LOSS_HUBER: return d < 1 ? d * d / 2 : d - 0.5;
+    case SDLF_LOSS_HUBER: return d < delta ? d * d / 2 : delta * (d - delta / 2);
     default: return softplus(x) - x * t;
     }
 }
@@ -31,7 +31,7 @@ void sdlf_evaluation_count_targets(sdlf_evaluation *evaluation, const float *val
             sdlf_target_figures *figures = &evaluation->targets[k];
             double x = (double)values[n * count + k], t = (double)targets[n * count + k], d = x - t;
             bool seen = x > 0, there = t > 0.5;
-            loss += loss_of(evaluation->kind, x, t);
+            loss += loss_of(evaluation->kind, evaluation->huber_delta, x, t);
             figures->absolute += fabs(d);
             figures->squared += d * d;
             figures->sum += t;

@@ -25,6 +25,7 @@ struct sdlf_evaluator {
     sdlf_views views;
     float *view, *part; /* with several: a view of a batch, and its scores */
     sdlf_loss loss;
+    double huber_delta;
     sdlf_target_figures *targets; /* of float targets: class_count */
 };
 
@@ -67,6 +68,7 @@ static sdlf_status prepare(sdlf_evaluator *evaluator, sdlf_model *model, const s
     evaluator->samples = sdlf_heap_allocate(bytes_of_samples(evaluator));
     evaluator->scores = sdlf_heap_allocate(bytes_of_scores(evaluator));
     evaluator->loss = sdlf_model_loss(model);
+    evaluator->huber_delta = (double)sdlf_model_huber_delta(model);
     bool targets = sdlf_dataset_has_targets(&evaluator->data);
     if (targets) evaluator->targets = calloc((size_t)evaluator->data.class_count, sizeof *evaluator->targets);
     if (evaluator->samples == NULL || evaluator->scores == NULL || (targets && evaluator->targets == NULL))
@@ -195,6 +197,7 @@ sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evalu
     int class_count = evaluator->data.class_count;
     *evaluation = (sdlf_evaluation){.class_count = class_count,
                                     .kind = evaluator->loss,
+                                    .huber_delta = evaluator->huber_delta,
                                     .confusion = evaluation->confusion,
                                     .targets = evaluator->targets};
     if (evaluation->targets != NULL) memset(evaluation->targets, 0, (size_t)class_count * sizeof *evaluation->targets);

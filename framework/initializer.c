@@ -7,15 +7,16 @@
 #include "framework/operations/draws.h"
 
 const char *const sdlf_initializer_names[] = {
-    "default",       "zero",          "one",     "he_uniform", "he_normal", "xavier_uniform",
-    "xavier_normal", "lecun_uniform", "uniform", "normal",     NULL};
+    "default", "zero",   "one",      "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "lecun_uniform",
+    "uniform", "normal", "identity", "whitening",  NULL};
 
 _Static_assert(sizeof sdlf_initializer_names / sizeof sdlf_initializer_names[0] == SDLF_INIT_COUNT + 1,
                "one name for each kind");
 
 static bool has_fans(const sdlf_parameter_spec *spec)
 {
-    bool scaled = spec->initializer >= SDLF_INIT_HE_UNIFORM && spec->initializer <= SDLF_INIT_LECUN_UNIFORM;
+    bool scaled = (spec->initializer >= SDLF_INIT_HE_UNIFORM && spec->initializer <= SDLF_INIT_LECUN_UNIFORM) ||
+                  spec->initializer == SDLF_INIT_IDENTITY || spec->initializer == SDLF_INIT_WHITENING;
     return !scaled || (spec->fan_in >= 1 && spec->fan_out >= 1);
 }
 
@@ -53,6 +54,8 @@ sdlf_status sdlf_initializer_operation(sdlf_operation *operation, const sdlf_par
     case SDLF_INIT_HE_NORMAL: draw_normal(operation, sqrt(2 / in)); return SDLF_OK;
     case SDLF_INIT_XAVIER_UNIFORM: draw_uniform(operation, sqrt(6 / both)); return SDLF_OK;
     case SDLF_INIT_XAVIER_NORMAL: draw_normal(operation, sqrt(2 / both)); return SDLF_OK;
+    case SDLF_INIT_IDENTITY:
+    case SDLF_INIT_WHITENING:
     case SDLF_INIT_LECUN_UNIFORM: draw_uniform(operation, sqrt(1 / in)); return SDLF_OK;
     case SDLF_INIT_UNIFORM: draw_uniform(operation, (double)spec->scale); return SDLF_OK;
     case SDLF_INIT_NORMAL: draw_normal(operation, (double)spec->scale); return SDLF_OK;
@@ -89,6 +92,23 @@ static void fill_normal(float *value, int64_t count, const sdlf_operation *opera
     }
 }
 
+bool sdlf_initializer_is_drawn(const sdlf_parameter_spec *spec)
+{
+    return spec->initializer != SDLF_INIT_IDENTITY;
+}
+
+/* Filter k of a convolution becomes 1 at the middle of channel k, and 0 elsewhere, of its group's channels; the filters beyond them stay. */
+static void pass_channels(float *value, sdlf_shape shape)
+{
+    if (shape.rank != 4) return;
+    int64_t channels = shape.dim[1], area = shape.dim[2] * shape.dim[3];
+    int64_t middle = shape.dim[2] / 2 * shape.dim[3] + shape.dim[3] / 2;
+    for (int64_t k = 0; k < shape.dim[0] && k < channels; k++) {
+        fill(value + k * channels * area, channels * area, 0);
+        value[(k * channels + k) * area + middle] = 1;
+    }
+}
+
 sdlf_status sdlf_initialize(sdlf_tensor *tensor, const sdlf_parameter_spec *spec, uint64_t seed, uint32_t stream)
 {
     assert(tensor->dtype == SDLF_FLOAT32 && sdlf_shape_equal(tensor->shape, spec->shape));
@@ -102,5 +122,6 @@ sdlf_status sdlf_initialize(sdlf_tensor *tensor, const sdlf_parameter_spec *spec
         fill_uniform(tensor->data, count, &operation);
     else
         fill_normal(tensor->data, count, &operation);
+    if (spec->initializer == SDLF_INIT_IDENTITY) pass_channels(tensor->data, spec->shape);
     return SDLF_OK;
 }

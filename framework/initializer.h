@@ -11,6 +11,9 @@
 sdlf_status sdlf_initializer_operation(sdlf_operation *operation, const sdlf_parameter_spec *spec, uint64_t seed,
                                        uint32_t stream);
 
+/* Does that operation make all of it? Else it is the host that draws: sdlf_initialize. */
+bool sdlf_initializer_is_drawn(const sdlf_parameter_spec *spec);
+
 /* Fill `tensor` (contiguous, float32, host memory, shape spec->shape) so, without a calculator. Errors: the same. */
 sdlf_status sdlf_initialize(sdlf_tensor *tensor, const sdlf_parameter_spec *spec, uint64_t seed, uint32_t stream);
 

@@ -36,6 +36,11 @@ sdlf_status sdlf_signature_add_parameter(sdlf_signature *signature, sdlf_paramet
     SDLF_REQUIRE(signature);
     sdlf_status status =
         check(parameter.name, signature->parameter_count, SDLF_MAX_LAYER_PARAMETERS, SDLF_FLOAT64, parameter.shape);
+    bool filters = parameter.initializer == SDLF_INIT_IDENTITY || parameter.initializer == SDLF_INIT_WHITENING;
+    if (status == SDLF_OK && filters && parameter.shape.rank != 4)
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT, "initializer %s of %s: expected the weights (K,C,R,S) of a convolution, found %s",
+            sdlf_initializer_names[parameter.initializer], parameter.name, sdlf_shape_print(parameter.shape).text);
     if (status == SDLF_OK) signature->parameter[signature->parameter_count++] = parameter;
     return status;
 }

@@ -72,7 +72,8 @@ struct sdlf_model {
     char *message;
     sdlf_normalization normalization;
     model_classes classes;
-    sdlf_loss loss; /* where it has no loss layer */
+    sdlf_loss loss;    /* where it has no loss layer */
+    float huber_delta; /* of that; 0: 1 */
     sdlf_training_state training_state;
 };
 

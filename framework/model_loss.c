@@ -1,6 +1,8 @@
 /* What a model's outputs are compared with. */
 #include <string.h>
 
+#include <sdlf/layers/loss.h>
+
 #include "framework/model_internal.h"
 
 const char *const sdlf_loss_names[] = {"cross_entropy", "mse", "mae", "huber", "bce_with_logits", NULL};
@@ -39,5 +41,23 @@ sdlf_status sdlf_model_set_loss(sdlf_model *model, sdlf_loss loss)
                          "network '%s' has a loss layer of its own, '%s' (%s), beside which %s has no place",
                          model->name, own->layer.name, own->layer.type->name, sdlf_loss_names[loss]);
     model->loss = loss;
+    return SDLF_OK;
+}
+
+float sdlf_model_huber_delta(const sdlf_model *model)
+{
+    const model_layer *own = model != NULL ? own_loss(model) : NULL;
+    if (own != NULL && kind_of(own->layer.type) == SDLF_LOSS_HUBER)
+        return ((const sdlf_huber_options *)own->layer.options)->delta;
+    return model != NULL && model->huber_delta > 0 ? model->huber_delta : 1;
+}
+
+sdlf_status sdlf_model_set_huber_delta(sdlf_model *model, float delta)
+{
+    if (model == NULL) return sdlf_model_status(NULL);
+    if (!(delta >= 1e-6f && delta <= 1e6f))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "delta of huber: expected a number from 1e-6 to 1e6, found %g",
+                         (double)delta);
+    model->huber_delta = delta;
     return SDLF_OK;
 }

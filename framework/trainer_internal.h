@@ -46,12 +46,13 @@ struct sdlf_trainer {
     sdlf_data_place data_place; /* not SDLF_DATA_LOADED: the plans draw their own batches, and there is no loader */
     bool host_only;             /* do all calculators share the host's memory? */
     sdlf_classifier classifier;
-    const char *labels;   /* input of the plans that takes the labels */
-    sdlf_dataset train;   /* a view of the caller's, with the model's normalisation */
-    sdlf_loader *loader;  /* NULL: the plans draw their own batches */
-    float *class_weights; /* of each class; NULL: all are the same */
-    float *rate_scales;   /* of the model's parameters; NULL: all are 1 */
-    bool at_rest;         /* where the weights are averaged: the model's values are the averages */
+    const char *labels;                /* input of the plans that takes the labels */
+    sdlf_dataset train;                /* a view of the caller's, with the model's normalisation */
+    sdlf_loader *loader;               /* NULL: the plans draw their own batches */
+    float *class_weights;              /* of each class; NULL: all are the same */
+    float *rate_scales, *rate_offsets; /* of the model's parameters, see sdlf_plan_options; NULL: all are 1 and 0 */
+    float *weight_decays;              /* likewise; NULL: all have the optimizer's */
+    bool at_rest;                      /* where the weights are averaged: the model's values are the averages */
     float
         *weights; /* of a batch's samples for their labels and their second ones, scratch space; NULL: they have none */
     bool mixed;   /* they have second labels */
@@ -133,8 +134,8 @@ sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, c
 
 /* ---- learning rates of parameters (trainer_rates.c), averages of weights (trainer_average.c) ---- */
 
-/* What options->rate_scales says. Errors: SDLF_ERROR_ARGUMENT, SDLF_ERROR_MEMORY. */
-sdlf_status sdlf_trainer_prepare_rates(sdlf_trainer *trainer);
+/* What options->rate_scales and weight_decays say. Errors: SDLF_ERROR_ARGUMENT, SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_trainer_prepare_groups(sdlf_trainer *trainer);
 
 /* Once the plans are there: the average begins with the weights. */
 void sdlf_trainer_prepare_average(sdlf_trainer *trainer);

@@ -33,6 +33,14 @@ static const sdlf_field trainer_fields[] = {
 
 /* What came later than some checkpoints, which lack them. */
 static const sdlf_field later_fields[] = {
+    {.name = "huber_delta",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_trainer_options, huber_delta),
+     .minimum = 1e-6,
+     .maximum = 1e6,
+     .fallback = 1,
+     .zero_means_default = true,
+     .help = "the difference from which on huber is linear"},
     {.name = "ema",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_trainer_options, ema),
@@ -202,6 +210,8 @@ sdlf_status sdlf_trainer_write_settings(const sdlf_trainer_options *options, cha
     failed |= json_object_set_new(root, "more", fields_to_json(later_fields, NULL, options));
     if (options->rate_scales[0] != '\0')
         failed |= json_object_set_new(root, "rate_scales", json_string(options->rate_scales));
+    if (options->weight_decays[0] != '\0')
+        failed |= json_object_set_new(root, "weight_decays", json_string(options->weight_decays));
     if (options->loss != SDLF_LOSS_CROSS_ENTROPY)
         failed |= json_object_set_new(root, "loss", json_string(sdlf_loss_names[options->loss]));
     if (options->class_weights[0] != '\0')
@@ -238,8 +248,9 @@ static sdlf_status fields_from_json(const json_t *root, const char *where, const
     for (const sdlf_field *field = fields; field->name != NULL; field++) {
         const json_t *value = json_object_get(object, field->name);
         void *member = (char *)options + field->offset;
-        if (value == NULL && (fields == augment_fields || fields == later_fields))
-            continue; /* the checkpoint is older than the kind */
+        bool later = fields == augment_fields || fields == later_fields || strcmp(field->name, "rest_momentum") == 0 ||
+                     strcmp(field->name, "newton_schulz") == 0;
+        if (value == NULL && later) continue; /* the checkpoint is older than the kind */
         if (field->type == SDLF_FIELD_FLOAT && json_is_number(value))
             *(float *)member = (float)json_number_value(value);
         else if (field->type == SDLF_FIELD_DOUBLE && json_is_number(value))
@@ -272,7 +283,11 @@ static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *option
     const char *scales = json_string_value(json_object_get(root, "rate_scales"));
     if (scales != NULL && strlen(scales) >= sizeof options->rate_scales) return bad_settings("", "rate_scales");
     snprintf(options->rate_scales, sizeof options->rate_scales, "%s", scales != NULL ? scales : "");
+    const char *decays = json_string_value(json_object_get(root, "weight_decays"));
+    if (decays != NULL && strlen(decays) >= sizeof options->weight_decays) return bad_settings("", "weight_decays");
+    snprintf(options->weight_decays, sizeof options->weight_decays, "%s", decays != NULL ? decays : "");
     options->ema = 0;
+    options->huber_delta = 0;
     options->accumulate = 1;
     options->mixing = (sdlf_mixing){.mixup = 0};
     options->trivial = false;
@@ -382,6 +397,9 @@ sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, cons
     if (strcmp(wanted->rate_scales, found->rate_scales) != 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: the checkpoint was trained with learning rates scaled by '%s'",
                          found->rate_scales);
+    if (strcmp(wanted->weight_decays, found->weight_decays) != 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: the checkpoint was trained with weight decays of '%s'",
+                         found->weight_decays);
     field = sdlf_fields_difference(augment_fields, &found->augment, &wanted->augment);
     if (field != NULL) return differs("augment", field);
     if (wanted->augment.seed != found->augment.seed)

@@ -8,6 +8,7 @@
 #include "framework/mixing.h"
 #include "framework/model_internal.h"
 #include "framework/require.h"
+#include "framework/whitening.h"
 
 enum {
     TEST_BATCH = 64, /* at least, so that testing is no slower than it must be where training goes by few samples */
@@ -37,6 +38,8 @@ void sdlf_trainer_free(sdlf_trainer *trainer)
         sdlf_calculator_close(trainer->calculators[index]);
     }
     free(trainer->rate_scales);
+    free(trainer->rate_offsets);
+    free(trainer->weight_decays);
     free(trainer->checkpoint);
     free(trainer);
 }
@@ -161,11 +164,17 @@ static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test,
     return make_plans(trainer, test, *options, &feed);
 }
 
-/* Names of parameters are known once the model is built; it has the values then that the first plan would draw. */
-static sdlf_status list_rates(sdlf_trainer *trainer)
+/* Names of parameters, and values that are measured from the data, want a model that is built; it has the values then that the first plan
+ * would draw. */
+static sdlf_status prepare_parameters(sdlf_trainer *trainer)
 {
-    sdlf_status status = trainer->model->built ? SDLF_OK : sdlf_model_build(trainer->model, trainer->options.seed);
-    return status == SDLF_OK ? sdlf_trainer_prepare_rates(trainer) : status;
+    sdlf_model *model = trainer->model;
+    const sdlf_trainer_options *options = &trainer->options;
+    bool measured = !model->built && sdlf_is_whitened(model);
+    if (!measured && options->rate_scales[0] == '\0' && options->weight_decays[0] == '\0') return SDLF_OK;
+    sdlf_status status = model->built ? SDLF_OK : sdlf_model_build(model, options->seed);
+    if (status == SDLF_OK && measured) status = sdlf_whiten(model, &trainer->train);
+    return status == SDLF_OK ? sdlf_trainer_prepare_groups(trainer) : status;
 }
 
 static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test)
@@ -195,9 +204,11 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
     sdlf_status status = use_calculator(trainer, forward, &options.forward);
     if (status == SDLF_OK)
         status = use_calculator(trainer, wanted->backward != NULL ? wanted->backward : forward, &options.backward);
-    if (status == SDLF_OK && wanted->rate_scales[0] != '\0') status = list_rates(trainer);
+    if (status == SDLF_OK) status = prepare_parameters(trainer);
     if (status == SDLF_OK) status = place_layers(trainer, placement);
     options.rate_scales = trainer->rate_scales;
+    options.rate_offsets = trainer->rate_offsets;
+    options.weight_decays = trainer->weight_decays;
     if (status == SDLF_OK) status = choose_plans(trainer, test, &options);
     free(placement);
     return status;
@@ -240,6 +251,8 @@ static sdlf_status settle_loss(sdlf_trainer *trainer)
         status = sdlf_model_set_loss(trainer->model, *loss);
     else
         *loss = sdlf_model_loss(trainer->model);
+    if (status == SDLF_OK && *loss == SDLF_LOSS_HUBER)
+        status = sdlf_model_set_huber_delta(trainer->model, trainer->options.huber_delta);
     return status;
 }
 

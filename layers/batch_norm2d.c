@@ -25,6 +25,10 @@ static const sdlf_field fields[] = {
      .fallback = 0.1,
      .zero_means_default = true,
      .help = "weight of the newest batch in the running statistics"},
+    {.name = "no_scale",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_batch_norm2d_options, no_scale),
+     .help = "leave the scale at 1: its weight is not trained"},
     {.name = NULL},
 };
 
@@ -34,14 +38,14 @@ enum { SAVED_MEAN, SAVED_INVERSE_STD };
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 {
-    (void)layer;
+    const sdlf_batch_norm2d_options *options = layer->options;
     sdlf_shape x = signature->input_shape[0];
     if (x.rank != 2 && x.rank != 4)
         return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N,C,H,W) or (N,C), found %s", sdlf_shape_print(x).text);
     sdlf_status status = sdlf_layer_check_float(signature, 0);
     if (status == SDLF_OK) status = sdlf_signature_add_output(signature, signature->dtype, x);
     const sdlf_parameter_spec parameters[] = {
-        [WEIGHT] = {.name = "weight", .initializer = SDLF_INIT_ONE, .trainable = true},
+        [WEIGHT] = {.name = "weight", .initializer = SDLF_INIT_ONE, .trainable = !options->no_scale},
         [BIAS] = {.name = "bias", .initializer = SDLF_INIT_ZERO, .trainable = true},
         [RUNNING_MEAN] = {.name = "running_mean", .initializer = SDLF_INIT_ZERO},
         [RUNNING_VAR] = {.name = "running_var", .initializer = SDLF_INIT_ONE},

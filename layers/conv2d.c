@@ -65,6 +65,13 @@ static const sdlf_field fields[] = {
      .offset = offsetof(sdlf_conv2d_options, initializer),
      .choices = sdlf_initializer_names,
      .help = "how the weight starts; he_uniform by default"},
+    {.name = "initializer_scale",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_conv2d_options, initializer_scale),
+     .maximum = 1000,
+     .fallback = 0.1,
+     .zero_means_default = true,
+     .help = "bound of uniform, deviation of normal"},
     {.name = NULL},
 };
 
@@ -96,13 +103,19 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (status != SDLF_OK) return status;
 
     int64_t area = (int64_t)window.size[0] * window.size[1];
+    if (options->initializer == SDLF_INIT_WHITENING && (groups != 1 || filters > 2 * channels * area))
+        return sdlf_fail(SDLF_ERROR_SHAPE,
+                         "initializer whitening: expected one group and at most %lld filters, twice the %lld elements "
+                         "of a patch, found %lld groups and %lld filters",
+                         (long long)(2 * channels * area), (long long)(channels * area), (long long)groups,
+                         (long long)filters);
     int kind = options->initializer == SDLF_INIT_DEFAULT ? SDLF_INIT_HE_UNIFORM : options->initializer;
     status = sdlf_signature_add_parameter(
         signature, (sdlf_parameter_spec){
                        .name = "weight",
                        .shape = sdlf_shape(filters, channels / groups, window.size[0], window.size[1]),
                        .initializer = kind,
-                       .scale = 0.1f,
+                       .scale = options->initializer_scale,
                        .fan_in = channels / groups * area,
                        .fan_out = filters / groups * area,
                        .trainable = true,

@@ -28,6 +28,13 @@ static const sdlf_field fields[] = {
      .fallback = 1,
      .zero_means_default = true,
      .help = "where the inputs of an output begin; -1: with the last axis, for each token by itself"},
+    {.name = "initializer_scale",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_fully_connected_options, initializer_scale),
+     .maximum = 1000,
+     .fallback = 0.1,
+     .zero_means_default = true,
+     .help = "bound of uniform, deviation of normal"},
     {.name = NULL},
 };
 
@@ -61,7 +68,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     status = sdlf_signature_add_parameter(signature, (sdlf_parameter_spec){.name = "weight",
                                                                            .shape = sdlf_shape(units, inputs),
                                                                            .initializer = kind,
-                                                                           .scale = 0.1f,
+                                                                           .scale = options->initializer_scale,
                                                                            .fan_in = inputs,
                                                                            .fan_out = units,
                                                                            .trainable = true,

@@ -26,7 +26,7 @@ def pair(value):
 def known(layer, *options):
     """Ends the script at an option that is not understood: another network would be timed."""
     for option in layer:
-        if option not in ("type", "name", "inputs", "initializer", *options):
+        if option not in ("type", "name", "inputs", "initializer", "initializer_scale", "frozen", *options):
             sys.exit(f"layer '{layer['name']}' ({layer['type']}): '{option}' is not known here")
 
 
@@ -59,6 +59,8 @@ def module(torch, network, arrays):
                 made = self.make(layer)
                 if made is not None:
                     self.parts[layer["name"].replace(".", "_")] = made
+                    for frozen in layer.get("frozen", []):
+                        getattr(made, frozen).requires_grad = False
                 last = layer["name"]
             if self.steps[-1][1] == "softmax":
                 self.steps.pop()
@@ -68,8 +70,10 @@ def module(torch, network, arrays):
             if kind == "conv2d":
                 return convolution(nn, layer, weight.shape[1] * layer.get("groups", 1))
             if kind == "batch_norm2d":
-                known(layer, "momentum", "epsilon")
-                return nn.BatchNorm2d(len(weight), layer.get("epsilon", 1e-5), layer.get("momentum", 0.1))
+                known(layer, "momentum", "epsilon", "no_scale")
+                made = nn.BatchNorm2d(len(weight), layer.get("epsilon", 1e-5), layer.get("momentum", 0.1))
+                made.weight.requires_grad = not layer.get("no_scale", False)
+                return made
             if kind == "fully_connected":
                 known(layer, "units", "no_bias")
                 return nn.Linear(weight.shape[1], weight.shape[0], not layer.get("no_bias", False))
@@ -78,8 +82,12 @@ def module(torch, network, arrays):
             if kind == "dropout":
                 known(layer, "probability")
                 return nn.Dropout(layer.get("probability", 0.5))
+            if kind == "unary":
+                known(layer, "function")
+                kind = layer["function"]
             if kind in plain:
-                known(layer)
+                if layer["type"] != "unary":
+                    known(layer)
                 return plain[kind]()
             if kind in ("add", "global_avg_pool2d", "softmax"):
                 known(layer)

@@ -20,6 +20,8 @@ const argument training_arguments[] = {
     {"loss", ARGUMENT_CHOICE, offsetof(training, loss), "NAME", .choices = sdlf_loss_names, .fallback = "cross_entropy",
      .help = "cross_entropy tells classes apart; mse, mae and huber meet the numbers of a csv, npz or npy set, and "
              "bce_with_logits says which of several labels, 0 or 1, hold"},
+    {"huber-delta", ARGUMENT_FLOAT, offsetof(training, huber_delta), "X", .minimum = 1e-6, .maximum = 1e6,
+     .fallback = "1", .help = "of huber: the difference from which on the loss is linear"},
     {"class-weights", ARGUMENT_TEXT, offsetof(training, class_weights), "LIST",
      .help = "what samples of each class count, 1,2,0.5, or balanced: as if all classes had equally many"},
     {"ema", ARGUMENT_FLOAT, offsetof(training, ema), "X", .minimum = 0, .maximum = 0.999999, .above = true,
@@ -27,7 +29,11 @@ const argument training_arguments[] = {
     {"accumulate", ARGUMENT_INT, offsetof(training, accumulate), "N", .minimum = 1, .maximum = 1 << 20, .fallback = "1",
      .help = "batches of a step: their gradients' mean is taken, as of one batch N times as large"},
     {"lr-scale", ARGUMENT_TEXT, offsetof(training, rate_scales), "LIST",
-     .help = "multiply the learning rate of parameters: trunk=0.1,conv2d.*=0.5; names as for --freeze, and head"},
+     .help = "multiply the learning rate of parameters: trunk=0.1,conv2d.*=0.5; names as for --freeze, and head. With "
+             "the linear "
+             "schedule, head=2@0.5 comes to 0 after half of the training"},
+    {"decay", ARGUMENT_TEXT, offsetof(training, weight_decays), "LIST",
+     .help = "weight decay of parameters, in place of --weight-decay: head=1e-4,norm*=0"},
     {"clip-norm", ARGUMENT_FLOAT, offsetof(training, clip_norm), "X", .minimum = 0, .maximum = 1e6, .above = true,
      .help = "scale the gradient of a step down to this norm where it is longer"},
     {0},
@@ -109,10 +115,12 @@ static const binding bindings[] = {
     {"label-smoothing", offsetof(training, label_smoothing), offsetof(sdlf_trainer_options, label_smoothing), TO_FLOAT,
      0},
     {"loss", offsetof(training, loss), offsetof(sdlf_trainer_options, loss), TO_CHOICE, 0},
+    {"huber-delta", offsetof(training, huber_delta), offsetof(sdlf_trainer_options, huber_delta), TO_FLOAT, 0},
     {"class-weights", offsetof(training, class_weights), offsetof(sdlf_trainer_options, class_weights), TO_TEXT, 0},
     {"ema", offsetof(training, ema), offsetof(sdlf_trainer_options, ema), TO_FLOAT, 0},
     {"accumulate", offsetof(training, accumulate), offsetof(sdlf_trainer_options, accumulate), TO_INT, 0},
     {"lr-scale", offsetof(training, rate_scales), offsetof(sdlf_trainer_options, rate_scales), TO_TEXT, 0},
+    {"decay", offsetof(training, weight_decays), offsetof(sdlf_trainer_options, weight_decays), TO_TEXT, 0},
     {"clip-norm", offsetof(training, clip_norm), offsetof(sdlf_trainer_options, clip_norm), TO_FLOAT, 0},
     {"schedule", offsetof(training, schedule), offsetof(sdlf_trainer_options, schedule.kind), TO_CHOICE, 0},
     {"learning-rate", offsetof(training, learning_rate), offsetof(sdlf_trainer_options, schedule.peak), TO_FLOAT, 0},
@@ -147,7 +155,9 @@ static const binding bindings[] = {
     {"cutmix", offsetof(training, cutmix), offsetof(sdlf_trainer_options, mixing.cutmix), TO_FLOAT, 0},
 };
 enum { TEXT_SIZE = sizeof((sdlf_trainer_options *)0)->class_weights };
-static_assert(TEXT_SIZE == sizeof((sdlf_trainer_options *)0)->rate_scales, "one size of texts");
+static_assert(TEXT_SIZE == sizeof((sdlf_trainer_options *)0)->rate_scales &&
+                  TEXT_SIZE == sizeof((sdlf_trainer_options *)0)->weight_decays,
+              "one size of texts");
 enum { BINDINGS = sizeof bindings / sizeof bindings[0] };
 
 static_assert(sizeof(sdlf_schedule_kind) == sizeof(int), "a choice is an int");
@@ -204,6 +214,9 @@ sdlf_status training_to_trainer(const training *t, const arguments *a, bool resu
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s: expected fewer than %d characters, found %zu",
                              bindings[i].option, (int)TEXT_SIZE, strlen(text));
     }
+    if (is_given(a, "huber-delta") && options->loss != SDLF_LOSS_HUBER)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--huber-delta is of --loss huber, and the loss is %s",
+                         sdlf_loss_names[options->loss]);
     for (int i = 0; i < BINDINGS; i++) {
         if (!is_given(a, bindings[i].option) || has_meaning(&bindings[i], options->schedule.kind)) continue;
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s has no meaning for --schedule %s", bindings[i].option,

@@ -11,8 +11,9 @@ typedef struct training {
     int64_t epochs, batch, seed;
     double label_smoothing, clip_norm, ema;
     int64_t accumulate;
-    const char *rate_scales;
+    const char *rate_scales, *weight_decays;
     int loss; /* sdlf_loss */
+    double huber_delta;
     const char *class_weights;
     int schedule;
     double learning_rate, final_rate, warmup, gamma, start_divisor, final_divisor;

@@ -1,6 +1,7 @@
 /* What a network brings for its training. */
 #include "apps/train/own.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,22 +14,40 @@ static void write_back(train_session *s)
     optimizer_to_arguments(&s->options.optimizer, &s->optimizers, &s->set.optimizer);
 }
 
-/* Was an option given that shapes training, beside how long it is and its seed? */
-static bool is_shaped(const train_session *s)
+static const char *text_of(const void *value)
 {
-    const argument *const tables[] = {training_arguments, s->optimizers.row, schedule_arguments,
-                                      augmentation_arguments};
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        for (const argument *row = tables[i]; row->name; row++) {
-            bool shapes =
-                row->type != ARGUMENT_HEADING && strcmp(row->name, "epochs") != 0 && strcmp(row->name, "seed") != 0;
-            if (shapes && arguments_given(&s->given, row->name)) return true;
-        }
-    }
-    return false;
+    const char *text = *(const char *const *)value;
+    return text != NULL ? text : "";
 }
 
-/* "--batch 32 --nesterov": numbers and flags that are others than in `before`. */
+static bool differs(const argument *row, const char *was, const char *is)
+{
+    switch (row->type) {
+    case ARGUMENT_FLAG: return memcmp(was, is, sizeof(bool)) != 0;
+    case ARGUMENT_INT: return memcmp(was, is, sizeof(int64_t)) != 0;
+    case ARGUMENT_FLOAT: /* no number is like no number */
+        return *(const double *)(const void *)was != *(const double *)(const void *)is &&
+               !isnan(*(const double *)(const void *)is);
+    case ARGUMENT_CHOICE: return memcmp(was, is, sizeof(int)) != 0;
+    case ARGUMENT_NAME:
+    case ARGUMENT_TEXT: return strcmp(text_of(was), text_of(is)) != 0;
+    default: return false;
+    }
+}
+
+static void put_value(FILE *file, const argument *row, const void *is)
+{
+    switch (row->type) {
+    case ARGUMENT_INT: fprintf(file, " %lld", (long long)*(const int64_t *)is); break;
+    case ARGUMENT_FLOAT: fprintf(file, " %.6g", *(const double *)is); break;
+    case ARGUMENT_CHOICE: fprintf(file, " %s", row->choices[*(const int *)is]); break;
+    case ARGUMENT_NAME:
+    case ARGUMENT_TEXT: fprintf(file, " %s", text_of(is)); break;
+    default: break;
+    }
+}
+
+/* "--batch 32 --nesterov": what is other than in `before`. */
 static char *print_differences(const train_session *s, const train_settings *before)
 {
     memory_text text;
@@ -39,12 +58,10 @@ static char *print_differences(const train_session *s, const train_settings *bef
     for (int i = 0; (row = arguments_row(s->given.usage, i, &offset)); i++) {
         const char *was = (const char *)before + offset + row->offset,
                    *is = (const char *)&s->set + offset + row->offset;
-        bool flag = row->type == ARGUMENT_FLAG, number = row->type == ARGUMENT_INT || row->type == ARGUMENT_FLOAT;
-        if ((!flag && !number) || memcmp(was, is, flag ? sizeof(bool) : sizeof(int64_t)) == 0) continue;
+        if (!differs(row, was, is)) continue;
         fprintf(text.file, "%s--%s", begun ? " " : "", row->name);
         begun = true;
-        if (number)
-            fprintf(text.file, " %.6g", row->type == ARGUMENT_INT ? (double)*(const int64_t *)is : *(const double *)is);
+        put_value(text.file, row, is);
     }
     if (!memory_text_close(&text)) memory_exhausted();
     return text.text;
@@ -53,9 +70,13 @@ static char *print_differences(const train_session *s, const train_settings *bef
 sdlf_status own_options_take(train_session *s)
 {
     write_back(s);
-    if (s->options.resume || is_shaped(s) || !sdlf_network_builtin_training(&s->options, s->set.net)) return SDLF_OK;
+    if (s->options.resume || arguments_given(&s->given, "optimizer") ||
+        !sdlf_network_builtin_training(&s->options, s->set.net))
+        return SDLF_OK;
     const train_settings before = s->set;
-    sdlf_status status = sdlf_optimizer_complete(&s->options.optimizer);
+    sdlf_status status = training_to_trainer(&before.training, &s->given, true, &s->options);
+    if (status == SDLF_OK)
+        status = optimizer_from_arguments(&s->options.optimizer, true, &s->optimizers, &before.optimizer, &s->given);
     if (status == SDLF_OK) status = sdlf_schedule_complete(&s->options.schedule);
     if (status != SDLF_OK) return status;
     write_back(s);

@@ -39,7 +39,7 @@ typedef struct train_session {
     sdlf_dataset *train, *test;
     sdlf_trainer_options options;
     char *
-        own; /* owned; the options that the network brings, "--batch 32 ..."; NULL: it brings none, or some were given */
+        own; /* owned; the options that the network brings, "--batch 32 ..."; NULL: it brings none, or an optimizer was given */
     sdlf_trainer *trainer;
     char *out_path; /* owned; NULL: nothing is kept */
     training_log log;

@@ -11,6 +11,7 @@
 #define WEIGHTS_NORMALIZATION "sdlf.normalization"
 #define WEIGHTS_CLASSES       "sdlf.classes"
 #define WEIGHTS_LOSS          "sdlf.loss"
+#define WEIGHTS_HUBER_DELTA   "sdlf.huber_delta"
 #define WEIGHTS_TRAINING      "sdlf.training"
 
 /* Optimizer state S of parameter NAME is tensor "optimizer.S.NAME". */
@@ -31,6 +32,7 @@ typedef struct loaded_weights {
     sdlf_normalization normalization;
     model_classes classes; /* owned, until the model takes them */
     sdlf_loss loss;
+    float huber_delta; /* 0: not said */
     sdlf_training_state training;
 } loaded_weights;
 

@@ -51,6 +51,7 @@ static sdlf_status describe(sdlf_model *model, weights_left *left)
     if (status == SDLF_OK && weights.normalization.known) model->normalization = weights.normalization;
     if (status == SDLF_OK && weights.classes.count > 0) model_take_classes(model, &weights.classes);
     if (status == SDLF_OK) model->loss = weights.loss;
+    if (status == SDLF_OK) model->huber_delta = weights.huber_delta;
     if (status == SDLF_OK) model->training_state = weights.training;
     model_release_classes(&weights.classes);
     free(weights.parameters);

@@ -44,12 +44,22 @@ static sdlf_status read_loss(loaded_weights *weights, const char *name)
                      weights->file->path, text_show(name).text);
 }
 
+static sdlf_status read_huber_delta(loaded_weights *weights, const char *number)
+{
+    char *end = NULL;
+    weights->huber_delta = strtof(number, &end);
+    if (end != number && *end == '\0' && weights->huber_delta >= 1e-6f && weights->huber_delta <= 1e6f) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the delta of huber in its metadata: expected 1e-6 to 1e6, found '%s'",
+                     weights->file->path, text_show(number).text);
+}
+
 sdlf_status weights_read_metadata(loaded_weights *weights)
 {
     const safetensors_header *header = &weights->file->header;
     const char *normalization = safetensors_metadata(header, WEIGHTS_NORMALIZATION);
     const char *classes = safetensors_metadata(header, WEIGHTS_CLASSES);
     const char *loss = safetensors_metadata(header, WEIGHTS_LOSS);
+    const char *delta = safetensors_metadata(header, WEIGHTS_HUBER_DELTA);
     const char *training = safetensors_metadata(header, WEIGHTS_TRAINING);
     sdlf_status status = SDLF_OK;
     if (normalization != NULL)
@@ -57,6 +67,7 @@ sdlf_status weights_read_metadata(loaded_weights *weights)
     if (classes != NULL && status == SDLF_OK)
         status = classes_json_read(&weights->classes, classes, weights->file->path);
     if (loss != NULL && status == SDLF_OK) status = read_loss(weights, loss);
+    if (delta != NULL && status == SDLF_OK) status = read_huber_delta(weights, delta);
     if (training != NULL && status == SDLF_OK)
         status = training_json_read(&weights->training, training, weights->file->path);
     return status;
@@ -105,6 +116,7 @@ static void take_over(sdlf_model *model, loaded_weights *weights)
     if (weights->normalization.known) model->normalization = weights->normalization;
     if (weights->classes.count > 0) model_take_classes(model, &weights->classes);
     model->loss = weights->loss;
+    model->huber_delta = weights->huber_delta;
     model->training_state = weights->training;
 }
 

@@ -48,6 +48,12 @@ static sdlf_status make_metadata(json_t **metadata, sdlf_model *model, const cha
         text = strdup(sdlf_loss_names[model->loss]);
         status = text != NULL ? add_metadata(*metadata, WEIGHTS_LOSS, text, path) : out_of_memory(path);
     }
+    if (status == SDLF_OK && model->loss == SDLF_LOSS_HUBER && sdlf_model_huber_delta(model) != 1) {
+        char number[32];
+        snprintf(number, sizeof number, "%.9g", (double)sdlf_model_huber_delta(model));
+        text = strdup(number);
+        status = text != NULL ? add_metadata(*metadata, WEIGHTS_HUBER_DELTA, text, path) : out_of_memory(path);
+    }
     if (status == SDLF_OK && training && model->training_state.present) {
         status = training_json_write(&text, &model->training_state);
         if (status == SDLF_OK) status = add_metadata(*metadata, WEIGHTS_TRAINING, text, path);

@@ -1,10 +1,10 @@
 /* muon: momentum that is made orthogonal (Jordan 2024), in Nesterov's form.
  *
- *   v = momentum v + g;   u = g + momentum v;   X = u / |u|;   five times X = 3.4445 X - 4.775 (X X') X + 2.0315 (X X')^2 X
- *   w = (1 - rate weight_decay) w - rate sqrt(max(1, rows / columns)) X
+ *   v = momentum v + g;   u = g + momentum v;   X = u / |u|;   newton_schulz times X = 3.4445 X - 4.775 (X X') X + 2.0315 (X X')^2 X
+ *   w = (1 - rate weight_decay) w - rate sqrt(max(1, rows / columns)) X,   with unit_filters of w sqrt(rows) / |w| in w's place
  *
- * for parameters of two axes or more, as matrices of shape (first axis, all others); other parameters are sgd's (sgd.c), with Nesterov's
- * momentum. State: v. framework/plan/lower/forms.c makes it of products and sums. */
+ * for parameters of two axes or more (filters_only: of four), as matrices of shape (first axis, all others); other parameters are sgd's
+ * (sgd.c), with Nesterov's form of rest_momentum. State: v. framework/plan/lower/forms.c makes it of products and sums. */
 #include "framework/optimizers/optimizers.h"
 
 static const sdlf_field fields[] = {
@@ -24,6 +24,27 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_muon_options, decay_all),
      .help = "weight decay of biases and normalisations, too"},
+    {.name = "rest_momentum",
+     .type = SDLF_FIELD_DOUBLE,
+     .offset = offsetof(sdlf_muon_options, rest_momentum),
+     .maximum = 0.999999,
+     .help = "momentum of parameters that are not made orthogonal; that of the others unless given"},
+    {.name = "newton_schulz",
+     .type = SDLF_FIELD_INT,
+     .offset = offsetof(sdlf_muon_options, newton_schulz),
+     .minimum = 1,
+     .maximum = 8,
+     .fallback = 5,
+     .zero_means_default = true,
+     .help = "steps of Newton and Schulz towards the orthogonal matrix; 5 unless given"},
+    {.name = "filters_only",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_muon_options, filters_only),
+     .help = "make the weights of convolutions orthogonal, and not those of fully connected layers"},
+    {.name = "unit_filters",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_muon_options, unit_filters),
+     .help = "scale the weights of K filters to norm sqrt(K) before each step"},
     {.name = NULL},
 };
 
@@ -37,7 +58,7 @@ static void update(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *
 {
     const sdlf_muon_options *options = &optimizer->options.muon;
     operation->kind = SDLF_SGD_UPDATE;
-    operation->sgd.momentum = (float)options->momentum;
+    operation->sgd.momentum = (float)(options->rest_momentum > 0 ? options->rest_momentum : options->momentum);
     operation->sgd.nesterov = true;
     operation->sgd.decay = decay || options->decay_all ? (float)options->weight_decay : 0;
 }

@@ -2,7 +2,8 @@
  * calculator that computes there, and the model gets the numbers from there. They do not depend on who draws: the operations give
  * the same bits everywhere. Optimizer states begin with zeros.
  *
- * What has no calculator of its own, or is kept in another type than the model's float32, is drawn on the host and loaded. */
+ * What has no calculator of its own, is kept in another type than the model's float32, or is no one operation, is drawn on the host and
+ * loaded. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static sdlf_status draw_buffer(sdlf_plan *plan, const plan_buffer *buffer, bool 
         status = sdlf_initializer_operation(&operation, spec, seed_of(plan), sdlf_parameter_stream(buffer->parameter));
     operation.out[0] = sdlf_tensor_view(buffer->dtype, spec->shape, buffer->memory);
     if (status != SDLF_OK || calculator == NULL || buffer->dtype != SDLF_FLOAT32 ||
-        !sdlf_calculator_supports(calculator, &operation))
+        !sdlf_calculator_supports(calculator, &operation) ||
+        (buffer->kind == BUFFER_PARAMETER && !sdlf_initializer_is_drawn(spec)))
         return status;
     *drawn = true;
     return sdlf_calculator_run(calculator, &operation);

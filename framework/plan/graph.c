@@ -263,7 +263,7 @@ static sdlf_status add_target_loss(sdlf_plan *plan, int scores)
     int inputs[2] = {scores, 0}, loss;
     sdlf_shape shape = plan->values[scores].tensor.shape;
     own->plain[1].name = own->huber.name = "loss";
-    own->huber.delta = 1;
+    own->huber.delta = sdlf_model_huber_delta(plan->model);
     sdlf_status status = add_own_input(plan, "labels", SDLF_FLOAT32, sdlf_shape_without(shape, 0), &inputs[1]);
     const void *options = kind == SDLF_LOSS_HUBER ? (const void *)&own->huber : &own->plain[1];
     return status == SDLF_OK ? add_own_layer(plan, sdlf_loss_names[kind], "loss", options, inputs, 2, &loss) : status;

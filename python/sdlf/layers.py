@@ -17,7 +17,8 @@ Node = _sdlf.Node
 def conv2d(
     x: Node, *, filters: int | None = None, kernel: Pair | None = None, stride: Pair | None = None,
     padding: Pair | None = None, padding_extra: Pair | None = None, dilation: Pair | None = None,
-    groups: int | None = None, no_bias: bool | None = None, initializer: str | None = None, name: str | None = None,
+    groups: int | None = None, no_bias: bool | None = None, initializer: str | None = None,
+    initializer_scale: float | None = None, name: str | None = None,
 ) -> Node:
     """2-D convolution with groups, stride, padding and dilation.
 
@@ -30,11 +31,13 @@ def conv2d(
     groups: groups of channels; as many as channels: depthwise (default 1)
     no_bias: leave the bias out
     initializer: how the weight starts; he_uniform by default: default, zero, one, he_uniform, he_normal,
-        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal
+        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal, identity, whitening
+    initializer_scale: bound of uniform, deviation of normal (default 0.1)
     """
     return add_layer("conv2d", (x,), name, {
         "filters": filters, "kernel": kernel, "stride": stride, "padding": padding, "padding_extra": padding_extra,
         "dilation": dilation, "groups": groups, "no_bias": no_bias, "initializer": initializer,
+        "initializer_scale": initializer_scale,
     })
 
 
@@ -82,18 +85,20 @@ def global_avg_pool2d(x: Node, *, name: str | None = None) -> Node:
 
 def fully_connected(
     x: Node, *, units: int | None = None, no_bias: bool | None = None, initializer: str | None = None,
-    axis: int | None = None, name: str | None = None,
+    axis: int | None = None, initializer_scale: float | None = None, name: str | None = None,
 ) -> Node:
     """Each output a weighted sum of all inputs.
 
     units: outputs of a sample
     no_bias: leave the bias out
     initializer: how the weight starts; he_uniform by default: default, zero, one, he_uniform, he_normal,
-        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal
+        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal, identity, whitening
     axis: where the inputs of an output begin; -1: with the last axis, for each token by itself (default 1)
+    initializer_scale: bound of uniform, deviation of normal (default 0.1)
     """
     return add_layer("fully_connected", (x,), name, {
         "units": units, "no_bias": no_bias, "initializer": initializer, "axis": axis,
+        "initializer_scale": initializer_scale,
     })
 
 
@@ -107,7 +112,7 @@ def graph_conv(
     no_bias: leave the bias out
     no_decay: weight decay leaves the weight alone
     initializer: how the weight starts; xavier_uniform by default: default, zero, one, he_uniform, he_normal,
-        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal
+        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal, identity, whitening
     """
     return add_layer("graph_conv", inputs, name, {
         "units": units, "no_bias": no_bias, "no_decay": no_decay, "initializer": initializer,
@@ -115,14 +120,16 @@ def graph_conv(
 
 
 def batch_norm2d(
-    x: Node, *, epsilon: float | None = None, momentum: float | None = None, name: str | None = None,
+    x: Node, *, epsilon: float | None = None, momentum: float | None = None, no_scale: bool | None = None,
+    name: str | None = None,
 ) -> Node:
     """Each channel normalised, scaled and shifted.
 
     epsilon: added to the variance (default 1e-05)
     momentum: weight of the newest batch in the running statistics (default 0.1)
+    no_scale: leave the scale at 1: its weight is not trained
     """
-    return add_layer("batch_norm2d", (x,), name, {"epsilon": epsilon, "momentum": momentum})
+    return add_layer("batch_norm2d", (x,), name, {"epsilon": epsilon, "momentum": momentum, "no_scale": no_scale})
 
 
 def dropout(x: Node, *, probability: float | None = None, name: str | None = None) -> Node:

@@ -17,11 +17,13 @@ class Conv2d(Layer):
     def __init__(
         self, *, filters: int | None = None, kernel: Pair | None = None, stride: Pair | None = None,
         padding: Pair | None = None, padding_extra: Pair | None = None, dilation: Pair | None = None,
-        groups: int | None = None, no_bias: bool | None = None, initializer: str | None = None, name: str | None = None,
+        groups: int | None = None, no_bias: bool | None = None, initializer: str | None = None,
+        initializer_scale: float | None = None, name: str | None = None,
     ):
         super().__init__(layers.conv2d, name, {
             "filters": filters, "kernel": kernel, "stride": stride, "padding": padding, "padding_extra": padding_extra,
             "dilation": dilation, "groups": groups, "no_bias": no_bias, "initializer": initializer,
+            "initializer_scale": initializer_scale,
         })
 
 
@@ -64,10 +66,11 @@ class Linear(Layer):
 
     def __init__(
         self, units: int | None = None, *, no_bias: bool | None = None, initializer: str | None = None,
-        axis: int | None = None, name: str | None = None,
+        axis: int | None = None, initializer_scale: float | None = None, name: str | None = None,
     ):
         super().__init__(layers.fully_connected, name, {
             "units": units, "no_bias": no_bias, "initializer": initializer, "axis": axis,
+            "initializer_scale": initializer_scale,
         })
 
 
@@ -86,8 +89,11 @@ class GraphConv(Layer):
 class BatchNorm2d(Layer):
     """Each channel normalised, scaled and shifted. layers.batch_norm2d says what its options are."""
 
-    def __init__(self, *, epsilon: float | None = None, momentum: float | None = None, name: str | None = None):
-        super().__init__(layers.batch_norm2d, name, {"epsilon": epsilon, "momentum": momentum})
+    def __init__(
+        self, *, epsilon: float | None = None, momentum: float | None = None, no_scale: bool | None = None,
+        name: str | None = None,
+    ):
+        super().__init__(layers.batch_norm2d, name, {"epsilon": epsilon, "momentum": momentum, "no_scale": no_scale})
 
 
 class Dropout(Layer):

@@ -55,8 +55,12 @@ class Muon(Named):
 
     name = "muon"
 
-    def __init__(self, momentum: float = 0.95, weight_decay: float = 0, decay_all: bool = False):
-        super().__init__(momentum=momentum, weight_decay=weight_decay, decay_all=decay_all)
+    def __init__(
+        self, momentum: float = 0.95, weight_decay: float = 0, decay_all: bool = False, *, rest_momentum: float = 0, newton_schulz: int = 5,
+        filters_only: bool = False, unit_filters: bool = False,
+    ):
+        super().__init__(momentum=momentum, weight_decay=weight_decay, decay_all=decay_all, rest_momentum=rest_momentum,
+                         newton_schulz=newton_schulz, filters_only=filters_only, unit_filters=unit_filters)
 
 
 class LARS(Named):

@@ -101,9 +101,10 @@ class Trainer:
 
     train, test: a Dataset, or a pair (samples, labels) of arrays. callbacks: each is called with a dictionary after steps and epochs
     ("event" is "step" or "epoch"; "loss", "accuracy", "test_accuracy", ...); one that returns a true value ends the training. progress: show a line.
-    augment: a dictionary of the members of `AUGMENTATIONS`. loss: "mse", "mae", "huber" or "bce_with_logits" where labels are float targets.
+    augment: a dictionary of the members of `AUGMENTATIONS`. loss: "mse", "mae", "huber" or "bce_with_logits" where labels are float targets; huber_delta: where the third becomes linear.
     class_weights: "balanced", or a number for each class. ema: test, and leave in the model, a moving average of the weights that keeps so much of
-    itself in each step. accumulate: batches of a step. rate_scales: factors of the learning rate by parameters, {"trunk": 0.1}. checkpoint: a file that is written after each epoch; resume: go on
+    itself in each step. accumulate: batches of a step. rate_scales: factors of the learning rate by parameters, {"trunk": 0.1}. weight_decays: weight decay
+    of parameters in place of the optimizer's, {"head": 1e-4}. checkpoint: a file that is written after each epoch; resume: go on
     from the state that the model came with (`Model.open` of a checkpoint).
     """
 
@@ -121,10 +122,12 @@ class Trainer:
         label_smoothing: float = 0,
         clip_norm: float = 0,
         loss: str = "cross_entropy",
+        huber_delta: float = 1,
         class_weights: str | Sequence[float] = "",
         ema: float = 0,
         accumulate: int = 1,
         rate_scales: dict[str, float] | None = None,
+        weight_decays: dict[str, float] | None = None,
         augment: dict[str, Any] | None = None,
         calculator: str | None = None,
         backward: str | None = None,
@@ -140,9 +143,10 @@ class Trainer:
         self._callbacks = list(callbacks) + ([ProgressLine()] if progress else [])
         words = dict(
             augment or {}, batch=batch, epochs=epochs, seed=seed, optimizer=optimizer, schedule=schedule, label_smoothing=label_smoothing,
-            clip_norm=clip_norm, loss=loss, ema=ema, accumulate=accumulate,
+            clip_norm=clip_norm, loss=loss, huber_delta=huber_delta, ema=ema, accumulate=accumulate,
             class_weights=class_weights if isinstance(class_weights, str) else ",".join(f"{w:.9g}" for w in class_weights),
-            rate_scales=",".join(f"{name}={factor:.9g}" for name, factor in (rate_scales or {}).items()), calculator=calculator, backward=backward, threads=threads, device=device, math=math,
+            rate_scales=",".join(f"{name}={factor:.9g}" for name, factor in (rate_scales or {}).items()),
+            weight_decays=",".join(f"{name}={decay:.9g}" for name, decay in (weight_decays or {}).items()), calculator=calculator, backward=backward, threads=threads, device=device, math=math,
             checkpoint=os.fspath(checkpoint) if checkpoint is not None else None, resume=resume)
         unknown = set(augment or {}) - set(AUGMENTATIONS)
         if unknown:

@@ -105,11 +105,16 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
             options.label_smoothing = value_of<float>(value, word, "a number");
         else if (word == "loss")
             options.loss = loss_of(value_of<std::string>(value, word, "a name"));
+        else if (word == "huber_delta")
+            options.huber_delta = value_of<float>(value, word, "a number");
         else if (word == "class_weights")
             put_text(options.class_weights, sizeof options.class_weights, word,
                      value_of<std::string>(value, word, "a text"));
         else if (word == "rate_scales")
             put_text(options.rate_scales, sizeof options.rate_scales, word,
+                     value_of<std::string>(value, word, "a text"));
+        else if (word == "weight_decays")
+            put_text(options.weight_decays, sizeof options.weight_decays, word,
                      value_of<std::string>(value, word, "a text"));
         else if (word == "ema")
             options.ema = value_of<float>(value, word, "a number");

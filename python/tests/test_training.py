@@ -240,7 +240,7 @@ def test_options_of_training(separable):
         return np.concatenate([model.parameters[name].ravel() for name in model.parameters])
 
     plain = trained()
-    words = [dict(ema=0.9), dict(accumulate=3), dict(class_weights=[1, 2, 3]), dict(class_weights="balanced"), dict(rate_scales={"head": 2}),
+    words = [dict(ema=0.9), dict(accumulate=3), dict(class_weights=[1, 2, 3]), dict(class_weights="balanced"), dict(rate_scales={"head": 2}), dict(weight_decays={"head": 0.5}),
              dict(optimizer=optim.Muon()), dict(optimizer=optim.LARS()), dict(augment={"mixup": 0.5}),
              dict(augment={"cutmix": 1.0}), dict(augment={"trivial": True})]
     for options in words:

@@ -54,6 +54,27 @@ static void check_uniform(int initializer, double bound)
     free(value);
 }
 
+/* Filters pass the channels on that they have; the rest is drawn, and no other than without. */
+static void filters_pass_channels_on(void)
+{
+    enum { FILTERS = 5, CHANNELS = 3, AREA = 9, EACH = CHANNELS * AREA };
+    float value[FILTERS * EACH], drawn[FILTERS * EACH];
+    sdlf_parameter_spec spec = {.name = "weight",
+                                .shape = sdlf_shape(FILTERS, CHANNELS, 3, 3),
+                                .initializer = SDLF_INIT_IDENTITY,
+                                .fan_in = EACH,
+                                .fan_out = FILTERS * AREA};
+    sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, spec.shape, value);
+    CHECK_OK(sdlf_initialize(&tensor, &spec, 1, SDLF_STREAM_PARAMETER));
+    CHECK(!sdlf_initializer_is_drawn(&spec));
+    spec.initializer = SDLF_INIT_LECUN_UNIFORM;
+    tensor.data = drawn;
+    CHECK_OK(sdlf_initialize(&tensor, &spec, 1, SDLF_STREAM_PARAMETER));
+    CHECK(sdlf_initializer_is_drawn(&spec));
+    for (int i = 0; i < CHANNELS * EACH; i++) CHECK(value[i] == (i % EACH == i / EACH * AREA + 4 ? 1 : 0));
+    CHECK(memcmp(value + CHANNELS * EACH, drawn + CHANNELS * EACH, (FILTERS - CHANNELS) * EACH * sizeof *value) == 0);
+}
+
 static void check_normal(int initializer, double expected)
 {
     float *value = draw(initializer, 0.25f, COUNT, 7);
@@ -121,9 +142,9 @@ static void bad_specs_are_refused(void)
     float value[2];
     sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(2), value);
     sdlf_parameter_spec spec = {.name = "weight", .shape = tensor.shape};
-    CHECK_FAILS(sdlf_initialize(&tensor, &spec, 1, 1), SDLF_ERROR_ARGUMENT, "initializer of weight: expected 1 to 9");
+    CHECK_FAILS(sdlf_initialize(&tensor, &spec, 1, 1), SDLF_ERROR_ARGUMENT, "initializer of weight: expected 1 to 11");
     spec.initializer = SDLF_INIT_COUNT;
-    CHECK_FAILS(sdlf_initialize(&tensor, &spec, 1, 1), SDLF_ERROR_ARGUMENT, "found 10");
+    CHECK_FAILS(sdlf_initialize(&tensor, &spec, 1, 1), SDLF_ERROR_ARGUMENT, "found 12");
     spec.initializer = SDLF_INIT_HE_NORMAL;
     CHECK_FAILS(sdlf_initialize(&tensor, &spec, 1, 1), SDLF_ERROR_ARGUMENT,
                 "he_normal of weight: expected positive fans");
@@ -131,6 +152,7 @@ static void bad_specs_are_refused(void)
 
 int main(void)
 {
+    RUN(filters_pass_channels_on);
     RUN(constants_fill);
     RUN(kinds_have_their_spread);
     RUN(elements_follow_the_stream);

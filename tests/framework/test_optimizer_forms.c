@@ -1,5 +1,6 @@
 /* Optimizers whose updates are several operations, muon and lars: steps against ones that are worked out here, on every calculator. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "framework/trainer_history.h"
@@ -47,12 +48,12 @@ static void gradient_of(sdlf_model *model, const char *parameter, float *gradien
 }
 
 /* X of the iteration, rows x columns, in double. */
-static void orthogonalize(double *x, int rows, int columns)
+static void orthogonalize(double *x, int rows, int columns, int steps)
 {
     double norm = 0, a[LARGEST], aa[LARGEST], next[LARGEST];
     for (int i = 0; i < rows * columns; i++) norm += x[i] * x[i];
     for (int i = 0; i < rows * columns; i++) x[i] /= sqrt(norm);
-    for (int step = 0; step < 5; step++) {
+    for (int step = 0; step < steps; step++) {
         for (int i = 0; i < rows; i++)
             for (int j = 0; j < rows; j++) {
                 a[i * rows + j] = 0;
@@ -84,14 +85,20 @@ static double wanted(const sdlf_optimizer *optimizer, const float *w, const floa
 {
     const double rate = 0.25, decay = 0.1;
     bool matrix = columns > 1;
-    if (optimizer->type->form == SDLF_UPDATE_ORTHOGONAL && matrix) {
-        double x[LARGEST];
+    bool orthogonal = optimizer->type->form == SDLF_UPDATE_ORTHOGONAL;
+    const sdlf_muon_options *muon = &optimizer->options.muon;
+    double rest = orthogonal && muon->rest_momentum > 0 ? muon->rest_momentum : muon->momentum;
+    if (orthogonal && muon->filters_only) /* no filter is among them */
+        return (double)w[at] - rate * (1 + rest) * ((double)g[at] + (matrix ? decay * (double)w[at] : 0));
+    if (orthogonal && matrix) {
+        double x[LARGEST], unit = muon->unit_filters ? sqrt(rows) / norm_of(w, rows * columns) : 1;
         for (int i = 0; i < rows * columns; i++) x[i] = (double)g[i];
-        orthogonalize(x, rows, columns); /* the momentum's multiple of g has no say */
-        return (1 - rate * decay) * (double)w[at] - rate * sqrt(fmax(1, (double)rows / columns)) * x[at];
+        orthogonalize(x, rows, columns,
+                      muon->newton_schulz > 0 ? muon->newton_schulz : 5); /* the momentum's multiple of g has no say */
+        return (1 - rate * decay) * unit * (double)w[at] - rate * sqrt(fmax(1, (double)rows / columns)) * x[at];
     }
     if (!matrix) /* sgd; of muon Nesterov's: g + 0.9 g */
-        return (double)w[at] - rate * (optimizer->type->form == SDLF_UPDATE_ORTHOGONAL ? 1.9 : 1) * (double)g[at];
+        return (double)w[at] - rate * (orthogonal ? 1 + rest : 1) * (double)g[at];
     double norms[2] = {norm_of(w, rows * columns), norm_of(g, rows * columns)};
     double trust = 0.01 * norms[0] / (norms[1] + decay * norms[0]);
     return (double)w[at] - rate * trust * ((double)g[at] + decay * (double)w[at]);
@@ -134,6 +141,9 @@ static void steps(void)
     const sdlf_calculator_class *type;
     for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) {
         check_step(type->name, sdlf_muon(.momentum = 0.9, .weight_decay = 0.1));
+        check_step(type->name, sdlf_muon(.momentum = 0.9, .weight_decay = 0.1, .newton_schulz = 3, .unit_filters = true,
+                                         .rest_momentum = 0.5));
+        check_step(type->name, sdlf_muon(.momentum = 0.6, .weight_decay = 0.1, .filters_only = true));
         check_step(type->name, sdlf_lars(.momentum = 0.9, .weight_decay = 0.1, .trust = 0.01));
     }
 }
@@ -166,8 +176,25 @@ static void stopping_changes_nothing(void)
     check_resuming(sdlf_lars(.weight_decay = 0.01));
 }
 
+/* A checkpoint from before muon had all of its options: they are as they were. */
+static void older_checkpoints_go_on(void)
+{
+    static const char settings[] =
+        "{\"optimizer\":{\"type\":\"muon\",\"momentum\":0.9,\"weight_decay\":0.5,\"decay_all\":false},\"schedule\":{"
+        "\"type\":\"constant\",\"peak\":0.5,\"warmup\":0},\"trainer\":{\"clip_norm\":0,\"label_smoothing\":0},"
+        "\"augment\":{\"seed\":\"1\"},\"math\":\"fp32\"}";
+    sdlf_trainer_options options = {.batch = 1};
+    sdlf_training_state state = {.present = true, .batch = 8, .epochs = 2, .seed = 1};
+    snprintf(state.settings, sizeof state.settings, "%s", settings);
+    if (!CHECK_OK(sdlf_trainer_restore_options(&options, &state))) return;
+    const sdlf_muon_options *muon = &options.optimizer.options.muon;
+    CHECK(muon->momentum == 0.9 && muon->rest_momentum == 0 && muon->newton_schulz == 5);
+    CHECK(!muon->filters_only && !muon->unit_filters);
+}
+
 int main(void)
 {
+    RUN(older_checkpoints_go_on);
     RUN(steps);
     RUN(stopping_changes_nothing);
     return test_summary();

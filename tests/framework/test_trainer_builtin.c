@@ -18,6 +18,18 @@ static void a_network_may_bring_its_own(void)
     CHECK(options.batch > 0 && options.schedule.peak > 0 && options.optimizer.options.sgd.weight_decay > 0);
 }
 
+static void a_network_may_bring_epochs_and_groups(void)
+{
+    sdlf_trainer_options options = {.epochs = 3};
+    CHECK(sdlf_network_builtin_training(&options, "cifar_fast"));
+    CHECK(options.epochs == 8 && options.batch == 2000);
+    CHECK_TEXT(options.optimizer.type->name, "muon");
+    CHECK(strstr(options.rate_scales, "whiten.bias=") != NULL);
+    CHECK(strstr(options.weight_decays, "head=") != NULL);
+    CHECK(sdlf_network_builtin_training(&options, "fast_cnn")); /* and another none */
+    CHECK(options.rate_scales[0] == '\0' && options.weight_decays[0] == '\0');
+}
+
 static void others_bring_nothing(void)
 {
     const sdlf_trainer_options none = {.epochs = 3};
@@ -31,6 +43,7 @@ static void others_bring_nothing(void)
 int main(void)
 {
     RUN(a_network_may_bring_its_own);
+    RUN(a_network_may_bring_epochs_and_groups);
     RUN(others_bring_nothing);
     return test_summary();
 }

@@ -149,6 +149,60 @@ static void stopping_changes_nothing(void)
     sdlf_model_free(whole);
 }
 
+/* What a test says of huber with that delta. */
+static void check_huber(sdlf_model *model, const rows *test, double delta)
+{
+    sdlf_evaluation found;
+    const float *w = sdlf_model_find_parameter(model, "f.weight")->value.data;
+    const float *b = sdlf_model_find_parameter(model, "f.bias")->value.data;
+    double loss = 0;
+    for (int n = 0; n < TEST; n++)
+        for (int k = 0; k < 2; k++) {
+            double y = (double)b[k];
+            for (int i = 0; i < 3; i++) y += (double)w[3 * k + i] * (double)test->sample[n][i];
+            double d = fabs(y - (double)test->target[n][k]);
+            loss += (d < delta ? d * d / 2 : delta * (d - delta / 2)) / 2 / TEST;
+        }
+    sdlf_calculator *calculator = test_open("reference");
+    CHECK_CLOSE(sdlf_model_huber_delta(model), delta, 1e-7);
+    if (CHECK_OK(sdlf_evaluate(&found, model, &test->data, calculator, 0))) {
+        CHECK_CLOSE(found.loss, loss, 1e-5);
+        CHECK_CLOSE(found.huber_delta, delta, 1e-7);
+        sdlf_evaluation_release(&found);
+    }
+    sdlf_calculator_close(calculator);
+}
+
+/* The delta of huber shapes training and tests, goes with files, and may not change on the way. */
+static void huber_has_a_delta(void)
+{
+    rows r, t;
+    history seen = {0};
+    make_rows(&r, COUNT, 1, false);
+    make_rows(&t, TEST, 2, false);
+    sdlf_trainer_options options = options_of(&seen, SDLF_LOSS_HUBER, synthetic_calculator());
+    options.epochs = 2;
+    sdlf_model *usual = linear(), *own = linear(), *file = NULL;
+    CHECK_OK(train(usual, &r.data, NULL, &options));
+    options.huber_delta = 0.25f;
+    CHECK_OK(train(own, &r.data, NULL, &options));
+    CHECK(sdlf_model_hash(usual) != sdlf_model_hash(own));
+    check_huber(usual, &t, 1);
+    check_huber(own, &t, 0.25);
+    CHECK_OK(sdlf_model_save(own, test_path("huber.safetensors")));
+    if (CHECK_OK(sdlf_model_open(&file, test_path("huber.safetensors")))) check_huber(file, &t, 0.25);
+    options.resume = true;
+    options.epochs = 3;
+    options.huber_delta = 0;
+    CHECK_FAILS(train(own, &r.data, NULL, &options), SDLF_ERROR_ARGUMENT, "huber_delta is not what");
+    options.huber_delta = -1;
+    CHECK_FAILS(train(own, &r.data, NULL, &options), SDLF_ERROR_ARGUMENT, "huber_delta");
+    CHECK_FAILS(sdlf_model_set_huber_delta(own, 0), SDLF_ERROR_ARGUMENT, "expected a number from 1e-6 to 1e6");
+    sdlf_model_free(file);
+    sdlf_model_free(own);
+    sdlf_model_free(usual);
+}
+
 /* The best epoch of a loss without accuracy is the one of the least loss. */
 static void the_best_is_told_by_loss(void)
 {
@@ -347,6 +401,7 @@ static void losses_of_mixed_labels_are_added(void)
 int main(void)
 {
     RUN(every_loss_is_learnt);
+    RUN(huber_has_a_delta);
     RUN(stopping_changes_nothing);
     RUN(the_best_is_told_by_loss);
     RUN(what_does_not_fit_is_refused);

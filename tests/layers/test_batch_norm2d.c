@@ -34,9 +34,25 @@ static void parameters_follow(void)
     sdlf_model_free(model);
 }
 
+/* Without a scale the weight is there, as 1, and the bias alone is trained. */
+static void the_scale_may_be_left_out(void)
+{
+    sdlf_model *model;
+    sdlf_node y;
+    CHECK_OK(build_layer(&model, build, &(sdlf_batch_norm2d_options){.name = "n", .no_scale = true}, SDLF_FLOAT32,
+                         sdlf_shape(3, 2, 2), sdlf_shape(1), &y));
+    for (int index = 0; index < 4; index++) CHECK(sdlf_model_parameter(model, index)->spec.trainable == (index == 1));
+    CHECK_EQUAL(sdlf_model_trainable_count(model), 3);
+    sdlf_model_free(model);
+}
+
 static void gradients_match(void)
 {
     const layer_case cases[] = {
+        {.what = "without a scale",
+         .build = build,
+         .options = &(sdlf_batch_norm2d_options){.no_scale = true},
+         .input = {sdlf_shape(3, 2, 3, 3)}},
         {.what = "images", .build = build, .input = {sdlf_shape(3, 2, 3, 3)}},
         {.what = "rows, large epsilon",
          .build = build,
@@ -131,6 +147,7 @@ int main(void)
 {
     RUN(shapes_follow);
     RUN(parameters_follow);
+    RUN(the_scale_may_be_left_out);
     RUN(gradients_match);
     RUN(statistics_are_kept_and_used);
     RUN(folding_changes_nothing);

@@ -38,7 +38,9 @@ static void nonsense_is_refused(void)
     check_refused(build, &(sdlf_fully_connected_options){.units = 5}, SDLF_SCALAR, SDLF_ERROR_SHAPE,
                   "expected an input (N, ...), found 1");
     check_refused(build, &(sdlf_fully_connected_options){.units = 5, .initializer = 77}, sdlf_shape(4),
-                  SDLF_ERROR_ARGUMENT, "initializer: expected 0 to 9 (default, zero, one, he_uniform");
+                  SDLF_ERROR_ARGUMENT, "initializer: expected 0 to 11 (default, zero, one, he_uniform");
+    check_refused(build, &(sdlf_fully_connected_options){.units = 5, .initializer = SDLF_INIT_IDENTITY}, sdlf_shape(4),
+                  SDLF_ERROR_ARGUMENT, "initializer identity of weight: expected the weights (K,C,R,S)");
     check_refused(build, &(sdlf_fully_connected_options){.units = 5, .axis = 2}, sdlf_shape(4), SDLF_ERROR_SHAPE,
                   "axis 2 is not one of its input 1x4 behind the batch");
     check_refused(build, &(sdlf_fully_connected_options){.units = 5, .axis = -2}, sdlf_shape(4), SDLF_ERROR_SHAPE,

@@ -64,6 +64,8 @@ typedef enum sdlf_initializer_kind {
     SDLF_INIT_LECUN_UNIFORM,  /* +- sqrt(1 / fan_in): what PyTorch's layers start with */
     SDLF_INIT_UNIFORM,        /* +- scale */
     SDLF_INIT_NORMAL,         /* deviation scale */
+    SDLF_INIT_IDENTITY, /* convolutions: filter k passes channel k on (Dirac), as many as there are; the rest lecun_uniform */
+    SDLF_INIT_WHITENING, /* convolutions of the network's input: measured from the data that it is trained on (trainer.h); till then lecun_uniform */
     SDLF_INIT_COUNT
 } sdlf_initializer_kind;
 

@@ -82,7 +82,7 @@ int sdlf_model_class_count(const sdlf_model *model);                   /* names;
 const char *sdlf_model_class_name(const sdlf_model *model, int index); /* NULL: it has none */
 
 /* What a model's outputs are compared with: classes, by the cross-entropy of their softmax; or float targets, by one of the losses of
- * <sdlf/layers/losses.h>: numbers (mse, mae, huber with delta 1), or which of several labels hold, each 0 or 1 (bce_with_logits). */
+ * <sdlf/layers/losses.h>: numbers (mse, mae, huber), or which of several labels hold, each 0 or 1 (bce_with_logits). */
 typedef enum sdlf_loss {
     SDLF_LOSS_CROSS_ENTROPY = 0,
     SDLF_LOSS_MSE,
@@ -99,6 +99,9 @@ extern const char *const sdlf_loss_names[];
 sdlf_loss sdlf_model_loss(const sdlf_model *model);
 /* SDLF_ERROR_ARGUMENT: it has a loss layer of another kind, or there is no such kind. */
 sdlf_status sdlf_model_set_loss(sdlf_model *model, sdlf_loss loss);
+/* The difference from which on huber is linear: of that layer, or what was set, or 1. Setting: SDLF_ERROR_ARGUMENT, it is not from 1e-6 to 1e6. */
+float sdlf_model_huber_delta(const sdlf_model *model);
+sdlf_status sdlf_model_set_huber_delta(sdlf_model *model, float delta);
 
 /* Give a classifier another number of classes: the layer that makes its scores, the last with parameters on the way to output 0, gets as
  * many units (fully_connected) or filters (conv2d), with parameters drawn from `seed`, which training changes; all other parameters keep

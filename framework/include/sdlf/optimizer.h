@@ -48,6 +48,11 @@ typedef struct sdlf_muon_options {
     double momentum;     /* default 0.95 */
     double weight_decay; /* of matrices apart from the gradient: the weights shrink by rate times this */
     bool decay_all;
+    double rest_momentum; /* of the parameters that follow sgd; default: momentum */
+    int newton_schulz;    /* steps of Newton and Schulz; default 5 */
+    bool
+        filters_only; /* convolutions' weights alone are made orthogonal; matrices of fully connected layers follow sgd */
+    bool unit_filters; /* before each step the weights of K rows are scaled to norm sqrt(K) */
 } sdlf_muon_options;
 
 /* LARS (https://arxiv.org/abs/1708.03888): sgd whose rate is multiplied, for each parameter that decays, by trust |w| / (|g| + weight_decay |w|).

@@ -94,7 +94,11 @@ typedef struct sdlf_plan_options {
     const float
         *rate_scales; /* training: what the learning rate of each of the model's parameters is multiplied by, above 0;
                                  borrowed until sdlf_plan_create returns; NULL: 1 */
-    bool accumulate;  /* training: see sdlf_plan_accumulate; not with a feed */
+    const float *rate_offsets; /* training: what is taken from that product, which stays at 0 or above; NULL: 0 */
+    const float
+        *weight_decays; /* training: the optimizer's weight_decay for each parameter, whatever decay_all says; below 0:
+                                    the optimizer's own; NULL: of all */
+    bool accumulate;    /* training: see sdlf_plan_accumulate; not with a feed */
     float label_smoothing; /* training: of the loss that the plan adds itself, see sdlf_plan_create */
     sdlf_loss loss;        /* training: likewise */
     bool weighted;         /* training: likewise */

@@ -58,6 +58,8 @@ typedef struct sdlf_trainer_options {
     sdlf_schedule schedule;
     float label_smoothing;
     sdlf_loss loss; /* of networks without a loss layer of their own; what the data's labels must be, see dataset.h */
+    float
+        huber_delta; /* of huber: the difference from which on it is linear; default 1. Networks with a loss layer have it there */
     char class_weights
         [400]; /* cross-entropy: what samples of each class count, "1,2,0.5" or "balanced": (samples) / (classes times
                                 samples of the class); the mean over a batch is over these weights. Empty: all count the same */
@@ -69,7 +71,11 @@ typedef struct sdlf_trainer_options {
     int accumulate; /* batches of a step, whose gradients' mean it takes (see sdlf_plan_accumulate); the last steps of an
                                epoch may be of fewer; default 1 */
     char rate_scales[400]; /* "trunk=0.1,conv2d.*=0.5": what the learning rate of parameters is multiplied by: see
-                               sdlf_model_parameter_matches; the first that matches counts. Empty: 1 */
+                               sdlf_model_parameter_matches; the first that matches counts. Empty: 1. "head=2@0.5": along a line
+                               of its own, which comes to 0 after half of the training; only where `schedule` is linear, to 0, without
+                               warm-up */
+    char
+        weight_decays[400]; /* "head=1e-4,norm*=0", likewise: weight decay of parameters, in place of the optimizer's */
     sdlf_augmentation augment;
     bool trivial; /* as of sdlf_loader_options */
     sdlf_mixing
@@ -172,6 +178,7 @@ typedef struct sdlf_target_figures {
 typedef struct sdlf_evaluation {
     int class_count;              /* classes, or targets of a sample */
     sdlf_loss kind;               /* what the loss is: sdlf_model_loss */
+    double huber_delta;           /* of huber */
     int64_t samples, correct;     /* correct: of the right class; of bce_with_logits, all labels right; else 0 */
     double loss;                  /* mean */
     double seconds;               /* of computing, loading included */

@@ -51,7 +51,7 @@ sdlf_status plan_emit_trust(sdlf_plan *plan, int index, sdlf_operation *update)
     sdlf_status status = emit_norm(plan, index, update->out[0], least, &norm[WEIGHT]);
     if (status == SDLF_OK) status = emit_norm(plan, index, update->in[0], least, &norm[GRADIENT]);
     if (status == SDLF_OK)
-        status = make(plan, index, SDLF_BINARY_MULTIPLY, norm[WEIGHT], none, options->weight_decay, &decayed);
+        status = make(plan, index, SDLF_BINARY_MULTIPLY, norm[WEIGHT], none, (double)update->sgd.decay, &decayed);
     if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_ADD, norm[GRADIENT], decayed, 0, &below);
     if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_DIVIDE, norm[WEIGHT], below, 0, &ratio);
     if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_MULTIPLY, ratio, none, options->trust, &trusted);
@@ -62,33 +62,36 @@ sdlf_status plan_emit_trust(sdlf_plan *plan, int index, sdlf_operation *update)
 
 /* ---- muon ---- */
 
-/* A new c = alpha op(a) op(b), of matrices. */
+/* A new c = alpha op(a) op(b) + residual, of matrices. */
 static sdlf_status multiply(sdlf_plan *plan, int index, sdlf_tensor a, bool turn_a, sdlf_tensor b, bool turn_b,
-                            double alpha, sdlf_tensor *c)
+                            double alpha, sdlf_tensor residual, sdlf_tensor *c)
 {
     sdlf_shape shape = sdlf_shape(a.shape.dim[turn_a ? 1 : 0], b.shape.dim[turn_b ? 0 : 1]);
     sdlf_status status = room(plan, shape, c);
     const sdlf_operation gemm = {
         .kind = SDLF_GEMM,
-        .in = {a, b},
+        .in = {a, b, none, residual},
         .out = {*c},
         .gemm = {.transpose_a = turn_a, .transpose_b = turn_b, .alpha = (float)alpha},
     };
     return status == SDLF_OK ? emit(plan, index, &gemm) : status;
 }
 
-/* X = 3.4445 X - 4.775 A X + 2.0315 A A X, A = X X'; where X is higher than wide the same with X' X on the other side. */
-static sdlf_status newton_schulz(sdlf_plan *plan, int index, sdlf_tensor *x)
+static const double linear = 3.4445, cubic = -4.775, quintic = 2.0315;
+
+/* X = 3.4445 X - 4.775 A X + 2.0315 A A X, A = X X', of X = scale Z; where X is higher than wide the same with X' X on the other side. With
+ * the linear part left to the scale, which becomes 3.4445 times as large, it is three products and nothing else:
+ *
+ *   A = cubic/linear scale^2 Z Z';   B = quintic linear / cubic^2 A A + A;   Z = B Z + Z */
+static sdlf_status newton_schulz(sdlf_plan *plan, int index, double *scale, sdlf_tensor *z)
 {
-    bool high = x->shape.dim[0] > x->shape.dim[1];
-    sdlf_tensor a, square, part, b, turned, own;
-    sdlf_status status = multiply(plan, index, *x, high, *x, !high, 1, &a);
-    if (status == SDLF_OK) status = multiply(plan, index, a, false, a, false, 2.0315, &square);
-    if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_MULTIPLY, a, none, -4.775, &part);
-    if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_ADD, square, part, 0, &b);
-    if (status == SDLF_OK) status = multiply(plan, index, high ? *x : b, false, high ? b : *x, false, 1, &turned);
-    if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_MULTIPLY, *x, none, 3.4445, &own);
-    return status == SDLF_OK ? make(plan, index, SDLF_BINARY_ADD, own, turned, 0, x) : status;
+    bool high = z->shape.dim[0] > z->shape.dim[1];
+    sdlf_tensor a, b, old = *z;
+    sdlf_status status = multiply(plan, index, old, high, old, !high, cubic / linear * *scale * *scale, none, &a);
+    if (status == SDLF_OK)
+        status = multiply(plan, index, a, false, a, false, quintic * linear / (cubic * cubic), a, &b);
+    *scale *= linear;
+    return status == SDLF_OK ? multiply(plan, index, high ? old : b, false, high ? b : old, false, 1, old, z) : status;
 }
 
 /* The velocity takes the gradient up; *u is what Nesterov's form makes of both. */
@@ -102,11 +105,23 @@ static sdlf_status take_gradient(sdlf_plan *plan, int index, sdlf_tensor gradien
     return status == SDLF_OK ? make(plan, index, SDLF_BINARY_ADD, gradient, ahead, 0, u) : status;
 }
 
-/* w = (1 - rate decay) w - rate scale x */
-static sdlf_status step(sdlf_plan *plan, int index, const sdlf_operation *update, sdlf_tensor w, sdlf_tensor x)
+/* *x times length / |x|, in new memory. */
+static sdlf_status scale_to(sdlf_plan *plan, int index, double length, sdlf_tensor *x)
+{
+    sdlf_tensor norm, divisor, from = *x;
+    sdlf_status status = emit_norm(plan, index, from, 1e-7, &norm);
+    if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_MULTIPLY, norm, none, 1 / length, &divisor);
+    return status == SDLF_OK
+               ? make(plan, index, SDLF_BINARY_DIVIDE, from, sdlf_tensor_broadcast(divisor, from.shape), 0, x)
+               : status;
+}
+
+/* w = (1 - rate decay) w - rate scale x, of `small`, what w was or is scaled to. */
+static sdlf_status step(sdlf_plan *plan, int index, const sdlf_operation *update, sdlf_tensor small, sdlf_tensor w,
+                        sdlf_tensor x)
 {
     double scale = sqrt(fmax(1, (double)w.shape.dim[0] / (double)w.shape.dim[1])), decay = (double)update->sgd.decay;
-    sdlf_tensor length, way, shrink, keep, small = w;
+    sdlf_tensor length, way, shrink, keep, from = small;
     sdlf_status status = make(plan, index, SDLF_BINARY_MULTIPLY, update->in[1], none, scale, &length);
     if (status == SDLF_OK)
         status = make(plan, index, SDLF_BINARY_MULTIPLY, x, sdlf_tensor_broadcast(length, x.shape), 0, &way);
@@ -114,26 +129,28 @@ static sdlf_status step(sdlf_plan *plan, int index, const sdlf_operation *update
         status = make(plan, index, SDLF_BINARY_MULTIPLY, update->in[1], none, -decay, &shrink);
         if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_ADD, shrink, none, 1, &keep);
         if (status == SDLF_OK)
-            status = make(plan, index, SDLF_BINARY_MULTIPLY, w, sdlf_tensor_broadcast(keep, w.shape), 0, &small);
+            status = make(plan, index, SDLF_BINARY_MULTIPLY, from, sdlf_tensor_broadcast(keep, w.shape), 0, &small);
     }
     return status == SDLF_OK ? plan_emit_binary(plan, index, SDLF_BINARY_SUBTRACT, small, way, 0, w) : status;
 }
 
 sdlf_status plan_emit_orthogonal(sdlf_plan *plan, int index, const sdlf_operation *update)
 {
-    enum { STEPS = 5 };
+    const sdlf_muon_options *options = &plan->options.optimizer.options.muon;
     sdlf_shape shape = update->out[0].shape, matrix = sdlf_shape(shape.dim[0], sdlf_shape_span(shape, 1, shape.rank));
-    sdlf_tensor gradient = sdlf_tensor_reshape(update->in[0], matrix), u, norm, x;
+    sdlf_tensor gradient = sdlf_tensor_reshape(update->in[0], matrix), x;
+    sdlf_tensor weight = sdlf_tensor_reshape(update->out[0], matrix), from = weight;
     sdlf_status status = SDLF_OK;
     if (sdlf_tensor_present(&update->in[2])) {
         sdlf_tensor clip = sdlf_tensor_broadcast(update->in[2], matrix), whole = gradient;
         status = make(plan, index, SDLF_BINARY_MULTIPLY, whole, clip, 0, &gradient);
     }
     if (status == SDLF_OK)
-        status = take_gradient(plan, index, gradient, sdlf_tensor_reshape(update->out[1], matrix), &u);
-    if (status == SDLF_OK) status = emit_norm(plan, index, u, 1e-7, &norm);
-    if (status == SDLF_OK)
-        status = make(plan, index, SDLF_BINARY_DIVIDE, u, sdlf_tensor_broadcast(norm, matrix), 0, &x);
-    for (int i = 0; i < STEPS && status == SDLF_OK; i++) status = newton_schulz(plan, index, &x);
-    return status == SDLF_OK ? step(plan, index, update, sdlf_tensor_reshape(update->out[0], matrix), x) : status;
+        status = take_gradient(plan, index, gradient, sdlf_tensor_reshape(update->out[1], matrix), &x);
+    double scale = pow(linear, -options->newton_schulz); /* 1 in the end; float16 has room for what it begins with */
+    if (status == SDLF_OK) status = scale_to(plan, index, 1 / scale, &x);
+    for (int i = 0; i < options->newton_schulz && status == SDLF_OK; i++)
+        status = newton_schulz(plan, index, &scale, &x);
+    if (status == SDLF_OK && options->unit_filters) status = scale_to(plan, index, sqrt((double)matrix.dim[0]), &from);
+    return status == SDLF_OK ? step(plan, index, update, from, weight, x) : status;
 }

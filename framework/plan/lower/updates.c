@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static sdlf_tensor state_tensor(sdlf_plan *plan, int parameter, int state)
 {
@@ -38,18 +39,30 @@ static sdlf_status emit_average(sdlf_plan *plan, int index, int parameter, int s
 }
 
 /* Before all that reads it: an update may move to where its gradient is made. */
-static sdlf_status emit_rate(sdlf_plan *plan, double scale, sdlf_tensor to)
+static sdlf_status emit_rate(sdlf_plan *plan, sdlf_binary_function function, sdlf_tensor from, double scalar,
+                             sdlf_tensor *to)
 {
-    const sdlf_operation operation = {.kind = SDLF_BINARY,
-                                      .in = {plan_control_tensor(plan, CONTROL_RATE)},
-                                      .out = {to},
-                                      .binary = {.function = SDLF_BINARY_MULTIPLY, .scalar = scale}};
+    sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, plan->options.dtype, sdlf_shape(1), to);
+    const sdlf_operation operation = {
+        .kind = SDLF_BINARY, .in = {from}, .out = {*to}, .binary = {.function = function, .scalar = scalar}};
+    if (status != SDLF_OK) return status;
     return plan_emit(plan, plan->node_count - 1, SDLF_PHASE_BACKWARD, plan->options.backward, &operation);
+}
+
+/* max(0, scale rate - offset) */
+static sdlf_status emit_own_rate(sdlf_plan *plan, double scale, double offset, sdlf_tensor *rate)
+{
+    sdlf_tensor scaled, lowered, main = plan_control_tensor(plan, CONTROL_RATE);
+    sdlf_status status = emit_rate(plan, SDLF_BINARY_MULTIPLY, main, scale, &scaled);
+    *rate = scaled;
+    if (status != SDLF_OK || offset == 0) return status;
+    status = emit_rate(plan, SDLF_BINARY_SUBTRACT, scaled, offset, &lowered);
+    return status == SDLF_OK ? emit_rate(plan, SDLF_BINARY_MAXIMUM, lowered, 0, rate) : status;
 }
 
 sdlf_status plan_lower_rates(sdlf_plan *plan)
 {
-    const float *scales = plan->options.rate_scales;
+    const float *scales = plan->options.rate_scales, *offsets = plan->options.rate_offsets;
     if (scales == NULL || plan->options.gradients_only) return SDLF_OK;
     int count = plan->model->parameter_count;
     plan->rates = calloc((size_t)count + 1, sizeof *plan->rates);
@@ -58,23 +71,48 @@ sdlf_status plan_lower_rates(sdlf_plan *plan)
         if (!(scales[i] > 0) || isinf(scales[i]))
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: rate_scales[%d]: expected a number above 0, found %g", i,
                              (double)scales[i]);
-        if (scales[i] == 1) continue;
+        float offset = offsets != NULL ? offsets[i] : 0;
+        if (!(offset >= 0) || isinf(offset))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: rate_offsets[%d]: expected 0 or more, found %g", i,
+                             (double)offset);
+        if (scales[i] == 1 && offset == 0) continue;
         for (int j = 0; j < i; j++)
-            if (scales[j] == scales[i]) plan->rates[i] = plan->rates[j];
+            if (scales[j] == scales[i] && (offsets == NULL || offsets[j] == offset)) plan->rates[i] = plan->rates[j];
         if (sdlf_tensor_present(&plan->rates[i])) continue;
-        sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, plan->options.dtype, sdlf_shape(1), &plan->rates[i]);
-        if (status == SDLF_OK) status = emit_rate(plan, (double)scales[i], plan->rates[i]);
+        sdlf_status status = emit_own_rate(plan, (double)scales[i], (double)offset, &plan->rates[i]);
         if (status != SDLF_OK) return status;
     }
     return SDLF_OK;
 }
 
+/* The optimizer as it is for that parameter, whose weight decay may be its own. */
+static sdlf_optimizer optimizer_of(const sdlf_plan *plan, int parameter, bool *decays)
+{
+    const float *own = plan->options.weight_decays;
+    sdlf_optimizer optimizer = plan->options.optimizer;
+    *decays = plan->model->parameters[parameter].spec.decay;
+    if (own == NULL || !(own[parameter] >= 0)) return optimizer;
+    for (const sdlf_field *field = optimizer.type->fields; field->name != NULL; field++)
+        if (strcmp(field->name, "weight_decay") == 0)
+            *(double *)(void *)(optimizer.options.bytes + field->offset) = (double)own[parameter];
+    *decays = true;
+    return optimizer;
+}
+
+/* Is muon's step the one for a parameter of that shape? */
+static bool is_orthogonal(const sdlf_optimizer *optimizer, sdlf_shape shape)
+{
+    return optimizer->type->form == SDLF_UPDATE_ORTHOGONAL &&
+           shape.rank >= (optimizer->options.muon.filters_only ? 4 : 2);
+}
+
 static sdlf_status emit_update(sdlf_plan *plan, int index, int parameter)
 {
     const plan_node *node = &plan->nodes[index];
-    const sdlf_optimizer *optimizer = &plan->options.optimizer;
+    bool decays;
+    const sdlf_optimizer own = optimizer_of(plan, parameter, &decays), *optimizer = &own;
     sdlf_operation update = {0};
-    optimizer->type->update(optimizer, plan->model->parameters[parameter].spec.decay, &update);
+    optimizer->type->update(optimizer, decays, &update);
     update.in[0] = plan->gradients[parameter];
     update.in[1] = plan_control_tensor(plan, CONTROL_RATE);
     if (plan->rates != NULL && sdlf_tensor_present(&plan->rates[parameter])) update.in[1] = plan->rates[parameter];
@@ -86,10 +124,9 @@ static sdlf_status emit_update(sdlf_plan *plan, int index, int parameter)
         update.out[1 + i] = state_tensor(plan, parameter, i);
         if (!sdlf_tensor_present(&update.out[1 + i])) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     }
-    bool matrix = update.out[0].shape.rank >= 2, decays = plan->model->parameters[parameter].spec.decay;
     sdlf_status status = SDLF_OK;
     if (optimizer->type->form == SDLF_UPDATE_TRUST && decays) status = plan_emit_trust(plan, index, &update);
-    if (status == SDLF_OK && optimizer->type->form == SDLF_UPDATE_ORTHOGONAL && matrix)
+    if (status == SDLF_OK && is_orthogonal(optimizer, update.out[0].shape))
         status = plan_emit_orthogonal(plan, index, &update);
     else if (status == SDLF_OK)
         status = plan_emit(plan, index, SDLF_PHASE_UPDATE, node->backward, &update);

@@ -324,7 +324,7 @@ static void the_log_says_what_was_trained_with(void)
     json_decref(start);
 }
 
-/* fast_cnn's own options hold where none of theirs is given; the log says which they are. */
+/* fast_cnn's own options hold unless they are given, or another optimizer is; the log says which they are. */
 static void a_network_brings_its_options(void)
 {
     const char *path = test_path("own.jsonl"), *weights = test_path("own.safetensors");
@@ -343,8 +343,14 @@ static void a_network_brings_its_options(void)
     CHECK_SAYS(p, json_string_value(json_object_get(start, "own_options")));
     json_decref(start);
 
-    SDLF(0, FAST, "--epochs", "1", "--no-save", "--log", path, "--batch",
-         "64"); /* one of them: all are the usual ones */
+    SDLF(0, FAST, "--epochs", "1", "--no-save", "--log", path, "--batch", "64"); /* one of them: it alone is another */
+    start = start_of(path);
+    check_number(start, "batch", 64);
+    check_number(start, "learning_rate", (double)own.schedule.peak);
+    check_number(start, "weight_decay", own.optimizer.options.sgd.weight_decay);
+    json_decref(start);
+
+    SDLF(0, FAST, "--epochs", "1", "--no-save", "--log", path, "--optimizer", "sgd"); /* all are the usual ones */
     start = start_of(path);
     check_number(start, "learning_rate", 0.05);
     CHECK(json_is_null(json_object_get(start, "own_options")));

@@ -18,6 +18,7 @@ static void sizes(void)
         {"lenet5", 26 * 6 + (25 * 6 + 1) * 16 + (5 * 5 * 16 + 1) * 120 + 121 * 84 + 85 * 10},
         {"mlp", 785 * 256 + 257 * 128 + 129 * 10},
         {"fast_cnn", 26 * 16 + (25 * 16 + 1) * 32 + (4 * 4 * 32 + 1) * 128 + 129 * 10},
+        {"cifar_fast", 24 + 9 * (24 * 64 + 64 * 64 + 64 * 256 + 3 * 256 * 256) + 2 * (64 + 256 + 256) + 256 * 10},
         {"resnet20", 272474}, /* the paper's 0.27 million, and the shortcuts' convolutions */
         {"resnet18", 11173962},
         {"resnet50", 23520842},
@@ -108,10 +109,10 @@ static void files_hold_them(void)
 static void unknown_names(void)
 {
     sdlf_model *model;
-    CHECK_FAILS(
-        sdlf_network_builtin(&model, "lenet"), SDLF_ERROR_ARGUMENT,
-        "unknown network 'lenet' (did you mean 'lenet5'?); the built-in ones are simple_cnn, lenet5, mlp, fast_cnn, "
-        "resnet20, resnet18, resnet50, vgg11_bn, mobilenet_v2");
+    CHECK_FAILS(sdlf_network_builtin(&model, "lenet"), SDLF_ERROR_ARGUMENT,
+                "unknown network 'lenet' (did you mean 'lenet5'?); the built-in ones are simple_cnn, lenet5, mlp, "
+                "fast_cnn, cifar_fast, "
+                "resnet20, resnet18, resnet50, vgg11_bn, mobilenet_v2");
     CHECK(model == NULL);
     CHECK_FAILS(sdlf_network_builtin(&model, ""), SDLF_ERROR_ARGUMENT, "unknown network ''");
 }

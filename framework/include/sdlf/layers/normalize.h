@@ -22,6 +22,7 @@ typedef struct sdlf_batch_norm2d_options {
     const char *name;
     float epsilon;  /* default 1e-5 */
     float momentum; /* weight of the newest batch in the running statistics; default 0.1 */
+    bool no_scale;  /* weight stays 1, and is not trained */
 } sdlf_batch_norm2d_options;
 sdlf_node sdlf_batch_norm2d(sdlf_model *model, sdlf_node x, const sdlf_batch_norm2d_options *options);
 

@@ -18,8 +18,9 @@ typedef struct sdlf_fully_connected_options {
     const char *name;
     int units; /* required */
     bool no_bias;
-    int initializer; /* sdlf_initializer_kind of the weight */
-    int axis;        /* the first of the axes that become I, default 1; negative ones count from the end */
+    int initializer;         /* sdlf_initializer_kind of the weight */
+    int axis;                /* the first of the axes that become I, default 1; negative ones count from the end */
+    float initializer_scale; /* of uniform and normal, default 0.1 */
 } sdlf_fully_connected_options;
 sdlf_node sdlf_fully_connected(sdlf_model *model, sdlf_node x, const sdlf_fully_connected_options *options);
 

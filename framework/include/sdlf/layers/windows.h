@@ -29,7 +29,8 @@ typedef struct sdlf_conv2d_options {
     int dilation[2];      /* default 1 */
     int groups;           /* divides C; default 1 */
     bool no_bias;
-    int initializer; /* sdlf_initializer_kind of the weight */
+    int initializer;         /* sdlf_initializer_kind of the weight */
+    float initializer_scale; /* of uniform and normal, default 0.1 */
 } sdlf_conv2d_options;
 sdlf_node sdlf_conv2d(sdlf_model *model, sdlf_node x, const sdlf_conv2d_options *options);
 
