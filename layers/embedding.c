@@ -66,8 +66,7 @@ static sdlf_status emit(sdlf_layer_context *context, sdlf_operation_kind kind, s
     sdlf_tensor tokens;
     sdlf_status status = take_tokens(context, &tokens);
     if (status != SDLF_OK) return status;
-    return sdlf_emit(context,
-                     &(sdlf_operation){.kind = kind, .in = {from, tokens}, .out = {to}, .index = {.axis = 0}});
+    return sdlf_emit(context, &(sdlf_operation){.kind = kind, .in = {from, tokens}, .out = {to}, .index = {.axis = 0}});
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

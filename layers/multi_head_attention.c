@@ -76,10 +76,10 @@ static sdlf_status add_parameters(sdlf_signature *signature, int64_t channels, b
                                                                                .trainable = true,
                                                                                .decay = true});
     for (int i = 0; i < 2 && biased && status == SDLF_OK; i++)
-        status = sdlf_signature_add_parameter(
-            signature,
-            (sdlf_parameter_spec){
-                .name = bias[i], .shape = sdlf_shape(units[i]), .initializer = SDLF_INIT_ZERO, .trainable = true});
+        status = sdlf_signature_add_parameter(signature, (sdlf_parameter_spec){.name = bias[i],
+                                                                               .shape = sdlf_shape(units[i]),
+                                                                               .initializer = SDLF_INIT_ZERO,
+                                                                               .trainable = true});
     return status;
 }
 
@@ -116,10 +116,10 @@ typedef struct attention {
     sdlf_layer_context *context;
     int64_t samples, length, channels, heads, depth; /* N, T, C, H, D */
     double scale;
-    sdlf_tensor x;                   /* (N T,C) */
-    sdlf_tensor q, k, v;             /* (N H,T,D) each, one behind the other */
-    sdlf_tensor p, said;             /* (N H,T,T); (N T,C) */
-    sdlf_tensor q_tables, k_tables;  /* of rotary positions, (2,T,D) each; that of q scales, too */
+    sdlf_tensor x;                  /* (N T,C) */
+    sdlf_tensor q, k, v;            /* (N H,T,D) each, one behind the other */
+    sdlf_tensor p, said;            /* (N H,T,T); (N T,C) */
+    sdlf_tensor q_tables, k_tables; /* of rotary positions, (2,T,D) each; that of q scales, too */
 } attention;
 
 static sdlf_tensor saved_or_scratch(const attention *a, int index, sdlf_shape shape)
@@ -163,8 +163,8 @@ static sdlf_tensor as_heads(const attention *a, sdlf_tensor rows, int index)
 {
     static const int order[] = {0, 2, 1, 3};
     int64_t parts = rows.shape.dim[1] / a->channels;
-    sdlf_tensor cut =
-        sdlf_tensor_reshape(rows, sdlf_shape(a->samples, a->length, parts, a->heads, a->depth)), one = cut;
+    sdlf_tensor cut = sdlf_tensor_reshape(rows, sdlf_shape(a->samples, a->length, parts, a->heads, a->depth)),
+                one = cut;
     one = sdlf_tensor_narrow(cut, 2, index, 1);
     for (int axis = 2; axis < 4; axis++) { /* that axis of 1 goes */
         one.shape.dim[axis] = one.shape.dim[axis + 1];
@@ -194,14 +194,14 @@ static sdlf_status multiply(const attention *a, sdlf_tensor left, bool turn_left
 static sdlf_status drop(const attention *a, sdlf_operation_kind kind, sdlf_tensor from, sdlf_tensor to)
 {
     const sdlf_layer_context *context = a->context;
-    return sdlf_emit(a->context, &(sdlf_operation){
-                                     .kind = kind,
-                                     .in = {from, context->step},
-                                     .out = {to},
-                                     .dropout = {.probability = a->options->dropout,
-                                                 .seed = context->seed,
-                                                 .stream = context->stream},
-                                 });
+    return sdlf_emit(
+        a->context,
+        &(sdlf_operation){
+            .kind = kind,
+            .in = {from, context->step},
+            .out = {to},
+            .dropout = {.probability = a->options->dropout, .seed = context->seed, .stream = context->stream},
+        });
 }
 
 /* p as the product sees it: dropped out of while training. */
@@ -244,12 +244,11 @@ static sdlf_status mask_causally(const attention *a, sdlf_tensor *scores)
     ahead.stride[1] = 1;
     ahead.offset += (length - 1) * (int64_t)sdlf_dtype_size(line.dtype);
     sdlf_status status = sdlf_layer_fill(a->context, sdlf_tensor_narrow(line, 0, 0, length), 0);
-    if (status == SDLF_OK)
-        status = sdlf_layer_fill(a->context, sdlf_tensor_narrow(line, 0, length, length), NOT_SEEN);
+    if (status == SDLF_OK) status = sdlf_layer_fill(a->context, sdlf_tensor_narrow(line, 0, length, length), NOT_SEEN);
     if (status == SDLF_OK) status = sdlf_layer_copy(a->context, ahead, mask);
     if (status == SDLF_OK)
-        status = sdlf_layer_binary(a->context, SDLF_BINARY_ADD, *scores, sdlf_tensor_broadcast(mask, scores->shape),
-                                   masked);
+        status =
+            sdlf_layer_binary(a->context, SDLF_BINARY_ADD, *scores, sdlf_tensor_broadcast(mask, scores->shape), masked);
     *scores = masked;
     return status;
 }
@@ -277,34 +276,33 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
     sdlf_tensor none = {.dtype = SDLF_NONE}, dropped;
     sdlf_tensor projected = scratch(&a, sdlf_shape(a.samples * a.length, 3 * a.channels));
     sdlf_tensor scores = scratch(&a, a.p.shape), said = scratch(&a, a.q.shape);
-    sdlf_status status = sdlf_emit(context, &(sdlf_operation){
-                                                .kind = SDLF_GEMM,
-                                                .in = {a.x, context->parameter[IN_WEIGHT],
-                                                       biased ? context->parameter[IN_BIAS] : none},
-                                                .out = {projected},
-                                                .gemm = {.transpose_b = true, .alpha = 1},
-                                            });
+    sdlf_status status =
+        sdlf_emit(context, &(sdlf_operation){
+                               .kind = SDLF_GEMM,
+                               .in = {a.x, context->parameter[IN_WEIGHT], biased ? context->parameter[IN_BIAS] : none},
+                               .out = {projected},
+                               .gemm = {.transpose_b = true, .alpha = 1},
+                           });
     if (status == SDLF_OK) status = cut_heads(&a, projected);
     if (status == SDLF_OK) status = multiply(&a, a.q, false, a.k, true, scores);
     if (status == SDLF_OK && a.options->causal) status = mask_causally(&a, &scores);
     if (status == SDLF_OK && context->input_count > 1) status = mask_as_said(&a, &scores);
     if (status == SDLF_OK)
-        status = sdlf_emit(context, &(sdlf_operation){.kind = SDLF_SOFTMAX_FORWARD,
-                                                      .in = {scores},
-                                                      .out = {a.p},
-                                                      .softmax = {.axis = 2}});
+        status = sdlf_emit(
+            context,
+            &(sdlf_operation){.kind = SDLF_SOFTMAX_FORWARD, .in = {scores}, .out = {a.p}, .softmax = {.axis = 2}});
     if (status == SDLF_OK) status = take_dropped(&a, &dropped);
     if (status == SDLF_OK) status = multiply(&a, dropped, false, a.v, false, said);
     if (status == SDLF_OK)
         status = sdlf_layer_copy(context, sdlf_tensor_reshape(said, heads_shape(&a)), as_heads(&a, a.said, 0));
     if (status != SDLF_OK) return status;
-    return sdlf_emit(context, &(sdlf_operation){
-                                  .kind = SDLF_GEMM,
-                                  .in = {a.said, context->parameter[OUT_WEIGHT],
-                                         biased ? context->parameter[OUT_BIAS] : none},
-                                  .out = {sdlf_tensor_reshape(context->output[0], a.x.shape)},
-                                  .gemm = {.transpose_b = true, .alpha = 1},
-                              });
+    return sdlf_emit(context,
+                     &(sdlf_operation){
+                         .kind = SDLF_GEMM,
+                         .in = {a.said, context->parameter[OUT_WEIGHT], biased ? context->parameter[OUT_BIAS] : none},
+                         .out = {sdlf_tensor_reshape(context->output[0], a.x.shape)},
+                         .gemm = {.transpose_b = true, .alpha = 1},
+                     });
 }
 
 /* ---- backward ---- */
@@ -359,10 +357,9 @@ static sdlf_status score_gradient(const attention *a, sdlf_tensor said, sdlf_ten
         status = drop(a, SDLF_DROPOUT_BACKWARD, kept, dp);
     }
     if (status != SDLF_OK) return status;
-    return sdlf_emit(a->context, &(sdlf_operation){.kind = SDLF_SOFTMAX_BACKWARD,
-                                                   .in = {a->p, dp},
-                                                   .out = {*ds},
-                                                   .softmax = {.axis = 2}});
+    return sdlf_emit(
+        a->context,
+        &(sdlf_operation){.kind = SDLF_SOFTMAX_BACKWARD, .in = {a->p, dp}, .out = {*ds}, .softmax = {.axis = 2}});
 }
 
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
@@ -380,8 +377,7 @@ static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context
     if (status == SDLF_OK) status = multiply(&a, ds, true, a.q, false, gradient[1]);
     for (int i = 0; i < 3 && status == SDLF_OK; i++) status = join_heads(&a, gradient[i], i, projected);
     if (status == SDLF_OK && context->input_count > 1)
-        status = sdlf_layer_sum_to(context,
-                                   sdlf_tensor_reshape(ds, sdlf_shape(a.samples, a.heads, a.length, a.length)),
+        status = sdlf_layer_sum_to(context, sdlf_tensor_reshape(ds, sdlf_shape(a.samples, a.heads, a.length, a.length)),
                                    context->input_gradient[1]);
     sdlf_tensor dx = context->input_gradient[0];
     if (sdlf_tensor_present(&dx)) dx = sdlf_tensor_reshape(dx, a.x.shape);

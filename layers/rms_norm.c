@@ -22,14 +22,14 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     sdlf_shape x = signature->input_shape[0];
     sdlf_status status = sdlf_layer_check_float(signature, 0);
     if (status != SDLF_OK) return status;
-    if (x.rank < 2)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N,...), found %s", sdlf_shape_print(x).text);
+    if (x.rank < 2) return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N,...), found %s", sdlf_shape_print(x).text);
     int64_t length = x.dim[x.rank - 1];
     status = sdlf_signature_add_output(signature, signature->dtype, x);
     if (status == SDLF_OK)
-        status = sdlf_signature_add_parameter(
-            signature, (sdlf_parameter_spec){
-                           .name = "weight", .shape = sdlf_shape(length), .initializer = SDLF_INIT_ONE, .trainable = true});
+        status = sdlf_signature_add_parameter(signature, (sdlf_parameter_spec){.name = "weight",
+                                                                               .shape = sdlf_shape(length),
+                                                                               .initializer = SDLF_INIT_ONE,
+                                                                               .trainable = true});
     if (status != SDLF_OK || !signature->training) return status;
     return sdlf_signature_add_saved(signature, signature->dtype, sdlf_shape(sdlf_shape_count(x) / length, 1));
 }
@@ -60,13 +60,12 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
     sdlf_status status = sdlf_layer_reduce(context, x, count, length, 1, SDLF_REDUCE_SUM_SQUARES, t[0]);
     if (status == SDLF_OK) status = sdlf_layer_scale(context, t[0], 1.0 / (double)length, t[1]);
     if (status == SDLF_OK)
-        status = sdlf_emit(context,
-                           &(sdlf_operation){
-                               .kind = SDLF_BINARY,
-                               .in = {t[1]},
-                               .out = {t[2]},
-                               .binary = {.function = SDLF_BINARY_ADD, .scalar = (double)options->epsilon},
-                           });
+        status = sdlf_emit(context, &(sdlf_operation){
+                                        .kind = SDLF_BINARY,
+                                        .in = {t[1]},
+                                        .out = {t[2]},
+                                        .binary = {.function = SDLF_BINARY_ADD, .scalar = (double)options->epsilon},
+                                    });
     if (status == SDLF_OK)
         status = sdlf_emit(context, &(sdlf_operation){
                                         .kind = SDLF_BINARY,

@@ -111,6 +111,8 @@ static const struct {
     {"resnet50", "the same with bottlenecks, 256 to 2048 channels", network_resnet50, 3, 32, 1},
     {"vgg11_bn", "eight 3x3 convolutions with batch normalisation, 64 to 512 channels", network_vgg11_bn, 3, 32, 32},
     {"mobilenet_v2", "inverted residuals with depthwise convolutions, few operations", network_mobilenet_v2, 3, 32, 1},
+    {"vit_tiny", "a vision transformer, 192 channels, 3 heads; images up to 64 pixels in patches of 4x4",
+     network_vit_tiny, 3, 32, 16},
 };
 enum { NETWORK_COUNT = sizeof networks / sizeof networks[0], CLASSES = 10 };
 

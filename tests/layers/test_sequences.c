@@ -95,10 +95,9 @@ static void values_match(void)
     check_values(build_positions, NULL, SDLF_FLOAT32, sdlf_shape(2, 2), (const float[]){10, 20, 30, 40}, 1,
                  (const double[]){10, 21, 32, 43}, 4);
     /* three positions of one pair: turned by 0, 1 and 2 */
-    check_values(build_rotary, NULL, SDLF_FLOAT32, sdlf_shape(3, 2), (const float[]){1, 2, 1, 2, 1, 2}, 0,
-                 (const double[]){1, 2, cos(1) - 2 * sin(1), 2 * cos(1) + sin(1), cos(2) - 2 * sin(2),
-                                  2 * cos(2) + sin(2)},
-                 6);
+    check_values(
+        build_rotary, NULL, SDLF_FLOAT32, sdlf_shape(3, 2), (const float[]){1, 2, 1, 2, 1, 2}, 0,
+        (const double[]){1, 2, cos(1) - 2 * sin(1), 2 * cos(1) + sin(1), cos(2) - 2 * sin(2), 2 * cos(2) + sin(2)}, 6);
     /* the second pair of four elements turns by 1/100 */
     check_values(build_rotary, NULL, SDLF_FLOAT32, sdlf_shape(2, 4), (const float[]){0, 0, 0, 0, 1, 1, 0, 0}, 0,
                  (const double[]){0, 0, 0, 0, cos(1), cos(0.01), sin(1), sin(0.01)}, 8);

@@ -23,6 +23,7 @@ static void sizes(void)
         {"resnet50", 23520842},
         {"vgg11_bn", 9231114},
         {"mobilenet_v2", 2236682},
+        {"vit_tiny", (3 * 16 + 1 + 64) * 192 + 6 * (12 * 192 * 192 + 13 * 192) + 2 * 192 + 193 * 10},
     };
     enum { COUNT = sizeof expected / sizeof expected[0] };
     for (int i = 0; i < COUNT; i++) {
@@ -62,12 +63,13 @@ static void sizes_for_imagenet(void)
     CHECK_EQUAL(size_for("resnet50", sample, 1000), 25557032);
     CHECK_EQUAL(size_for("mobilenet_v2", sample, 1000), 3504872);
     CHECK_EQUAL(size_for("vgg11_bn", sample, 1000), 132868840);
+    CHECK_EQUAL(size_for("vit_tiny", sample, 1000), 5717416 - 2 * 192); /* less the class token and its position */
 }
 
 static void other_shapes(void)
 {
-    static const char *const names[] = {"simple_cnn", "lenet5",   "mlp",      "fast_cnn",    "resnet20",
-                                        "resnet18",   "resnet50", "vgg11_bn", "mobilenet_v2"};
+    static const char *const names[] = {"simple_cnn", "lenet5",   "mlp",      "fast_cnn",     "resnet20",
+                                        "resnet18",   "resnet50", "vgg11_bn", "mobilenet_v2", "vit_tiny"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         CHECK(size_for(names[i], sdlf_shape(1, 32, 40), 3) > 0);
         CHECK(size_for(names[i], sdlf_shape(5, 75, 33), 2) > 0);
@@ -111,7 +113,7 @@ static void unknown_names(void)
     CHECK_FAILS(
         sdlf_network_builtin(&model, "lenet"), SDLF_ERROR_ARGUMENT,
         "unknown network 'lenet' (did you mean 'lenet5'?); the built-in ones are simple_cnn, lenet5, mlp, fast_cnn, "
-        "resnet20, resnet18, resnet50, vgg11_bn, mobilenet_v2");
+        "resnet20, resnet18, resnet50, vgg11_bn, mobilenet_v2, vit_tiny");
     CHECK(model == NULL);
     CHECK_FAILS(sdlf_network_builtin(&model, ""), SDLF_ERROR_ARGUMENT, "unknown network ''");
 }

@@ -48,12 +48,12 @@ sdlf_node sdlf_rotary_embedding(sdlf_model *model, sdlf_node x, const sdlf_rotar
  * to the scores, with its gradient. Where a row may look at nothing, it looks at all alike. */
 typedef struct sdlf_multi_head_attention_options {
     const char *name;
-    int heads;      /* required; divides C */
-    bool causal;    /* position i looks at positions up to i only */
-    bool no_bias;   /* neither of the two */
-    float dropout;  /* of the probabilities p, while training; in [0, 1) */
-    bool rotary;    /* q and k are turned as by rotary_embedding; D is even */
-    float base;     /* of rotary; default 10000 */
+    int heads;     /* required; divides C */
+    bool causal;   /* position i looks at positions up to i only */
+    bool no_bias;  /* neither of the two */
+    float dropout; /* of the probabilities p, while training; in [0, 1) */
+    bool rotary;   /* q and k are turned as by rotary_embedding; D is even */
+    float base;    /* of rotary; default 10000 */
 } sdlf_multi_head_attention_options;
 sdlf_node sdlf_multi_head_attention(sdlf_model *model, sdlf_node x, const sdlf_multi_head_attention_options *options);
 sdlf_node sdlf_multi_head_attention_masked(sdlf_model *model, sdlf_node x, sdlf_node mask,
