@@ -53,7 +53,6 @@ sdlf_node network_vit_tiny(sdlf_model *net, sdlf_node image, sdlf_shape sample, 
     x = sdlf_transpose(net, x, &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 1)});
     x = sdlf_position_embedding(net, x, &(sdlf_position_embedding_options){.name = "position_embedding"});
     x = add_blocks(net, x, &t);
-    x = sdlf_reduce(net, x,
-                    &(sdlf_reduce_options){.function = SDLF_REDUCE_LAYER_MEAN, .axes = sdlf_shape(1)});
+    x = sdlf_reduce(net, x, &(sdlf_reduce_options){.function = SDLF_REDUCE_LAYER_MEAN, .axes = sdlf_shape(1)});
     return network_fully_connected(net, x, "head", classes);
 }
