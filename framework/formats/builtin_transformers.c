@@ -1,4 +1,4 @@
-/* Transformers: vit_tiny. Blocks normalise first: x + attention(norm(x)), then x + mlp(norm(x)), the mlp being four times as wide inside. */
+/* Transformers: vit_tiny and char_gpt. Blocks normalise first: x + attention(norm(x)), then x + mlp(norm(x)), the mlp being four times as wide inside. */
 #include "framework/formats/builtin_networks.h"
 
 #include <stdio.h>
@@ -55,4 +55,18 @@ sdlf_node network_vit_tiny(sdlf_model *net, sdlf_node image, sdlf_shape sample, 
     x = add_blocks(net, x, &t);
     x = sdlf_reduce(net, x, &(sdlf_reduce_options){.function = SDLF_REDUCE_LAYER_MEAN, .axes = sdlf_shape(1)});
     return network_fully_connected(net, x, "head", classes);
+}
+
+/* A decoder of characters (Radford et al.: Language models are unsupervised multitask learners, 2019), small: 128 channels, 4 heads, 4
+ * blocks. From (N,T) numbers of characters to the scores (N,T,classes) of what follows each. */
+sdlf_node network_char_gpt(sdlf_model *net, sdlf_node tokens, sdlf_shape sample, int classes)
+{
+    (void)sample;
+    transformer t = {.channels = 128, .heads = 4, .blocks = 4, .causal = true};
+    sdlf_node x =
+        sdlf_embedding(net, tokens,
+                       &(sdlf_embedding_options){
+                           .name = "token_embedding", .vocabulary = classes, .units = t.channels, .deviation = 0.02f});
+    x = sdlf_position_embedding(net, x, &(sdlf_position_embedding_options){.name = "position_embedding"});
+    return linear(net, add_blocks(net, x, &t), "head", classes);
 }

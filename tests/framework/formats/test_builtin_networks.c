@@ -24,6 +24,7 @@ static void sizes(void)
         {"vgg11_bn", 9231114},
         {"mobilenet_v2", 2236682},
         {"vit_tiny", (3 * 16 + 1 + 64) * 192 + 6 * (12 * 192 * 192 + 13 * 192) + 2 * 192 + 193 * 10},
+        {"char_gpt", (96 + 128) * 128 + 4 * (12 * 128 * 128 + 13 * 128) + 2 * 128 + 129 * 96},
     };
     enum { COUNT = sizeof expected / sizeof expected[0] };
     for (int i = 0; i < COUNT; i++) {
@@ -37,7 +38,8 @@ static void sizes(void)
         CHECK_OK(sdlf_model_build(model, 1));
         CHECK_EQUAL(sdlf_model_trainable_count(model), expected[i].parameters);
         sdlf_shape shape = sdlf_model_node_shape(model, sdlf_model_output(model, 0));
-        CHECK(sdlf_shape_equal(shape, sdlf_shape(1, 10)));
+        bool sequential = strcmp(expected[i].name, "char_gpt") == 0;
+        CHECK(sdlf_shape_equal(shape, sequential ? sdlf_shape(1, 128, 96) : sdlf_shape(1, 10)));
         sdlf_model_free(model);
     }
     CHECK(sdlf_network_builtin_name(COUNT) == NULL && sdlf_network_builtin_summary(-1) == NULL);
@@ -82,6 +84,8 @@ static void other_shapes(void)
     CHECK(size_for("lenet5", sdlf_shape(1, 12, 12), 2) > 0 && size_for("fast_cnn", sdlf_shape(1, 16, 16), 2) > 0);
     CHECK(size_for("resnet50", sdlf_shape(1, 1, 1), 2) > 0 && size_for("mobilenet_v2", sdlf_shape(1, 1, 1), 2) > 0);
     CHECK_FAILS(sdlf_network_builtin_for(&model, "fast_cnn", sdlf_shape(1, 15, 16), 10), SDLF_ERROR_SHAPE, "16x16");
+    CHECK_FAILS(sdlf_network_builtin_for(&model, "char_gpt", sdlf_shape(1, 8, 8), 10), SDLF_ERROR_SHAPE,
+                "at each position of a sequence, found 10 in samples 1x8x8");
     CHECK(size_for("mlp", sdlf_shape(7), 10) > 0);
     CHECK_FAILS(sdlf_network_builtin_for(&model, "lenet5", sdlf_shape(7), 10), SDLF_ERROR_SHAPE, "samples 7");
     CHECK_FAILS(sdlf_network_builtin_for(&model, "mlp", sdlf_shape(1, 1, 1), 1), SDLF_ERROR_SHAPE, "found 1 in");
@@ -113,7 +117,7 @@ static void unknown_names(void)
     CHECK_FAILS(
         sdlf_network_builtin(&model, "lenet"), SDLF_ERROR_ARGUMENT,
         "unknown network 'lenet' (did you mean 'lenet5'?); the built-in ones are simple_cnn, lenet5, mlp, fast_cnn, "
-        "resnet20, resnet18, resnet50, vgg11_bn, mobilenet_v2, vit_tiny");
+        "resnet20, resnet18, resnet50, vgg11_bn, mobilenet_v2, vit_tiny, char_gpt");
     CHECK(model == NULL);
     CHECK_FAILS(sdlf_network_builtin(&model, ""), SDLF_ERROR_ARGUMENT, "unknown network ''");
 }
