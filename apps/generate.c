@@ -32,12 +32,12 @@ static const argument table_of_arguments[] = {
      .help = "what it begins with, of characters that the network knows (default: a new line, or its first character)"},
     {"tokens", ARGUMENT_INT, offsetof(settings, tokens), "N", .minimum = 1, .maximum = 1000000, .fallback = "200",
      .help = "characters to add"},
-    {"temperature", ARGUMENT_FLOAT, offsetof(settings, temperature), "X", .minimum = 0, .maximum = 100,
-     .fallback = "1", .help = "below 1 likely characters become likelier; 0: always the likeliest"},
+    {"temperature", ARGUMENT_FLOAT, offsetof(settings, temperature), "X", .minimum = 0, .maximum = 100, .fallback = "1",
+     .help = "below 1 likely characters become likelier; 0: always the likeliest"},
     {"top-k", ARGUMENT_INT, offsetof(settings, top_k), "N", .minimum = 1, .maximum = 1000000,
      .help = "draw among the N likeliest (default: among all)"},
-    {"seed", ARGUMENT_INT, offsetof(settings, seed), "N", .minimum = 0, .maximum = 9007199254740992.0,
-     .fallback = "1", .help = "of the draws: the same seed gives the same text"},
+    {"seed", ARGUMENT_INT, offsetof(settings, seed), "N", .minimum = 0, .maximum = 9007199254740992.0, .fallback = "1",
+     .help = "of the draws: the same seed gives the same text"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
@@ -60,9 +60,9 @@ typedef struct session {
     const char *input, *output;
     int64_t length; /* positions that the network sees */
     int classes;
-    sdlf_scores kind;           /* of the output */
+    sdlf_scores kind;             /* of the output */
     char (*character)[CHARACTER]; /* of each class */
-    int32_t *token;             /* the text so far */
+    int32_t *token;               /* the text so far */
     int64_t count;
     float *window, *scores; /* (length), (length,classes) */
     double *weight;         /* (classes) */
@@ -237,9 +237,8 @@ static sdlf_status generate(session *s)
     if (status != SDLF_OK) return status;
     interrupt_say(!s->set.json, " after %s characters", number_count(s->count - begun).text);
     if (!s->set.json) return SDLF_OK;
-    return json_print_measured(json_pack("{ss so so so}", "version", SDLF_VERSION, "weights",
-                                         json_text(s->set.weights), "text", json_text(begin), "generated",
-                                         json_text(s->text.text)));
+    return json_print_measured(json_pack("{ss so so so}", "version", SDLF_VERSION, "weights", json_text(s->set.weights),
+                                         "text", json_text(begin), "generated", json_text(s->text.text)));
 }
 
 static int run(int count, char **words)
@@ -253,8 +252,8 @@ static int run(int count, char **words)
         .synopsis = "--weights FILE [options]",
         .text = "Write on from a text, a character at a time, with a network that foretells the next one.",
         .parts = parts,
-        .examples = "  sdlf train --net char_gpt --data text:book.txt --optimizer adamw --learning-rate 0.002\n"
-                    "  sdlf generate --weights char_gpt.safetensors --text 'The ' --tokens 500 --temperature 0.8\n",
+        .examples = "  sdlf train --net char_gpt --data text:book.txt --optimizer adamw\n"
+                    "  sdlf generate --weights char_gpt.safetensors --text 'The ' --temperature 0.8\n",
     };
     switch (arguments_read(&given, &usage, count, words, &s.set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;
@@ -274,4 +273,5 @@ static int run(int count, char **words)
     return code;
 }
 
-const command generate_command = {.name = "generate", .summary = "write on from a text, with a network of characters", .run = run};
+const command generate_command = {
+    .name = "generate", .summary = "write on from a text, with a network of characters", .run = run};

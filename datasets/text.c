@@ -14,7 +14,14 @@
 
 #include "framework/formats/read_file.h"
 
-enum { LENGTH = 128, MOST_LENGTH = 65536, MOST_CLASSES = 4096, TEST_PART = 10, CODES = 0x110000, FAR_TOO_LARGE = 1 << 30 };
+enum {
+    LENGTH = 128,
+    MOST_LENGTH = 65536,
+    MOST_CLASSES = 4096,
+    TEST_PART = 10,
+    CODES = 0x110000,
+    FAR_TOO_LARGE = 1 << 30
+};
 
 typedef struct text_file {
     const char *path;
@@ -132,7 +139,8 @@ static sdlf_status read_argument(char **path, int64_t *length, const char *argum
         char *end;
         *length = strtol(comma + 8, &end, 10);
         if (end == comma + 8 || *end != '\0' || *length < 1 || *length > MOST_LENGTH)
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "text: %s: expected a number of 1 to %d", comma + 1, (int)MOST_LENGTH);
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "text: %s: expected a number of 1 to %d", comma + 1,
+                             (int)MOST_LENGTH);
         *comma = '\0';
     }
     if (*path != NULL && **path != '\0') return SDLF_OK;

@@ -315,7 +315,7 @@ static int run(int count, char **words)
                     "  sdlf train --epochs 10 --log run.jsonl --tensorboard runs/first\n"
                     "  sdlf train --resume lenet5.safetensors --epochs 20\n"
                     "  sdlf train --optimizer adamw --weight-decay 0.01 --schedule cosine\n"
-                    "  sdlf train --data text:book.txt --net char_gpt --optimizer adamw --learning-rate 0.002\n",
+                    "  sdlf train --data text:book.txt --net char_gpt --optimizer adamw\n",
     };
     switch (arguments_read(&s->given, &usage, count, words, &s->set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;

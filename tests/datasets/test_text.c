@@ -21,7 +21,7 @@ static void write_text(const char *text)
 /* 20 characters: 18 to train on, 2 to test on. */
 static void characters_are_classes(void)
 {
-    static const char *const names[] = {"\\x01", "\\t", "\\n", "\\\\", "a", "b", "\xc3\xa4", "\xe2\x82\xac",
+    static const char *const names[] = {"\\x01",           "\\t", "\\n", "\\\\", "a", "b", "\xc3\xa4", "\xe2\x82\xac",
                                         "\xf0\x9f\x98\x80"};
     static const int32_t token[20] = {5, 4, 6, 7, 8, 0, 1, 2, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 4};
     sdlf_dataset *data = NULL;
@@ -50,13 +50,15 @@ static void nonsense_is_refused(void)
 {
     sdlf_dataset *data = NULL;
     write_text("abcab\xff");
-    CHECK_FAILS(open_as(&data, "", SDLF_SPLIT_TRAIN), SDLF_ERROR_FORMAT, "byte 5: expected a character in UTF-8, found ff");
+    CHECK_FAILS(open_as(&data, "", SDLF_SPLIT_TRAIN), SDLF_ERROR_FORMAT,
+                "byte 5: expected a character in UTF-8, found ff");
     write_text("ab\xc0\x80");
     CHECK_FAILS(open_as(&data, "", SDLF_SPLIT_TRAIN), SDLF_ERROR_FORMAT, "byte 2: expected a character in UTF-8");
     write_text("ab\xe2\x82");
     CHECK_FAILS(open_as(&data, "", SDLF_SPLIT_TRAIN), SDLF_ERROR_FORMAT, "byte 2: expected a character in UTF-8");
     write_text("aaaa");
-    CHECK_FAILS(open_as(&data, "", SDLF_SPLIT_TRAIN), SDLF_ERROR_FORMAT, "expected 2 to 4096 different characters, found 1");
+    CHECK_FAILS(open_as(&data, "", SDLF_SPLIT_TRAIN), SDLF_ERROR_FORMAT,
+                "expected 2 to 4096 different characters, found 1");
     write_text("abababababab");
     CHECK_FAILS(open_as(&data, "", SDLF_SPLIT_TRAIN), SDLF_ERROR_FORMAT,
                 "samples of 128 characters and what follows need 129 for training, found 11 of 12");
