@@ -29,6 +29,7 @@ extern const command quantize_command;
 extern const command compare_command;
 extern const command report_command;
 extern const command sweep_command;
+extern const command generate_command;
 extern const command serve_command;
 
 /* Exit codes. A command that a signal interrupted returns 128 and the signal's number: 130 for Ctrl-C. COMMAND_DIFFERENT is

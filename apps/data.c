@@ -77,7 +77,7 @@ static int64_t *count_classes(const sdlf_dataset *data, int classes)
     int64_t *count = memory_allocate((size_t)classes * sizeof *count);
     memset(count, 0, (size_t)classes * sizeof *count);
     const int32_t *label = data->labels.data;
-    for (int64_t i = 0; i < data->labels.shape.dim[0]; i++)
+    for (int64_t i = 0; i < sdlf_tensor_count(&data->labels); i++)
         if (label[i] >= 0 && label[i] < classes) count[label[i]]++;
     return count;
 }

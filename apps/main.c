@@ -19,9 +19,9 @@
 #include "apps/system/interrupt.h"
 
 static const command *const commands[] = {
-    &train_command,    &eval_command,   &predict_command, &run_command,    &export_command, &info_command,
-    &bench_command,    &gcn_command,    &parity_command,  &doctor_command, &data_command,   &compare_command,
-    &quantize_command, &report_command, &sweep_command,   &serve_command,
+    &train_command,    &eval_command,   &predict_command, &run_command,    &export_command,   &info_command,
+    &bench_command,    &gcn_command,    &parity_command,  &doctor_command, &data_command,     &compare_command,
+    &quantize_command, &report_command, &sweep_command,   &serve_command,  &generate_command,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 

@@ -136,6 +136,8 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
     sdlf_status status = sdlf_mixing_check(&options->mixing, sdlf_shape_without(dataset->samples.shape, 0));
     if (status == SDLF_OK) status = allocate_order(maker);
     if (status == SDLF_OK) status = sdlf_dataset_check_parts(dataset);
+    if (status == SDLF_OK && sdlf_mixing_wanted(&options->mixing) && sdlf_dataset_positions(dataset) > 0)
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "loader: mixing is for samples of one label");
     if (status != SDLF_OK) goto fail;
     int64_t samples = dataset->samples.shape.dim[0];
     if (maker->options.batch > samples) maker->options.batch = samples;

@@ -16,7 +16,8 @@ static sdlf_status find_labels(const sdlf_model *model, const sdlf_dataset *data
         if (!entry->layer.type->is_loss || entry->input_count < 2) continue;
         const model_layer *logits = &model->layers[entry->inputs[0].layer];
         const model_layer *source = &model->layers[entry->inputs[1].layer];
-        int64_t classes = logits->output_shape[entry->inputs[0].output].dim[1];
+        sdlf_shape scores = logits->output_shape[entry->inputs[0].output];
+        int64_t classes = scores.dim[scores.rank == 3 ? 2 : 1];
         if (source->layer.type != &sdlf_input_layer_class)
             return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': the labels of its loss '%s' are no input but layer '%s'",
                              model->name, entry->layer.name, source->layer.name);
@@ -71,7 +72,7 @@ static sdlf_status check_samples(const sdlf_model *model, const model_layer *inp
 /* Labels are used as indices: each must be there, and be one of the classes. */
 static sdlf_status check_classes(const sdlf_dataset *dataset)
 {
-    int64_t count = dataset->samples.shape.dim[0];
+    int64_t count = sdlf_tensor_count(&dataset->labels);
     const int32_t *label = dataset->labels.data;
     for (int64_t n = 0; n < count; n++)
         if (label[n] < 0 || label[n] >= dataset->class_count)
@@ -151,8 +152,10 @@ static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *mo
         sdlf_shape shape = entry->output_shape[output->node.output];
         classifier->output = output->name;
         classifier->scores = entry->layer.type->scores;
-        if (!sdlf_dtype_is_float(entry->output_dtype[output->node.output]) || shape.rank < 2 ||
-            sdlf_shape_span(shape, 1, shape.rank) != dataset->class_count)
+        int64_t positions = sdlf_dataset_positions(dataset), classes = dataset->class_count;
+        bool fits = positions > 0 ? shape.rank == 3 && shape.dim[1] == positions && shape.dim[2] == classes
+                                  : shape.rank >= 2 && sdlf_shape_span(shape, 1, shape.rank) == classes;
+        if (!sdlf_dtype_is_float(entry->output_dtype[output->node.output]) || !fits)
             return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': output '%s' gives %s %s for a sample, but %s has %d %s",
                              model->name, output->name, sdlf_dtype_name(entry->output_dtype[output->node.output]),
                              sdlf_shape_print(shape.rank > 0 ? sdlf_shape_without(shape, 0) : shape).text,

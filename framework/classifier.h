@@ -15,6 +15,9 @@ sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset);
 /* Are its labels float targets? */
 bool sdlf_dataset_has_targets(const sdlf_dataset *dataset);
 
+/* Positions of a sample that have a label each; 0: it has one label. */
+int64_t sdlf_dataset_positions(const sdlf_dataset *dataset);
+
 /* Have a loader of it normalise as a model says. */
 void sdlf_dataset_normalize_as(sdlf_dataset *dataset, const sdlf_normalization *normalization);
 

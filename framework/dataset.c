@@ -51,13 +51,20 @@ bool sdlf_dataset_has_targets(const sdlf_dataset *dataset)
     return dataset->labels.dtype == SDLF_FLOAT32;
 }
 
-/* A class for each sample, or a row of targets. */
+int64_t sdlf_dataset_positions(const sdlf_dataset *dataset)
+{
+    bool sequences = !sdlf_dataset_has_targets(dataset) && dataset->labels.shape.rank == 2;
+    return sequences ? dataset->labels.shape.dim[1] : 0;
+}
+
+/* A class for each sample, or for each position of a sequence; or a row of targets. */
 static bool are_labels(const sdlf_dataset *dataset)
 {
     int64_t count = dataset->samples.shape.dim[0];
-    return sdlf_dataset_has_targets(dataset)
-               ? sdlf_shape_equal(dataset->labels.shape, sdlf_shape(count, dataset->class_count))
-               : dataset->labels.dtype == SDLF_INT32 && sdlf_shape_equal(dataset->labels.shape, sdlf_shape(count));
+    sdlf_shape shape = dataset->labels.shape;
+    if (sdlf_dataset_has_targets(dataset)) return sdlf_shape_equal(shape, sdlf_shape(count, dataset->class_count));
+    bool sequences = sdlf_dataset_positions(dataset) > 0 && sdlf_shape_equal(shape, dataset->samples.shape);
+    return dataset->labels.dtype == SDLF_INT32 && (sequences || sdlf_shape_equal(shape, sdlf_shape(count)));
 }
 
 sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset)

@@ -20,8 +20,9 @@ struct sdlf_evaluator {
     sdlf_loader *loader;
     sdlf_plan *plan;
     int64_t batch, sample_count; /* samples of a batch; elements of a sample */
+    int64_t rows;                /* of scores that a sample has: its positions, or 1 */
     float *samples;              /* (batch, sample_count): a last batch, filled up */
-    float *scores;               /* (batch, class_count) */
+    float *scores;               /* (batch, rows, class_count) */
     sdlf_views views;
     float *view, *part; /* with several: a view of a batch, and its scores */
     sdlf_loss loss;
@@ -36,7 +37,7 @@ static int64_t bytes_of_samples(const sdlf_evaluator *evaluator)
 
 static int64_t bytes_of_scores(const sdlf_evaluator *evaluator)
 {
-    return evaluator->batch * evaluator->data.class_count * (int64_t)sizeof(float);
+    return evaluator->batch * evaluator->rows * evaluator->data.class_count * (int64_t)sizeof(float);
 }
 
 void sdlf_evaluator_free(sdlf_evaluator *evaluator)
@@ -86,6 +87,8 @@ sdlf_status sdlf_evaluator_create(sdlf_evaluator **evaluator, sdlf_model *model,
     made->data = *dataset;
     if (model->normalization.known) sdlf_dataset_normalize_as(&made->data, &model->normalization);
     made->batch = options->batch < count ? options->batch : count;
+    int64_t positions = sdlf_dataset_positions(dataset);
+    made->rows = positions > 0 ? positions : 1;
     made->sample_count = sdlf_shape_span(dataset->samples.shape, 1, dataset->samples.shape.rank);
     sdlf_status status = prepare(made, model, options);
     if (status != SDLF_OK) {
@@ -141,14 +144,14 @@ static void count_batch(const sdlf_evaluator *evaluator, const sdlf_batch *batch
         sdlf_evaluation_count_targets(evaluation, evaluator->scores, batch);
         return;
     }
-    for (int64_t n = 0; n < batch->count; n++) {
+    for (int64_t n = 0; n < batch->count * evaluator->rows; n++) {
         const float *score = evaluator->scores + n * class_count;
         int predicted = predict(score, class_count);
         evaluation->loss += loss_of(evaluator->classifier.scores, score, class_count, labels[n]);
         evaluation->correct += predicted == labels[n];
         if (evaluation->confusion != NULL) evaluation->confusion[(int64_t)labels[n] * class_count + predicted]++;
     }
-    evaluation->samples += batch->count;
+    evaluation->samples += batch->count * evaluator->rows;
 }
 
 /* What the network says of a batch. */

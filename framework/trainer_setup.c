@@ -136,12 +136,13 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
 }
 
 /* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets, weights,
- * steps of several batches, samples that are mixed, TrivialAugment, a part of each batch. */
+ * steps of several batches, labels of positions, samples that are mixed, TrivialAugment, a part of each batch. */
 static bool must_load(const sdlf_trainer *trainer)
 {
-    return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) || trainer->weights != NULL ||
-           trainer->options.accumulate > 1 || sdlf_mixing_wanted(&trainer->options.mixing) ||
-           trainer->options.trivial || trainer->options.communicator != NULL;
+    return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) ||
+           sdlf_dataset_positions(&trainer->train) > 0 || trainer->weights != NULL || trainer->options.accumulate > 1 ||
+           sdlf_mixing_wanted(&trainer->options.mixing) || trainer->options.trivial ||
+           trainer->options.communicator != NULL;
 }
 
 /* On a device the training data are resident if there is room, else staged. */

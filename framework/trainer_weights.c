@@ -46,6 +46,11 @@ sdlf_status sdlf_trainer_prepare_weights(sdlf_trainer *trainer)
     int classes = trainer->train.class_count;
     trainer->mixed = mixes(trainer);
     if (text[0] == '\0' && !trainer->mixed) return SDLF_OK;
+    if (sdlf_dataset_positions(&trainer->train) > 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "trainer: class_weights, mixup and cutmix are for samples of one label, and %s has %lld of a "
+                         "sample",
+                         sdlf_dataset_title(&trainer->train), (long long)sdlf_dataset_positions(&trainer->train));
     if (trainer->classifier.labels != NULL)
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT, "trainer: %s for networks without a loss layer of their own; '%s' has one",

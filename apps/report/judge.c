@@ -42,6 +42,9 @@ static sdlf_status check_shapes(court *c, judgement *j, sdlf_model *model, const
                          sdlf_model_name(model), sdlf_model_input_count(model));
     c->input = sdlf_model_layer(model, sdlf_model_input(model, 0).layer)->name;
     c->output = sdlf_model_output_name(model, 0);
+    if (data->labels.dtype == SDLF_INT32 && data->labels.shape.rank != 1)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                         "reports are of samples with one label each, and those of %s are sequences", data->name);
     sdlf_status status = sdlf_plan_input(c->plan, c->input, &input);
     if (status == SDLF_OK) status = sdlf_plan_output(c->plan, c->output, &output);
     if (status != SDLF_OK) return status;

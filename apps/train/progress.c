@@ -41,6 +41,14 @@ static part print_accuracy(const sdlf_progress *now)
     return p;
 }
 
+/* "  perplexity 5.4", of sequences: the number of classes among which chance would do as well. */
+static part print_perplexity(const progress *p, double loss)
+{
+    part text = {""};
+    if (p->sequences && isfinite(loss)) snprintf(text.text, sizeof text.text, "  perplexity %.4g", exp(loss));
+    return text;
+}
+
 /* "  data 23%": the share of the epoch's time in which the network waited for its data, where that is worth a look. */
 static part print_waited(const sdlf_progress *now)
 {
@@ -62,10 +70,10 @@ static void print_figures(char *text, size_t size, const progress *p, const sdlf
     } else {
         snprintf(rest, sizeof rest, "%s left", number_clock(left).text);
     }
-    snprintf(text, size, "%3.0f%%  loss %s%s  %6s samples/s%s  %s",
-             floor(100.0 * (double)now->step / (double)now->steps), number_loss(now->loss, 3).text,
-             print_accuracy(now).text, number_fixed((double)(now->samples - p->first_samples) / seconds, 0).text,
-             print_waited(now).text, rest);
+    snprintf(text, size, "%3.0f%%  loss %s%s%s  %6s %s/s%s  %s", floor(100.0 * (double)now->step / (double)now->steps),
+             number_loss(now->loss, 3).text, print_accuracy(now).text, print_perplexity(p, now->loss).text,
+             number_fixed((double)(now->samples - p->first_samples) / seconds, 0).text,
+             p->sequences ? "tokens" : "samples", print_waited(now).text, rest);
 }
 
 static void draw_bar(progress *p, const sdlf_progress *now)
@@ -114,6 +122,7 @@ static void finish_epoch(progress *p, const sdlf_progress *now)
     if (isfinite(now->test_accuracy)) {
         fprintf(p->out.file, "  test %s%6s%s", terminal_escape(&p->out, TERMINAL_BOLD),
                 number_percent(now->test_accuracy, 2).text, terminal_escape(&p->out, TERMINAL_PLAIN));
+        fputs(print_perplexity(p, now->test_loss).text, p->out.file);
     }
     fprintf(p->out.file, "  %6s%s  weights %08x%s\n", number_duration(now->seconds).text, print_waited(now).text,
             now->weights, now->best ? "  best" : "");

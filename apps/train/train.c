@@ -175,7 +175,8 @@ static void print_summary(const showing *show, const sdlf_evaluation *evaluation
     if (evaluation) {
         labels names;
         labels_of_model(&names, s->model);
-        evaluation_print(&s->out, evaluation, &names, s->set.confusion);
+        if (!show->progress.sequences || s->set.confusion) /* a table of all characters is long */
+            evaluation_print(&s->out, evaluation, &names, s->set.confusion);
         labels_release(&names);
         report_label(&s->out, "test");
         evaluation_print_line(evaluation);
@@ -270,6 +271,7 @@ static int train(showing *show)
     bool leads = s->ranks == NULL || s->ranks->rank == 0;
     if (s->set.dry_run) return leads ? say_command(s) : COMMAND_OK;
     show->progress = progress_begin(&s->out, s->test != NULL);
+    show->progress.sequences = s->train->labels.dtype == SDLF_INT32 && s->train->labels.shape.rank == 2;
     interrupt_stops(s->trainer);
     status = sdlf_trainer_run(s->trainer);
     interrupt_stops(NULL);
@@ -312,7 +314,8 @@ static int run(int count, char **words)
                     "  sdlf train --data folder:flowers --from mobilenetv2.onnx --freeze trunk\n"
                     "  sdlf train --epochs 10 --log run.jsonl --tensorboard runs/first\n"
                     "  sdlf train --resume lenet5.safetensors --epochs 20\n"
-                    "  sdlf train --optimizer adamw --weight-decay 0.01 --schedule cosine\n",
+                    "  sdlf train --optimizer adamw --weight-decay 0.01 --schedule cosine\n"
+                    "  sdlf train --data text:book.txt --net char_gpt --optimizer adamw\n",
     };
     switch (arguments_read(&s->given, &usage, count, words, &s->set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;

@@ -1,4 +1,4 @@
-/* The networks that come with SDLF: for images of any size and any number of classes. */
+/* The networks that come with SDLF: for images of any size, or sequences of any length, and any number of classes. */
 #include <sdlf/formats.h>
 
 #include <stdio.h>
@@ -97,7 +97,7 @@ static sdlf_node fast_cnn(sdlf_model *net, sdlf_node x, sdlf_shape sample, int c
 static const struct {
     const char *name, *summary;
     network_logits *logits;
-    int channels, side; /* of an image, unless another shape is asked for */
+    int channels, side; /* of an image, unless another shape is asked for; channels 0: of a sequence of `side` tokens */
     int least;          /* pixels of a side; 0: samples of any shape, rows of numbers too */
 } networks[] = {
     {"simple_cnn", "conv 5x5x32, max-pool, 1024 units: a wide hidden layer", simple_cnn, 1, 28, 2},
@@ -113,8 +113,17 @@ static const struct {
     {"resnet50", "the same with bottlenecks, 256 to 2048 channels", network_resnet50, 3, 32, 1},
     {"vgg11_bn", "eight 3x3 convolutions with batch normalisation, 64 to 512 channels", network_vgg11_bn, 3, 32, 32},
     {"mobilenet_v2", "inverted residuals with depthwise convolutions, few operations", network_mobilenet_v2, 3, 32, 1},
+    {"vit_tiny", "a vision transformer, 192 channels, 3 heads; images up to 64 pixels in patches of 4x4",
+     network_vit_tiny, 3, 32, 16},
+    {"char_gpt", "a transformer of characters, 128 channels, 4 heads, 4 blocks: foretells the next one of a text",
+     network_char_gpt, 0, 128, 1},
 };
-enum { NETWORK_COUNT = sizeof networks / sizeof networks[0], CLASSES = 10 };
+enum { NETWORK_COUNT = sizeof networks / sizeof networks[0], CLASSES = 10, CHARACTERS = 96 };
+
+static bool is_sequential(int index)
+{
+    return networks[index].channels == 0;
+}
 
 const char *sdlf_network_builtin_name(int index)
 {
@@ -148,6 +157,12 @@ static sdlf_status find(int *index, const char *name)
 
 static sdlf_status check(int index, sdlf_shape sample, int classes, int fewest)
 {
+    if (is_sequential(index)) {
+        if (sample.rank == 1 && classes >= fewest) return SDLF_OK;
+        return sdlf_fail(SDLF_ERROR_SHAPE,
+                         "network '%s' gives %d scores or more at each position of a sequence, found %d in samples %s",
+                         networks[index].name, fewest, classes, sdlf_shape_print(sample).text);
+    }
     int least = networks[index].least;
     bool any = networks[index].least == 0 && sample.rank >= 1;
     bool fits = any || (sample.rank == 3 && sample.dim[0] >= 1 && sample.dim[1] >= least && sample.dim[2] >= least);
@@ -161,12 +176,14 @@ static sdlf_status check(int index, sdlf_shape sample, int classes, int fewest)
 static sdlf_status make(sdlf_model **model, int index, sdlf_shape sample, int classes, bool targets)
 {
     sdlf_model *net = sdlf_model_create(networks[index].name);
-    sdlf_node image = sdlf_input(net, "image", SDLF_FLOAT32, sample);
+    sdlf_node image = sdlf_input(net, is_sequential(index) ? "tokens" : "image", SDLF_FLOAT32, sample);
     sdlf_node scores = networks[index].logits(net, image, sample, classes);
     if (targets)
         sdlf_output(net, "value", scores);
     else
-        sdlf_output(net, "class", sdlf_softmax(net, scores));
+        sdlf_output(net, "class",
+                    sdlf_model_add(net, sdlf_layer_class_find("softmax"),
+                                   is_sequential(index) ? &(sdlf_softmax_options){.axis = -1} : NULL, &scores, 1));
     sdlf_status status = net != NULL ? model_infer(net) : sdlf_model_status(net);
     if (status == SDLF_OK)
         *model = net;
@@ -184,6 +201,7 @@ sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name)
     sdlf_status status = find(&index, name);
     if (status != SDLF_OK) return status;
     int side = networks[index].side;
+    if (is_sequential(index)) return make(model, index, sdlf_shape(side), CHARACTERS, false);
     return make(model, index, sdlf_shape(networks[index].channels, side, side), CLASSES, false);
 }
 

@@ -4,12 +4,13 @@
 
 #include <sdlf/layers.h>
 
-/* `sample` is (C,H,W). */
+/* `sample` is (C,H,W), or of sequences (T). */
 typedef sdlf_node network_logits(sdlf_model *net, sdlf_node image, sdlf_shape sample, int classes);
 
 network_logits network_resnet20, network_resnet18, network_resnet50; /* builtin_resnets.c */
 network_logits network_cifar_fast;                                   /* builtin_cifar_fast.c */
 network_logits network_vgg11_bn, network_mobilenet_v2;               /* builtin_features.c */
+network_logits network_vit_tiny, network_char_gpt;                   /* builtin_transformers.c */
 
 /* A square convolution without bias, padded to keep the size at stride 1, and its batch normalisation, with these names. */
 typedef struct network_conv {

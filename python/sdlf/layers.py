@@ -317,6 +317,14 @@ def layer_norm(x: Node, *, axis: int | None = None, epsilon: float | None = None
     return add_layer("layer_norm", (x,), name, {"axis": axis, "epsilon": epsilon})
 
 
+def rms_norm(x: Node, *, epsilon: float | None = None, name: str | None = None) -> Node:
+    """Each row divided by the root of the mean of its squares.
+
+    epsilon: added to the mean of the squares (default 1e-05)
+    """
+    return add_layer("rms_norm", (x,), name, {"epsilon": epsilon})
+
+
 def group_norm(x: Node, *, groups: int | None = None, epsilon: float | None = None, name: str | None = None) -> Node:
     """Groups of channels, or single ones, normalised, scaled and shifted.
 
@@ -338,6 +346,53 @@ def lrn(
     bias: added to it (default 1)
     """
     return add_layer("lrn", (x,), name, {"size": size, "alpha": alpha, "beta": beta, "bias": bias})
+
+
+def embedding(
+    x: Node, *, vocabulary: int | None = None, units: int | None = None, deviation: float | None = None,
+    name: str | None = None,
+) -> Node:
+    """A row of weights for each token.
+
+    vocabulary: different tokens that there are
+    units: numbers that stand for a token
+    deviation: standard deviation of the initial weights (default 1)
+    """
+    return add_layer("embedding", (x,), name, {"vocabulary": vocabulary, "units": units, "deviation": deviation})
+
+
+def position_embedding(x: Node, *, deviation: float | None = None, name: str | None = None) -> Node:
+    """A learned vector added at each position.
+
+    deviation: standard deviation of the initial weights (default 0.02)
+    """
+    return add_layer("position_embedding", (x,), name, {"deviation": deviation})
+
+
+def rotary_embedding(x: Node, *, base: float | None = None, name: str | None = None) -> Node:
+    """Pairs of elements turned by their position.
+
+    base: the slowest pair turns once in about 2 pi base positions (default 10000)
+    """
+    return add_layer("rotary_embedding", (x,), name, {"base": base})
+
+
+def multi_head_attention(
+    *inputs: Node, heads: int | None = None, causal: bool | None = None, no_bias: bool | None = None,
+    dropout: float | None = None, rotary: bool | None = None, base: float | None = None, name: str | None = None,
+) -> Node:
+    """Self-attention of several heads, causal or masked.
+
+    heads: heads, which share the channels equally
+    causal: a position looks at itself and those before it only
+    no_bias: leave both biases out
+    dropout: share of the probabilities that is dropped while training
+    rotary: queries and keys are turned by their position
+    base: of the rotary positions (default 10000)
+    """
+    return add_layer("multi_head_attention", inputs, name, {
+        "heads": heads, "causal": causal, "no_bias": no_bias, "dropout": dropout, "rotary": rotary, "base": base,
+    })
 
 
 def top_k(

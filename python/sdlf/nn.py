@@ -255,6 +255,13 @@ class LayerNorm(Layer):
         super().__init__(layers.layer_norm, name, {"axis": axis, "epsilon": epsilon})
 
 
+class RmsNorm(Layer):
+    """Each row divided by the root of the mean of its squares. layers.rms_norm says what its options are."""
+
+    def __init__(self, *, epsilon: float | None = None, name: str | None = None):
+        super().__init__(layers.rms_norm, name, {"epsilon": epsilon})
+
+
 class GroupNorm(Layer):
     """Groups of channels, or single ones, normalised, scaled and shifted. layers.group_norm says what its options are."""
 
@@ -270,6 +277,42 @@ class LRN(Layer):
         bias: float | None = None, name: str | None = None,
     ):
         super().__init__(layers.lrn, name, {"size": size, "alpha": alpha, "beta": beta, "bias": bias})
+
+
+class Embedding(Layer):
+    """A row of weights for each token. layers.embedding says what its options are."""
+
+    def __init__(
+        self, *, vocabulary: int | None = None, units: int | None = None, deviation: float | None = None,
+        name: str | None = None,
+    ):
+        super().__init__(layers.embedding, name, {"vocabulary": vocabulary, "units": units, "deviation": deviation})
+
+
+class PositionEmbedding(Layer):
+    """A learned vector added at each position. layers.position_embedding says what its options are."""
+
+    def __init__(self, *, deviation: float | None = None, name: str | None = None):
+        super().__init__(layers.position_embedding, name, {"deviation": deviation})
+
+
+class RotaryEmbedding(Layer):
+    """Pairs of elements turned by their position. layers.rotary_embedding says what its options are."""
+
+    def __init__(self, *, base: float | None = None, name: str | None = None):
+        super().__init__(layers.rotary_embedding, name, {"base": base})
+
+
+class MultiHeadAttention(Layer):
+    """Self-attention of several heads, causal or masked. layers.multi_head_attention says what its options are."""
+
+    def __init__(
+        self, *, heads: int | None = None, causal: bool | None = None, no_bias: bool | None = None,
+        dropout: float | None = None, rotary: bool | None = None, base: float | None = None, name: str | None = None,
+    ):
+        super().__init__(layers.multi_head_attention, name, {
+            "heads": heads, "causal": causal, "no_bias": no_bias, "dropout": dropout, "rotary": rotary, "base": base,
+        })
 
 
 class TopK(Layer):

@@ -7,6 +7,17 @@ static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *option
     return sdlf_softmax_cross_entropy(model, x[0], labels, options);
 }
 
+/* Three positions of each sample. */
+static sdlf_node build_sequences(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    sdlf_node labels = sdlf_binary(
+        model, &x[0], 1, &(sdlf_binary_layer_options){.function = SDLF_LAYER_GREATER, .scalar = 0}); /* (N,T,C) */
+    labels = sdlf_cast(model, labels, &(sdlf_cast_options){.dtype = SDLF_VALUE_INT32});
+    labels = sdlf_slice(model, labels, &(sdlf_slice_options){.axes = {1, {2}}, .start = {1, {0}}, .end = {1, {1}}});
+    labels = sdlf_reshape(model, labels, &(sdlf_reshape_options){.shape = sdlf_shape(3)});
+    return sdlf_softmax_cross_entropy(model, x[0], labels, options);
+}
+
 static sdlf_node build_from_second_input(sdlf_model *model, const sdlf_node *x, const void *options)
 {
     return sdlf_softmax_cross_entropy(model, x[0], x[1], options);
@@ -19,6 +30,8 @@ static void shapes_are_checked(void)
                   "expected an input (N,C) of logits, found 1x3x1x1");
     check_refused(build_from_second_input, NULL, sdlf_shape(3), SDLF_ERROR_SHAPE,
                   "expected int32 labels of shape 1, found float32 1x3");
+    check_refused(build_from_second_input, NULL, sdlf_shape(2, 3), SDLF_ERROR_SHAPE,
+                  "expected int32 labels of shape 1x2, found float32 1x2x3");
     check_refused(build, &(sdlf_softmax_cross_entropy_options){.smoothing = 1}, sdlf_shape(3), SDLF_ERROR_ARGUMENT,
                   "smoothing: expected 0 to 0.999999, found 1");
     CHECK(sdlf_layer_class_find("softmax_cross_entropy")->is_loss);
@@ -93,6 +106,7 @@ static void gradients_match(void)
          .options = &(sdlf_softmax_cross_entropy_options){.smoothing = 0.1f},
          .input = {sdlf_shape(3, 4)},
          .unit = 0.25},
+        {.what = "sequences", .build = build_sequences, .input = {sdlf_shape(2, 3, 2)}, .unit = 0.125},
     };
     check_all_gradients(cases, sizeof cases / sizeof cases[0]);
 }

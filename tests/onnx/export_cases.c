@@ -166,6 +166,27 @@ static void rows(sdlf_model *net)
     give(net, sdlf_model_add(net, logs, &(sdlf_softmax_options){.axis = 2}, &x, 1));
 }
 
+static void sequences(sdlf_model *net)
+{
+    sdlf_node x = sdlf_input(net, "sequence", SDLF_FLOAT32, sdlf_shape(5, 8));
+    sdlf_node line = sdlf_input(net, "line", SDLF_FLOAT32, sdlf_shape(1, 5, 5));
+    sdlf_node small = number(net, line, SDLF_LAYER_MULTIPLY, 0.5f, false);
+    sdlf_node tokens =
+        as_integer(net, function(net, number(net, line, SDLF_LAYER_MULTIPLY, 0.3f, false), SDLF_UNARY_ABS), 1);
+    sdlf_embedding_options rows = {.vocabulary = 7, .units = 3};
+    give(net, sdlf_embedding(net, tokens, &rows));
+    give(net, sdlf_embedding(net, as_float(net, tokens), &rows));
+    give(net, sdlf_position_embedding(net, x, NULL));
+    give(net, sdlf_rotary_embedding(net, x, &(sdlf_rotary_embedding_options){.base = 50}));
+    give(net, sdlf_rms_norm(net, x, &(sdlf_rms_norm_options){.epsilon = 1e-3f}));
+    sdlf_multi_head_attention_options heads = {.heads = 2};
+    give(net, sdlf_multi_head_attention(net, x, &heads));
+    give(net, sdlf_multi_head_attention_masked(net, x, small, &heads));
+    give(net, sdlf_multi_head_attention_masked(net, x, pair(net, small, small, SDLF_LAYER_LESS_EQUAL), &heads));
+    heads = (sdlf_multi_head_attention_options){.heads = 4, .causal = true, .no_bias = true, .rotary = true};
+    give(net, sdlf_multi_head_attention(net, x, &heads));
+}
+
 static void reductions(sdlf_model *net)
 {
     sdlf_node x = image(net, 3, 5, 4);
@@ -213,6 +234,7 @@ const export_case export_cases[] = {
     {.name = "logic", .build = logic, .opset = 17},
     {.name = "normalisations", .build = normalisations, .opset = 17},
     {.name = "rows", .build = rows, .opset = 17},
+    {.name = "sequences", .build = sequences, .opset = 17},
     {.name = "reductions", .build = reductions, .opset = 17},
     {.name = "moves", .build = export_moves, .opset = 17},
     {.name = "narrowed", .build = export_narrowed, .opset = 17},

@@ -30,7 +30,7 @@ static void fill_parameters(sdlf_model *model)
     }
 }
 
-/* The larger ones have no layer that these lack. */
+/* The larger ones have no layer that these lack; attention comes back as layers of its parts, under their names. */
 const char *const export_builtin[] = {"simple_cnn", "lenet5", "mlp", "fast_cnn", "resnet20", "mobilenet_v2", NULL};
 
 sdlf_model *export_case_model(const export_case *from, const char *builtin)

@@ -87,7 +87,8 @@ sdlf_status sdlf_network_parse(sdlf_model **model, const char *text, size_t leng
 sdlf_status sdlf_network_write(const sdlf_model *model, char **text);
 
 /* A network that comes with SDLF, for ten classes: simple_cnn, lenet5, mlp and fast_cnn for samples 1x28x28; resnet20, resnet18, resnet50,
- * vgg11_bn and mobilenet_v2 for 3x32x32. Errors: SDLF_ERROR_ARGUMENT (an unknown name), SDLF_ERROR_MEMORY. */
+ * vgg11_bn, mobilenet_v2 and vit_tiny for 3x32x32,
+ * char_gpt for 128 characters of 96. Errors: SDLF_ERROR_ARGUMENT (an unknown name), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name);
 /* The same for samples (C,H,W) of so many classes. Layers of networks that torchvision has are called as there; where a side has more than
  * 64 pixels both ways they are torchvision's (VGG's classifier at 224x224 alone), else they keep the resolution in their first layers.

@@ -2,7 +2,8 @@
  *
  *   <sdlf/layers/windows.h>      conv2d, conv_transpose2d, max_pool2d, avg_pool2d, global_avg_pool2d
  *   <sdlf/layers/products.h>     fully_connected, matmul, graph_conv
- *   <sdlf/layers/normalize.h>    batch_norm2d, layer_norm, group_norm, lrn
+ *   <sdlf/layers/normalize.h>    batch_norm2d, layer_norm, rms_norm, group_norm, lrn
+ *   <sdlf/layers/sequences.h>    embedding, position_embedding, rotary_embedding, multi_head_attention
  *   <sdlf/layers/elementwise.h>  relu, relu6, sigmoid, tanh, clip, leaky_relu, unary, dropout, add, binary, select
  *   <sdlf/layers/axes.h>         reduce, arg_reduce, top_k, gather, resize, softmax, log_softmax
  *   <sdlf/layers/shapes.h>       flatten, reshape, transpose, concat, slice, pad, expand, tile, depth_to_space, space_to_depth
@@ -31,6 +32,7 @@
 #include <sdlf/layers/loss.h>
 #include <sdlf/layers/normalize.h>
 #include <sdlf/layers/products.h>
+#include <sdlf/layers/sequences.h>
 #include <sdlf/layers/shapes.h>
 #include <sdlf/layers/values.h>
 #include <sdlf/layers/windows.h>

@@ -24,6 +24,8 @@ static void sizes(void)
         {"resnet50", 23520842},
         {"vgg11_bn", 9231114},
         {"mobilenet_v2", 2236682},
+        {"vit_tiny", (3 * 16 + 1 + 64) * 192 + 6 * (12 * 192 * 192 + 13 * 192) + 2 * 192 + 193 * 10},
+        {"char_gpt", (96 + 128) * 128 + 4 * (12 * 128 * 128 + 13 * 128) + 2 * 128 + 129 * 96},
     };
     enum { COUNT = sizeof expected / sizeof expected[0] };
     for (int i = 0; i < COUNT; i++) {
@@ -37,7 +39,8 @@ static void sizes(void)
         CHECK_OK(sdlf_model_build(model, 1));
         CHECK_EQUAL(sdlf_model_trainable_count(model), expected[i].parameters);
         sdlf_shape shape = sdlf_model_node_shape(model, sdlf_model_output(model, 0));
-        CHECK(sdlf_shape_equal(shape, sdlf_shape(1, 10)));
+        bool sequential = strcmp(expected[i].name, "char_gpt") == 0;
+        CHECK(sdlf_shape_equal(shape, sequential ? sdlf_shape(1, 128, 96) : sdlf_shape(1, 10)));
         sdlf_model_free(model);
     }
     CHECK(sdlf_network_builtin_name(COUNT) == NULL && sdlf_network_builtin_summary(-1) == NULL);
@@ -63,12 +66,13 @@ static void sizes_for_imagenet(void)
     CHECK_EQUAL(size_for("resnet50", sample, 1000), 25557032);
     CHECK_EQUAL(size_for("mobilenet_v2", sample, 1000), 3504872);
     CHECK_EQUAL(size_for("vgg11_bn", sample, 1000), 132868840);
+    CHECK_EQUAL(size_for("vit_tiny", sample, 1000), 5717416 - 2 * 192); /* less the class token and its position */
 }
 
 static void other_shapes(void)
 {
-    static const char *const names[] = {"simple_cnn", "lenet5",   "mlp",      "fast_cnn",    "resnet20",
-                                        "resnet18",   "resnet50", "vgg11_bn", "mobilenet_v2"};
+    static const char *const names[] = {"simple_cnn", "lenet5",   "mlp",      "fast_cnn",     "resnet20",
+                                        "resnet18",   "resnet50", "vgg11_bn", "mobilenet_v2", "vit_tiny"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         CHECK(size_for(names[i], sdlf_shape(1, 32, 40), 3) > 0);
         CHECK(size_for(names[i], sdlf_shape(5, 75, 33), 2) > 0);
@@ -81,6 +85,8 @@ static void other_shapes(void)
     CHECK(size_for("lenet5", sdlf_shape(1, 12, 12), 2) > 0 && size_for("fast_cnn", sdlf_shape(1, 16, 16), 2) > 0);
     CHECK(size_for("resnet50", sdlf_shape(1, 1, 1), 2) > 0 && size_for("mobilenet_v2", sdlf_shape(1, 1, 1), 2) > 0);
     CHECK_FAILS(sdlf_network_builtin_for(&model, "fast_cnn", sdlf_shape(1, 15, 16), 10), SDLF_ERROR_SHAPE, "16x16");
+    CHECK_FAILS(sdlf_network_builtin_for(&model, "char_gpt", sdlf_shape(1, 8, 8), 10), SDLF_ERROR_SHAPE,
+                "at each position of a sequence, found 10 in samples 1x8x8");
     CHECK(size_for("mlp", sdlf_shape(7), 10) > 0);
     CHECK_FAILS(sdlf_network_builtin_for(&model, "lenet5", sdlf_shape(7), 10), SDLF_ERROR_SHAPE, "samples 7");
     CHECK_FAILS(sdlf_network_builtin_for(&model, "mlp", sdlf_shape(1, 1, 1), 1), SDLF_ERROR_SHAPE, "found 1 in");
@@ -109,10 +115,10 @@ static void files_hold_them(void)
 static void unknown_names(void)
 {
     sdlf_model *model;
-    CHECK_FAILS(sdlf_network_builtin(&model, "lenet"), SDLF_ERROR_ARGUMENT,
-                "unknown network 'lenet' (did you mean 'lenet5'?); the built-in ones are simple_cnn, lenet5, mlp, "
-                "fast_cnn, cifar_fast, "
-                "resnet20, resnet18, resnet50, vgg11_bn, mobilenet_v2");
+    CHECK_FAILS(
+        sdlf_network_builtin(&model, "lenet"), SDLF_ERROR_ARGUMENT,
+        "unknown network 'lenet' (did you mean 'lenet5'?); the built-in ones are simple_cnn, lenet5, mlp, fast_cnn, "
+        "cifar_fast, resnet20, resnet18, resnet50, vgg11_bn, mobilenet_v2, vit_tiny, char_gpt");
     CHECK(model == NULL);
     CHECK_FAILS(sdlf_network_builtin(&model, ""), SDLF_ERROR_ARGUMENT, "unknown network ''");
 }

@@ -89,6 +89,12 @@ static void no_model_for_layers(void)
     GIVES(is_none(sdlf_bce_with_logits(NULL, x, x)), true);
     GIVES(is_none(sdlf_batch_norm2d(NULL, x, NULL)), true);
     GIVES(is_none(sdlf_layer_norm(NULL, x, NULL)), true);
+    GIVES(is_none(sdlf_rms_norm(NULL, x, NULL)), true);
+    GIVES(is_none(sdlf_embedding(NULL, x, NULL)), true);
+    GIVES(is_none(sdlf_position_embedding(NULL, x, NULL)), true);
+    GIVES(is_none(sdlf_rotary_embedding(NULL, x, NULL)), true);
+    GIVES(is_none(sdlf_multi_head_attention(NULL, x, NULL)), true);
+    GIVES(is_none(sdlf_multi_head_attention_masked(NULL, x, x, NULL)), true);
     GIVES(is_none(sdlf_group_norm(NULL, x, NULL)), true);
     GIVES(is_none(sdlf_lrn(NULL, x, NULL)), true);
     GIVES(is_none(sdlf_fully_connected(NULL, x, NULL)), true);

@@ -35,6 +35,14 @@ typedef struct sdlf_layer_norm_options {
 } sdlf_layer_norm_options;
 sdlf_node sdlf_layer_norm(sdlf_model *model, sdlf_node x, const sdlf_layer_norm_options *options);
 
+/* y = x / sqrt(mean of x^2 + epsilon) weight over the last axis (Zhang and Sennrich, "Root mean square layer normalization", 2019).
+ * Parameter weight of that axis's size. */
+typedef struct sdlf_rms_norm_options {
+    const char *name;
+    float epsilon; /* default 1e-5 */
+} sdlf_rms_norm_options;
+sdlf_node sdlf_rms_norm(sdlf_model *model, sdlf_node x, const sdlf_rms_norm_options *options);
+
 /* Groups of channels of (N,C,...) normalised, each with all that follows the channels. Parameters weight and bias (C). */
 typedef struct sdlf_group_norm_options {
     const char *name;

@@ -1,0 +1,277 @@
+/* sdlf generate: write on from a text, a character at a time. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/random.h>
+#include <sdlf/sdlf.h>
+
+#include "apps/arguments/arguments.h"
+#include "apps/command.h"
+#include "apps/input/network.h"
+#include "apps/output/json.h"
+#include "apps/output/number.h"
+#include "apps/system/interrupt.h"
+#include "apps/system/machine.h"
+#include "apps/system/memory.h"
+
+typedef struct settings {
+    const char *weights, *text, *calculator;
+    int64_t tokens, top_k, seed;
+    double temperature;
+    machine_choice choice;
+    bool json;
+} settings;
+
+static const argument table_of_arguments[] = {
+    {.name = "Options", .type = ARGUMENT_HEADING},
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
+     .required = true, .help = "a safetensors file, as train --net char_gpt --data text:FILE writes it"},
+    {"text", ARGUMENT_TEXT, offsetof(settings, text), "TEXT",
+     .help = "what it begins with, of characters that the network knows (default: a new line, or its first character)"},
+    {"tokens", ARGUMENT_INT, offsetof(settings, tokens), "N", .minimum = 1, .maximum = 1000000, .fallback = "200",
+     .help = "characters to add"},
+    {"temperature", ARGUMENT_FLOAT, offsetof(settings, temperature), "X", .minimum = 0, .maximum = 100, .fallback = "1",
+     .help = "below 1 likely characters become likelier; 0: always the likeliest"},
+    {"top-k", ARGUMENT_INT, offsetof(settings, top_k), "N", .minimum = 1, .maximum = 1000000,
+     .help = "draw among the N likeliest (default: among all)"},
+    {"seed", ARGUMENT_INT, offsetof(settings, seed), "N", .minimum = 0, .maximum = 9007199254740992.0, .fallback = "1",
+     .help = "of the draws: the same seed gives the same text"},
+    {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
+     .fallback = "cpu", .help = "what computes"},
+    {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
+     .help = "threads of the cpu calculator (default: all)"},
+    {0},
+};
+
+static const argument output_arguments[] = {
+    {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
+    {0},
+};
+
+enum { CHARACTER = 8 };
+
+typedef struct session {
+    settings set;
+    machine machine;
+    sdlf_model *model;
+    sdlf_plan *plan;
+    const char *input, *output;
+    int64_t length; /* positions that the network sees */
+    int classes;
+    sdlf_scores kind;             /* of the output */
+    char (*character)[CHARACTER]; /* of each class */
+    int32_t *token;               /* the text so far */
+    int64_t count;
+    float *window, *scores; /* (length), (length,classes) */
+    double *weight;         /* (classes) */
+    memory_text text;       /* what was added, for JSON */
+} session;
+
+/* ---- characters ---- */
+
+/* A class's name as the data set text gives it, or false. */
+static bool read_character(char to[CHARACTER], const char *name)
+{
+    size_t length = strlen(name);
+    unsigned byte;
+    if (length < 1 || length >= CHARACTER) return false;
+    if (length == 1 || name[0] != '\\')
+        memcpy(to, name, length + 1);
+    else if (length == 2 && strchr("ntr\\", name[1]))
+        snprintf(to, CHARACTER, "%c", name[1] == 'n' ? '\n' : name[1] == 't' ? '\t' : name[1] == 'r' ? '\r' : '\\');
+    else if (length == 4 && sscanf(name + 1, "x%2x", &byte) == 1)
+        snprintf(to, CHARACTER, "%c", (int)byte);
+    else
+        return false;
+    return true;
+}
+
+static sdlf_status read_vocabulary(session *s)
+{
+    s->classes = sdlf_model_class_count(s->model);
+    s->character = memory_allocate((size_t)s->classes * sizeof *s->character + 1);
+    for (int i = 0; i < s->classes; i++)
+        if (!read_character(s->character[i], sdlf_model_class_name(s->model, i)))
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: class %d, '%s', is no character", s->set.weights, i,
+                             sdlf_model_class_name(s->model, i));
+    if (s->classes > 0) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected the characters that the network knows, found no classes",
+                     s->set.weights);
+}
+
+/* The class that a text begins with; -1: none. */
+static int find_class(const session *s, const char *text)
+{
+    for (int i = 0; i < s->classes; i++)
+        if (s->character[i][0] && strncmp(text, s->character[i], strlen(s->character[i])) == 0) return i;
+    return -1;
+}
+
+static sdlf_status read_text(session *s)
+{
+    const char *text = s->set.text ? s->set.text : "";
+    s->token = memory_allocate((strlen(text) + 1 + (size_t)s->set.tokens) * sizeof *s->token);
+    for (const char *at = text; *at;) {
+        int class = find_class(s, at);
+        if (class < 0)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--text: byte %zu: the network has not seen the character '%.4s'",
+                             (size_t)(at - text), at);
+        s->token[s->count++] = class;
+        at += strlen(s->character[class]);
+    }
+    if (s->count > 0) return SDLF_OK;
+    int line = find_class(s, "\n");
+    s->token[s->count++] = line < 0 ? 0 : line;
+    return SDLF_OK;
+}
+
+/* ---- drawing ---- */
+
+static int compare_down(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* What is below the k-th largest becomes 0. */
+static void keep_likeliest(double *weight, int count, int64_t k)
+{
+    if (k == 0 || k >= count) return;
+    double *sorted = memory_allocate((size_t)count * sizeof *sorted);
+    memcpy(sorted, weight, (size_t)count * sizeof *sorted);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_down);
+    for (int i = 0; i < count; i++)
+        if (weight[i] < sorted[k - 1]) weight[i] = 0;
+    free(sorted);
+}
+
+/* The class that the scores and the draw of this number give. */
+static int32_t draw(session *s, const float *score, int64_t number)
+{
+    double sum = 0, largest = -INFINITY, temperature = s->set.temperature;
+    int best = 0;
+    for (int i = 0; i < s->classes; i++) {
+        s->weight[i] = s->kind == SDLF_SCORES_PROBABILITIES ? log((double)score[i]) : (double)score[i];
+        if (s->weight[i] > largest) largest = s->weight[best = i];
+    }
+    if (temperature == 0) return best;
+    for (int i = 0; i < s->classes; i++) s->weight[i] = exp((s->weight[i] - largest) / temperature);
+    keep_likeliest(s->weight, s->classes, s->set.top_k);
+    for (int i = 0; i < s->classes; i++) sum += s->weight[i];
+    uint32_t word = sdlf_philox4x32((uint64_t)s->set.seed, (uint64_t)number, 1, 0).word[0];
+    double left = (double)sdlf_uniform_from_word(word) * sum;
+    for (int i = 0; i < s->classes; i++) {
+        left -= s->weight[i];
+        if (left < 0 && s->weight[i] > 0) return i;
+    }
+    return best;
+}
+
+/* ---- the network ---- */
+
+static sdlf_status prepare(session *s)
+{
+    sdlf_calculator *calculator;
+    sdlf_binding input, output;
+    s->machine.choice = s->set.choice;
+    sdlf_status status = machine_open(&s->machine, s->set.calculator, &calculator);
+    if (status == SDLF_OK) status = machine_check_choice(&s->machine);
+    if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, NULL);
+    if (status == SDLF_OK) status = read_vocabulary(s);
+    if (status == SDLF_OK) status = read_text(s);
+    if (status == SDLF_OK)
+        status = sdlf_plan_create(&s->plan, s->model, &(sdlf_plan_options){.batch = 1, .forward = calculator});
+    if (status != SDLF_OK) return status;
+    s->input = sdlf_model_input_count(s->model) == 1
+                   ? sdlf_model_layer(s->model, sdlf_model_input(s->model, 0).layer)->name
+                   : "";
+    s->output = sdlf_model_output_name(s->model, 0);
+    s->kind = sdlf_model_layer(s->model, sdlf_model_output(s->model, 0).layer)->type->scores;
+    status = sdlf_plan_input(s->plan, s->input, &input);
+    if (status == SDLF_OK) status = sdlf_plan_output(s->plan, s->output, &output);
+    if (status != SDLF_OK) return status;
+    s->length = input.tensor.shape.dim[1];
+    bool fits = input.tensor.shape.rank == 2 && input.tensor.dtype == SDLF_FLOAT32 &&
+                sdlf_shape_equal(output.tensor.shape, sdlf_shape(1, s->length, s->classes));
+    if (!fits)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: expected scores of %d characters at each position, found %s of %s",
+                         s->set.weights, s->classes, sdlf_shape_print(output.tensor.shape).text,
+                         sdlf_shape_print(input.tensor.shape).text);
+    s->window = memory_allocate((size_t)s->length * sizeof *s->window);
+    s->scores = memory_allocate((size_t)(s->length * s->classes) * sizeof *s->scores);
+    s->weight = memory_allocate((size_t)s->classes * sizeof *s->weight);
+    return SDLF_OK;
+}
+
+/* One character more. What lies behind the text so far is not seen by the position that counts. */
+static sdlf_status step(session *s, int64_t number)
+{
+    int64_t seen = s->count < s->length ? s->count : s->length;
+    for (int64_t i = 0; i < s->length; i++) s->window[i] = i < seen ? (float)s->token[s->count - seen + i] : 0;
+    int64_t bytes = s->length * (int64_t)sizeof *s->window;
+    sdlf_status status = sdlf_plan_write(s->plan, s->input, s->window, SDLF_FLOAT32, bytes);
+    if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
+    if (status == SDLF_OK) status = sdlf_plan_read(s->plan, s->output, s->scores, SDLF_FLOAT32, bytes * s->classes);
+    if (status != SDLF_OK) return status;
+    s->token[s->count++] = draw(s, s->scores + (seen - 1) * s->classes, number);
+    const char *added = s->character[s->token[s->count - 1]];
+    fputs(added, s->set.json ? s->text.file : stdout);
+    if (!s->set.json) fflush(stdout);
+    return SDLF_OK;
+}
+
+static sdlf_status generate(session *s)
+{
+    sdlf_status status = prepare(s);
+    if (status != SDLF_OK) return status;
+    const char *begin = s->set.text ? s->set.text : "";
+    int64_t begun = s->count;
+    if (s->set.json && !memory_text_open(&s->text)) memory_exhausted();
+    if (!s->set.json) fputs(begin, stdout);
+    interrupt_waits();
+    for (int64_t i = 0; i < s->set.tokens && status == SDLF_OK && interrupt_signal() == 0; i++) status = step(s, i);
+    if (!s->set.json) putchar('\n');
+    if (s->set.json && !memory_text_close(&s->text)) memory_exhausted();
+    if (status != SDLF_OK) return status;
+    interrupt_say(!s->set.json, " after %s characters", number_count(s->count - begun).text);
+    if (!s->set.json) return SDLF_OK;
+    return json_print_measured(json_pack("{ss so so so}", "version", SDLF_VERSION, "weights", json_text(s->set.weights),
+                                         "text", json_text(begin), "generated", json_text(s->text.text)));
+}
+
+static int run(int count, char **words)
+{
+    session s = {.model = NULL};
+    arguments given;
+    static const argument_part parts[] = {
+        {table_of_arguments, 0}, {machine_arguments, offsetof(settings, choice)}, {output_arguments, 0}, {0}};
+    static const command_usage usage = {
+        .command = "generate",
+        .synopsis = "--weights FILE [options]",
+        .text = "Write on from a text, a character at a time, with a network that foretells the next one.",
+        .parts = parts,
+        .examples = "  sdlf train --net char_gpt --data text:book.txt --optimizer adamw\n"
+                    "  sdlf generate --weights char_gpt.safetensors --text 'The ' --temperature 0.8\n",
+    };
+    switch (arguments_read(&given, &usage, count, words, &s.set)) {
+    case ARGUMENTS_HELP: return COMMAND_OK;
+    case ARGUMENTS_WRONG: return COMMAND_USAGE;
+    case ARGUMENTS_OK: break;
+    }
+    int code = command_conclude("generate", generate(&s));
+    sdlf_plan_free(s.plan);
+    sdlf_model_free(s.model);
+    machine_close(&s.machine);
+    free(s.text.text);
+    free(s.character);
+    free(s.token);
+    free(s.window);
+    free(s.scores);
+    free(s.weight);
+    return code;
+}
+
+const command generate_command = {
+    .name = "generate", .summary = "write on from a text, with a network of characters", .run = run};
