@@ -194,14 +194,15 @@ static sdlf_status multiply(const attention *a, sdlf_tensor left, bool turn_left
 static sdlf_status drop(const attention *a, sdlf_operation_kind kind, sdlf_tensor from, sdlf_tensor to)
 {
     const sdlf_layer_context *context = a->context;
-    return sdlf_emit(
-        a->context,
-        &(sdlf_operation){
-            .kind = kind,
-            .in = {from, context->step},
-            .out = {to},
-            .dropout = {.probability = a->options->dropout, .seed = context->seed, .stream = context->stream},
-        });
+    return sdlf_emit(a->context, &(sdlf_operation){
+                                     .kind = kind,
+                                     .in = {from, context->step},
+                                     .out = {to},
+                                     .dropout = {.probability = a->options->dropout,
+                                                 .seed = context->seed,
+                                                 .stream = context->stream,
+                                                 .first = context->first_sample * a->heads * a->length * a->length},
+                                 });
 }
 
 /* p as the product sees it: dropped out of while training. */
