@@ -23,9 +23,9 @@ static int64_t steps_done(const sdlf_trainer *trainer)
     return trainer->epoch * trainer->steps + trainer->epoch_step;
 }
 
-static float learning_rate(const sdlf_trainer *trainer)
+static float learning_rate(const sdlf_trainer *trainer, int64_t step)
 {
-    return sdlf_schedule_rate(&trainer->options.schedule, steps_done(trainer), trainer->options.epochs * trainer->steps,
+    return sdlf_schedule_rate(&trainer->options.schedule, step, trainer->options.epochs * trainer->steps,
                               trainer->steps);
 }
 
@@ -236,12 +236,13 @@ static sdlf_status run_epoch(sdlf_trainer *trainer)
     trainer->collected = trainer->epoch_step;
     while (status == SDLF_OK && trainer->epoch_step < trainer->steps) {
         bool stopping = sdlf_trainer_is_stopping(trainer);
-        rate = learning_rate(trainer);
+        rate = learning_rate(trainer, steps_done(trainer));
         if (stopping)
             status = fed ? sdlf_trainer_finish_slices(trainer) : SDLF_OK;
         else
             status = fed ? sdlf_trainer_run_slice(trainer) : run_step(trainer, rate);
         if (status != SDLF_OK) return status;
+        if (fed) rate = learning_rate(trainer, steps_done(trainer) - 1); /* of a slice, the last step's */
         trainer->seconds = before + sdlf_clock() - start;
         if (stopping && trainer->epoch_step < trainer->steps)
             return stop(trainer); /* else the epoch's last steps were queued */

@@ -10,7 +10,7 @@
 enum { EPOCHS = 2, STEPS = SAMPLES };
 
 typedef struct moment {
-    double loss, accuracy;
+    double loss, accuracy, rate;
     int64_t samples;
 } moment;
 
@@ -37,11 +37,11 @@ static void note(const sdlf_progress *progress, void *user)
     if (!CHECK(progress->epoch >= 1 && progress->epoch <= EPOCHS && progress->step > 0 && progress->step <= STEPS))
         return;
     moment *now = &seen->after[progress->epoch - 1][progress->step];
-    *now = (moment){progress->loss, progress->accuracy, progress->samples};
+    *now = (moment){progress->loss, progress->accuracy, (double)progress->learning_rate, progress->samples};
     if (seen->expected != NULL) {
         const moment *then = &seen->expected->after[progress->epoch - 1][progress->step];
-        bool same = now->samples == then->samples && fabs(now->loss - then->loss) < 1e-9 &&
-                    fabs(now->accuracy - then->accuracy) < 1e-9;
+        bool same = now->samples == then->samples && fabs(now->rate - then->rate) < 1e-12 &&
+                    fabs(now->loss - then->loss) < 1e-9 && fabs(now->accuracy - then->accuracy) < 1e-9;
         if (backwards || !same) {
             seen->wrong++;
             printf("    epoch %d step %lld: %lld samples, loss %g, expected %lld, %g\n", progress->epoch,
