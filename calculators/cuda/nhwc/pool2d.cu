@@ -70,65 +70,13 @@ static __device__ __forceinline__ bool same(float a, float b)
     return a == b || (a != a && b != b);
 }
 
-/* Windows that tile the image (as far apart as they are wide, without padding), and pixels behind the last: a thread 8 channels of a
- * window, which moves x, y, dy and dx once. SIDE: of a square window, 0: any. */
-template <int SIDE, typename T, typename Index>
-static __global__ void __launch_bounds__(THREADS)
-    max_pool_backward_tiles_nhwc(const T *x, const T *y, const T *dy, T *dx, const divider<Index> rows,
-                                 const divider<Index> columns, const pool_nhwc<Index> of)
-{
-    const pooling<Index> &g = of.windows;
-    const Index height = SIDE > 0 ? SIDE : g.size[0], width = SIDE > 0 ? SIDE : g.size[1];
-    const divider<Index> by[2] = {rows, columns};
-    await_kernels();
-    for (int64_t e = grid_first(); e < of.count; e += grid_step()) {
-        Index vector, tile = divide(static_cast<Index>(e), of.vectors, vector);
-        const pool_place<Index> at(tile, by);
-        const bool whole = at.row < g.out[0] && at.column < g.out[1];
-        const Index window = ((at.plane * g.out[0] + at.row) * g.out[1] + at.column) * of.vectors.number + vector;
-        const float8 largest = whole ? load8(y, window) : float8(), gradient = whole ? load8(dy, window) : float8();
-        /* Element (r,s) of the window, if it lies inside. */
-        auto for_taps = [&](auto use) {
-#pragma unroll
-            for (Index r = 0; r < height; r++) {
-#pragma unroll
-                for (Index s = 0; s < width; s++) {
-                    const Index h = at.row * height + r, w = at.column * width + s;
-                    if (h < g.in[0] && w < g.in[1])
-                        use(((at.plane * g.in[0] + h) * g.in[1] + w) * of.vectors.number + vector);
-                }
-            }
-        };
-        float ties[VECTOR] = {};
-        for_taps([&](Index i) {
-            const float8 value = load8(x, i);
-#pragma unroll
-            for (int v = 0; v < VECTOR; v++) ties[v] += same(value.at[v], largest.at[v]) ? 1.0f : 0.0f;
-        });
-        float share[VECTOR];
-#pragma unroll
-        for (int v = 0; v < VECTOR; v++) share[v] = g.first ? gradient.at[v] : gradient.at[v] / ties[v];
-        for_taps([&](Index i) {
-            const float8 value = load8(x, i);
-            float8 given;
-#pragma unroll
-            for (int v = 0; v < VECTOR; v++) {
-                const bool wins = whole && same(value.at[v], largest.at[v]);
-                given.at[v] = wins ? share[v] : 0.0f;
-                if (wins && g.first) share[v] = 0;
-            }
-            store8(dx, i, given);
-        });
-    }
-}
-
 /* What a window gives to each element that attains its maximum, dy / how many there are; or dy, and which tap is the first of them. */
 struct pool_shares {
     float *share;    /* as y */
     uint16_t *first; /* as y; NULL: all share */
 };
 
-/* Maximum, backward, of any other windows, in two kernels; the first goes over windows. */
+/* Maximum, backward, in two kernels; the first goes over windows. */
 template <typename T, typename Index>
 static __global__ void __launch_bounds__(THREADS)
     share_gradient_nhwc(const T *x, const T *y, const T *dy, const pool_shares to, int64_t count,
@@ -237,32 +185,6 @@ static __global__ void __launch_bounds__(THREADS) avg_pool_backward_nhwc(const T
     }
 }
 
-static bool tiles(const sdlf_window2d &window)
-{
-    bool all = true;
-    for (int axis = 0; axis < 2; axis++)
-        all = all && window.stride[axis] == window.size[axis] && window.dilation[axis] == 1 &&
-              window.padding_before[axis] == 0;
-    return all;
-}
-
-template <typename T, typename Index>
-static void launch_tiles(const cuda_calculator *calculator, const sdlf_operation *op, pool_nhwc<Index> of)
-{
-    const sdlf_tensor &dx = op->out[0];
-    const sdlf_window2d &window = op->pool2d.window;
-    int64_t along[2];
-    for (int axis = 0; axis < 2; axis++)
-        along[axis] = (dx.shape.dim[2 + axis] + window.size[axis] - 1) / window.size[axis];
-    of.count = dx.shape.dim[0] * along[0] * along[1] * (dx.shape.dim[1] / VECTOR);
-    with_pool_side(window, [&](auto side) {
-        launch_overlapped(calculator, max_pool_backward_tiles_nhwc<side.value, T, Index>,
-                          cuda_blocks(calculator, of.count, THREADS), THREADS, 0, data_of<T>(op->in[0]),
-                          data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(dx), divider<Index>(along[0]),
-                          divider<Index>(along[1]), of);
-    });
-}
-
 template <typename Index>
 static pool_nhwc<Index> pool_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y,
                                 const sdlf_tensor &written)
@@ -293,7 +215,7 @@ sdlf_status pool2d_forward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 
 int64_t pool2d_workspace_cuda(const sdlf_calculator *, const sdlf_operation *op)
 {
-    if (!cuda_is_nhwc(op) || op->kind != SDLF_MAX_POOL2D_BACKWARD || tiles(op->pool2d.window)) return 0;
+    if (!cuda_is_nhwc(op) || op->kind != SDLF_MAX_POOL2D_BACKWARD) return 0;
     const int64_t tap = op->pool2d.ties == SDLF_TIES_FIRST ? sizeof(uint16_t) : 0;
     return sdlf_tensor_count(&op->in[1]) * (static_cast<int64_t>(sizeof(float)) + tap);
 }
@@ -307,10 +229,6 @@ sdlf_status pool2d_backward_nhwc(sdlf_calculator *base, const sdlf_operation *op
         using T = decltype(zero);
         using Index = decltype(index);
         const auto of = pool_of<Index>(op, dx, y, dx);
-        if (maximum && tiles(op->pool2d.window)) {
-            launch_tiles<T>(calculator, op, of);
-            return;
-        }
         const unsigned blocks = cuda_blocks(calculator, of.count, THREADS);
         const int64_t windows = sdlf_tensor_count(&y) / VECTOR;
         pool_shares shares = {static_cast<float *>(op->workspace.data), nullptr};
@@ -326,4 +244,76 @@ sdlf_status pool2d_backward_nhwc(sdlf_calculator *base, const sdlf_operation *op
                           data_of<T>(y), shares, data_of<T>(dx), of);
     });
     return cuda_check_launch("pooling");
+}
+
+/* ---- global averages ---- */
+
+/* A block an image and 8 times LANES channels: SHARES threads share the pixels of each 8, whose sums are added in order. */
+enum { LANES = 8, SHARES = THREADS / LANES };
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    global_average(const T *x, T *y, int64_t area, int vectors, int groups)
+{
+    __shared__ float8 part[SHARES][LANES];
+    await_kernels();
+    const int lane = static_cast<int>(threadIdx.x) % LANES, share = static_cast<int>(threadIdx.x) / LANES;
+    const int64_t image = blockIdx.x / groups, vector = static_cast<int64_t>(blockIdx.x) % groups * LANES + lane;
+    float8 sum = {};
+    for (int64_t i = share; vector < vectors && i < area; i += SHARES) {
+        const float8 value = load8(x, (image * area + i) * vectors + vector);
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) sum.at[v] += value.at[v];
+    }
+    part[share][lane] = sum;
+    __syncthreads();
+    if (share != 0 || vector >= vectors) return;
+    for (int i = 1; i < SHARES; i++) {
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) sum.at[v] += part[i][lane].at[v];
+    }
+#pragma unroll
+    for (int v = 0; v < VECTOR; v++) sum.at[v] /= static_cast<float>(area);
+    store8(y, image * vectors + vector, sum);
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    global_average_backward(const T *dy, T *dx, int64_t count, divider<int64_t> vectors, divider<int64_t> area)
+{
+    await_kernels();
+    for (int64_t e = grid_first(); e < count; e += grid_step()) {
+        int64_t vector, rest, pixel = divide(e, vectors, vector), image = divide(pixel, area, rest);
+        float8 gradient = load8(dy, image * vectors.number + vector);
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) gradient.at[v] /= static_cast<float>(area.number);
+        store8(dx, e, gradient);
+    }
+}
+
+sdlf_status global_avg_pool2d_forward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    const sdlf_shape shape = op->in[0].shape;
+    const int vectors = static_cast<int>(shape.dim[1] / VECTOR), groups = (vectors + LANES - 1) / LANES;
+    with_storage(op->in[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        launch_overlapped(calculator, global_average<T>, static_cast<unsigned>(shape.dim[0] * groups), THREADS, 0,
+                          data_of<T>(op->in[0]), data_of<T>(op->out[0]), shape.dim[2] * shape.dim[3], vectors, groups);
+    });
+    return cuda_check_launch("global_avg_pool2d_forward");
+}
+
+sdlf_status global_avg_pool2d_backward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    const sdlf_shape shape = op->out[0].shape;
+    const int64_t count = sdlf_tensor_count(&op->out[0]) / VECTOR;
+    with_storage(op->in[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        launch_overlapped(calculator, global_average_backward<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
+                          data_of<T>(op->in[0]), data_of<T>(op->out[0]), count, divider<int64_t>(shape.dim[1] / VECTOR),
+                          divider<int64_t>(shape.dim[2] * shape.dim[3]));
+    });
+    return cuda_check_launch("global_avg_pool2d_backward");
 }
