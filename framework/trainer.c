@@ -194,6 +194,7 @@ static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
 {
     sdlf_evaluation test = {.loss = NAN};
     double start = sdlf_clock();
+    if (trainer->options.communicator != NULL) trainer->options.communicator->agreed = false;
     sdlf_status status = sdlf_trainer_rest(trainer);
     if (status == SDLF_OK) status = sdlf_trainer_meet(trainer);
     if (status == SDLF_OK && trainer->test != NULL) status = sdlf_evaluator_run(trainer->test, &test, NULL, NULL);

@@ -69,14 +69,17 @@ static char *print_differences(const train_session *s, const train_settings *bef
 
 sdlf_status own_options_take(train_session *s)
 {
+    const train_settings given = s->set; /* its texts are the user's own, which the network's do not replace */
     write_back(s);
+    const sdlf_trainer_options plain = s->options;
     if (s->options.resume || arguments_given(&s->given, "optimizer") ||
         !sdlf_network_builtin_training(&s->options, s->set.net))
         return SDLF_OK;
-    const train_settings before = s->set;
-    sdlf_status status = training_to_trainer(&before.training, &s->given, true, &s->options);
+    train_settings before = s->set;
+    training_from_trainer(&before.training, &plain);
+    sdlf_status status = training_to_trainer(&given.training, &s->given, true, &s->options);
     if (status == SDLF_OK)
-        status = optimizer_from_arguments(&s->options.optimizer, true, &s->optimizers, &before.optimizer, &s->given);
+        status = optimizer_from_arguments(&s->options.optimizer, true, &s->optimizers, &given.optimizer, &s->given);
     if (status == SDLF_OK) status = sdlf_schedule_complete(&s->options.schedule);
     if (status != SDLF_OK) return status;
     write_back(s);

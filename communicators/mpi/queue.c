@@ -32,6 +32,7 @@ static sdlf_status begin_mpi(mpi_queue *queue)
         return sdlf_fail(SDLF_ERROR_DEVICE, "MPI could not be begun beside other threads");
     MPI_Comm_dup(MPI_COMM_WORLD, &queue->sums);
     MPI_Comm_dup(MPI_COMM_WORLD, &queue->questions);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* where non-blocking collectives raise theirs */
     MPI_Comm_set_errhandler(queue->sums, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(queue->questions, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &queue->rank);

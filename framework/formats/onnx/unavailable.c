@@ -50,7 +50,9 @@ sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const 
 sdlf_status sdlf_quantize(const sdlf_model *model, const char *path, const sdlf_quantization_options *options,
                           sdlf_quantized *result)
 {
-    (void)options;
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(path);
+    SDLF_REQUIRE(options);
     if (result != NULL) *result = (sdlf_quantized){0};
     return sdlf_model_to_onnx(model, path, NULL, NULL);
 }

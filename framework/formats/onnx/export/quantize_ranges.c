@@ -94,11 +94,14 @@ static sdlf_status open_data(observation *o)
     sdlf_status status = sdlf_dataset_check_parts(&o->data);
     if (o->q->e->model->normalization.known) sdlf_dataset_normalize_as(&o->data, &o->q->e->model->normalization);
     if (status == SDLF_OK) status = check_input(o);
+    if (status == SDLF_OK && o->data.samples.shape.dim[0] < 1)
+        status =
+            sdlf_fail(SDLF_ERROR_ARGUMENT, "ranges come from samples, and '%s' has none", sdlf_dataset_title(&o->data));
+    if (status != SDLF_OK) return status;
     int64_t samples = options->samples > 0 ? options->samples : DEFAULT_SAMPLES, all = o->data.samples.shape.dim[0];
     if (samples > all) samples = all;
     o->batch = o->q->e->fixed_batch ? 1 : samples < BATCH ? samples : BATCH;
     o->batches = samples / o->batch;
-    if (status != SDLF_OK) return status;
     return sdlf_loader_create(&o->loader, &o->data,
                               &(sdlf_loader_options){.batch = o->batch, .shuffle = true, .seed = 1});
 }
