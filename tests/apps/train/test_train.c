@@ -350,6 +350,11 @@ static void a_network_brings_its_options(void)
     check_number(start, "weight_decay", own.optimizer.options.sgd.weight_decay);
     json_decref(start);
 
+    CHECK_SAYS(SDLF(0, FAST, "--class-weights", "balanced", "--dry-run"), "--class-weights balanced"); /* a text */
+    p = SDLF(0, "train", "--net", "cifar_fast", "--data", "digits:200", "--lr-scale", "head=0.5", "--dry-run");
+    CHECK_SAYS(p, "--lr-scale head=0.5");
+    CHECK_SAYS(p, "--decay 'head=0.19"); /* the network's own */
+
     SDLF(0, FAST, "--epochs", "1", "--no-save", "--log", path, "--optimizer", "sgd"); /* all are the usual ones */
     start = start_of(path);
     check_number(start, "learning_rate", 0.05);
