@@ -135,27 +135,31 @@ static int compare_down(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* What is below the k-th largest becomes 0. */
+/* All but the k largest become 0; of equals the first stay. */
 static void keep_likeliest(double *weight, int count, int64_t k)
 {
     if (k == 0 || k >= count) return;
     double *sorted = memory_allocate((size_t)count * sizeof *sorted);
     memcpy(sorted, weight, (size_t)count * sizeof *sorted);
     qsort(sorted, (size_t)count, sizeof *sorted, compare_down);
+    int64_t equals = k; /* of the k-th, that stay */
+    for (int i = 0; i < count; i++) equals -= weight[i] > sorted[k - 1];
     for (int i = 0; i < count; i++)
-        if (weight[i] < sorted[k - 1]) weight[i] = 0;
+        if (weight[i] < sorted[k - 1] || (weight[i] == sorted[k - 1] && equals-- <= 0)) weight[i] = 0;
     free(sorted);
 }
 
-/* The class that the scores and the draw of this number give. */
+/* The class that the scores and the draw of this number give; -1: none, where scores are no numbers. */
 static int32_t draw(session *s, const float *score, int64_t number)
 {
     double sum = 0, largest = -INFINITY, temperature = s->set.temperature;
     int best = 0;
     for (int i = 0; i < s->classes; i++) {
         s->weight[i] = s->kind == SDLF_SCORES_PROBABILITIES ? log((double)score[i]) : (double)score[i];
+        if (isnan(s->weight[i])) return -1;
         if (s->weight[i] > largest) largest = s->weight[best = i];
     }
+    if (!isfinite(largest)) return -1;
     if (temperature == 0) return best;
     for (int i = 0; i < s->classes; i++) s->weight[i] = exp((s->weight[i] - largest) / temperature);
     keep_likeliest(s->weight, s->classes, s->set.top_k);
@@ -215,7 +219,11 @@ static sdlf_status step(session *s, int64_t number)
     if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
     if (status == SDLF_OK) status = sdlf_plan_read(s->plan, s->output, s->scores, SDLF_FLOAT32, bytes * s->classes);
     if (status != SDLF_OK) return status;
-    s->token[s->count++] = draw(s, s->scores + (seen - 1) * s->classes, number);
+    int32_t drawn = draw(s, s->scores + (seen - 1) * s->classes, number);
+    if (drawn < 0)
+        return sdlf_fail(SDLF_ERROR_NUMERIC, "%s: the scores of character %lld are no finite numbers", s->set.weights,
+                         (long long)number + 1);
+    s->token[s->count++] = drawn;
     const char *added = s->character[s->token[s->count - 1]];
     fputs(added, s->set.json ? s->text.file : stdout);
     if (!s->set.json) fflush(stdout);

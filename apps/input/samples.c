@@ -125,7 +125,7 @@ static int64_t classes_of(const sdlf_model *model)
     }
     if (scores.layer < 0) return 0;
     sdlf_shape shape = sdlf_model_node_shape(model, scores);
-    return shape.rank == 2 ? shape.dim[1] : 0;
+    return shape.rank == 2 || shape.rank == 3 ? shape.dim[shape.rank - 1] : 0; /* of sequences, at each position */
 }
 
 bool samples_fit(const sdlf_model *model, const sdlf_dataset *data)
@@ -196,7 +196,7 @@ sdlf_status samples_write_random(sdlf_plan *plan, sdlf_model *model, sdlf_mode m
     sdlf_node last = {.layer = sdlf_model_layer_count(model) - 1};
     if (sdlf_model_output_count(model) > 0) last = sdlf_model_output(model, 0);
     sdlf_shape output = sdlf_model_node_shape(model, last);
-    int64_t classes = output.rank > 1 ? output.dim[1] : 1;
+    int64_t classes = output.rank == 3 ? output.dim[2] : output.rank > 1 ? output.dim[1] : 1;
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < sdlf_model_input_count(model) && status == SDLF_OK; i++) {
         const char *name = sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name;

@@ -50,8 +50,10 @@ static sdlf_status make_model(observation *o)
     if (!export_ok(e)) return e->status;
     Onnx__OperatorSetIdProto opset, *opsets[1];
     Onnx__ModelProto message = export_message(e, &opset, opsets);
-    e->graph.output = (Onnx__ValueInfoProto **)outputs.item;
-    e->graph.n_output = outputs.count;
+    if (outputs.count > 0) { /* else the input alone is quantised, and the graph's own outputs do */
+        e->graph.output = (Onnx__ValueInfoProto **)outputs.item;
+        e->graph.n_output = outputs.count;
+    }
     size_t size = protobuf_c_message_get_packed_size(&message.base);
     uint8_t *bytes = size <= INT32_MAX ? malloc(size) : NULL;
     if (bytes != NULL) protobuf_c_message_pack(&message.base, bytes);

@@ -94,6 +94,11 @@ static float *make_scales(quantizing *q, const grid *g, const float *w, int64_t 
     }
     for (int64_t i = 0; i < count; i++) {
         float *largest = &scale[scale_at(g, inner, i)];
+        if (!isfinite(w[i])) {
+            q->e->status = sdlf_fail(SDLF_ERROR_NUMERIC, "network '%s': weight %lld of a tensor of %s is not finite",
+                                     q->e->model->name, (long long)i, sdlf_shape_print(g->weight).text);
+            return NULL;
+        }
         *largest = fmaxf(*largest, fabsf(w[i]));
     }
     for (int64_t i = 0; i < scales; i++) scale[i] = scale[i] > 1e-30f ? (float)((double)scale[i] / levels) : 1;
@@ -131,6 +136,11 @@ static void quantize_bias(quantizing *q, Onnx__NodeProto *node, const Onnx__Tens
         return;
     }
     for (size_t k = 0; k < count; k++) {
+        if (!isfinite(b[k])) {
+            q->e->status = sdlf_fail(SDLF_ERROR_NUMERIC, "network '%s': bias %zu of '%s' is not finite",
+                                     q->e->model->name, k, bias->name);
+            return;
+        }
         scales[k] = x->scale * scale[g->axis < 0 ? 0 : k];
         whole[k] = (int32_t)rint((double)b[k] / (double)scales[k]);
     }
