@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <sdlf/layers.h>
+
 #include "framework/input_layer.h"
 #include "framework/model_internal.h"
 
@@ -143,6 +145,17 @@ static sdlf_status check_scale(const sdlf_model *model, const sdlf_dataset *data
         known ? "network" : "data set", known ? model->name : sdlf_dataset_title(dataset), mean, scale);
 }
 
+/* The loss of a sequence is over the classes of each position: so must the probabilities be. */
+static sdlf_status check_axis(const sdlf_model *model, const sdlf_layer *layer)
+{
+    bool softmax = strcmp(layer->type->name, "softmax") == 0 || strcmp(layer->type->name, "log_softmax") == 0;
+    int axis = softmax ? ((const sdlf_softmax_options *)layer->options)->axis : -1;
+    if (axis == -1 || axis == 2) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_SHAPE,
+                     "network '%s': %s '%s' is along axis %d, the positions, expected axis -1, the classes",
+                     model->name, layer->type->name, layer->name, axis);
+}
+
 static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *model, const sdlf_dataset *dataset)
 {
     for (int index = 0; index < model->output_count; index++) {
@@ -161,7 +174,7 @@ static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *mo
                              sdlf_shape_print(shape.rank > 0 ? sdlf_shape_without(shape, 0) : shape).text,
                              sdlf_dataset_title(dataset), dataset->class_count,
                              sdlf_dataset_has_targets(dataset) ? "targets" : "classes");
-        return SDLF_OK;
+        return positions > 0 ? check_axis(model, &entry->layer) : SDLF_OK;
     }
     return SDLF_OK;
 }

@@ -70,8 +70,14 @@ static bool is_better(const sdlf_trainer *trainer, const sdlf_evaluation *test, 
 sdlf_status sdlf_trainer_note_best(sdlf_trainer *trainer, const sdlf_evaluation *test)
 {
     trainer_best *best = &trainer->best;
-    double accuracy = sdlf_evaluation_accuracy(test);
-    best->is_new = is_better(trainer, test, accuracy);
+    double accuracy = sdlf_evaluation_accuracy(test), is_new = is_better(trainer, test, accuracy);
+    sdlf_communicator *ranks = trainer->options.communicator;
+    if (ranks != NULL && best->epoch > 0) { /* rank 0 says it, since what ranks do next must be the same */
+        if (ranks->rank > 0) is_new = 0;
+        sdlf_status status = sdlf_communicator_sum(ranks, &is_new, 1);
+        if (status != SDLF_OK) return status;
+    }
+    best->is_new = is_new > 0;
     if (!best->is_new) return SDLF_OK;
     best->epoch = (int)trainer->epoch;
     best->loss = test->loss;

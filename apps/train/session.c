@@ -128,7 +128,17 @@ static sdlf_status open_from(train_session *s)
     if (status == SDLF_OK) status = take_shape(s, set->from);
     if (status == SDLF_OK) status = outline(s, &data);
     if (status != SDLF_OK) return status;
-    status = sdlf_model_replace_head(s->model, data->class_count, (uint64_t)set->training.seed);
+    bool characters = data->labels.shape.rank == 2 && !has_targets(s); /* classes are inputs, too: their rows stay */
+    for (int i = 0; characters && i < data->class_count && status == SDLF_OK; i++) {
+        bool same = data->class_count == sdlf_model_class_count(s->model) &&
+                    strcmp(data->class_names[i], sdlf_model_class_name(s->model, i)) == 0;
+        if (!same)
+            status = sdlf_fail(SDLF_ERROR_ARGUMENT,
+                               "%s has other characters than the network: '%s' is its number %d (expected the same %d)",
+                               data->name, data->class_names[i], i, sdlf_model_class_count(s->model));
+    }
+    if (status == SDLF_OK && !characters)
+        status = sdlf_model_replace_head(s->model, data->class_count, (uint64_t)set->training.seed);
     if (status == SDLF_OK && has_targets(s)) drop_softmax(s->model);
     sdlf_dataset_free(data);
     return sdlf_fail_context(status, "--from %s", set->from);
@@ -225,6 +235,9 @@ static sdlf_status normalize(train_session *s)
 {
     const char *file = s->set.from ? s->set.from : s->set.resume;
     if (s->set.normalize == PREPROCESS_AUTO) return SDLF_OK;
+    if (s->train->labels.shape.rank == 2 && !has_targets(s))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--normalize %s: samples are characters, which have no brightness",
+                         preprocess_kind_names[s->set.normalize]);
     if (sdlf_model_normalization(s->model)->known)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--normalize %s: %s says how its samples are normalised",
                          preprocess_kind_names[s->set.normalize], file ? file : sdlf_model_name(s->model));

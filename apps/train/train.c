@@ -128,7 +128,9 @@ static void on_progress(const sdlf_progress *now, void *user)
     }
     if (now->event == SDLF_PROGRESS_UNSAVED) {
         show->kept = show->kept_before;
-        terminal_warning("train", "%s; training goes on, and saves after the next epoch", sdlf_error_message());
+        const sdlf_communicator *ranks = show->session.ranks;
+        if (ranks == NULL || ranks->rank == 0)
+            terminal_warning("train", "%s; training goes on, and saves after the next epoch", sdlf_error_message());
     } else if (!show->session.set.quiet) {
         progress_show(&show->progress, now);
     }

@@ -52,9 +52,22 @@ static void draws_depend_on_the_seed(void)
     json_decref(json);
 }
 
+/* Labels of positions are classes of the last axis. */
+static void calculators_agree(void)
+{
+    CHECK_SAYS(SDLF(0, "parity", "--weights", weights, "--data", data, "--batch", "2"), "agree");
+}
+
 static void nonsense_is_refused(void)
 {
     char other[600];
+    char others[700];
+    snprintf(others, sizeof others, "%s", test_path("others.txt"));
+    test_write_file(others, "Quick brown foxes jump over lazy dogs; Quick brown foxes jump over lazy dogs.\n", 78);
+    snprintf(others, sizeof others, "text:%s,length=16", test_path("others.txt"));
+    CHECK_SAYS(SDLF(2, "train", "--from", weights, "--data", others, "--no-save"), "has other characters");
+    CHECK_SAYS(SDLF(2, "train", "--net", "char_gpt", "--data", data, "--normalize", "unit", "--no-save"),
+               "samples are characters");
     CHECK_SAYS(SDLF(2, "generate", "--weights", weights, "--text", "one 2"),
                "byte 4: the network has not seen the character '2'");
     CHECK_SAYS(SDLF(2, "generate"), "--weights");
@@ -70,6 +83,7 @@ int main(void)
     RUN(make_weights);
     RUN(the_text_is_learnt);
     RUN(draws_depend_on_the_seed);
+    RUN(calculators_agree);
     RUN(nonsense_is_refused);
     return test_summary();
 }

@@ -177,6 +177,25 @@ static void layers_are_skipped(void)
     sdlf_model_free(net);
 }
 
+/* Weights that are none, and a data set without a sample. */
+static void numbers_are_finite(void)
+{
+    const char *path = test_path("finite.onnx");
+    sdlf_model *net = residual_net();
+    sdlf_quantization_options options = {.weights_only = 8};
+    float *last = sdlf_model_parameter(net, sdlf_model_parameter_count(net) - 2)->value.data; /* the head's weight */
+    last[3] = NAN;
+    CHECK_FAILS(sdlf_quantize(net, path, &options, NULL), SDLF_ERROR_NUMERIC, "is not finite");
+    last[3] = 1;
+    CHECK_OK(sdlf_quantize(net, path, &options, NULL));
+    sdlf_dataset empty = *digits;
+    empty.samples.shape.dim[0] = empty.labels.shape.dim[0] = 0;
+    options = with_data();
+    options.data = &empty;
+    CHECK_FAILS(sdlf_quantize(net, path, &options, NULL), SDLF_ERROR_ARGUMENT, "");
+    sdlf_model_free(net);
+}
+
 static void says_what_is_wrong(void)
 {
     const char *path = test_path("wrong.onnx");
@@ -226,6 +245,7 @@ int main(void)
     RUN(every_calculator_runs_it);
     RUN(weights_only);
     RUN(layers_are_skipped);
+    RUN(numbers_are_finite);
     RUN(says_what_is_wrong);
     sdlf_dataset_free(digits);
     sdlf_calculator_close(cpu);
