@@ -24,7 +24,7 @@ while IFS='|' read -r _ pytorch keras rest; do
             ;;
         *)
             if [ -n "$owner" ]; then
-                sed -n "/^typedef struct $owner {/,/^}/p" framework/include/sdlf/*.h framework/include/sdlf/*/*.h | grep -qE "\b$word;|\b$word,|^ *$word;" && continue
+                sed -n "/^typedef struct $owner {/,/^}/p" framework/include/sdlf/*.h framework/include/sdlf/*/*.h | grep -E "\b$word;|\b$word,|^ *$word;" > /dev/null && continue
             else
                 grep -qxF "$word" <<< "$layers" && continue
             fi

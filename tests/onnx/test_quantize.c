@@ -6,7 +6,7 @@
 #include <sdlf/sdlf.h>
 
 #include "framework/plan/networks.h"
-#include "testing.h"
+#include "onnx/fixtures.h"
 
 enum { SIDE = 28, PIXELS = SIDE * SIDE, CLASSES = 10, BATCH = 4 };
 
@@ -235,8 +235,8 @@ static void says_what_is_wrong(void)
 
 int main(void)
 {
-    if (!SDLF_TEST_ONNX) {
-        test_skip("this build has no ONNX");
+    if (!onnx_available()) {
+        RUN(no_onnx);
         return test_summary();
     }
     cpu = test_open("cpu");
