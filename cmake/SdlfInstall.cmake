@@ -12,6 +12,7 @@ install(EXPORT sdlf-targets NAMESPACE sdlf:: DESTINATION "${package_folder}" COM
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/framework/include/sdlf" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
     FILES_MATCHING PATTERN "*.h")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/sdlf COMPONENT license) # packages have it among their documents
+install(DIRECTORY apps/examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libsdlf-dev/examples COMPONENT dev)
 if(SDLF_BUILD_PROGRAM)
     install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
     install(PROGRAMS scripts/get-mnist.sh DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program RENAME sdlf-get-mnist) # which messages name

@@ -44,9 +44,12 @@ read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
 "$compiler" "$temporary/example.c" -o "$temporary/example" "${flags[@]}"
 (cd "$temporary" && LD_LIBRARY_PATH=$libraries ./example && ls lenet5.safetensors)
 
-say "an example with a layer and a calculator of its own"
-"$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror "$here/../../apps/examples/extend.c" -o "$temporary/extend" "${flags[@]}"
-(cd "$temporary" && LD_LIBRARY_PATH=$libraries ./extend | tee extend.out && grep -qE '^[1-9][0-9]+ products' extend.out)
+say "the examples"
+cp -r "$prefix/share/doc/libsdlf-dev/examples" "$temporary/examples"
+CFLAGS="-Wall -Wextra -Wpedantic -Werror" cmake -S "$temporary/examples" -B "$temporary/examples/build" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="$compiler" > /dev/null
+cmake --build "$temporary/examples/build"
+bash "$here/../apps/examples.sh" "$temporary/examples/build" "$prefix/bin/sdlf"
 
 for cxx in c++ clang++; do
     command -v "$cxx" > /dev/null || continue

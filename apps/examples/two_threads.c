@@ -1,0 +1,83 @@
+/* Two models in two threads: each trains and tests a network of its own while the other does.
+ *
+ *     two_threads
+ *
+ * Different models share nothing, so there is no lock. Then both train again, one behind the other: the weights are the same, bit for
+ * bit. */
+#include <stdio.h>
+#include <threads.h>
+
+#include <sdlf/sdlf.h>
+
+typedef struct job {
+    const char *net;                    /* a built-in network */
+    const sdlf_dataset *samples, *test; /* which any number of threads may read */
+    uint32_t weights;                   /* what came of it: a check sum of all parameters */
+    double accuracy;
+} job;
+
+static sdlf_status train(sdlf_model *net, job *j)
+{
+    sdlf_trainer *trainer = NULL;
+    sdlf_trainer_options options = {.batch = 32, .epochs = 1, .threads = 1}; /* a thread of computing for each model */
+    options.optimizer = sdlf_sgd(.momentum = 0.9);
+    options.schedule = sdlf_one_cycle(.peak = 0.05f);
+    sdlf_status status = sdlf_trainer_create(&trainer, net, j->samples, NULL, &options);
+    if (status == SDLF_OK) status = sdlf_trainer_run(trainer);
+    sdlf_trainer_free(trainer);
+    return status;
+}
+
+static sdlf_status test(sdlf_model *net, job *j)
+{
+    sdlf_calculator *cpu = NULL;
+    sdlf_evaluation result = {0};
+    sdlf_status status = sdlf_calculator_open(&cpu, "cpu", &(sdlf_calculator_options){.threads = 1});
+    if (status == SDLF_OK) status = sdlf_evaluate(&result, net, j->test, cpu, 0);
+    j->accuracy = sdlf_evaluation_accuracy(&result);
+    sdlf_evaluation_release(&result);
+    sdlf_calculator_close(cpu);
+    return status;
+}
+
+/* Returns 0 if it went well. The message of an error belongs to the thread that had it. */
+static int work(void *user)
+{
+    job *j = user;
+    sdlf_model *net = NULL;
+    sdlf_status status = sdlf_network_builtin(&net, j->net);
+    if (status == SDLF_OK) status = train(net, j);
+    if (status == SDLF_OK) status = test(net, j);
+    if (status == SDLF_OK) j->weights = sdlf_model_hash(net);
+    if (status != SDLF_OK) fprintf(stderr, "two_threads: %s: %s\n", j->net, sdlf_error_message());
+    sdlf_model_free(net);
+    return status == SDLF_OK ? 0 : 1;
+}
+
+static int work_together(job *jobs)
+{
+    thrd_t thread[2];
+    int failed = 0, code = 1, started = 0;
+    while (started < 2 && thrd_create(&thread[started], work, &jobs[started]) == thrd_success) started++;
+    if (started < 2) fprintf(stderr, "two_threads: a thread could not be started\n");
+    for (int i = 0; i < started; i++) failed |= thrd_join(thread[i], &code) != thrd_success || code != 0;
+    return failed || started < 2;
+}
+
+int main(void)
+{
+    sdlf_dataset *samples = NULL, *digits = NULL;
+    int failed = sdlf_dataset_open(&samples, "digits:2000", SDLF_SPLIT_TRAIN) != SDLF_OK ||
+                 sdlf_dataset_open(&digits, "digits:2000", SDLF_SPLIT_TEST) != SDLF_OK;
+    if (failed) fprintf(stderr, "two_threads: %s\n", sdlf_error_message());
+    job together[2] = {{"mlp", samples, digits, 0, 0}, {"lenet5", samples, digits, 0, 0}};
+    job alone[2] = {together[0], together[1]};
+    failed = failed || work_together(together) || work(&alone[0]) || work(&alone[1]);
+    for (int i = 0; i < 2 && !failed; i++)
+        printf("%-6s  test %.1f%%  weights %08x, %s\n", together[i].net, 100 * together[i].accuracy,
+               (unsigned)together[i].weights,
+               together[i].weights == alone[i].weights ? "the same alone" : "OTHERS ALONE");
+    sdlf_dataset_free(samples);
+    sdlf_dataset_free(digits);
+    return failed || together[0].weights != alone[0].weights || together[1].weights != alone[1].weights;
+}
