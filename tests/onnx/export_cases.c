@@ -202,6 +202,16 @@ static void hidden(sdlf_model *net)
     }
 }
 
+static void recurrent(sdlf_model *net)
+{
+    sdlf_node x = sdlf_input(net, "sequence", SDLF_FLOAT32, sdlf_shape(5, 8));
+    give(net, sdlf_lstm(net, x, &(sdlf_recurrent_options){.units = 3}));
+    give(net, sdlf_lstm(net, x, &(sdlf_recurrent_options){.units = 3, .last = true, .reverse = true}));
+    give(net, sdlf_lstm(net, x, &(sdlf_recurrent_options){.units = 2, .no_bias = true}));
+    give(net, sdlf_gru(net, x, &(sdlf_recurrent_options){.units = 3, .reverse = true}));
+    give(net, sdlf_gru(net, x, &(sdlf_recurrent_options){.units = 4, .last = true, .no_bias = true}));
+}
+
 static void reductions(sdlf_model *net)
 {
     sdlf_node x = image(net, 3, 5, 4);
@@ -251,6 +261,7 @@ const export_case export_cases[] = {
     {.name = "rows", .build = rows, .opset = 17},
     {.name = "sequences", .build = sequences, .opset = 17},
     {.name = "hidden", .build = hidden, .opset = 17},
+    {.name = "recurrent", .build = recurrent, .opset = 17},
     {.name = "reductions", .build = reductions, .opset = 17},
     {.name = "moves", .build = export_moves, .opset = 17},
     {.name = "narrowed", .build = export_narrowed, .opset = 17},

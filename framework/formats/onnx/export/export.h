@@ -161,7 +161,7 @@ export_writer export_conv2d, export_conv_transpose2d, export_max_pool2d, export_
 export_writer export_fully_connected, export_matmul, export_graph_conv;
 export_writer export_batch_norm, export_layer_norm, export_group_norm, export_lrn, export_softmax, export_dropout;
 export_writer export_embedding, export_position_embedding, export_rotary_embedding, export_rms_norm;
-export_writer export_multi_head_attention;
+export_writer export_multi_head_attention, export_lstm, export_gru;
 export_writer export_activation, export_leaky_relu, export_clip, export_unary;
 export_writer export_add, export_binary, export_select;
 export_writer export_flatten, export_reshape, export_transpose, export_depth_to_space, export_space_to_depth;
