@@ -21,7 +21,7 @@ typedef struct cell {
     onnx_flow length;  /* (N,1) */
     onnx_flow product; /* x W^T, all its biases added that can be: (steps, N, gates hidden), or axes 0 and 1 swapped */
     onnx_flow recurrent; /* R, (gates hidden, hidden) */
-    bool reset_last; /* GRU's linear_before_reset */
+    bool reset_last;     /* GRU's linear_before_reset */
     bool has_bias;
     onnx_flow bias; /* of GRU's hidden gate, (hidden), where it is reset too */
     bool has_peephole;
