@@ -115,7 +115,20 @@ static void what_sees_ahead_is_refused(void)
         "ahead", "{\"type\": \"embedding\", \"vocabulary\": 16, \"units\": 8}, {\"type\": \"gru\", \"units\": 8, "
                  "\"reverse\": true}, {\"type\": \"fully_connected\", \"units\": 16, \"axis\": -1}");
     CHECK_SAYS(SDLF(1, "generate", "--weights", file), "network 'ahead' is not causal");
-    CHECK_SAYS(SDLF(1, "train", "--net", "char_gpt", "--data", "digits:100", "--no-save"), "positions");
+}
+
+/* Probabilities along the positions are none of the classes at each. */
+static void other_axes_are_refused(void)
+{
+    static const char net[] =
+        "{\"name\": \"across\", \"input\": {\"name\": \"tokens\", \"shape\": [16]}, \"layers\": [{\"type\": "
+        "\"embedding\", "
+        "\"vocabulary\": 16, \"units\": 16}, {\"type\": \"softmax\", \"name\": \"share\", \"axis\": 1}]}";
+    char path[600];
+    snprintf(path, sizeof path, "%s", test_path("across.json"));
+    test_write_file(path, net, strlen(net));
+    CHECK_SAYS(SDLF(1, "train", "--net", path, "--data", data, "--no-save"),
+               "softmax 'share' is along axis 1, the positions, expected axis -1, the classes");
 }
 
 /* Weights that are all one number: all scores are equal, and of equals the first is taken. NaN is told of. */
@@ -166,7 +179,8 @@ static const char *altered(const char *from, const char *to)
 
 static void lying_vocabularies_are_refused(void)
 {
-    CHECK_SAYS(SDLF(1, "generate", "--weights", altered("\\\"e\\\", \\\"f\\\"", "\\\"e\\\", \\\"e\\\"")), "are both 'e'");
+    CHECK_SAYS(SDLF(1, "generate", "--weights", altered("\\\"e\\\", \\\"f\\\"", "\\\"e\\\", \\\"e\\\"")),
+               "are both 'e'");
     CHECK_SAYS(SDLF(1, "generate", "--weights", altered("\\\"e\\\", \\\"f\\\"", "\\\"ee\\\",\\\"f\\\"")),
                "'ee', is no character");
 }
@@ -191,6 +205,7 @@ int main(void)
     RUN(nonsense_is_refused);
     RUN(a_recurrent_network_learns);
     RUN(what_sees_ahead_is_refused);
+    RUN(other_axes_are_refused);
     RUN(ties_and_no_numbers);
     RUN(lying_vocabularies_are_refused);
     RUN(what_is_said_of_text);

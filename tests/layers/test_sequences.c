@@ -187,6 +187,53 @@ static void rows_that_see_nothing(void)
     }
 }
 
+/* y (2,5,4) of attention in a step of training, or in inference. */
+static void attend_dropping(float dropout, uint64_t seed, bool training, float y[2][40])
+{
+    sdlf_calculator *calculator = NULL;
+    sdlf_plan *plan = NULL;
+    float x[40];
+    const int32_t labels[2] = {0, 1};
+    for (int e = 0; e < 40; e++) x[e] = (float)((e * 7) % 11) - 5;
+    CHECK_OK(sdlf_calculator_open(&calculator, "cpu", NULL));
+    sdlf_model *model = sdlf_model_create("dropping");
+    sdlf_node in = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(5, 4));
+    sdlf_multi_head_attention_options options = {.heads = 2, .dropout = dropout};
+    sdlf_node said = sdlf_multi_head_attention(model, in, &options);
+    sdlf_output(model, "scores", sdlf_fully_connected(model, said, &(sdlf_fully_connected_options){.units = 3}));
+    sdlf_output(model, "y", said);
+    CHECK_OK(sdlf_model_build(model, 1));
+    sdlf_plan_options plan_options = {
+        .batch = 2, .mode = training ? SDLF_TRAIN : SDLF_INFER, .forward = calculator, .seed = seed};
+    if (CHECK_OK(sdlf_plan_create(&plan, model, &plan_options))) {
+        CHECK_OK(test_plan_write(plan, "x", x));
+        if (training) CHECK_OK(test_plan_write(plan, "labels", labels));
+        for (int step = 0; step < 2; step++) {
+            CHECK_OK(training ? sdlf_plan_step(plan, 0) : sdlf_plan_forward(plan));
+            CHECK_OK(test_plan_read(plan, "y", y[step]));
+        }
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+}
+
+/* Probabilities are dropped in training only, others in each step and with each seed, the same again with the same. */
+static void attention_drops(void)
+{
+    float whole[2][40], rest[2][40], dropped[2][40], again[2][40], other[2][40];
+    attend_dropping(0, 1, true, whole);
+    attend_dropping(0.5f, 1, false, rest);
+    for (int e = 0; e < 40; e++) CHECK_CLOSE(rest[0][e], whole[0][e], 1e-6);
+    attend_dropping(0.5f, 1, true, dropped);
+    attend_dropping(0.5f, 1, true, again);
+    attend_dropping(0.5f, 2, true, other);
+    CHECK(memcmp(dropped[0], whole[0], sizeof whole[0]) != 0);
+    CHECK(memcmp(dropped[0], dropped[1], sizeof whole[0]) != 0);
+    CHECK(memcmp(dropped[0], other[0], sizeof whole[0]) != 0);
+    CHECK(memcmp(dropped, again, sizeof dropped) == 0);
+}
+
 static void nonsense_is_refused(void)
 {
     sdlf_multi_head_attention_options heads = {.heads = 4};
@@ -238,6 +285,7 @@ int main(void)
     RUN(values_match);
     RUN(the_future_is_not_seen);
     RUN(rows_that_see_nothing);
+    RUN(attention_drops);
     RUN(nonsense_is_refused);
     RUN(gradients_match);
     return test_summary();
