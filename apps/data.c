@@ -71,7 +71,7 @@ static sdlf_status open_half(session *s, sdlf_split split)
                                            .command = "data"});
 }
 
-/* Samples of each class of a half, or of each target above a half; the caller's. */
+/* Labels of each class of a half, of sequences at each position, or of each target above a half; the caller's. */
 static int64_t *count_classes(const sdlf_dataset *data, int classes)
 {
     int64_t *count = memory_allocate((size_t)classes * sizeof *count);
@@ -122,7 +122,7 @@ static void print_classes(const session *s, const terminal *out)
         const char *name = name_of(train, c);
         table_cell(t, "%d%s%s", c, name ? " " : "", name ? name : "");
         table_cell(t, "%s", number_count(each[0][c]).text);
-        table_cell(t, "%s", number_percent((double)each[0][c] / (double)train->samples.shape.dim[0], 1).text);
+        table_cell(t, "%s", number_percent((double)each[0][c] / (double)sdlf_tensor_count(&train->labels), 1).text);
         table_cell(t, "%s", test ? number_count(each[1][c]).text : "");
     }
     table_print(t, out, 2);
@@ -168,7 +168,8 @@ static void print_text(const session *s, const terminal *out)
     printf("  %s, %s, %s of samples in memory\n", sdlf_dtype_name(train->samples.dtype),
            train->labels.dtype == SDLF_FLOAT32 ? "float targets" : "classes",
            train->samples.data ? number_bytes(sdlf_tensor_bytes(&train->samples)).text : "none");
-    print_channels(train);
+    bool characters = train->labels.dtype == SDLF_INT32 && train->labels.shape.rank == 2;
+    if (!characters) print_channels(train);
     for (int i = 0; i < 2; i++)
         if (s->half[i] && s->half[i]->unread > 0)
             printf("  %s of the %s half cannot be read; the first: %s\n", number_count(s->half[i]->unread).text,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sdlf/random.h>
 #include <sdlf/sdlf.h>
@@ -50,7 +51,12 @@ static const argument output_arguments[] = {
     {0},
 };
 
-enum { CHARACTER = 8 };
+/* What a class stands for. */
+typedef struct character {
+    const char *name; /* borrowed from the model: "\\n" */
+    char text[4];
+    int bytes; /* of text */
+} character;
 
 typedef struct session {
     settings set;
@@ -60,9 +66,9 @@ typedef struct session {
     const char *input, *output;
     int64_t length; /* positions that the network sees */
     int classes;
-    sdlf_scores kind;             /* of the output */
-    char (*character)[CHARACTER]; /* of each class */
-    int32_t *token;               /* the text so far */
+    sdlf_scores kind;      /* of the output */
+    character *characters; /* of each class */
+    int32_t *token;        /* the text so far */
     int64_t count;
     float *window, *scores; /* (length), (length,classes) */
     double *weight;         /* (classes) */
@@ -71,42 +77,69 @@ typedef struct session {
 
 /* ---- characters ---- */
 
-/* A class's name as the data set text gives it, or false. */
-static bool read_character(char to[CHARACTER], const char *name)
+/* Bytes of the character that begins at `text`, by its first byte; what follows a wrong one is not looked at. */
+static int character_bytes(const char *text)
 {
-    size_t length = strlen(name);
-    unsigned byte;
-    if (length < 1 || length >= CHARACTER) return false;
-    if (length == 1 || name[0] != '\\')
-        memcpy(to, name, length + 1);
-    else if (length == 2 && strchr("ntr\\", name[1]))
-        snprintf(to, CHARACTER, "%c", name[1] == 'n' ? '\n' : name[1] == 't' ? '\t' : name[1] == 'r' ? '\r' : '\\');
-    else if (length == 4 && sscanf(name + 1, "x%2x", &byte) == 1)
-        snprintf(to, CHARACTER, "%c", (int)byte);
-    else
-        return false;
-    return true;
+    unsigned char first = (unsigned char)text[0];
+    int bytes = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4, found = 1;
+    while (found < bytes && ((unsigned char)text[found] & 0xc0) == 0x80) found++;
+    return found;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* A class's name as the data set text gives it, or false: one printable character, or "\\n", "\\t", "\\r", "\\\\", "\\x1f". */
+static bool read_character(character *to, const char *name)
+{
+    static const char escaped[] = "ntr\\", meant[] = "\n\t\r\\";
+    int length = (int)strlen(name), high, low;
+    *to = (character){.name = name};
+    if (length == 2 && name[0] == '\\' && strchr(escaped, name[1])) {
+        to->text[0] = meant[strchr(escaped, name[1]) - escaped];
+        to->bytes = 1;
+    } else if (length == 4 && name[0] == '\\' && name[1] == 'x' && (high = hex_digit(name[2])) >= 0 &&
+               (low = hex_digit(name[3])) >= 0 && (16 * high + low < 32 || 16 * high + low == 127)) {
+        to->text[0] = (char)(16 * high + low);
+        to->bytes = 1;
+    } else if (length > 0 && name[0] != '\\' && character_bytes(name) == length && (unsigned char)name[0] >= 32 &&
+               name[0] != 127 && (length == 1) == ((unsigned char)name[0] < 128)) {
+        memcpy(to->text, name, (size_t)length);
+        to->bytes = length;
+    }
+    return to->bytes > 0;
+}
+
+/* The class that a text begins with; -1: none. Bytes of 0 are in no text. */
+static int find_class(const session *s, const char *text)
+{
+    for (int i = 0; i < s->classes; i++) {
+        const character *c = &s->characters[i];
+        if (c->text[0] && strncmp(text, c->text, (size_t)c->bytes) == 0) return i;
+    }
+    return -1;
 }
 
 static sdlf_status read_vocabulary(session *s)
 {
-    s->classes = sdlf_model_class_count(s->model);
-    s->character = memory_allocate((size_t)s->classes * sizeof *s->character + 1);
-    for (int i = 0; i < s->classes; i++)
-        if (!read_character(s->character[i], sdlf_model_class_name(s->model, i)))
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: class %d, '%s', is no character", s->set.weights, i,
-                             sdlf_model_class_name(s->model, i));
-    if (s->classes > 0) return SDLF_OK;
+    int count = sdlf_model_class_count(s->model);
+    s->characters = memory_allocate((size_t)count * sizeof *s->characters + 1);
+    for (; s->classes < count; s->classes++) {
+        character *c = &s->characters[s->classes];
+        const char *name = sdlf_model_class_name(s->model, s->classes);
+        if (!read_character(c, name))
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: class %d, '%s', is no character", s->set.weights, s->classes,
+                             name);
+        int before = find_class(s, c->text);
+        if (c->text[0] && before >= 0)
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: classes %d and %d are both '%s'", s->set.weights, before,
+                             s->classes, name);
+    }
+    if (count > 0) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected the characters that the network knows, found no classes",
                      s->set.weights);
-}
-
-/* The class that a text begins with; -1: none. */
-static int find_class(const session *s, const char *text)
-{
-    for (int i = 0; i < s->classes; i++)
-        if (s->character[i][0] && strncmp(text, s->character[i], strlen(s->character[i])) == 0) return i;
-    return -1;
 }
 
 static sdlf_status read_text(session *s)
@@ -116,10 +149,10 @@ static sdlf_status read_text(session *s)
     for (const char *at = text; *at;) {
         int class = find_class(s, at);
         if (class < 0)
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--text: byte %zu: the network has not seen the character '%.4s'",
-                             (size_t)(at - text), at);
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--text: byte %zu: the network has not seen the character '%.*s'",
+                             (size_t)(at - text), character_bytes(at), at);
         s->token[s->count++] = class;
-        at += strlen(s->character[class]);
+        at += s->characters[class].bytes;
     }
     if (s->count > 0) return SDLF_OK;
     int line = find_class(s, "\n");
@@ -209,30 +242,70 @@ static sdlf_status prepare(session *s)
     return SDLF_OK;
 }
 
+static sdlf_status compute(session *s)
+{
+    int64_t bytes = s->length * (int64_t)sizeof *s->window;
+    sdlf_status status = sdlf_plan_write(s->plan, s->input, s->window, SDLF_FLOAT32, bytes);
+    if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
+    if (status != SDLF_OK) return status;
+    return sdlf_plan_read(s->plan, s->output, s->scores, SDLF_FLOAT32, bytes * s->classes);
+}
+
+/* Scores of a position must not depend on what follows it, which is not known yet: another end leaves those before it bit for bit. */
+static sdlf_status check_causal(session *s)
+{
+    int64_t length = s->length, count = length * s->classes;
+    float *before = memory_allocate((size_t)count * sizeof *before);
+    sdlf_status status = SDLF_OK;
+    for (int64_t i = 0; i < length; i++) s->window[i] = (float)(i * 7 % s->classes);
+    status = compute(s);
+    memcpy(before, s->scores, (size_t)count * sizeof *before);
+    for (int64_t first = length - 1; first > 0 && status == SDLF_OK; first /= 2) { /* from there on all is changed */
+        for (int64_t i = first; i < length; i++) s->window[i] = (float)((i * 7 + 1) % s->classes);
+        status = compute(s);
+        if (status == SDLF_OK && memcmp(before, s->scores, (size_t)(first * s->classes) * sizeof *before) != 0)
+            status = sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                               "%s: network '%s' is not causal: scores of a position depend on what follows it, which "
+                               "is not known while a text is written",
+                               s->set.weights, sdlf_model_name(s->model));
+    }
+    free(before);
+    return status;
+}
+
+/* Control characters that a terminal would obey are shown by name there. */
+static void put_character(session *s, const character *c)
+{
+    unsigned char first = (unsigned char)c->text[0];
+    bool obeyed = first != '\n' && first != '\t' && (first < 32 || first == 127) && isatty(STDOUT_FILENO);
+    FILE *to = s->set.json ? s->text.file : stdout;
+    if (obeyed && !s->set.json)
+        fputs(c->name, to);
+    else
+        fwrite(c->text, 1, (size_t)c->bytes, to);
+    if (!s->set.json) fflush(to);
+}
+
 /* One character more. What lies behind the text so far is not seen by the position that counts. */
 static sdlf_status step(session *s, int64_t number)
 {
     int64_t seen = s->count < s->length ? s->count : s->length;
     for (int64_t i = 0; i < s->length; i++) s->window[i] = i < seen ? (float)s->token[s->count - seen + i] : 0;
-    int64_t bytes = s->length * (int64_t)sizeof *s->window;
-    sdlf_status status = sdlf_plan_write(s->plan, s->input, s->window, SDLF_FLOAT32, bytes);
-    if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
-    if (status == SDLF_OK) status = sdlf_plan_read(s->plan, s->output, s->scores, SDLF_FLOAT32, bytes * s->classes);
+    sdlf_status status = compute(s);
     if (status != SDLF_OK) return status;
     int32_t drawn = draw(s, s->scores + (seen - 1) * s->classes, number);
     if (drawn < 0)
         return sdlf_fail(SDLF_ERROR_NUMERIC, "%s: the scores of character %lld are no finite numbers", s->set.weights,
                          (long long)number + 1);
     s->token[s->count++] = drawn;
-    const char *added = s->character[s->token[s->count - 1]];
-    fputs(added, s->set.json ? s->text.file : stdout);
-    if (!s->set.json) fflush(stdout);
+    put_character(s, &s->characters[drawn]);
     return SDLF_OK;
 }
 
 static sdlf_status generate(session *s)
 {
     sdlf_status status = prepare(s);
+    if (status == SDLF_OK) status = check_causal(s);
     if (status != SDLF_OK) return status;
     const char *begin = s->set.text ? s->set.text : "";
     int64_t begun = s->count;
@@ -273,7 +346,7 @@ static int run(int count, char **words)
     sdlf_model_free(s.model);
     machine_close(&s.machine);
     free(s.text.text);
-    free(s.character);
+    free(s.characters);
     free(s.token);
     free(s.window);
     free(s.scores);

@@ -95,6 +95,17 @@ static sdlf_status take_operand(session *s, const char *word)
     return SDLF_OK;
 }
 
+/* Without data nothing is read, compared or computed. */
+static sdlf_status check_unused(const arguments *given)
+{
+    static const char *const of_data[] = {"strict", "workers", "compare", "calculator", "threads"};
+    for (size_t i = 0; i < sizeof of_data / sizeof of_data[0]; i++)
+        if (arguments_given(given, of_data[i]))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for data, and --weights-only reads none without --data SET",
+                             of_data[i]);
+    return SDLF_OK;
+}
+
 static sdlf_status check_options(session *s, const arguments *given)
 {
     static const char *const of_activations[] = {"samples", "calibration", "percentile", "signed"};
@@ -107,6 +118,10 @@ static sdlf_status check_options(session *s, const arguments *given)
         if (arguments_given(given, of_activations[i]))
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for activations, which --weights-only leaves alone",
                              of_activations[i]);
+    if (s->set.only != 0 && !s->set.data) {
+        sdlf_status status = check_unused(given);
+        if (status != SDLF_OK) return status;
+    }
     if (s->set.only != 2 && s->set.block > 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--block is for --weights-only int4");
     if (s->set.only == 2 && s->set.per_tensor)

@@ -56,6 +56,7 @@ train_folder | out.safetensors | train --data folder:pictures --net mlp --epochs
 train_from | out.safetensors | train --data folder:pictures --from whole.safetensors --epochs 1 --batch 2 --threads 2 --quiet -o out.safetensors
 resume | whole.safetensors | train --resume whole.safetensors --epochs 2 --quiet
 train_text | out.safetensors | train --data text:words.txt,length=8 --net char_gpt --epochs 1 --threads 2 --quiet -o out.safetensors
+generate | - | generate --weights words.safetensors --text green --tokens 4 --threads 2 --json
 eval | - | eval --weights whole.safetensors --data digits:60 --json
 eval_views | - | eval --weights whole.safetensors --data digits:60 --tta flip --json
 data | out.png | data digits:60 --show out.png --augment-flip
@@ -105,6 +106,7 @@ END
     "$sdlf" train --data digits:60 --net net.json --epochs 1 --quiet -o whole.safetensors --log whole.jsonl > /dev/null
     for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo "$i,$((i * 7 % 5)),$((i * 3 % 11)),$((i % 4))"; done > t.csv
     for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo "$i green bottles hanging on the wall"; done > words.txt
+    "$sdlf" train --data text:words.txt,length=8 --net char_gpt --epochs 1 --threads 2 --quiet -o words.safetensors > /dev/null
     printf 'net = net.json\nepochs = 1\nthreads = 2\n' > run.conf
     if ! "$sdlf" export whole.safetensors -o whole.onnx > export.out 2>&1; then
         grep -q 'SDLF_ONNX=OFF' export.out || { cat export.out >&2 && exit 1; }

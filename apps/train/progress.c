@@ -71,7 +71,8 @@ static void print_figures(char *text, size_t size, const progress *p, const sdlf
         snprintf(rest, sizeof rest, "%s left", number_clock(left).text);
     }
     snprintf(text, size, "%3.0f%%  loss %s%s%s  %6s %s/s%s  %s", floor(100.0 * (double)now->step / (double)now->steps),
-             number_loss(now->loss, 3).text, print_accuracy(now).text, print_perplexity(p, now->loss).text,
+             number_loss(now->loss, 3).text, print_accuracy(now).text,
+             p->smoothed ? "" : print_perplexity(p, now->loss).text,
              number_fixed((double)(now->samples - p->first_samples) / seconds, 0).text,
              p->sequences ? "tokens" : "samples", print_waited(now).text, rest);
 }

@@ -246,6 +246,19 @@ static sdlf_status normalize(train_session *s)
                              "--normalize");
 }
 
+/* Augmentation that is asked for changes pictures. */
+static sdlf_status check_augmentation(const train_session *s)
+{
+    sdlf_shape samples = s->train->samples.shape;
+    for (const argument *a = augmentation_arguments; samples.rank != 4 && (a->name || a->type); a++) {
+        if (a->type == ARGUMENT_HEADING || strncmp(a->name, "augment-", 8) != 0) continue;
+        if (arguments_given(&s->given, a->name))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s changes pictures, and samples of %s are %s", a->name,
+                             s->train->name, sdlf_shape_print(sdlf_shape_without(samples, 0)).text);
+    }
+    return SDLF_OK;
+}
+
 /* A checkpoint says what it was trained on; --data says otherwise. */
 static sdlf_status find_data(train_session *s, bool open)
 {
@@ -420,6 +433,7 @@ sdlf_status train_session_prepare(train_session *s)
     fflush(stdout);
     status = find_data(s, true);
     if (status == SDLF_OK) status = normalize(s);
+    if (status == SDLF_OK) status = check_augmentation(s);
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) report_data(&s->out, s->train, s->test);
     fflush(stdout);

@@ -274,6 +274,7 @@ static int train(showing *show)
     if (s->set.dry_run) return leads ? say_command(s) : COMMAND_OK;
     show->progress = progress_begin(&s->out, s->test != NULL);
     show->progress.sequences = s->train->labels.dtype == SDLF_INT32 && s->train->labels.shape.rank == 2;
+    show->progress.smoothed = s->options.label_smoothing > 0 || s->options.class_weights[0];
     interrupt_stops(s->trainer);
     status = sdlf_trainer_run(s->trainer);
     interrupt_stops(NULL);

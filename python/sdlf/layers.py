@@ -395,6 +395,34 @@ def multi_head_attention(
     })
 
 
+def lstm(
+    x: Node, *, units: int | None = None, last: bool | None = None, reverse: bool | None = None,
+    no_bias: bool | None = None, name: str | None = None,
+) -> Node:
+    """Long short-term memory over the positions of a sequence.
+
+    units: numbers of the state, which are the output
+    last: the output is the state behind the last step only
+    reverse: steps go from the last position to the first
+    no_bias: leave both biases out
+    """
+    return add_layer("lstm", (x,), name, {"units": units, "last": last, "reverse": reverse, "no_bias": no_bias})
+
+
+def gru(
+    x: Node, *, units: int | None = None, last: bool | None = None, reverse: bool | None = None,
+    no_bias: bool | None = None, name: str | None = None,
+) -> Node:
+    """Gated recurrent units over the positions of a sequence.
+
+    units: numbers of the state, which are the output
+    last: the output is the state behind the last step only
+    reverse: steps go from the last position to the first
+    no_bias: leave both biases out
+    """
+    return add_layer("gru", (x,), name, {"units": units, "last": last, "reverse": reverse, "no_bias": no_bias})
+
+
 def top_k(
     x: Node, *, k: int | None = None, axis: int | None = None, smallest: bool | None = None, name: str | None = None,
 ) -> Node:

@@ -315,6 +315,26 @@ class MultiHeadAttention(Layer):
         })
 
 
+class LSTM(Layer):
+    """Long short-term memory over the positions of a sequence. layers.lstm says what its options are."""
+
+    def __init__(
+        self, *, units: int | None = None, last: bool | None = None, reverse: bool | None = None,
+        no_bias: bool | None = None, name: str | None = None,
+    ):
+        super().__init__(layers.lstm, name, {"units": units, "last": last, "reverse": reverse, "no_bias": no_bias})
+
+
+class GRU(Layer):
+    """Gated recurrent units over the positions of a sequence. layers.gru says what its options are."""
+
+    def __init__(
+        self, *, units: int | None = None, last: bool | None = None, reverse: bool | None = None,
+        no_bias: bool | None = None, name: str | None = None,
+    ):
+        super().__init__(layers.gru, name, {"units": units, "last": last, "reverse": reverse, "no_bias": no_bias})
+
+
 class TopK(Layer):
     """The largest elements along an axis, and where they are. layers.top_k says what its options are."""
 

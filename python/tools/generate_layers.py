@@ -11,6 +11,7 @@ from sdlf import _sdlf
 
 TYPES = {"int": "int", "pair": "Pair", "float": "float", "bool": "bool", "choice": "str", "shape": "Sequence[int]"}
 CAMEL = {"fully_connected": "Linear", "relu": "ReLU", "relu6": "ReLU6", "leaky_relu": "LeakyReLU", "lrn": "LRN",
+         "lstm": "LSTM", "gru": "GRU",
          "softmax_cross_entropy": "SoftmaxCrossEntropy", "mse": "MSE", "mae": "MAE", "bce_with_logits": "BCEWithLogits"}
 FIRST = {"fully_connected": "units", "max_pool2d": "window", "avg_pool2d": "window", "dropout": "probability"}  # may be given without its name
 

@@ -2,8 +2,11 @@
 #include "testing.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <sdlf/sdlf.h>
 
 #include "apps/program.h"
 
@@ -78,6 +81,121 @@ static void nonsense_is_refused(void)
                "at each position of a sequence, found 10 in samples 1x28x28");
 }
 
+/* A network in a file of its own, trained for a moment on the text. */
+static const char *train_file(const char *name, const char *layers)
+{
+    char path[600];
+    static char out[600];
+    snprintf(path, sizeof path, "%s.json", test_path(name));
+    snprintf(out, sizeof out, "%s.safetensors", test_path(name));
+    char text[1200];
+    snprintf(text, sizeof text,
+             "{\"name\": \"%s\", \"input\": {\"name\": \"tokens\", \"shape\": [16]}, \"layers\": [%s]}", name, layers);
+    test_write_file(path, text, strlen(text));
+    SDLF(0, "train", "--net", path, "--data", data, "--epochs", "8", "--batch", "4", "--optimizer", "adamw",
+         "--learning-rate", "0.01", "--out", out, "--quiet");
+    return out;
+}
+
+/* 16 characters: a new line, a space, and 14 letters. */
+static void a_recurrent_network_learns(void)
+{
+    const char *file = train_file(
+        "lstm", "{\"type\": \"embedding\", \"vocabulary\": 16, \"units\": 16}, {\"type\": \"lstm\", \"units\": 48}, "
+                "{\"type\": \"fully_connected\", \"units\": 16, \"axis\": -1}");
+    const program *p =
+        SDLF(0, "generate", "--weights", file, "--text", "one two", "--tokens", "20", "--temperature", "0");
+    CHECK_TEXT(p->out, "one two three four five six\n");
+}
+
+/* One that reads backwards knows what follows, and has nothing to write on with. */
+static void what_sees_ahead_is_refused(void)
+{
+    const char *file = train_file(
+        "ahead", "{\"type\": \"embedding\", \"vocabulary\": 16, \"units\": 8}, {\"type\": \"gru\", \"units\": 8, "
+                 "\"reverse\": true}, {\"type\": \"fully_connected\", \"units\": 16, \"axis\": -1}");
+    CHECK_SAYS(SDLF(1, "generate", "--weights", file), "network 'ahead' is not causal");
+}
+
+/* Probabilities along the positions are none of the classes at each. */
+static void other_axes_are_refused(void)
+{
+    static const char net[] =
+        "{\"name\": \"across\", \"input\": {\"name\": \"tokens\", \"shape\": [16]}, \"layers\": [{\"type\": "
+        "\"embedding\", "
+        "\"vocabulary\": 16, \"units\": 16}, {\"type\": \"softmax\", \"name\": \"share\", \"axis\": 1}]}";
+    char path[600];
+    snprintf(path, sizeof path, "%s", test_path("across.json"));
+    test_write_file(path, net, strlen(net));
+    CHECK_SAYS(SDLF(1, "train", "--net", path, "--data", data, "--no-save"),
+               "softmax 'share' is along axis 1, the positions, expected axis -1, the classes");
+}
+
+/* Weights that are all one number: all scores are equal, and of equals the first is taken. NaN is told of. */
+static void ties_and_no_numbers(void)
+{
+    const float values[] = {0, NAN};
+    for (int i = 0; i < 2; i++) {
+        sdlf_model *model = NULL;
+        char path[600];
+        snprintf(path, sizeof path, "%s", test_path("filled.safetensors"));
+        CHECK_OK(sdlf_model_open(&model, weights));
+        for (int p = 0; p < sdlf_model_parameter_count(model); p++) {
+            sdlf_tensor *value = &sdlf_model_parameter(model, p)->value;
+            for (int64_t e = 0; e < sdlf_tensor_count(value); e++) ((float *)value->data)[e] = values[i];
+        }
+        CHECK_OK(sdlf_model_save(model, path));
+        sdlf_model_free(model);
+        if (i == 0) {
+            CHECK_TEXT(SDLF(0, "generate", "--weights", path, "--text", "one", "--tokens", "3", "--top-k", "1")->out,
+                       "one\n\n\n\n");
+            CHECK_TEXT(
+                SDLF(0, "generate", "--weights", path, "--text", "one", "--tokens", "2", "--temperature", "0")->out,
+                "one\n\n\n");
+        } else {
+            CHECK_SAYS(SDLF(1, "generate", "--weights", path), "the scores of character 1 are no finite numbers");
+        }
+    }
+}
+
+/* The file's bytes with one text in place of another of the same length. */
+static const char *altered(const char *from, const char *to)
+{
+    static char path[600];
+    static char bytes[1000000];
+    snprintf(path, sizeof path, "%s", test_path("lying.safetensors"));
+    FILE *file = fopen(test_path("lstm.safetensors"), "rb"); /* which is small */
+    size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0, length = strlen(from);
+    if (file) fclose(file);
+    bool found = false;
+    for (size_t at = 0; at + length <= size && !found; at++) {
+        found = memcmp(bytes + at, from, length) == 0;
+        if (found) memcpy(bytes + at, to, length);
+    }
+    CHECK(found);
+    test_write_file(path, bytes, size);
+    return path;
+}
+
+static void lying_vocabularies_are_refused(void)
+{
+    CHECK_SAYS(SDLF(1, "generate", "--weights", altered("\\\"e\\\", \\\"f\\\"", "\\\"e\\\", \\\"e\\\"")),
+               "are both 'e'");
+    CHECK_SAYS(SDLF(1, "generate", "--weights", altered("\\\"e\\\", \\\"f\\\"", "\\\"ee\\\",\\\"f\\\"")),
+               "'ee', is no character");
+}
+
+static void what_is_said_of_text(void)
+{
+    const program *p = SDLF(0, "data", data);
+    CHECK(strstr(p->out, "100.0%") == NULL && strstr(p->out, "full white") == NULL);
+    CHECK_SAYS(p, "18.4%"); /* of e among all */
+    CHECK_SAYS(SDLF(0, "eval", "--weights", weights), "tokens/s");
+    CHECK_SAYS(SDLF(2, "train", "--net", "char_gpt", "--data", data, "--augment-flip", "--no-save"),
+               "--augment-flip changes pictures, and samples of text");
+    CHECK_SAYS(SDLF(2, "generate", "--weights", weights, "--text", "one \xc3\xa9te"), "the character '\xc3\xa9'");
+}
+
 int main(void)
 {
     RUN(make_weights);
@@ -85,5 +203,11 @@ int main(void)
     RUN(draws_depend_on_the_seed);
     RUN(calculators_agree);
     RUN(nonsense_is_refused);
+    RUN(a_recurrent_network_learns);
+    RUN(what_sees_ahead_is_refused);
+    RUN(other_axes_are_refused);
+    RUN(ties_and_no_numbers);
+    RUN(lying_vocabularies_are_refused);
+    RUN(what_is_said_of_text);
     return test_summary();
 }

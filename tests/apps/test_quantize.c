@@ -70,6 +70,9 @@ static void says_what_is_wrong(void)
     CHECK_SAYS(SDLF(2, "quantize", weights, "-o", out, "--block", "32"), "is for --weights-only int4");
     CHECK_SAYS(SDLF(2, "quantize", weights, "-o", out, "--weights-only", "int4", "--per-tensor"), "for each block");
     CHECK_SAYS(SDLF(2, "quantize", weights, "-o", out, "--weights-only", "int8", "--samples", "3"), "leaves alone");
+    CHECK_SAYS(SDLF(2, "quantize", weights, "-o", out, "--weights-only", "int8", "--strict"), "reads none");
+    CHECK_SAYS(SDLF(2, "quantize", weights, "-o", out, "--weights-only", "int4", "--threads", "2"),
+               "--threads is for data");
     CHECK_SAYS(SDLF(1, "quantize", test_path("absent.safetensors"), "-o", out), "absent.safetensors");
     CHECK_SAYS(SDLF(1, "quantize", weights, "-o", test_path("none/x.onnx")), "is not there");
     CHECK_SAYS(SDLF(2, "quantize", weights, "-o", out, "--data", "nonsense"), "nonsense");

@@ -1,6 +1,8 @@
 /* embedding, position_embedding, rotary_embedding, rms_norm, multi_head_attention: values, what is refused, gradients. */
 #include "layers/gradients.h"
 
+#include <float.h>
+
 static sdlf_node build_embedding(sdlf_model *model, const sdlf_node *x, const void *options)
 {
     return sdlf_embedding(model, x[0], options);
@@ -137,6 +139,101 @@ static void the_future_is_not_seen(void)
     }
 }
 
+/* y of attention over x (5,4) with a mask (5,5) as input 1; of a bool one where `yes`. */
+static void attend(sdlf_calculator *calculator, bool causal, bool yes, const float *x, const void *mask, float y[20])
+{
+    sdlf_plan *plan = NULL;
+    sdlf_model *model = sdlf_model_create("masked");
+    sdlf_node in = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(5, 4));
+    sdlf_node seen = sdlf_input(model, "mask", yes ? SDLF_BOOL : SDLF_FLOAT32, sdlf_shape(1, 5, 5));
+    sdlf_multi_head_attention_options options = {.heads = 2, .causal = causal};
+    sdlf_output(model, "y", sdlf_multi_head_attention_masked(model, in, seen, &options));
+    if (CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = calculator}))) {
+        CHECK_OK(test_plan_write(plan, "x", x));
+        CHECK_OK(test_plan_write(plan, "mask", mask));
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(test_plan_read(plan, "y", y));
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+}
+
+/* A row that may look at nothing looks at all alike, whatever the mask's type; with `causal` at all up to itself. */
+static void rows_that_see_nothing(void)
+{
+    uint8_t yes[25];
+    float x[20], added[25], lowest[25], of_bool[20], of_float[20], changed[20];
+    for (int e = 0; e < 20; e++) x[e] = (float)((e * 7) % 11) - 5;
+    for (int e = 0; e < 25; e++) {
+        yes[e] = e / 5 != 2 && e != 8; /* row 2 sees nothing, row 1 not position 3 */
+        added[e] = yes[e] ? 0 : -INFINITY;
+        lowest[e] = yes[e] ? 0 : -FLT_MAX;
+    }
+    for (int index = 0; test_calculator_class_at(index) != NULL; index++) {
+        sdlf_calculator *calculator = NULL;
+        CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(index)->name, NULL));
+        for (int causal = 0; causal < 2; causal++) {
+            attend(calculator, causal, true, x, yes, of_bool);
+            attend(calculator, causal, false, x, added, of_float);
+            for (int e = 0; e < 20; e++) CHECK_CLOSE(of_float[e], of_bool[e], 1e-6);
+            attend(calculator, causal, false, x, lowest, of_float);
+            for (int e = 0; e < 20; e++) CHECK_CLOSE(of_float[e], of_bool[e], 1e-6);
+            for (int e = 12; e < 20; e++) x[e] += 3; /* what lies ahead of row 2 */
+            attend(calculator, causal, true, x, yes, changed);
+            CHECK((memcmp(changed + 8, of_bool + 8, 4 * sizeof *changed) == 0) == (causal == 1));
+            for (int e = 12; e < 20; e++) x[e] -= 3;
+        }
+        sdlf_calculator_close(calculator);
+    }
+}
+
+/* y (2,5,4) of attention in a step of training, or in inference. */
+static void attend_dropping(float dropout, uint64_t seed, bool training, float y[2][40])
+{
+    sdlf_calculator *calculator = NULL;
+    sdlf_plan *plan = NULL;
+    float x[40];
+    const int32_t labels[2] = {0, 1};
+    for (int e = 0; e < 40; e++) x[e] = (float)((e * 7) % 11) - 5;
+    CHECK_OK(sdlf_calculator_open(&calculator, "cpu", NULL));
+    sdlf_model *model = sdlf_model_create("dropping");
+    sdlf_node in = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(5, 4));
+    sdlf_multi_head_attention_options options = {.heads = 2, .dropout = dropout};
+    sdlf_node said = sdlf_multi_head_attention(model, in, &options);
+    sdlf_output(model, "scores", sdlf_fully_connected(model, said, &(sdlf_fully_connected_options){.units = 3}));
+    sdlf_output(model, "y", said);
+    CHECK_OK(sdlf_model_build(model, 1));
+    sdlf_plan_options plan_options = {
+        .batch = 2, .mode = training ? SDLF_TRAIN : SDLF_INFER, .forward = calculator, .seed = seed};
+    if (CHECK_OK(sdlf_plan_create(&plan, model, &plan_options))) {
+        CHECK_OK(test_plan_write(plan, "x", x));
+        if (training) CHECK_OK(test_plan_write(plan, "labels", labels));
+        for (int step = 0; step < 2; step++) {
+            CHECK_OK(training ? sdlf_plan_step(plan, 0) : sdlf_plan_forward(plan));
+            CHECK_OK(test_plan_read(plan, "y", y[step]));
+        }
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+}
+
+/* Probabilities are dropped in training only, others in each step and with each seed, the same again with the same. */
+static void attention_drops(void)
+{
+    float whole[2][40], rest[2][40], dropped[2][40], again[2][40], other[2][40];
+    attend_dropping(0, 1, true, whole);
+    attend_dropping(0.5f, 1, false, rest);
+    for (int e = 0; e < 40; e++) CHECK_CLOSE(rest[0][e], whole[0][e], 1e-6);
+    attend_dropping(0.5f, 1, true, dropped);
+    attend_dropping(0.5f, 1, true, again);
+    attend_dropping(0.5f, 2, true, other);
+    CHECK(memcmp(dropped[0], whole[0], sizeof whole[0]) != 0);
+    CHECK(memcmp(dropped[0], dropped[1], sizeof whole[0]) != 0);
+    CHECK(memcmp(dropped[0], other[0], sizeof whole[0]) != 0);
+    CHECK(memcmp(dropped, again, sizeof dropped) == 0);
+}
+
 static void nonsense_is_refused(void)
 {
     sdlf_multi_head_attention_options heads = {.heads = 4};
@@ -187,6 +284,8 @@ int main(void)
 {
     RUN(values_match);
     RUN(the_future_is_not_seen);
+    RUN(rows_that_see_nothing);
+    RUN(attention_drops);
     RUN(nonsense_is_refused);
     RUN(gradients_match);
     return test_summary();

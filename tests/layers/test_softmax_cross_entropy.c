@@ -112,7 +112,7 @@ static void gradients_match(void)
 }
 
 /* Rows of weight 0 change nothing; those of equal weights give the mean's loss. */
-static void weights_leave_rows_out(void)
+static void check_weights(bool sequences)
 {
     enum { ROWS = 5, CLASSES = 3 };
     sdlf_calculator *calculator;
@@ -122,14 +122,15 @@ static void weights_leave_rows_out(void)
     float x[ROWS * CLASSES], loss;
     for (int i = 0; i < ROWS * CLASSES; i++) x[i] = (float)((i * 5) % 7) / 4;
     sdlf_model *model = sdlf_model_create("masked");
-    sdlf_node node = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(CLASSES));
-    sdlf_node label = sdlf_input(model, "labels", SDLF_INT32, SDLF_SCALAR);
-    sdlf_node weight = sdlf_input(model, "weights", SDLF_FLOAT32, SDLF_SCALAR);
-    node = sdlf_fully_connected(model, node, &(sdlf_fully_connected_options){.units = CLASSES});
+    sdlf_node node = sdlf_input(model, "x", SDLF_FLOAT32, sequences ? sdlf_shape(ROWS, CLASSES) : sdlf_shape(CLASSES));
+    sdlf_node label = sdlf_input(model, "labels", SDLF_INT32, sequences ? sdlf_shape(ROWS) : SDLF_SCALAR);
+    sdlf_node weight = sdlf_input(model, "weights", SDLF_FLOAT32, sequences ? sdlf_shape(ROWS) : SDLF_SCALAR);
+    node = sdlf_fully_connected(model, node, &(sdlf_fully_connected_options){.units = CLASSES, .axis = -1});
     node = sdlf_softmax_cross_entropy_weighted(model, node, label, weight, NULL);
     sdlf_plan *plan;
-    if (!CHECK_OK(sdlf_plan_create(&plan, model,
-                                   &(sdlf_plan_options){.batch = ROWS, .mode = SDLF_TRAIN, .forward = calculator})))
+    if (!CHECK_OK(sdlf_plan_create(
+            &plan, model,
+            &(sdlf_plan_options){.batch = sequences ? 1 : ROWS, .mode = SDLF_TRAIN, .forward = calculator})))
         return;
     CHECK_OK(test_plan_write(plan, "x", x));
     CHECK_OK(test_plan_write(plan, "labels", labels));
@@ -143,6 +144,13 @@ static void weights_leave_rows_out(void)
     sdlf_plan_free(plan);
     sdlf_model_free(model);
     sdlf_calculator_close(calculator);
+}
+
+/* Rows are samples, or positions of one. */
+static void weights_leave_rows_out(void)
+{
+    check_weights(false);
+    check_weights(true);
 }
 
 int main(void)

@@ -187,6 +187,31 @@ static void sequences(sdlf_model *net)
     give(net, sdlf_multi_head_attention(net, x, &heads));
 }
 
+/* Rows that see nothing: of a bool mask, and of a float one that is minus infinity there. */
+static void hidden(sdlf_model *net)
+{
+    sdlf_node x = sdlf_input(net, "sequence", SDLF_FLOAT32, sdlf_shape(5, 8));
+    sdlf_node line = sdlf_input(net, "line", SDLF_FLOAT32, sdlf_shape(1, 5, 1));
+    sdlf_node seen = number(net, line, SDLF_LAYER_GREATER, 0, false);
+    sdlf_node added = function(net, as_float(net, seen), SDLF_UNARY_LOG);
+    sdlf_multi_head_attention_options heads = {.heads = 2};
+    for (int causal = 0; causal < 2; causal++) {
+        heads.causal = causal == 1;
+        give(net, sdlf_multi_head_attention_masked(net, x, seen, &heads));
+        give(net, sdlf_multi_head_attention_masked(net, x, added, &heads));
+    }
+}
+
+static void recurrent(sdlf_model *net)
+{
+    sdlf_node x = sdlf_input(net, "sequence", SDLF_FLOAT32, sdlf_shape(5, 8));
+    give(net, sdlf_lstm(net, x, &(sdlf_recurrent_options){.units = 3}));
+    give(net, sdlf_lstm(net, x, &(sdlf_recurrent_options){.units = 3, .last = true, .reverse = true}));
+    give(net, sdlf_lstm(net, x, &(sdlf_recurrent_options){.units = 2, .no_bias = true}));
+    give(net, sdlf_gru(net, x, &(sdlf_recurrent_options){.units = 3, .reverse = true}));
+    give(net, sdlf_gru(net, x, &(sdlf_recurrent_options){.units = 4, .last = true, .no_bias = true}));
+}
+
 static void reductions(sdlf_model *net)
 {
     sdlf_node x = image(net, 3, 5, 4);
@@ -235,6 +260,8 @@ const export_case export_cases[] = {
     {.name = "normalisations", .build = normalisations, .opset = 17},
     {.name = "rows", .build = rows, .opset = 17},
     {.name = "sequences", .build = sequences, .opset = 17},
+    {.name = "hidden", .build = hidden, .opset = 17},
+    {.name = "recurrent", .build = recurrent, .opset = 17},
     {.name = "reductions", .build = reductions, .opset = 17},
     {.name = "moves", .build = export_moves, .opset = 17},
     {.name = "narrowed", .build = export_narrowed, .opset = 17},

@@ -243,6 +243,25 @@ static void every_allocation(void)
     sdlf_model_free(model);
 }
 
+/* Each block needs the same tables of rotary positions and of what lies ahead, (T,T): the file has them once. */
+static void equal_tables_are_one(void)
+{
+    int64_t bytes[2];
+    for (int more = 0; more < 2; more++) {
+        sdlf_onnx_exported result;
+        sdlf_model *model = sdlf_model_create("blocks");
+        sdlf_node x = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(64, 4));
+        sdlf_multi_head_attention_options heads = {.heads = 2, .causal = true, .rotary = true};
+        for (int i = 0; i < 1 + more; i++) x = sdlf_multi_head_attention(model, x, &heads);
+        sdlf_output(model, "y", x);
+        CHECK_OK(sdlf_model_build(model, 1));
+        CHECK_OK(sdlf_model_to_onnx(model, test_path("tables.onnx"), NULL, &result));
+        bytes[more] = result.bytes;
+        sdlf_model_free(model);
+    }
+    CHECK(bytes[1] - bytes[0] < 64 * 64 * 4 / 2);
+}
+
 int main(void)
 {
     if (!onnx_available()) {
@@ -257,5 +276,6 @@ int main(void)
     RUN(weights_may_lie_outside);
     RUN(weights_do_not_come_alone);
     RUN(every_allocation);
+    RUN(equal_tables_are_one);
     return test_summary();
 }

@@ -177,6 +177,25 @@ static void layers_are_skipped(void)
     sdlf_model_free(net);
 }
 
+/* A network of one product, between its input and its output. */
+static void one_layer(void)
+{
+    const char *path = test_path("one.onnx");
+    sdlf_model *net = sdlf_model_create("one");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, SIDE, SIDE));
+    sdlf_output(net, "scores", sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = CLASSES}));
+    CHECK_OK(sdlf_model_build(net, 5));
+    sdlf_quantization_options options = with_data();
+    sdlf_quantized written;
+    int steps = 0;
+    CHECK_OK(sdlf_quantize(net, path, &options, &written));
+    CHECK_EQUAL(written.layers, 1);
+    CHECK_EQUAL(written.left, 0);
+    CHECK(error_of(net, path, &steps) < 0.05);
+    CHECK_EQUAL(steps, 1);
+    sdlf_model_free(net);
+}
+
 /* Weights that are none, and a data set without a sample. */
 static void numbers_are_finite(void)
 {
@@ -245,6 +264,7 @@ int main(void)
     RUN(every_calculator_runs_it);
     RUN(weights_only);
     RUN(layers_are_skipped);
+    RUN(one_layer);
     RUN(numbers_are_finite);
     RUN(says_what_is_wrong);
     sdlf_dataset_free(digits);

@@ -21,6 +21,7 @@ typedef struct cell {
     onnx_flow length;  /* (N,1) */
     onnx_flow product; /* x W^T, all its biases added that can be: (steps, N, gates hidden), or axes 0 and 1 swapped */
     onnx_flow recurrent; /* R, (gates hidden, hidden) */
+    bool reset_last;     /* GRU's linear_before_reset */
     bool has_bias;
     onnx_flow bias; /* of GRU's hidden gate, (hidden), where it is reset too */
     bool has_peephole;
@@ -166,9 +167,9 @@ static void gru(onnx_context *c, cell *k, onnx_flow x)
     two = activate(c, k, 0, two);
     onnx_flow update = gate(c, k, two, 0, 1), reset = gate(c, k, two, 1, 1);
     bool adds = k->has_h || k->has_bias;
-    if (k->has_bias) { /* linear_before_reset */
-        add = k->bias;
-        if (k->has_h) add = onnx_two(c, "add", onnx_product(c, k->h, last, true), add);
+    if (k->reset_last && adds) {
+        if (k->has_h) add = onnx_product(c, k->h, last, true);
+        if (k->has_bias) add = k->has_h ? onnx_two(c, "add", add, k->bias) : k->bias;
         add = onnx_two(c, "mul", reset, add);
     } else if (k->has_h) {
         add = onnx_product(c, onnx_two(c, "mul", reset, k->h), last, true);
@@ -236,12 +237,12 @@ static cell make_cell(onnx_context *c, int gates, int direction, int directions)
         onnx_wrong(c, "attribute 'hidden_size' is not %lld", (long long)k.hidden);
     for (int i = 0; i < functions; i++) k.f[i] = activation_of(c, direction * functions + i, usual[gates][i]);
     k.product = onnx_product(c, x, weight, true);
+    k.reset_last = gates == 3 && onnx_integer(c, "linear_before_reset", 0) != 0;
     if (onnx_has(c, 3)) {
         int64_t all = gates * k.hidden;
-        bool apart = gates == 3 && onnx_integer(c, "linear_before_reset", 0) != 0;
         onnx_flow own = part(c, 3, direction, 0, all), other = part(c, 3, direction, all, all);
-        k.has_bias = apart;
-        if (apart) {
+        k.has_bias = k.reset_last;
+        if (k.reset_last) {
             k.bias = onnx_take(c, other, 0, 2 * k.hidden, k.hidden, 1);
             other = onnx_pad_axis(c, onnx_take(c, other, 0, 0, 2 * k.hidden, 1), 0, 0, k.hidden, 0);
         }

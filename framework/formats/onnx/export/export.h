@@ -45,6 +45,7 @@ typedef struct onnx_export {
     int output_count;
     Onnx__GraphProto graph;
     export_list nodes, weights, inputs, outputs;
+    export_list constants;   /* of the weights those that are no parameters: equal ones are one */
     int64_t parameter_count; /* elements of the model's parameters in it */
     const model_layer *now;  /* the layer that is being written */
     int position, steps;     /* its position, and how many steps it has so far */
@@ -146,12 +147,13 @@ const char *export_parameter(onnx_export *e, const char *name);
 const char *export_parameter_as(onnx_export *e, const char *name, sdlf_dtype dtype, sdlf_shape shape);
 /* Elements as a file has them, borrowed for as long as the export; the name is `wanted` or something like it. */
 const char *export_initializer(onnx_export *e, const char *wanted, onnx_type type, sdlf_shape shape, const void *data);
-/* Numbers that are no parameters: one, as a scalar; lists. */
+/* Numbers that are no parameters: one, as a scalar; lists. Equal ones are one value. */
 const char *export_number(onnx_export *e, double number, sdlf_dtype dtype);
 const char *export_nothing(onnx_export *e, sdlf_dtype dtype, sdlf_shape shape); /* without elements */
 const char *export_list_integers(onnx_export *e, const int64_t *numbers, int count);
 const char *export_shape(onnx_export *e, sdlf_shape numbers);
 const char *export_list_reals(onnx_export *e, const float *numbers, int count);
+const char *export_reals(onnx_export *e, const float *numbers, sdlf_shape shape);
 
 /* ---- the writers ---- */
 
@@ -159,7 +161,7 @@ export_writer export_conv2d, export_conv_transpose2d, export_max_pool2d, export_
 export_writer export_fully_connected, export_matmul, export_graph_conv;
 export_writer export_batch_norm, export_layer_norm, export_group_norm, export_lrn, export_softmax, export_dropout;
 export_writer export_embedding, export_position_embedding, export_rotary_embedding, export_rms_norm;
-export_writer export_multi_head_attention;
+export_writer export_multi_head_attention, export_lstm, export_gru;
 export_writer export_activation, export_leaky_relu, export_clip, export_unary;
 export_writer export_add, export_binary, export_select;
 export_writer export_flatten, export_reshape, export_transpose, export_depth_to_space, export_space_to_depth;

@@ -34,6 +34,8 @@ static const struct {
     {"matmul", export_matmul},
     {"max_pool2d", export_max_pool2d},
     {"multi_head_attention", export_multi_head_attention},
+    {"lstm", export_lstm},
+    {"gru", export_gru},
     {"pad", export_pad},
     {"position_embedding", export_position_embedding},
     {"reduce", export_reduce},

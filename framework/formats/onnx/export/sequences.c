@@ -34,9 +34,9 @@ static const char *table(onnx_export *e, int64_t rows, int64_t columns, table_en
         return NULL;
     }
     for (int64_t i = 0; i < rows * columns; i++) numbers[i] = (float)at(context, i / columns, i % columns);
-    const char *list = export_list_reals(e, numbers, (int)(rows * columns));
+    const char *name = export_reals(e, numbers, sdlf_shape(rows, columns));
     free(numbers);
-    return reshaped(e, list, sdlf_shape(rows, columns));
+    return name;
 }
 
 void export_embedding(onnx_export *e)
@@ -118,21 +118,27 @@ void export_rotary_embedding(onnx_export *e)
 
 /* ---- attention ---- */
 
-enum { NOT_SEEN = -1000000000 };
+/* As in layers/attention_scores.c; numbers that float16 has no room for become minus infinity there. */
+enum { NOT_SEEN = -1000000000, AHEAD = 2 * NOT_SEEN };
 
 static double ahead(const void *context, int64_t row, int64_t column)
 {
     (void)context;
-    return column > row ? NOT_SEEN : 0;
+    return column > row ? AHEAD : 0;
+}
+
+static const char *masked_as_said(onnx_export *e, const char *scores)
+{
+    const char *mask = export_in(e, 1), *unseen = export_number(e, NOT_SEEN, SDLF_FLOAT32);
+    if (export_in_dtype(e, 1) == SDLF_BOOL)
+        return export_step(e, "Where", (const char *const[]){mask, scores, unseen, NULL}, NULL);
+    return export_step2(e, "Add", scores, export_step2(e, "Max", mask, unseen));
 }
 
 static const char *masked(onnx_export *e, const char *scores, bool causal, int64_t length)
 {
-    if (causal) scores = export_step2(e, "Add", scores, table(e, length, length, ahead, NULL));
-    if (e->now->input_count < 2) return scores;
-    if (export_in_dtype(e, 1) != SDLF_BOOL) return export_step2(e, "Add", scores, export_in(e, 1));
-    const char *unseen = export_number(e, NOT_SEEN, SDLF_FLOAT32);
-    return export_step(e, "Where", (const char *const[]){export_in(e, 1), scores, unseen, NULL}, NULL);
+    if (e->now->input_count > 1) scores = masked_as_said(e, scores);
+    return causal ? export_step2(e, "Add", scores, table(e, length, length, ahead, NULL)) : scores;
 }
 
 /* Rows times the transpose of a weight. */

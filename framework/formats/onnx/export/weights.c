@@ -67,15 +67,33 @@ const char *export_parameter_as(onnx_export *e, const char *name, sdlf_dtype dty
 
 /* ---- other values ---- */
 
+/* A value that is there already, of equal type, shape and elements; "": none. Parameters are not shared: each is trained by itself. */
+static const char *find_constant(const onnx_export *e, onnx_type type, sdlf_shape shape, const void *data, size_t size)
+{
+    for (size_t i = 0; i < e->constants.count; i++) {
+        const Onnx__TensorProto *tensor = e->constants.item[i];
+        bool equal = tensor->data_type == (int32_t)type && tensor->n_dims == (size_t)shape.rank &&
+                     tensor->raw_data.len == size && memcmp(tensor->raw_data.data, data, size) == 0;
+        for (int axis = 0; axis < shape.rank && equal; axis++) equal = tensor->dims[axis] == shape.dim[axis];
+        if (equal) return tensor->name;
+    }
+    return "";
+}
+
 static const char *add_step(onnx_export *e, sdlf_dtype dtype, sdlf_shape shape, const void *data)
 {
     char wanted[512];
     size_t size = (size_t)sdlf_shape_count(shape) * sdlf_dtype_size(dtype);
     if (!export_ok(e)) return "";
+    const char *name = find_constant(e, onnx_type_of(dtype), shape, data, size);
+    if (name[0] != '\0') return name;
     snprintf(wanted, sizeof wanted, "%.480s/%d", e->now->layer.name, ++e->steps);
     void *copy = onnx_arena_take(&e->arena, size);
     if (copy != NULL) memcpy(copy, data, size);
-    return export_initializer(e, wanted, onnx_type_of(dtype), shape, copy);
+    name = export_initializer(e, wanted, onnx_type_of(dtype), shape, copy);
+    if (export_ok(e) && !export_list_add(&e->constants, &e->arena, e->weights.item[e->weights.count - 1]))
+        export_no_memory(e);
+    return name;
 }
 
 const char *export_nothing(onnx_export *e, sdlf_dtype dtype, sdlf_shape shape)
@@ -102,5 +120,10 @@ const char *export_shape(onnx_export *e, sdlf_shape numbers)
 
 const char *export_list_reals(onnx_export *e, const float *numbers, int count)
 {
-    return add_step(e, SDLF_FLOAT32, sdlf_shape(count), numbers);
+    return export_reals(e, numbers, sdlf_shape(count));
+}
+
+const char *export_reals(onnx_export *e, const float *numbers, sdlf_shape shape)
+{
+    return add_step(e, SDLF_FLOAT32, shape, numbers);
 }
