@@ -34,6 +34,7 @@ static sdlf_status choose_output(train_session *s)
     if (set->no_save) return SDLF_OK;
     const char *named = set->out ? set->out : set->resume;
     s->out_path = named ? memory_copy_text(named) : default_path(s->model);
+    if (s->ranks != NULL && s->ranks->rank > 0) return SDLF_OK; /* rank 0 writes it, on its machine */
     if (!named && output_file_size(s->out_path) > 0) {
         char *name = quote_word(s->out_path);
         sdlf_status status = sdlf_fail(
@@ -42,7 +43,6 @@ static sdlf_status choose_output(train_session *s)
         free(name);
         return status;
     }
-    if (s->ranks != NULL && s->ranks->rank > 0) return SDLF_OK; /* rank 0 writes it */
     return set->out ? output_file_check_weights(s->out_path) : output_file_check(s->out_path);
 }
 
@@ -263,10 +263,11 @@ static sdlf_status find_data(train_session *s, bool open)
     return status;
 }
 
-/* The calculators, for the header and for the first check of memory: does a plan of this batch fit at all? */
+/* The calculators, for the header and for the first check of memory: does a plan of this rank's part of a batch fit at all? */
 static sdlf_status open_machine(train_session *s, sdlf_plan_options *plan)
 {
-    *plan = (sdlf_plan_options){.batch = s->options.batch,
+    int64_t share = sdlf_communicator_share(s->ranks, s->options.batch);
+    *plan = (sdlf_plan_options){.batch = share > 0 ? share : 1,
                                 .mode = SDLF_TRAIN,
                                 .optimizer = s->options.optimizer,
                                 .loss = s->options.loss,
@@ -286,7 +287,7 @@ static sdlf_status check_memory(train_session *s, const sdlf_plan_options *plan)
     if (status == SDLF_OK)
         status =
             machine_check_memory(&s->machine, memory.arena + memory.parameters + memory.states, "a smaller --batch");
-    if (status == SDLF_OK && s->out_path) {
+    if (status == SDLF_OK && s->out_path && (s->ranks == NULL || s->ranks->rank == 0)) {
         status = output_file_check_space(s->out_path, memory.parameters + memory.states);
     }
     return status;

@@ -1,6 +1,7 @@
 /* The mpi communicator: the processes that mpirun has started, on any number of hosts. Numbers in a device's memory go through the host's:
  * pinned where the device's calculator has queues. */
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +139,9 @@ static sdlf_status gather(sdlf_communicator *base, const void *mine, int64_t byt
 {
     mpi_communicator *c = from(base);
     int64_t ticket;
+    if (bytes > INT_MAX) /* the ranks' parts lie side by side, so that pieces of them would not */
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "mpi: expected at most %d bytes of each rank to gather, found %lld",
+                         INT_MAX, (long long)bytes);
     const mpi_job job = {.kind = MPI_JOB_GATHER, .from = mine, .memory = all, .count = bytes};
     sdlf_status status = mpi_queue_add(&c->queue, &job, &ticket);
     return status == SDLF_OK ? mpi_queue_wait(&c->queue, ticket) : status;

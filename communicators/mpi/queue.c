@@ -118,7 +118,7 @@ static void keep(mpi_queue *queue, sdlf_status status)
 static void idle(mpi_queue *queue)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += IDLE_PAUSE;
     if (until.tv_nsec >= 1000000000) {
         until.tv_sec++;
@@ -180,7 +180,11 @@ sdlf_status mpi_queue_start(mpi_queue *queue, double timeout)
 {
     *queue = (mpi_queue){.timeout = timeout};
     pthread_mutex_init(&queue->lock, NULL);
-    pthread_cond_init(&queue->wanted, NULL);
+    pthread_condattr_t steady; /* a clock that is set must not stop its waiting, or lengthen it */
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&queue->wanted, &steady);
+    pthread_condattr_destroy(&steady);
     pthread_cond_init(&queue->finished, NULL);
     sigset_t all, before; /* signals are for the program's own threads */
     sigfillset(&all);

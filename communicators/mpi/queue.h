@@ -16,7 +16,7 @@
 
 #include <sdlf/communicator.h>
 
-enum { MPI_QUEUE_JOBS = 256 };
+enum { MPI_QUEUE_JOBS = SDLF_MOST_SUMS };
 
 typedef struct mpi_job {
     enum { MPI_JOB_SUM, MPI_JOB_GATHER } kind;

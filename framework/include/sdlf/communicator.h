@@ -27,6 +27,8 @@ typedef struct sdlf_communicator_options {
     void *reserved[4]; /* zero: room for members to come */
 } sdlf_communicator_options;
 
+enum { SDLF_MOST_SUMS = 256 };
+
 struct sdlf_communicator_class {
     const char *name;    /* "mpi" */
     const char *summary; /* one line for --help */
@@ -40,7 +42,7 @@ struct sdlf_communicator_class {
 
     /* Begin to add, over all ranks, `count` float32 or float64 numbers in the calculator's memory (NULL: the host's), in place. What the
      * calculator has queued before is waited for. The memory is not touched until sum_end(ticket) has returned; what is queued afterwards sees
-     * the sum. Tickets are ended in the order in which they were begun. */
+     * the sum. At most SDLF_MOST_SUMS are under way. */
     sdlf_status (*sum_begin)(sdlf_communicator *communicator, sdlf_calculator *calculator, void *memory,
                              sdlf_dtype dtype, int64_t count, int64_t *ticket);
     sdlf_status (*sum_end)(sdlf_communicator *communicator, int64_t ticket);
