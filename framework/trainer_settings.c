@@ -68,6 +68,10 @@ static const sdlf_field later_fields[] = {
      .offset = offsetof(sdlf_trainer_options, mixing.cutmix),
      .maximum = 2,
      .help = "of the Beta distribution of areas; 0: samples are not mixed"},
+    {.name = "sync_batch_norm",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_trainer_options, sync_batch_norm),
+     .help = "batch normalisation by the statistics of all ranks' samples"},
     {.name = NULL},
 };
 
@@ -291,6 +295,7 @@ static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *option
     options->accumulate = 1;
     options->mixing = (sdlf_mixing){.mixup = 0};
     options->trivial = false;
+    options->sync_batch_norm = false;
     options->loss = (sdlf_loss)kind;
     snprintf(options->class_weights, sizeof options->class_weights, "%s", weights != NULL ? weights : "");
     return SDLF_OK;

@@ -86,6 +86,8 @@ static int64_t take_part(sdlf_plan_options *options, const sdlf_communicator *ra
     int64_t share = sdlf_communicator_share(ranks, count);
     options->batch = share > 0 ? share : 1; /* a rank without samples takes part with one that counts as none */
     options->first_sample = sdlf_communicator_first(ranks, count);
+    options->samples_of_all = count;
+    options->samples_that_count = share;
     options->rank_share = options->weighted ? 1 : (double)share / (double)count; /* weights are shares of all ranks' */
     return share;
 }
@@ -200,6 +202,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .conv_algorithm = wanted->conv_algorithm,
         .choices = wanted->choices,
         .communicator = wanted->communicator,
+        .sync_batch_norm = wanted->sync_batch_norm,
     };
     const char *forward = wanted->forward != NULL ? wanted->forward : sdlf_calculator_class_usual()->name;
     sdlf_status status = use_calculator(trainer, forward, &options.forward);
@@ -263,8 +266,9 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     int64_t count = train->samples.shape.dim[0];
     const sdlf_communicator *ranks = options->communicator;
     if (ranks != NULL && (options->batch < count ? options->batch : count) < ranks->rank_count)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: %d ranks want a batch of at least so many samples, found %lld",
-                         ranks->rank_count, (long long)(options->batch < count ? options->batch : count));
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT, "trainer: %d ranks need a batch of at least %d samples, one for each; found %lld",
+            ranks->rank_count, ranks->rank_count, (long long)(options->batch < count ? options->batch : count));
     if (options->checkpoint != NULL) {
         trainer->checkpoint = strdup(options->checkpoint);
         if (trainer->checkpoint == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory");

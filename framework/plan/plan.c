@@ -94,6 +94,13 @@ static sdlf_status check_options(sdlf_plan_options *options)
     if (!(options->rank_share >= 0) || isinf(options->rank_share) || options->first_sample < 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: rank_share %g and first_sample %lld must not be below 0",
                          options->rank_share, (long long)options->first_sample);
+    if (options->sync_batch_norm && options->communicator != NULL &&
+        (options->samples_that_count < 0 || options->samples_of_all < 1 ||
+         options->samples_that_count > options->samples_of_all))
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT,
+            "plan: sync_batch_norm: expected samples_that_count of 0 to samples_of_all, found %lld of %lld",
+            (long long)options->samples_that_count, (long long)options->samples_of_all);
     if (options->take_parameters && options->mode != SDLF_INFER)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: take_parameters is for inference: training changes them");
     sdlf_status status = check_lists(options);
@@ -135,19 +142,13 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     plan->loss_value = -1;
     if (options->feed != NULL) plan->feed = (plan_feed){.present = true, .feed = *options->feed};
     static sdlf_status (*const passes[])(sdlf_plan *) = {
-        plan_build_graph,
-        plan_lower,
-        plan_fuse,
-        plan_check_support,
-        plan_choose,
-        plan_choose_layouts,
-        plan_fuse_conv_pool_last,
-        plan_fuse_stored,
-        plan_line_up_parameters,
-        plan_add_sums,
-        plan_place,
-        plan_lay_out,
-        plan_make_listing,
+        plan_build_graph,    plan_lower,
+        plan_sync_norms,     plan_fuse,
+        plan_check_support,  plan_choose,
+        plan_choose_layouts, plan_fuse_conv_pool_last,
+        plan_fuse_stored,    plan_line_up_parameters,
+        plan_add_sums,       plan_place,
+        plan_lay_out,        plan_make_listing,
     };
     for (size_t i = 0; i < sizeof passes / sizeof passes[0] && status == SDLF_OK; i++) status = passes[i](plan);
     if (status != SDLF_OK) {

@@ -2,6 +2,7 @@
  *
  *   graph    nodes with shapes, calculators; dead and idle layers gone              plan_build_graph
  *   lower    layers describe their operations: a straight list of steps             plan_lower
+ *   norms    statistics of batch normalisation over all ranks, if asked for       plan_sync_norms
  *   fuse     neighbouring steps become one where a calculator can                   plan_fuse
  *   choose   algorithms by measurement, if asked for                            plan_choose
  *   layouts  activations channels last, for inference where that is faster      plan_choose_layouts
@@ -195,6 +196,9 @@ int plan_state_count(const sdlf_plan_options *options);
 void plan_note_weights(sdlf_plan *plan);
 void plan_note_changes(sdlf_plan *plan, bool forward_alone);
 sdlf_status plan_check_weights(const sdlf_plan *plan);
+
+/* Plans of ranks with the same one add the same numbers in the same order: it depends on fusion, and so on calculators. */
+uint32_t plan_sums_fingerprint(const sdlf_plan *plan);
 
 /* The sums of a plan that accumulates become 0. */
 sdlf_status plan_clear_sums(sdlf_plan *plan);

@@ -7,10 +7,14 @@
  * bucket for each sum wants anyway. */
 #include "framework/plan/passes.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum { BUCKET = 4 << 20, ALIGNED = 128, MOST_BUCKETS = 128 };
+static_assert((int)MOST_BUCKETS < (int)SDLF_MOST_SUMS, "room for a sum between those of gradients");
 
 typedef struct summing {
     sdlf_plan *plan;
@@ -21,8 +25,8 @@ typedef struct summing {
     int *last_writer;     /* of each gradient's buffer: a step */
     int *number;          /* of each bucket's buffer: which it is */
     int *buffer_of;       /* of each bucket: its buffer */
-    bool *awaited;        /* of each bucket */
     sdlf_calculator **by; /* of each bucket: who fills it */
+    int ended;            /* buckets whose sums are awaited come before this one */
     int originals;
     int open;                    /* the bucket that is being filled, a buffer; 0: none */
     sdlf_calculator *calculator; /* that fills it */
@@ -62,24 +66,24 @@ static sdlf_status find_gradients(summing *s)
     return SDLF_OK;
 }
 
-/* The step that begins the sum of a bucket, or waits for it. */
-static sdlf_status append_sum(summing *s, int bucket, sdlf_calculator *calculator, int node, bool awaits)
+sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits)
 {
-    sdlf_plan *plan = s->plan;
-    const plan_buffer *buffer = &plan->buffers[bucket];
-    sdlf_tensor all =
-        sdlf_tensor_view(buffer->dtype, sdlf_shape(buffer->bytes / (int64_t)sdlf_dtype_size(buffer->dtype)), NULL);
-    all.buffer = bucket;
+    int64_t bytes = plan->buffers[sum->buffer].bytes;
+    sdlf_dtype dtype = plan->buffers[sum->buffer].dtype;
+    sdlf_tensor all = sdlf_tensor_view(dtype, sdlf_shape(bytes / (int64_t)sdlf_dtype_size(dtype)), NULL);
+    char label[48];
+    all.buffer = sum->buffer;
+    snprintf(label, sizeof label, "%s sum %s", sum->what, awaits ? "awaited" : "begun");
     plan_step step = {
         .operation = {.kind = SDLF_COPY, .in = {all}, .out = {all}},
-        .calculator = calculator,
+        .calculator = sum->calculator,
         .phase = SDLF_PHASE_COMMUNICATE,
-        .serves = SDLF_PHASE_UPDATE,
-        .node = node,
-        .cost = {.bytes = awaits ? 0 : buffer->bytes},
-        .bucket = s->number[bucket],
+        .serves = sum->serves,
+        .node = sum->node,
+        .cost = {.bytes = awaits ? 0 : bytes},
+        .bucket = sum->number,
         .awaits = awaits,
-        .label = strdup(awaits ? "gradient sum awaited" : "gradient sum begun"),
+        .label = strdup(label),
     };
     if (step.label == NULL) return no_memory();
     sdlf_status status = plan_append_step(plan, &step);
@@ -87,11 +91,34 @@ static sdlf_status append_sum(summing *s, int bucket, sdlf_calculator *calculato
     return status;
 }
 
+/* The step that begins the sum of a bucket, or waits for it. */
+static sdlf_status append_sum(summing *s, int number, int node, bool awaits)
+{
+    const plan_sum sum = {.buffer = s->buffer_of[number],
+                          .calculator = s->by[number],
+                          .serves = SDLF_PHASE_UPDATE,
+                          .node = node,
+                          .number = number,
+                          .what = "gradient"};
+    return plan_append_sum(s->plan, &sum, awaits);
+}
+
+/* Sums up to that one are waited for, in the order in which they were begun. */
+static sdlf_status await_to(summing *s, int last, int node)
+{
+    sdlf_status status = SDLF_OK;
+    while (s->ended <= last && status == SDLF_OK) status = append_sum(s, s->ended++, node, true);
+    return status;
+}
+
+/* A communicator has room for so many sums: before there are more, the oldest is waited for. */
 static sdlf_status close_bucket(summing *s)
 {
-    int bucket = s->open;
+    if (s->open == 0) return SDLF_OK;
+    int number = s->number[s->open];
     s->open = 0;
-    return bucket != 0 ? append_sum(s, bucket, s->calculator, s->node, false) : SDLF_OK;
+    sdlf_status status = await_to(s, number - MOST_BUCKETS, s->node);
+    return status == SDLF_OK ? append_sum(s, number, s->node, false) : status;
 }
 
 static sdlf_status open_bucket(summing *s, const plan_step *step, const plan_buffer *gradient)
@@ -156,11 +183,7 @@ static sdlf_status await_buckets(summing *s, const plan_step *step)
         if (!sdlf_tensor_present(in) || in->buffer >= s->originals || s->bucket[in->buffer] <= 0) continue;
         int last = s->number[s->bucket[in->buffer]];
         if (s->bucket[in->buffer] == s->open) status = close_bucket(s);
-        for (int n = 0; n <= last && status == SDLF_OK; n++) { /* in the order in which they were begun */
-            if (s->awaited[n]) continue;
-            status = append_sum(s, s->buffer_of[n], s->by[n], step->node, true);
-            s->awaited[n] = true;
-        }
+        if (status == SDLF_OK) status = await_to(s, last, step->node);
     }
     return status;
 }
@@ -193,9 +216,7 @@ static sdlf_status rebuild(summing *s)
     if (status == SDLF_OK && !plan->options.accumulate) status = close_bucket(s);
     if (status == SDLF_OK) status = append_steps(s, true);
     if (status == SDLF_OK) status = close_bucket(s);
-    for (int n = 0; n < plan->bucket_count && status == SDLF_OK; n++) {
-        if (!s->awaited[n]) status = append_sum(s, s->buffer_of[n], s->by[n], s->node, true);
-    }
+    if (status == SDLF_OK) status = await_to(s, plan->bucket_count - 1, s->node);
     for (int i = 0; i < plan->step_count; i++) {
         for (int j = 0; j < SDLF_MAX_INPUTS; j++) move_tensor(s, &plan->steps[i].operation.in[j]);
         for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) move_tensor(s, &plan->steps[i].operation.out[j]);
@@ -207,18 +228,22 @@ static sdlf_status rebuild(summing *s)
 sdlf_status plan_add_sums(sdlf_plan *plan)
 {
     if (plan->options.communicator == NULL || plan->options.mode != SDLF_TRAIN) return SDLF_OK;
-    size_t buffers = 2 * (size_t)plan->buffer_count + 2; /* buckets are fewer than gradients */
-    summing s = {.plan = plan, .old = plan->steps, .old_count = plan->step_count, .originals = plan->buffer_count};
+    size_t buffers =
+        2 * (size_t)plan->buffer_count + 2 + (size_t)plan->bucket_count; /* buckets are fewer than gradients */
+    summing s = {.plan = plan,
+                 .old = plan->steps,
+                 .old_count = plan->step_count,
+                 .ended = plan->bucket_count,
+                 .originals = plan->buffer_count};
     s.bucket = calloc(buffers, sizeof *s.bucket);
     s.offset = calloc(buffers, sizeof *s.offset);
     s.last_writer = calloc(buffers, sizeof *s.last_writer);
     s.number = calloc(buffers, sizeof *s.number);
     s.buffer_of = calloc(buffers, sizeof *s.buffer_of);
-    s.awaited = calloc(buffers, sizeof *s.awaited);
     s.by = calloc(buffers, sizeof *s.by);
     plan->tickets = calloc(buffers, sizeof *plan->tickets);
     sdlf_status status = SDLF_OK;
-    if (!s.bucket || !s.offset || !s.last_writer || !s.number || !s.buffer_of || !s.awaited || !s.by || !plan->tickets)
+    if (!s.bucket || !s.offset || !s.last_writer || !s.number || !s.buffer_of || !s.by || !plan->tickets)
         status = no_memory();
     else
         status = find_gradients(&s);
@@ -233,7 +258,25 @@ sdlf_status plan_add_sums(sdlf_plan *plan)
     free(s.last_writer);
     free(s.number);
     free(s.buffer_of);
-    free(s.awaited);
     free(s.by);
     return status;
+}
+
+uint32_t plan_sums_fingerprint(const sdlf_plan *plan)
+{
+    uLong sum = crc32(0, NULL, 0);
+    for (int i = 0; i < plan->step_count; i++) {
+        const plan_step *step = &plan->steps[i];
+        if (step->phase != SDLF_PHASE_COMMUNICATE) continue;
+        const sdlf_tensor *all = &step->operation.out[0];
+        const int64_t row[] = {step->bucket, step->awaits, all->dtype, sdlf_tensor_count(all)};
+        sum = crc32(sum, (const Bytef *)row, sizeof row);
+        for (int p = 0; p < plan->model->parameter_count && plan->gradients != NULL; p++) {
+            const sdlf_tensor *gradient = &plan->gradients[p];
+            const int64_t place[] = {p, gradient->offset};
+            bool inside = sdlf_tensor_present(gradient) && gradient->buffer == all->buffer;
+            if (inside) sum = crc32(sum, (const Bytef *)place, sizeof place);
+        }
+    }
+    return (uint32_t)sum;
 }

@@ -137,6 +137,10 @@ typedef struct sdlf_plan_options {
     sdlf_communicator *communicator;
     int64_t first_sample;
     double rank_share;
+    /* With a communicator: batch normalisation by the statistics of all ranks' samples, of which there are `samples_of_all`; as many of them are
+     * this rank's, `samples_that_count` (0: a part that is none). */
+    bool sync_batch_norm;
+    int64_t samples_of_all, samples_that_count;
     void *reserved[4]; /* zero: room for members to come */
 } sdlf_plan_options;
 

@@ -103,10 +103,11 @@ typedef struct sdlf_trainer_options {
     void *user;
     /* Training on several ranks, each with a trainer of the same network, data and options (which is checked): `batch` is that of all ranks
      * together, at least one sample for each, and each computes its part. It is the training of one rank, to rounding, but for batch
-     * normalisation, whose statistics are each rank's own, and averaged after each epoch. Rank 0 writes the checkpoint. Sums are over all ranks in
-     * what the callback, which every rank has, is told. sdlf_trainer_create meets the others (sdlf_communicator_agree), whatever came of it.
+     * normalisation, whose statistics are each rank's own, and averaged after each epoch; with `sync_batch_norm` they are those of the whole
+     * batch. Rank 0 writes the checkpoint. Sums are over all ranks in what the callback, which every rank has, is told. sdlf_trainer_create meets the others (sdlf_communicator_agree), whatever came of it.
      * Borrowed for the trainer's life; NULL: this process trains by itself. */
     sdlf_communicator *communicator;
+    bool sync_batch_norm;
     void *reserved[4]; /* zero: room for members to come */
 } sdlf_trainer_options;
 

@@ -93,22 +93,43 @@ static const char *const cases[] = {
     "--no-save --net lenet5 --data digits:300 --batch 64 --epochs 2 --optimizer adamw --clip-norm 0.5",
     "--no-save --net lenet5 --data digits:301 --batch 20 --epochs 2 --accumulate 3 --ema 0.9 --learning-rate 0.01",
     "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2 --class-weights balanced --augment-shift 2",
+    "--no-save --net ranks_norm.json --data digits:301 --batch 50 --epochs 2 --sync-batch-norm",
+    "--no-save --net ranks_norm.json --data digits:300 --batch 20 --epochs 2 --sync-batch-norm --accumulate 3",
 };
+
+static bool write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    return CHECK(file != NULL) && CHECK(fputs(text, file) >= 0) && CHECK(fclose(file) == 0);
+}
 
 /* Sums in another order differ by rounding, which some steps of training enlarge. */
 static void same_training(void)
 {
-    FILE *file = fopen("ranks_dropout.json", "w");
-    if (!CHECK(file != NULL)) return;
-    fputs("{\"name\": \"ranks_dropout\", \"inputs\": [{\"name\": \"image\", \"shape\": [1, 28, 28]}], \"layers\": ["
-          "{\"name\": \"flat\", \"type\": \"flatten\", \"inputs\": [\"image\"]},"
-          "{\"name\": \"a\", \"type\": \"fully_connected\", \"inputs\": [\"flat\"], \"units\": 37},"
-          "{\"name\": \"relu\", \"type\": \"relu\", \"inputs\": [\"a\"]},"
-          "{\"name\": \"drop\", \"type\": \"dropout\", \"inputs\": [\"relu\"], \"probability\": 0.5},"
-          "{\"name\": \"b\", \"type\": \"fully_connected\", \"inputs\": [\"drop\"], \"units\": 10}],"
-          "\"outputs\": {\"class\": \"b\"}}\n",
-          file);
-    fclose(file);
+    bool written = write_text(
+        "ranks_dropout.json",
+        "{\"name\": \"ranks_dropout\", \"inputs\": [{\"name\": \"image\", \"shape\": [1, 28, 28]}], \"layers\": ["
+        "{\"name\": \"flat\", \"type\": \"flatten\", \"inputs\": [\"image\"]},"
+        "{\"name\": \"a\", \"type\": \"fully_connected\", \"inputs\": [\"flat\"], \"units\": 37},"
+        "{\"name\": \"relu\", \"type\": \"relu\", \"inputs\": [\"a\"]},"
+        "{\"name\": \"drop\", \"type\": \"dropout\", \"inputs\": [\"relu\"], \"probability\": 0.5},"
+        "{\"name\": \"b\", \"type\": \"fully_connected\", \"inputs\": [\"drop\"], \"units\": 10}],"
+        "\"outputs\": {\"class\": \"b\"}}\n");
+    written =
+        written &&
+        write_text(
+            "ranks_norm.json",
+            "{\"name\": \"ranks_norm\", \"inputs\": [{\"name\": \"image\", \"shape\": [1, 28, 28]}], \"layers\": ["
+            "{\"name\": \"c\", \"type\": \"conv2d\", \"inputs\": [\"image\"], \"filters\": 6, \"kernel\": 5, "
+            "\"stride\": 2},"
+            "{\"name\": \"n\", \"type\": \"batch_norm2d\", \"inputs\": [\"c\"]},"
+            "{\"name\": \"r\", \"type\": \"relu\", \"inputs\": [\"n\"]},"
+            "{\"name\": \"flat\", \"type\": \"flatten\", \"inputs\": [\"r\"]},"
+            "{\"name\": \"a\", \"type\": \"fully_connected\", \"inputs\": [\"flat\"], \"units\": 16},"
+            "{\"name\": \"m\", \"type\": \"batch_norm2d\", \"inputs\": [\"a\"]},"
+            "{\"name\": \"b\", \"type\": \"fully_connected\", \"inputs\": [\"m\"], \"units\": 10}],"
+            "\"outputs\": {\"class\": \"b\"}}\n");
+    if (!written) return;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         curve alone = train(0, cases[c]);
         CHECK_EQUAL(alone.epochs, EPOCHS);
@@ -158,6 +179,9 @@ static void differences(void)
         {"--batch 30", "--batch 32", "has another set of options than rank 0"},
         {"--seed 1", "--seed 2", "has another set of options than rank 0"},
         {"--net lenet5", "--net absent.json", "cannot open 'absent.json'"},
+        {"--seed 1", "--seed 1 --place conv2d=reference",
+         "has another placement of layers, and with it another order of gradients"},
+        {"--seed 1", "--seed 1 --sync-batch-norm", "has another set of options than rank 0"},
     };
     for (size_t i = 0; i < sizeof different / sizeof different[0]; i++) {
         const char *common = "--no-save --epochs 1 --data digits:60 --net lenet5";
@@ -169,7 +193,7 @@ static void differences(void)
         CHECK(error != NULL && strstr(error + 1, "train: error:") == NULL);
     }
     CHECK(shell("%s --no-save --data digits:60 --net lenet5 --batch 2", mpirun(3)) != 0);
-    SAYS("3 ranks want a batch of at least so many samples, found 2");
+    SAYS("3 ranks need a batch of at least 3 samples, one for each; found 2");
     CHECK(shell("%s --no-save --data digits:60 --net lenet5 --mixup 0.2", mpirun(2)) != 0);
     SAYS("mixup and cutmix pair the samples of a whole batch");
 }
@@ -207,6 +231,17 @@ static void stopped(void)
     SAYS("struck.safetensors still has what there was after epoch");
 }
 
+/* A signal to one rank, as a batch system may send it, stops all after the same step, with a checkpoint. */
+static void interrupted(void)
+{
+    strike("INT");
+    SAYS("stopped by a signal to another rank in epoch");
+    SAYS("continue with --resume struck.safetensors");
+    SAYS("code 130\n");
+    CHECK(strstr(output, "train: error:") == NULL);
+    CHECK(shell("%s --resume struck.safetensors --epochs 100000 --dry-run", mpirun(2)) == 0);
+}
+
 static void needs_mpi(void)
 {
     test_skip("this build has no MPI");
@@ -232,5 +267,6 @@ int main(void)
     RUN(differences);
     RUN(killed);
     RUN(stopped);
+    RUN(interrupted);
     return test_summary();
 }

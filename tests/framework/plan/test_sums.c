@@ -1,5 +1,6 @@
 /* Gradients in buckets: with a pretended communicator of two ranks that have the same samples, each rank's gradients counting a half, training
  * is that of one rank: half of a gradient and half of it are the gradient, bit for bit. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "framework/plan/networks.h"
@@ -146,6 +147,49 @@ static void stand_where_they_should(void)
     sdlf_calculator_close(cpu);
 }
 
+/* Layers that take turns between two calculators have buckets of their own: with many of them no more sums are under way than a communicator
+ * has room for. */
+static void of_many_buckets(void)
+{
+    enum { LAYERS = 300 };
+    twins ranks = {.base = {.type = &twins_class, .rank_count = 2}};
+    sdlf_calculator *cpu = test_open("cpu"), *reference = test_open("reference");
+    sdlf_model *net = sdlf_model_create("deep");
+    sdlf_placement placement[LAYERS / 2];
+    static char names[LAYERS][24];
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(4));
+    for (int i = 0; i < LAYERS; i++) {
+        x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 3});
+        snprintf(names[i], sizeof names[i], "%s", sdlf_model_layer(net, x.layer)->name);
+        if (i % 2 == 0) placement[i / 2] = (sdlf_placement){.layer = names[i], .backward = reference};
+    }
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_plan_create(&plan, net,
+                              &(sdlf_plan_options){.batch = 1,
+                                                   .mode = SDLF_TRAIN,
+                                                   .forward = cpu,
+                                                   .placement = placement,
+                                                   .placement_count = LAYERS / 2,
+                                                   .communicator = &ranks.base,
+                                                   .rank_share = 0.5}));
+    int begun = 0, most = 0, ended = 0;
+    for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
+        sdlf_step_info step = sdlf_plan_step_info(plan, i);
+        if (step.phase != SDLF_PHASE_COMMUNICATE) continue;
+        bool awaited = strcmp(step.operation, "gradient sum awaited") == 0;
+        begun += !awaited;
+        ended += awaited;
+        if (begun - ended > most) most = begun - ended;
+    }
+    CHECK_EQUAL(begun, LAYERS);
+    CHECK_EQUAL(ended, LAYERS);
+    CHECK(most > 100 && most < SDLF_MOST_SUMS);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(reference);
+    sdlf_calculator_close(cpu);
+}
+
 static void parts_cover_the_batch(void)
 {
     for (int64_t count = 0; count < 20; count++) {
@@ -167,6 +211,7 @@ int main(void)
     RUN(halves_make_a_whole);
     RUN(of_two_calculators);
     RUN(stand_where_they_should);
+    RUN(of_many_buckets);
     RUN(parts_cover_the_batch);
     return test_summary();
 }
