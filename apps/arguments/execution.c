@@ -171,3 +171,14 @@ sdlf_status execution_to_plan(execution *e, machine *m, sdlf_plan_options *optio
     options->choices = e->choices;
     return status == SDLF_OK ? machine_check_choice(m) : status;
 }
+
+void execution_take_device(execution *e, int local_rank)
+{
+    const sdlf_calculator_class *type;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)) != NULL; i++) {
+        bool used = (e->forward && strcmp(e->forward, type->name) == 0) ||
+                    (e->backward && strcmp(e->backward, type->name) == 0);
+        int devices = used && type->device_count ? type->device_count() : 0;
+        if (devices > 0) e->choice.device = local_rank % devices;
+    }
+}

@@ -172,20 +172,6 @@ static sdlf_status open_model(train_session *s)
     return sdlf_fail_context(sdlf_trainer_restore_options(&s->options, state), "%s", set->resume);
 }
 
-/* Ranks of one machine share its GPUs out, unless one is asked for. */
-static void choose_device(train_session *s)
-{
-    execution *e = &s->set.execution;
-    const sdlf_calculator_class *type;
-    if (s->ranks == NULL || arguments_given(&s->given, "device")) return;
-    for (int i = 0; (type = sdlf_calculator_class_at(i)) != NULL; i++) {
-        bool used = (e->forward && strcmp(e->forward, type->name) == 0) ||
-                    (e->backward && strcmp(e->backward, type->name) == 0);
-        int devices = used && type->device_count ? type->device_count() : 0;
-        if (devices > 0) e->choice.device = s->ranks->local_rank % devices;
-    }
-}
-
 static sdlf_status collect_options(train_session *s)
 {
     bool resumed = s->options.resume;
@@ -196,7 +182,8 @@ static sdlf_status collect_options(train_session *s)
     if (resumed && !arguments_given(&s->given, "math")) s->set.execution.choice.math = (int)s->options.math;
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status != SDLF_OK) return status;
-    choose_device(s);
+    if (s->ranks != NULL && !arguments_given(&s->given, "device"))
+        execution_take_device(&s->set.execution, s->ranks->local_rank);
     execution_to_trainer(&s->set.execution, &s->options);
     s->options.keep = (sdlf_keep)s->set.keep;
     s->options.patience = (int)s->set.patience;

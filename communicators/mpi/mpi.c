@@ -147,6 +147,15 @@ static sdlf_status gather(sdlf_communicator *base, const void *mine, int64_t byt
     return status == SDLF_OK ? mpi_queue_wait(&c->queue, ticket) : status;
 }
 
+static sdlf_status narrow(sdlf_communicator *base, int count)
+{
+    mpi_communicator *c = from(base);
+    int64_t ticket;
+    const mpi_job job = {.kind = MPI_JOB_NARROW, .count = count};
+    sdlf_status status = mpi_queue_add(&c->queue, &job, &ticket);
+    return status == SDLF_OK ? mpi_queue_wait(&c->queue, ticket) : status;
+}
+
 static void abort_mpi(sdlf_communicator *base)
 {
     mpi_queue_abort(&from(base)->queue);
@@ -161,6 +170,7 @@ const sdlf_communicator_class sdlf_mpi_communicator_class = {
     .sum_begin = sum_begin,
     .sum_end = sum_end,
     .gather = gather,
+    .narrow = narrow,
     .forget = forget,
     .abort = abort_mpi,
 };

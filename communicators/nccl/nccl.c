@@ -12,7 +12,7 @@
 #include "calculators/cuda/cuda.h"
 #include "communicators/registry.h"
 
-enum { SUMS = 256 };
+enum { SUMS = SDLF_MOST_SUMS };
 
 typedef struct nccl_communicator {
     sdlf_communicator base;
@@ -114,7 +114,10 @@ static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculato
                            c->device, cuda->device);
     if (status != SDLF_OK) return status;
     int at = (int)(c->count % SUMS);
-    ncclDataType_t type = dtype == SDLF_FLOAT64 ? ncclFloat64 : ncclFloat32;
+    ncclDataType_t type = dtype == SDLF_FLOAT64    ? ncclFloat64
+                          : dtype == SDLF_FLOAT16  ? ncclFloat16
+                          : dtype == SDLF_BFLOAT16 ? ncclBfloat16
+                                                   : ncclFloat32;
     status = cuda_check(cudaEventRecord(c->ready[at], cuda->stream), "a sum over all ranks");
     if (status == SDLF_OK) status = cuda_check(cudaStreamWaitEvent(c->stream, c->ready[at], 0), "a sum over all ranks");
     if (status == SDLF_OK)
@@ -152,6 +155,13 @@ static void forget(sdlf_communicator *base, sdlf_calculator *calculator)
         c->hosts->type->forget(c->hosts, calculator);
 }
 
+/* NCCL's own ranks find each other anew with the next sum. */
+static sdlf_status narrow(sdlf_communicator *base, int count)
+{
+    release(from(base));
+    return sdlf_communicator_narrow(from(base)->hosts, count);
+}
+
 static void abort_nccl(sdlf_communicator *base)
 {
     sdlf_communicator_abort(from(base)->hosts);
@@ -167,6 +177,7 @@ const sdlf_communicator_class sdlf_nccl_communicator_class = {
     .sum_begin = sum_begin,
     .sum_end = sum_end,
     .gather = gather,
+    .narrow = narrow,
     .forget = forget,
     .abort = abort_nccl,
 };

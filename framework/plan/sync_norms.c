@@ -55,8 +55,8 @@ static sdlf_tensor over_rows(const norm *n, sdlf_tensor channels)
 static sdlf_tensor reduce(norm *n, sdlf_reduction function, sdlf_tensor x, int axis)
 {
     sdlf_tensor y = room(n, sdlf_shape_without(x.shape, axis));
-    emit(n, &(sdlf_operation){
-                .kind = SDLF_REDUCE, .in = {x}, .out = {y}, .reduce = {.function = function, .axis = axis}});
+    emit(n,
+         &(sdlf_operation){.kind = SDLF_REDUCE, .in = {x}, .out = {y}, .reduce = {.function = function, .axis = axis}});
     return y;
 }
 
@@ -101,10 +101,8 @@ static void forward(norm *n)
     run_on(n, op->out[4], variance, n->count > 1 ? n->count / (n->count - 1) : 1);
     sdlf_tensor above = binary(n, SDLF_BINARY_ADD, variance, none, (double)op->batch_norm.epsilon, none);
     sdlf_tensor root = room(n, above.shape), one = room(n, above.shape);
-    emit(n, &(sdlf_operation){.kind = SDLF_ACTIVATION_FORWARD,
-                              .in = {above},
-                              .out = {root},
-                              .activation = {.function = SDLF_SQRT}});
+    emit(n, &(sdlf_operation){
+                .kind = SDLF_ACTIVATION_FORWARD, .in = {above}, .out = {root}, .activation = {.function = SDLF_SQRT}});
     emit(n, &(sdlf_operation){.kind = SDLF_FILL, .out = {one}, .fill = {.value = 1}});
     binary(n, SDLF_BINARY_DIVIDE, one, root, 0, inverse);
     emit(n, &(sdlf_operation){.kind = SDLF_BATCH_NORM2D_INFER,

@@ -40,7 +40,7 @@ struct sdlf_communicator_class {
     sdlf_status (*open)(sdlf_communicator *communicator, const sdlf_communicator_options *options);
     void (*close)(sdlf_communicator *communicator);
 
-    /* Begin to add, over all ranks, `count` float32 or float64 numbers in the calculator's memory (NULL: the host's), in place. What the
+    /* Begin to add, over all ranks, `count` float32, float64, float16 or bfloat16 numbers in the calculator's memory (NULL: the host's), in place. What the
      * calculator has queued before is waited for. The memory is not touched until sum_end(ticket) has returned; what is queued afterwards sees
      * the sum. At most SDLF_MOST_SUMS are under way. */
     sdlf_status (*sum_begin)(sdlf_communicator *communicator, sdlf_calculator *calculator, void *memory,
@@ -56,12 +56,16 @@ struct sdlf_communicator_class {
     /* End all ranks, this one too, with an exit code other than 0. Does not return. */
     void (*abort)(sdlf_communicator *communicator);
 
-    void *reserved[4]; /* zero, so that members can be added */
+    /* All ranks meet; from then on sums and gatherings are of ranks 0 to count - 1 only. Optional; NULL: it is of all for good. */
+    sdlf_status (*narrow)(sdlf_communicator *communicator, int count);
+
+    void *reserved[3]; /* zero, so that members can be added */
 };
 
 struct sdlf_communicator {
     const sdlf_communicator_class *type;
-    int rank, rank_count; /* 0 <= rank < rank_count */
+    int rank, rank_count; /* 0 <= rank < rank_count, unless it has been narrowed */
+    int opened_count;     /* of ranks, whatever it has been narrowed to */
     int local_rank;       /* among those on the same host, from 0: which of its devices, say */
     char host[64];        /* the machine that this rank runs on */
     bool agreed;          /* the last failure is every rank's: rank 0 may tell of it, and the others be silent */
@@ -76,6 +80,12 @@ void sdlf_communicator_close(sdlf_communicator *communicator);
 /* Classes in order; NULL past the end. Names of those that SDLF has and this build has not, with the reason; NULL past the end. */
 const sdlf_communicator_class *sdlf_communicator_class_at(int index);
 const char *sdlf_communicator_left_out(int index, const char **reason);
+
+/* Let only ranks 0 to count - 1 communicate from now on, so that fewer ranks than there are can be measured; `rank_count` becomes `count`. Every
+ * rank of all that were opened calls it, with nothing under way and no plan that uses it; those that are left out (rank >= rank_count) then
+ * call nothing but this, or _close, in which they wait for the others without computing. Errors: SDLF_ERROR_ARGUMENT (more than there are),
+ * SDLF_ERROR_UNSUPPORTED (of that class). */
+sdlf_status sdlf_communicator_narrow(sdlf_communicator *communicator, int count);
 
 /* The sum of each of `count` doubles over all ranks, in place; host memory. */
 sdlf_status sdlf_communicator_sum(sdlf_communicator *communicator, double *numbers, int64_t count);

@@ -1,21 +1,13 @@
 /* sdlf train --communicator mpi: several ranks train as one does; what differs between them is said; one that dies or hangs ends all. */
 #include "testing.h"
 
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
-#include "apps/program.h"
-
-#ifndef SDLF_MPIRUN
-#define SDLF_MPIRUN "" /* the build has no MPI */
-#endif
+#include "apps/mpirun.h"
 
 enum { EPOCHS = 2 };
 
@@ -25,38 +17,10 @@ typedef struct curve {
     int epochs;
 } curve;
 
-static char output[1 << 16];
-
-/* Run a shell command, with its output and errors in `output`. Returns its exit code. */
-static int shell(const char *format, ...)
-{
-    char command[4096];
-    va_list words;
-    va_start(words, format);
-    vsnprintf(command, sizeof command, format, words);
-    va_end(words);
-    strncat(command, " 2>&1", sizeof command - strlen(command) - 1);
-    FILE *stream = popen(command, "r");
-    if (stream == NULL) return -1;
-    size_t used = 0, read;
-    while ((read = fread(output + used, 1, sizeof output - 1 - used, stream)) > 0) used += read;
-    output[used] = '\0';
-    int status = pclose(stream);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-#define SAYS(text)                                                                                                     \
-    do {                                                                                                               \
-        if (!CHECK(strstr(output, text) != NULL)) printf("expected '%s' in:\n%s\n", text, output);                     \
-    } while (0)
-
-/* The words before a rank's own: `ranks` processes, however few processors there are. */
+/* The words before a rank's own. */
 static const char *mpirun(int ranks)
 {
-    static char text[256];
-    snprintf(text, sizeof text, "%s --oversubscribe -n %d %s train --communicator mpi", SDLF_MPIRUN, ranks,
-             program_path);
-    return text;
+    return mpirun_words(ranks, "train --communicator mpi");
 }
 
 static curve read_curve(const char *path)
@@ -242,24 +206,9 @@ static void interrupted(void)
     CHECK(shell("%s --resume struck.safetensors --epochs 100000 --dry-run", mpirun(2)) == 0);
 }
 
-static void needs_mpi(void)
-{
-    test_skip("this build has no MPI");
-}
-
 int main(void)
 {
-    char folder[1024];
-    if (SDLF_MPIRUN[0] == '\0') {
-        RUN(needs_mpi);
-        return test_summary();
-    }
-    if (TEST_SANITIZED) setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* MPI's own: what it keeps to its end */
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    snprintf(folder, sizeof folder, "%s", test_path("ranks"));
-    *strrchr(folder, '/') = '\0';
-    if (!CHECK(chdir(folder) == 0)) return test_summary();
+    if (!mpirun_begin("ranks")) return test_summary();
     RUN(same_training);
     RUN(same_bits);
     RUN(batch_norm);

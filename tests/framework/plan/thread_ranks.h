@@ -75,8 +75,7 @@ static sdlf_status thread_gather(sdlf_communicator *base, const void *mine, int6
     memcpy(own, mine, (size_t)bytes);
     r->all->memory[base->rank] = own;
     pthread_barrier_wait(&r->all->barrier);
-    for (int i = 0; i < base->rank_count; i++)
-        memcpy((char *)all + i * bytes, r->all->memory[i], (size_t)bytes);
+    for (int i = 0; i < base->rank_count; i++) memcpy((char *)all + i * bytes, r->all->memory[i], (size_t)bytes);
     pthread_barrier_wait(&r->all->barrier);
     free(own);
     return SDLF_OK;
