@@ -114,8 +114,10 @@ sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan);
 
 /* ---- the best epoch ---- */
 
-/* Once the test's evaluator is there. Errors: SDLF_ERROR_ARGUMENT (no test set), SDLF_ERROR_MEMORY, those of a test. */
+/* Once the test's evaluator is there. Errors: SDLF_ERROR_ARGUMENT (no test set), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_trainer_prepare_best(sdlf_trainer *trainer);
+/* Once all ranks are known to be alike: where training goes on, the best is what it goes on from. Errors: those of a test. */
+sdlf_status sdlf_trainer_begin_best(sdlf_trainer *trainer);
 void sdlf_trainer_release_best(sdlf_trainer *trainer);
 /* After an epoch, with the model's parameters and state noted: is it the best? Then it is kept. */
 sdlf_status sdlf_trainer_note_best(sdlf_trainer *trainer, const sdlf_evaluation *test);

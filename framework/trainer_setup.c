@@ -113,9 +113,9 @@ static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, s
     }
     options.feed = NULL;
     options.accumulate = false;
-    options.communicator = NULL;
     if (status != SDLF_OK || test == NULL) return status;
-    options.batch = trainer->batch > TEST_BATCH ? trainer->batch : TEST_BATCH;
+    options.batch = sdlf_communicator_share(ranks, trainer->batch);
+    if (options.batch < TEST_BATCH) options.batch = TEST_BATCH;
     return sdlf_evaluator_create(&trainer->test, trainer->model, test, &options);
 }
 
@@ -330,9 +330,10 @@ sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const
     if (model == NULL) return sdlf_model_status(NULL);
     SDLF_REQUIRE(train);
     sdlf_status status = create(trainer, model, train, test, options);
-    if (options == NULL || options->communicator == NULL) return status;
-    status = sdlf_communicator_agree(options->communicator, status);
+    if (options != NULL && options->communicator != NULL)
+        status = sdlf_communicator_agree(options->communicator, status);
     if (status == SDLF_OK) status = sdlf_trainer_compare_ranks(*trainer, test);
+    if (status == SDLF_OK) status = sdlf_trainer_begin_best(*trainer);
     if (status == SDLF_OK) return SDLF_OK;
     sdlf_trainer_free(*trainer);
     *trainer = NULL;

@@ -174,11 +174,6 @@ sdlf_status execution_to_plan(execution *e, machine *m, sdlf_plan_options *optio
 
 void execution_take_device(execution *e, int local_rank)
 {
-    const sdlf_calculator_class *type;
-    for (int i = 0; (type = sdlf_calculator_class_at(i)) != NULL; i++) {
-        bool used = (e->forward && strcmp(e->forward, type->name) == 0) ||
-                    (e->backward && strcmp(e->backward, type->name) == 0);
-        int devices = used && type->device_count ? type->device_count() : 0;
-        if (devices > 0) e->choice.device = local_rank % devices;
-    }
+    int64_t first = machine_device_of(e->forward, local_rank);
+    e->choice.device = first != 0 ? first : machine_device_of(e->backward, local_rank);
 }

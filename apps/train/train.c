@@ -200,9 +200,12 @@ static int finish(showing *show)
     sdlf_evaluation evaluation = {0};
     sdlf_calculator *calculator = NULL;
     sdlf_status status = machine_open(&s->machine, s->options.forward, &calculator);
-    if (status == SDLF_OK && s->test) status = sdlf_evaluate(&evaluation, s->model, s->test, calculator, 0);
+    const sdlf_evaluation_options options = {.communicator = s->ranks};
+    if (s->ranks != NULL) status = sdlf_communicator_agree(s->ranks, status);
+    if (status == SDLF_OK && s->test) status = sdlf_evaluate_with(&evaluation, s->model, s->test, calculator, &options);
     bool evaluated = status == SDLF_OK && s->test;
-    if (status != SDLF_OK) terminal_error("train", "the last test: %s", sdlf_error_message());
+    bool tells = s->ranks == NULL || s->ranks->rank == 0 || !s->ranks->agreed;
+    if (status != SDLF_OK && tells) terminal_error("train", "the last test: %s", sdlf_error_message());
     training_log_end(&s->log, status, evaluated ? &evaluation : NULL);
     training_board_end(&s->board, status, evaluated ? &evaluation : NULL);
     if (!s->set.quiet) {
@@ -283,7 +286,7 @@ static int train(showing *show)
     status = sdlf_trainer_run(s->trainer);
     interrupt_stops(NULL);
     progress_end(&show->progress);
-    if (status == SDLF_OK) return leads ? finish(show) : COMMAND_OK;
+    if (status == SDLF_OK) return finish(show);
     training_log_end(&s->log, status, NULL);
     training_board_end(&s->board, status, NULL);
     if (status == SDLF_ERROR_INTERRUPTED && (s->ranks != NULL || interrupt_signal() != 0)) return stopped(show);

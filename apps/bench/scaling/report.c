@@ -46,7 +46,8 @@ static void print_kind(const terminal *out, const scaling_report *r, scaling_kin
     report_label(out, scaling_names[kind]);
     printf("%s samples %s\n\n", number_count(r->batch).text,
            kind == SCALING_STRONG ? "a step, for all ranks together" : "a step, for each rank");
-    table *t = table_create(">ranks|>samples/s|>times|>efficiency|>ms a step|>computing|>sums|>hidden|>MB|>GB/s|>of GB/s");
+    table *t =
+        table_create(">ranks|>samples/s|>times|>efficiency|>ms a step|>computing|>sums|>hidden|>MB|>GB/s|>of GB/s");
     for (int i = 0; i < r->count; i++) {
         const scaling_point *p = &r->point[kind][i];
         if (p->batch == 0) continue;
@@ -71,34 +72,33 @@ static void print_kind(const terminal *out, const scaling_report *r, scaling_kin
 void scaling_print(const terminal *out, const scaling_report *r)
 {
     for (int kind = 0; kind < SCALING_KINDS; kind++) print_kind(out, r, (scaling_kind)kind);
-    report_note(out,
-                "times: samples a second against one rank's; efficiency: that for each rank. computing: ms of the same "
-                "steps with nothing added over the ranks; sums: ms of what is added in a step, by itself; hidden: the "
-                "part of the sums that a step is not longer by. MB: what each rank sends of a step's gradients (2 (n - "
-                "1) / n times their bytes, as by a ring), GB/s: that in the sums' time; of GB/s: the same of one sum of "
-                "64 MB, measured in this run.");
+    report_note(
+        out, "times: samples a second against one rank's; efficiency: that for each rank. computing: ms of the same "
+             "steps with nothing added over the ranks; sums: ms of what is added in a step, by itself; hidden: the "
+             "part of the sums that a step is not longer by. MB: what each rank sends of a step's gradients (2 (n - "
+             "1) / n times their bytes, as by a ring), GB/s: that in the sums' time; of GB/s: the same of one sum of "
+             "64 MB, measured in this run.");
     fflush(stdout);
 }
 
 static json_t *point_json(const scaling_report *r, scaling_kind kind, int index)
 {
     const scaling_point *p = &r->point[kind][index];
-    return json_pack("{si sI so so so so so so so sI si so so}", "ranks", p->ranks, "batch", (json_int_t)p->batch,
-                     "seconds", json_number(p->seconds), "samples_per_second",
-                     json_number((double)p->batch / p->seconds), "times", json_number(scaling_times(r, kind, index)),
-                     "efficiency", json_number(scaling_efficiency(r, kind, index)), "compute_seconds",
-                     json_number(p->compute), "sum_seconds", json_number(p->ranks > 1 ? p->sums : (double)NAN),
-                     "hidden", json_number(scaling_hidden(p)), "gradient_bytes", (json_int_t)p->bytes, "buckets",
-                     p->buckets, "sent_bytes", json_number(scaling_sent(p->ranks, p->bytes)), "bytes_per_second",
-                     json_number(scaling_rate(p)));
+    return json_pack(
+        "{si sI so so so so so so so sI si so so}", "ranks", p->ranks, "batch", (json_int_t)p->batch, "seconds",
+        json_number(p->seconds), "samples_per_second", json_number((double)p->batch / p->seconds), "times",
+        json_number(scaling_times(r, kind, index)), "efficiency", json_number(scaling_efficiency(r, kind, index)),
+        "compute_seconds", json_number(p->compute), "sum_seconds", json_number(p->ranks > 1 ? p->sums : (double)NAN),
+        "hidden", json_number(scaling_hidden(p)), "gradient_bytes", (json_int_t)p->bytes, "buckets", p->buckets,
+        "sent_bytes", json_number(scaling_sent(p->ranks, p->bytes)), "bytes_per_second", json_number(scaling_rate(p)));
 }
 
 json_t *scaling_json(const scaling_report *r)
 {
-    json_t *result = json_pack("{ss so ss so ss sI sI sI}", "version", SDLF_VERSION, "network", json_text(r->network),
-                               "communicator", r->communicator, "runs_on", json_text(r->runs_on), "math", r->math,
-                               "batch", (json_int_t)r->batch, "steps", (json_int_t)r->steps, "repeats",
-                               (json_int_t)r->repeats);
+    json_t *result =
+        json_pack("{ss so ss so ss sI sI sI}", "version", SDLF_VERSION, "network", json_text(r->network),
+                  "communicator", r->communicator, "runs_on", json_text(r->runs_on), "math", r->math, "batch",
+                  (json_int_t)r->batch, "steps", (json_int_t)r->steps, "repeats", (json_int_t)r->repeats);
     for (int kind = 0; kind < SCALING_KINDS; kind++) {
         json_t *points = json_array();
         for (int i = 0; i < r->count; i++)

@@ -194,9 +194,10 @@ static int run(int count, char **words)
                 "from what the links can do?",
         .parts = parts,
         .epilogue = network_print_list,
-        .examples = "  mpirun -n 4 sdlf bench scaling\n"
-                    "  mpirun -n 2 --bind-to core sdlf bench scaling --net resnet20 --batch 64 --svg scaling.svg\n"
-                    "  mpirun -n 8 sdlf bench scaling --communicator nccl --calculator cuda --math bf16 --net resnet50\n",
+        .examples =
+            "  mpirun -n 4 sdlf bench scaling\n"
+            "  mpirun -n 2 --bind-to core sdlf bench scaling --net resnet20 --batch 64 --svg scaling.svg\n"
+            "  mpirun -n 8 sdlf bench scaling --communicator nccl --calculator cuda --math bf16 --net resnet50\n",
     };
     switch (arguments_read(&given, &usage, count, words, &s.set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;

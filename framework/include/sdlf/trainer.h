@@ -216,7 +216,9 @@ typedef struct sdlf_evaluation_options {
     sdlf_views views; /* of samples (C,H,W), 2x2 pixels or more */
     sdlf_go_on *go_on;
     void *user;
-    void *reserved[4]; /* zero: room for members to come */
+    sdlf_communicator *
+        communicator; /* all ranks evaluate the same data, each a part, and have the figures of all; NULL: this one does all */
+    void *reserved[3]; /* zero: room for members to come */
 } sdlf_evaluation_options;
 
 /* sdlf_evaluate_while with options; NULL: none. */
