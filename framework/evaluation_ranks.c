@@ -44,8 +44,9 @@ sdlf_status sdlf_evaluation_sum(sdlf_evaluation *e, sdlf_communicator *ranks)
     if (e->confusion != NULL) count += classes * classes;
     if (e->targets != NULL) count += TARGET_FIGURES * classes;
     double *list = malloc((size_t)count * sizeof *list);
-    if (list == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory to add what %lld classes count up to",
-                                       (long long)classes);
+    if (list == NULL)
+        return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory to add what %lld classes count up to",
+                         (long long)classes);
     move_all(list, e, false);
     sdlf_status status = sdlf_communicator_sum(ranks, list, count);
     if (status == SDLF_OK) move_all(list, e, true);

@@ -203,6 +203,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .choices = wanted->choices,
         .communicator = wanted->communicator,
         .sync_batch_norm = wanted->sync_batch_norm,
+        .gradient_dtype = wanted->gradient_dtype,
     };
     const char *forward = wanted->forward != NULL ? wanted->forward : sdlf_calculator_class_usual()->name;
     sdlf_status status = use_calculator(trainer, forward, &options.forward);

@@ -16,6 +16,19 @@
 #include "apps/train/frozen.h"
 #include "apps/train/own.h"
 
+const char *const train_gradient_dtypes[] = {"float32", "bfloat16", "float16", NULL};
+
+/* What gradients are added over ranks in: as was asked for, or as the checkpoint says. */
+static void take_gradient_dtype(train_session *s)
+{
+    int *chosen = &s->set.gradient_dtype;
+    if (!s->options.resume || arguments_given(&s->given, "gradient-dtype")) {
+        s->options.gradient_dtype = *chosen == 0 ? SDLF_NONE : sdlf_dtype_from_name(train_gradient_dtypes[*chosen]);
+        return;
+    }
+    *chosen = s->options.gradient_dtype == SDLF_NONE ? 0 : s->options.gradient_dtype == SDLF_BFLOAT16 ? 1 : 2;
+}
+
 /* "simple_cnn" becomes "simple_cnn.safetensors"; of ASCII's characters, those that are no plain letters become '_'. */
 static char *default_path(const sdlf_model *model)
 {
@@ -185,6 +198,7 @@ static sdlf_status collect_options(train_session *s)
     if (s->ranks != NULL && !arguments_given(&s->given, "device"))
         execution_take_device(&s->set.execution, s->ranks->local_rank);
     execution_to_trainer(&s->set.execution, &s->options);
+    take_gradient_dtype(s);
     s->options.keep = (sdlf_keep)s->set.keep;
     s->options.patience = (int)s->set.patience;
     if (arguments_given(&s->given, "device-data")) s->options.device_data = s->set.device_data * 1000000;
@@ -372,8 +386,10 @@ static sdlf_status open_records(train_session *s)
 static sdlf_status join_ranks(train_session *s)
 {
     train_settings *set = &s->set;
-    if (arguments_given(&s->given, "communicator-timeout") && set->communicator == NULL)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator-timeout is about ranks, and needs --communicator NAME");
+    static const char *const options[] = {"communicator-timeout", "sync-batch-norm", "gradient-dtype"};
+    for (size_t i = 0; i < sizeof options / sizeof options[0] && set->communicator == NULL; i++)
+        if (arguments_given(&s->given, options[i]))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about ranks, and needs --communicator NAME", options[i]);
     if (set->communicator == NULL) return SDLF_OK;
     sdlf_status status = sdlf_communicator_open(&s->ranks, set->communicator,
                                                 &(sdlf_communicator_options){.timeout = set->communicator_timeout});

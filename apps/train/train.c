@@ -95,6 +95,10 @@ static const argument rank_arguments[] = {
          "--batch is that of all"},
     {"communicator-timeout", ARGUMENT_FLOAT, offsetof(train_settings, communicator_timeout), "SECONDS", .minimum = 0.1,
      .maximum = 86400, .fallback = "20", .help = "give up a process that has not answered for this time"},
+    {"gradient-dtype", ARGUMENT_CHOICE, offsetof(train_settings, gradient_dtype), "TYPE",
+     .choices = train_gradient_dtypes, .fallback = "float32",
+     .help = "what gradients are rounded to before they are added over the processes: bfloat16 and float16 halve the "
+             "bytes"},
     {"sync-batch-norm", ARGUMENT_FLAG, offsetof(train_settings, training.sync_batch_norm),
      .help = "batch normalisation by the statistics of the whole batch (default: of each process's part)"},
     {0},

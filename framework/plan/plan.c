@@ -94,6 +94,10 @@ static sdlf_status check_options(sdlf_plan_options *options)
     if (!(options->rank_share >= 0) || isinf(options->rank_share) || options->first_sample < 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: rank_share %g and first_sample %lld must not be below 0",
                          options->rank_share, (long long)options->first_sample);
+    bool narrow = options->gradient_dtype == SDLF_FLOAT16 || options->gradient_dtype == SDLF_BFLOAT16;
+    if (!narrow && options->gradient_dtype != SDLF_NONE)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: gradient_dtype must be float16 or bfloat16, not %s",
+                         sdlf_dtype_name(options->gradient_dtype));
     if (options->sync_batch_norm && options->communicator != NULL &&
         (options->samples_that_count < 0 || options->samples_of_all < 1 ||
          options->samples_that_count > options->samples_of_all))

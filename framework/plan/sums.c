@@ -4,7 +4,9 @@
  * large enough that what it takes is its bytes and not its beginning. Behind the last gradient of a bucket its sum is begun; the rest of the
  * backward pass is computed meanwhile. The updates stand behind the backward pass, in their order, and before the first one that reads a bucket
  * its sum is waited for: the updates of one bucket overlap the sums of those behind it. So all gradients live at once, which one contiguous
- * bucket for each sum wants anyway. */
+ * bucket for each sum wants anyway.
+ *
+ * With gradient_dtype a bucket is rounded to a buffer of its own before its sum, and comes back from there behind it. */
 #include "framework/plan/passes.h"
 
 #include <assert.h>
@@ -21,10 +23,11 @@ typedef struct summing {
     plan_step *old;
     int old_count;
     int *bucket; /* of each gradient's buffer: 0 not a gradient, -1 one in no bucket yet, else the bucket's buffer */
-    int64_t *offset;      /* of each gradient's buffer, in its bucket */
-    int *last_writer;     /* of each gradient's buffer: a step */
-    int *number;          /* of each bucket's buffer: which it is */
-    int *buffer_of;       /* of each bucket: its buffer */
+    int64_t *offset;  /* of each gradient's buffer, in its bucket */
+    int *last_writer; /* of each gradient's buffer: a step */
+    int *number;      /* of each bucket's buffer: which it is */
+    int *buffer_of;   /* of each bucket: its buffer */
+    int *narrowed;    /* of each bucket: the buffer of its numbers as gradient_dtype; 0: they are added as they are */
     sdlf_calculator **by; /* of each bucket: who fills it */
     int ended;            /* buckets whose sums are awaited come before this one */
     int originals;
@@ -94,7 +97,7 @@ sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits)
 /* The step that begins the sum of a bucket, or waits for it. */
 static sdlf_status append_sum(summing *s, int number, int node, bool awaits)
 {
-    const plan_sum sum = {.buffer = s->buffer_of[number],
+    const plan_sum sum = {.buffer = s->narrowed[number] != 0 ? s->narrowed[number] : s->buffer_of[number],
                           .calculator = s->by[number],
                           .serves = SDLF_PHASE_UPDATE,
                           .node = node,
@@ -103,11 +106,53 @@ static sdlf_status append_sum(summing *s, int number, int node, bool awaits)
     return plan_append_sum(s->plan, &sum, awaits);
 }
 
+/* A bucket's numbers in gradient_dtype, before their sum, or the sum as it was. */
+static sdlf_status append_rounding(summing *s, int number, int node, bool back)
+{
+    sdlf_plan *plan = s->plan;
+    int wide = s->buffer_of[number], narrow = s->narrowed[number];
+    int64_t count = plan->buffers[wide].bytes / (int64_t)sdlf_dtype_size(plan->buffers[wide].dtype);
+    sdlf_tensor x = sdlf_tensor_view(plan->buffers[wide].dtype, sdlf_shape(count), NULL);
+    sdlf_tensor y = sdlf_tensor_view(plan->buffers[narrow].dtype, sdlf_shape(count), NULL);
+    x.buffer = wide;
+    y.buffer = narrow;
+    plan_step step = {.operation = {.kind = SDLF_COPY, .in = {back ? y : x}, .out = {back ? x : y}},
+                      .calculator = s->by[number],
+                      .phase = back ? SDLF_PHASE_UPDATE : SDLF_PHASE_BACKWARD,
+                      .serves = SDLF_PHASE_UPDATE,
+                      .node = node};
+    step.cost = sdlf_operation_cost(&step.operation);
+    if (!sdlf_calculator_supports(step.calculator, &step.operation))
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "plan: %s cannot make %s of gradients, or float32 of them again",
+                         step.calculator->type->name, sdlf_dtype_name(y.dtype));
+    return plan_append_step(plan, &step);
+}
+
+static sdlf_status await(summing *s, int number, int node)
+{
+    sdlf_status status = append_sum(s, number, node, true);
+    bool rounded = s->narrowed[number] != 0;
+    return status == SDLF_OK && rounded ? append_rounding(s, number, node, true) : status;
+}
+
+static sdlf_status begin(summing *s, int number)
+{
+    sdlf_plan *plan = s->plan;
+    const plan_buffer wide = plan->buffers[s->buffer_of[number]];
+    sdlf_dtype dtype = plan->options.gradient_dtype;
+    if (dtype == SDLF_NONE) return append_sum(s, number, s->node, false);
+    int64_t count = wide.bytes / (int64_t)sdlf_dtype_size(wide.dtype);
+    s->narrowed[number] = plan_new_buffer(plan, BUFFER_ARENA, dtype, count * (int64_t)sdlf_dtype_size(dtype));
+    if (s->narrowed[number] == 0) return no_memory();
+    sdlf_status status = append_rounding(s, number, s->node, false);
+    return status == SDLF_OK ? append_sum(s, number, s->node, false) : status;
+}
+
 /* Sums up to that one are waited for, in the order in which they were begun. */
 static sdlf_status await_to(summing *s, int last, int node)
 {
     sdlf_status status = SDLF_OK;
-    while (s->ended <= last && status == SDLF_OK) status = append_sum(s, s->ended++, node, true);
+    while (s->ended <= last && status == SDLF_OK) status = await(s, s->ended++, node);
     return status;
 }
 
@@ -118,7 +163,7 @@ static sdlf_status close_bucket(summing *s)
     int number = s->number[s->open];
     s->open = 0;
     sdlf_status status = await_to(s, number - MOST_BUCKETS, s->node);
-    return status == SDLF_OK ? append_sum(s, number, s->node, false) : status;
+    return status == SDLF_OK ? begin(s, number) : status;
 }
 
 static sdlf_status open_bucket(summing *s, const plan_step *step, const plan_buffer *gradient)
@@ -240,10 +285,11 @@ sdlf_status plan_add_sums(sdlf_plan *plan)
     s.last_writer = calloc(buffers, sizeof *s.last_writer);
     s.number = calloc(buffers, sizeof *s.number);
     s.buffer_of = calloc(buffers, sizeof *s.buffer_of);
+    s.narrowed = calloc(buffers, sizeof *s.narrowed);
     s.by = calloc(buffers, sizeof *s.by);
     plan->tickets = calloc(buffers, sizeof *plan->tickets);
     sdlf_status status = SDLF_OK;
-    if (!s.bucket || !s.offset || !s.last_writer || !s.number || !s.buffer_of || !s.by || !plan->tickets)
+    if (!s.bucket || !s.offset || !s.last_writer || !s.number || !s.buffer_of || !s.narrowed || !s.by || !plan->tickets)
         status = no_memory();
     else
         status = find_gradients(&s);
@@ -258,6 +304,7 @@ sdlf_status plan_add_sums(sdlf_plan *plan)
     free(s.last_writer);
     free(s.number);
     free(s.buffer_of);
+    free(s.narrowed);
     free(s.by);
     return status;
 }

@@ -44,13 +44,13 @@ static void check_same(const json_t *several, const json_t *alone)
 
 static void same_figures(void)
 {
-    CHECK_EQUAL(shell("%s train --quiet --net lenet5 --data digits:400 --epochs 1 --out eval_ranks.safetensors",
-                      program_path),
-                0);
+    CHECK_EQUAL(
+        shell("%s train --quiet --net lenet5 --data digits:400 --epochs 1 --out eval_ranks.safetensors", program_path),
+        0);
     static const char *const cases[] = {
         "--weights eval_ranks.safetensors --data digits:301 --train-half",
         "--weights eval_ranks.safetensors --data digits:301 --train-half --batch 7", /* the last batch: one sample */
-        "--weights eval_ranks.safetensors --data digits:12 --tta shift",             /* fewer samples than ranks, or as many */
+        "--weights eval_ranks.safetensors --data digits:12 --tta shift", /* fewer samples than ranks, or as many */
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         json_t *alone = eval(0, cases[c]);
@@ -75,10 +75,11 @@ static void same_targets(void)
         fprintf(file, "%.3f,%.3f,%.3f,%.3f\n", a / 50, b / 50, (a + b) / 50, (a - b) / 50);
     }
     fclose(file);
-    CHECK_EQUAL(shell("%s train --quiet --net mlp --data csv:eval_ranks.csv,label=sum..diff --loss mse --epochs 2 --out "
-                      "eval_targets.safetensors",
-                      program_path),
-                0);
+    CHECK_EQUAL(
+        shell("%s train --quiet --net mlp --data csv:eval_ranks.csv,label=sum..diff --loss mse --epochs 2 --out "
+              "eval_targets.safetensors",
+              program_path),
+        0);
     const char *words = "--weights eval_targets.safetensors --train-half --batch 11";
     json_t *alone = eval(0, words), *several = eval(3, words);
     CHECK(number(alone, "loss") > 0);
@@ -89,9 +90,8 @@ static void same_targets(void)
 
 static void said_once(void)
 {
-    CHECK_EQUAL(shell("%s --weights eval_ranks.safetensors --data digits:60",
-                      mpirun_words(2, "eval --communicator mpi")),
-                0);
+    CHECK_EQUAL(
+        shell("%s --weights eval_ranks.safetensors --data digits:60", mpirun_words(2, "eval --communicator mpi")), 0);
     const char *first = strstr(output, "samples/s");
     CHECK(first != NULL && strstr(first + 1, "samples/s") == NULL);
 }

@@ -34,7 +34,7 @@ may calculators/reference "calculators/reference/|$common"
 may calculators/cpu "calculators/cpu/|$common"
 may calculators/cuda "calculators/cuda/|$common"
 may communicators 'communicators/|framework/clock\.h|calculators/cuda/cuda\.h'
-may communicators/mpi 'communicators/|framework/clock\.h'
+may communicators/mpi 'communicators/|framework/(clock|halves)\.h'
 may calculators/cudnn "calculators/(cudnn|cuda)/|$common"
 
 # CUDA's own headers, and those of libraries on it, stand in these folders alone.

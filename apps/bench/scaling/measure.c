@@ -117,6 +117,8 @@ static sdlf_status make_plan(sdlf_plan **plan, const scaling_work *w, sdlf_commu
     options.communicator = communicator;
     options.first_sample = sdlf_communicator_first(w->ranks, batch);
     options.rank_share = (double)share / (double)batch;
+    options.samples_of_all = batch;
+    options.samples_that_count = share;
     sdlf_status status = sdlf_plan_create(plan, w->model, &options);
     if (status == SDLF_OK) status = samples_write_random(*plan, w->model, SDLF_TRAIN, (uint64_t)w->ranks->rank + 1);
     return sdlf_communicator_agree(w->ranks, status);
@@ -185,7 +187,7 @@ static sdlf_status time_sums(scaling_point *point, const scaling_work *w, const 
     sdlf_status status = a != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "no memory");
     for (int i = 0; i < sdlf_plan_step_count(plan) && status == SDLF_OK; i++) {
         const sdlf_step_info step = sdlf_plan_step_info(plan, i);
-        if (step.phase != SDLF_PHASE_COMMUNICATE || step.cost.bytes == 0) continue;
+        if (step.phase != SDLF_PHASE_COMMUNICATE || step.cost.bytes == 0 || step.serves != SDLF_PHASE_UPDATE) continue;
         point->bytes += step.cost.bytes;
         point->buckets++;
         a->ranks = w->ranks;

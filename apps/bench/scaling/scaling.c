@@ -21,8 +21,11 @@ typedef struct settings {
     int64_t batch, steps, repeats;
     double timeout;
     execution execution;
-    bool json;
+    int gradient_dtype; /* of gradient_dtypes */
+    bool sync, json;
 } settings;
+
+static const char *const gradient_dtypes[] = {"float32", "bfloat16", "float16", NULL};
 
 static const argument scaling_arguments[] = {
     {.name = "What is timed", .type = ARGUMENT_HEADING},
@@ -39,6 +42,10 @@ static const argument scaling_arguments[] = {
      .help = "what adds over the processes that mpirun has started: mpi, or nccl for those with a GPU each"},
     {"communicator-timeout", ARGUMENT_FLOAT, offsetof(settings, timeout), "SECONDS", .minimum = 0.1, .maximum = 86400,
      .fallback = "20", .help = "give up a process that has not answered for this time"},
+    {"gradient-dtype", ARGUMENT_CHOICE, offsetof(settings, gradient_dtype), "TYPE", .choices = gradient_dtypes,
+     .fallback = "float32", .help = "what gradients are rounded to before they are added"},
+    {"sync-batch-norm", ARGUMENT_FLAG, offsetof(settings, sync),
+     .help = "batch normalisation by the statistics of the whole batch"},
     {0},
 };
 
@@ -93,6 +100,8 @@ static void describe(session *s)
     r->network = sdlf_model_name(s->model);
     r->communicator = s->ranks->type->name;
     r->math = sdlf_math_name((sdlf_math)s->set.execution.choice.math);
+    r->gradients = gradient_dtypes[s->set.gradient_dtype];
+    r->sync = s->set.sync;
     r->batch = s->set.batch;
     r->steps = s->set.steps;
     r->repeats = s->set.repeats;
@@ -148,6 +157,9 @@ static sdlf_status bench_all(session *s, const arguments *given)
                              .steps = set->steps,
                              .repeats = set->repeats};
     s->work.plan.optimizer = sdlf_sgd(.momentum = 0.9);
+    s->work.plan.sync_batch_norm = set->sync;
+    if (set->gradient_dtype != 0)
+        s->work.plan.gradient_dtype = sdlf_dtype_from_name(gradient_dtypes[set->gradient_dtype]);
     describe(s);
     if (text) {
         report_header(&s->out, s->machine.calculator, s->machine.count);

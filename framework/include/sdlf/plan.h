@@ -137,6 +137,9 @@ typedef struct sdlf_plan_options {
     sdlf_communicator *communicator;
     int64_t first_sample;
     double rank_share;
+    sdlf_dtype
+        gradient_dtype; /* float16 or bfloat16: gradients are rounded to it for the sums over ranks, which are rounded too; NONE: they are
+                                  added as they are */
     /* With a communicator: batch normalisation by the statistics of all ranks' samples, of which there are `samples_of_all`; as many of them are
      * this rank's, `samples_that_count` (0: a part that is none). */
     bool sync_batch_norm;

@@ -108,7 +108,8 @@ typedef struct sdlf_trainer_options {
      * Borrowed for the trainer's life; NULL: this process trains by itself. */
     sdlf_communicator *communicator;
     bool sync_batch_norm;
-    void *reserved[4]; /* zero: room for members to come */
+    sdlf_dtype gradient_dtype; /* as in sdlf_plan_options */
+    void *reserved[4];         /* zero: room for members to come */
 } sdlf_trainer_options;
 
 /* How a built-in network is best trained, of MNIST's pictures at least: sets batch, optimizer, schedule, label_smoothing and augment to what

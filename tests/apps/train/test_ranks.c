@@ -58,7 +58,7 @@ static const char *const cases[] = {
     "--no-save --net lenet5 --data digits:301 --batch 20 --epochs 2 --accumulate 3 --ema 0.9 --learning-rate 0.01",
     "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2 --class-weights balanced --augment-shift 2",
     "--no-save --net ranks_norm.json --data digits:301 --batch 50 --epochs 2 --sync-batch-norm",
-    "--no-save --net ranks_norm.json --data digits:300 --batch 20 --epochs 2 --sync-batch-norm --accumulate 3",
+    "--no-save --net ranks_norm.json --data digits:300 --batch 20 --epochs 2 --accumulate 3 --sync-batch-norm",
 };
 
 static bool write_text(const char *path, const char *text)
@@ -95,7 +95,11 @@ static void same_training(void)
             "\"outputs\": {\"class\": \"b\"}}\n");
     if (!written) return;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        curve alone = train(0, cases[c]);
+        char alone_options[256];
+        snprintf(alone_options, sizeof alone_options, "%s", cases[c]);
+        char *of_ranks = strstr(alone_options, " --sync-batch-norm"); /* which one process does anyway */
+        if (of_ranks != NULL) *of_ranks = '\0';
+        curve alone = train(0, alone_options);
         CHECK_EQUAL(alone.epochs, EPOCHS);
         for (int ranks = 1; ranks <= 3; ranks++) {
             curve several = train(ranks, cases[c]);
@@ -106,6 +110,28 @@ static void same_training(void)
             }
         }
     }
+}
+
+/* Rounded gradients train to about the same, and a checkpoint says what they were rounded to. */
+static void gradient_dtypes(void)
+{
+    static const char options[] = "--net lenet5 --data digits:301 --batch 50 --epochs 2 --schedule constant";
+    char text[256];
+    curve exact = train(2, "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2 --schedule constant");
+    for (int half = 0; half < 2; half++) {
+        snprintf(text, sizeof text, "%s --out ranks16.safetensors --gradient-dtype %s", options,
+                 half ? "float16" : "bfloat16");
+        curve rounded = train(3, text);
+        CHECK_EQUAL(rounded.epochs, EPOCHS);
+        for (int e = 0; e < EPOCHS; e++) CHECK_CLOSE(rounded.loss[e], exact.loss[e], 0.02 * exact.loss[e]);
+        CHECK(rounded.loss[1] != exact.loss[1]);
+    }
+    CHECK(shell("%s --resume ranks16.safetensors --epochs 3 --dry-run", mpirun(2)) == 0);
+    SAYS("--gradient-dtype float16");
+    CHECK(shell("%s --resume ranks16.safetensors --epochs 3 --gradient-dtype bfloat16", mpirun(2)) != 0);
+    SAYS("gradient_dtype is not what the checkpoint was trained with (float16)");
+    CHECK(shell("%s train --gradient-dtype bfloat16 --no-save", program_path) != 0);
+    SAYS("--gradient-dtype is about ranks, and needs --communicator NAME");
 }
 
 static void same_bits(void)
@@ -210,6 +236,7 @@ int main(void)
 {
     if (!mpirun_begin("ranks")) return test_summary();
     RUN(same_training);
+    RUN(gradient_dtypes);
     RUN(same_bits);
     RUN(batch_norm);
     RUN(resumed_by_more);
