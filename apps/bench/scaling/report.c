@@ -16,7 +16,7 @@ double scaling_times(const scaling_report *r, scaling_kind kind, int index)
 {
     const scaling_point *one = &r->point[kind][0], *p = &r->point[kind][index];
     if (!(one->seconds > 0 && p->seconds > 0)) return (double)NAN;
-    return (double)p->batch / p->seconds * one->seconds / (double)one->batch;
+    return (double)p->batch / (double)one->batch * (one->seconds / p->seconds);
 }
 
 double scaling_efficiency(const scaling_report *r, scaling_kind kind, int index)
