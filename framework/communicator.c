@@ -154,3 +154,10 @@ int64_t sdlf_communicator_share(const sdlf_communicator *communicator, int64_t c
     if (communicator == NULL) return count;
     return count * (communicator->rank + 1) / communicator->rank_count - sdlf_communicator_first(communicator, count);
 }
+
+int64_t sdlf_communicator_shard(int rank, int rank_count, int64_t count)
+{
+    enum { UNIT = 64 }; /* parts begin where kernels like vectors to begin */
+    if (rank >= rank_count) return count;
+    return rank > 0 ? (int64_t)((double)count * rank / rank_count) / UNIT * UNIT : 0;
+}

@@ -55,8 +55,7 @@ static inline float sdlf_from_float16(uint16_t half)
     uint32_t size = (uint32_t)(half & 0x7FFF) << 13, sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t normal = size + (112u << 23);
     /* below the normal ones the leading one is missing: it is put there, and taken away as a number */
-    uint32_t small =
-        sdlf_bits_of_float(sdlf_float_of_bits(size + (113u << 23)) - sdlf_float_of_bits(113u << 23));
+    uint32_t small = sdlf_bits_of_float(sdlf_float_of_bits(size + (113u << 23)) - sdlf_float_of_bits(113u << 23));
     uint32_t bits = size < (1u << 23) ? small : normal;
     bits = size >= 0x0F800000 ? 0x7F800000 : bits;
     bits = size > 0x0F800000 ? 0x7FC00000 : bits;

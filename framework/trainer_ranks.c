@@ -128,6 +128,7 @@ sdlf_status sdlf_trainer_compare_ranks(sdlf_trainer *trainer, const sdlf_dataset
     mine.settings = add_bytes(mine.settings, &options->batch, sizeof options->batch);
     mine.settings = add_bytes(mine.settings, &options->seed, sizeof options->seed);
     mine.settings = add_bytes(mine.settings, &options->epochs, sizeof options->epochs);
+    mine.settings = add_bytes(mine.settings, &options->shard_states, sizeof options->shard_states);
     mine.settings = add_bytes(mine.settings, &options->keep, sizeof options->keep);
     mine.settings = add_bytes(mine.settings, &options->patience, sizeof options->patience);
     mine.settings = add_bytes(mine.settings, &(bool){trainer->checkpoint != NULL}, sizeof(bool));

@@ -32,6 +32,7 @@ void sdlf_trainer_free(sdlf_trainer *trainer)
     sdlf_trainer_release_best(trainer);
     sdlf_trainer_release_weights(trainer);
     free_plans(trainer);
+    if (trainer->model->shards > 0) (void)model_shard_states(trainer->model, 0, 0); /* frees, so it cannot fail */
     sdlf_communicator *ranks = trainer->options.communicator;
     for (int index = 0; index < trainer->calculator_count; index++) {
         if (ranks != NULL && ranks->type->forget != NULL) ranks->type->forget(ranks, trainer->calculators[index]);
@@ -204,6 +205,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .communicator = wanted->communicator,
         .sync_batch_norm = wanted->sync_batch_norm,
         .gradient_dtype = wanted->gradient_dtype,
+        .shard_states = wanted->shard_states,
     };
     const char *forward = wanted->forward != NULL ? wanted->forward : sdlf_calculator_class_usual()->name;
     sdlf_status status = use_calculator(trainer, forward, &options.forward);
@@ -286,6 +288,8 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     sdlf_status status = settle_loss(trainer);
     if (status == SDLF_OK) status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
     if (status == SDLF_OK) status = prepare_model(trainer, train);
+    if (status == SDLF_OK && options->shard_states && ranks != NULL)
+        status = model_shard_states(trainer->model, ranks->rank, ranks->rank_count);
     if (status == SDLF_OK) status = prepare_plans(trainer, test);
     if (status == SDLF_OK) sdlf_trainer_prepare_average(trainer);
     if (status == SDLF_OK) status = sdlf_trainer_prepare_best(trainer);

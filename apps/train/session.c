@@ -199,6 +199,7 @@ static sdlf_status collect_options(train_session *s)
         execution_take_device(&s->set.execution, s->ranks->local_rank);
     execution_to_trainer(&s->set.execution, &s->options);
     take_gradient_dtype(s);
+    s->options.shard_states = s->set.shard_states;
     s->options.keep = (sdlf_keep)s->set.keep;
     s->options.patience = (int)s->set.patience;
     if (arguments_given(&s->given, "device-data")) s->options.device_data = s->set.device_data * 1000000;
@@ -386,7 +387,7 @@ static sdlf_status open_records(train_session *s)
 static sdlf_status join_ranks(train_session *s)
 {
     train_settings *set = &s->set;
-    static const char *const options[] = {"communicator-timeout", "sync-batch-norm", "gradient-dtype"};
+    static const char *const options[] = {"communicator-timeout", "sync-batch-norm", "gradient-dtype", "shard-states"};
     for (size_t i = 0; i < sizeof options / sizeof options[0] && set->communicator == NULL; i++)
         if (arguments_given(&s->given, options[i]))
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about ranks, and needs --communicator NAME", options[i]);

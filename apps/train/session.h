@@ -23,6 +23,7 @@ typedef struct train_settings {
     const char *communicator; /* a class's name; NULL: this process trains by itself */
     double communicator_timeout;
     int gradient_dtype; /* of train_gradient_dtypes */
+    bool shard_states;
     training training;
     execution execution;
     optimizer_settings optimizer;

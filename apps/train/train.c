@@ -99,6 +99,8 @@ static const argument rank_arguments[] = {
      .choices = train_gradient_dtypes, .fallback = "float32",
      .help = "what gradients are rounded to before they are added over the processes: bfloat16 and float16 halve the "
              "bytes"},
+    {"shard-states", ARGUMENT_FLAG, offsetof(train_settings, shard_states),
+     .help = "each process has its part of the optimizer's states and updates that part of the weights (ZeRO 1)"},
     {"sync-batch-norm", ARGUMENT_FLAG, offsetof(train_settings, training.sync_batch_norm),
      .help = "batch normalisation by the statistics of the whole batch (default: of each process's part)"},
     {0},

@@ -48,7 +48,10 @@ static sdlf_status begin_mpi(mpi_queue *queue)
     queue->heard = calloc((size_t)queue->rank_count, sizeof *queue->heard);
     queue->question = malloc((size_t)queue->rank_count * sizeof(MPI_Request));
     for (int i = 0; queue->question != NULL && i < queue->rank_count; i++) queue->question[i] = MPI_REQUEST_NULL;
-    if (queue->heard == NULL || queue->question == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory");
+    queue->shard_count = malloc((size_t)queue->rank_count * sizeof(int));
+    queue->shard_first = malloc((size_t)queue->rank_count * sizeof(int));
+    bool made = queue->heard != NULL && queue->shard_count != NULL && queue->shard_first != NULL;
+    if (!made || queue->question == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory");
     mpi_halves_make(&queue->halves);
     return SDLF_OK;
 }
@@ -92,6 +95,22 @@ static sdlf_status run_sum(mpi_queue *queue, const mpi_job *job)
     return status;
 }
 
+static sdlf_status run_share(mpi_queue *queue, const mpi_job *job)
+{
+    int ranks;
+    MPI_Request request;
+    MPI_Datatype type = mpi_type_of(&queue->halves, job->dtype);
+    MPI_Comm_size(queue->sums, &ranks);
+    for (int r = 0; r < ranks; r++) {
+        queue->shard_first[r] = (int)sdlf_communicator_shard(r, ranks, job->count);
+        queue->shard_count[r] = (int)sdlf_communicator_shard(r + 1, ranks, job->count) - queue->shard_first[r];
+    }
+    sdlf_status status = check(MPI_Iallgatherv(MPI_IN_PLACE, 0, type, job->memory, queue->shard_count,
+                                               queue->shard_first, type, queue->sums, &request),
+                               "MPI_Iallgatherv");
+    return status == SDLF_OK ? finish(queue, &request, false) : status;
+}
+
 static sdlf_status run_gather(mpi_queue *queue, const mpi_job *job)
 {
     MPI_Request request;
@@ -123,6 +142,7 @@ static sdlf_status run_job(mpi_queue *queue, const mpi_job *job)
 {
     return job->kind == MPI_JOB_SUM      ? run_sum(queue, job)
            : job->kind == MPI_JOB_GATHER ? run_gather(queue, job)
+           : job->kind == MPI_JOB_SHARE  ? run_share(queue, job)
                                          : run_narrow(queue, job);
 }
 
@@ -205,6 +225,8 @@ static void release(mpi_queue *queue)
     pthread_cond_destroy(&queue->finished);
     pthread_mutex_destroy(&queue->lock);
     free(queue->heard);
+    free(queue->shard_count);
+    free(queue->shard_first);
     free(queue->question);
 }
 

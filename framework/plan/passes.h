@@ -23,6 +23,7 @@ typedef struct plan_sum {
     sdlf_phase serves;
     int node, number; /* its bucket's, from plan->bucket_count++ */
     const char *what;
+    bool shares; /* its parts are shared, and not added */
 } plan_sum;
 sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits);
 sdlf_status plan_place(sdlf_plan *plan);

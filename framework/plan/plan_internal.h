@@ -91,6 +91,7 @@ typedef struct plan_step {
     double seconds;
     int bucket;            /* SDLF_PHASE_COMMUNICATE: which, operation.out[0] */
     bool awaits;           /* is its sum waited for, and not begun? */
+    bool shares;           /* ranks share what they have of it, and add nothing */
     bool queued;           /* of a copy: from pinned memory, and the host does not wait */
     char *label, *content; /* of a copy: "copy host to cuda:0", and what of: "output of relu" */
 } plan_step;

@@ -59,7 +59,12 @@ struct sdlf_communicator_class {
     /* All ranks meet; from then on sums and gatherings are of ranks 0 to count - 1 only. Optional; NULL: it is of all for good. */
     sdlf_status (*narrow)(sdlf_communicator *communicator, int count);
 
-    void *reserved[3]; /* zero, so that members can be added */
+    /* Begin to give every rank what each has of `count` numbers, as of sum_begin: rank r has those from sdlf_communicator_shard(r, ...) on,
+     * before those of r + 1. Ended by sum_end, likewise. Optional; NULL: there is no such thing. */
+    sdlf_status (*share_begin)(sdlf_communicator *communicator, sdlf_calculator *calculator, void *memory,
+                               sdlf_dtype dtype, int64_t count, int64_t *ticket);
+
+    void *reserved[2]; /* zero, so that members can be added */
 };
 
 struct sdlf_communicator {
@@ -99,6 +104,9 @@ sdlf_status sdlf_communicator_agree(sdlf_communicator *communicator, sdlf_status
 
 /* End all ranks, this one too, with an exit code other than 0. Does not return, unless communicator is NULL. */
 void sdlf_communicator_abort(sdlf_communicator *communicator);
+
+/* Where the numbers begin that rank `rank` of `rank_count` keeps for all, of `count`: a multiple of 64, unless it is `count` (rank_count's). */
+int64_t sdlf_communicator_shard(int rank, int rank_count, int64_t count);
 
 /* The part of `count` samples that a rank has: [first(rank), first(rank + 1)). NULL: all. */
 int64_t sdlf_communicator_first(const sdlf_communicator *communicator, int64_t count);

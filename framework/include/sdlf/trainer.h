@@ -109,7 +109,9 @@ typedef struct sdlf_trainer_options {
     sdlf_communicator *communicator;
     bool sync_batch_norm;
     sdlf_dtype gradient_dtype; /* as in sdlf_plan_options */
-    void *reserved[4];         /* zero: room for members to come */
+    bool
+        shard_states; /* likewise: between creation and sdlf_trainer_free the model's states are this rank's parts. Checkpoints are whole */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_trainer_options;
 
 /* How a built-in network is best trained, of MNIST's pictures at least: sets batch, optimizer, schedule, label_smoothing and augment to what

@@ -134,6 +134,56 @@ static void gradient_dtypes(void)
     SAYS("--gradient-dtype is about ranks, and needs --communicator NAME");
 }
 
+/* Megabytes that a training takes, as its first lines say. */
+static double memory_of(const char *words)
+{
+    double found = 0;
+    CHECK(shell("%s --no-save --epochs 1 --no-test --data digits:20 --batch 10 --optimizer adam %s", mpirun(2),
+                words) == 0);
+    const char *memory = strstr(output, "memory ");
+    CHECK(memory != NULL && sscanf(memory, "memory %lf MB", &found) == 1);
+    return found;
+}
+
+/* Optimizer states in parts train to the same bits and make the same checkpoints, which any number of ranks goes on from. */
+static void sharded_states(void)
+{
+    static const char options[] = "--net lenet5 --data digits:301 --batch 50 --optimizer adamw --schedule constant";
+    char text[512];
+    for (int ranks = 1; ranks <= 3; ranks++) {
+        snprintf(text, sizeof text, "--epochs 2 --out whole.safetensors %s", options);
+        curve whole = train(ranks, text);
+        snprintf(text, sizeof text, "--epochs 2 --out parts.safetensors --shard-states %s", options);
+        curve parts = train(ranks, text);
+        for (int e = 0; e < EPOCHS; e++) CHECK(strcmp(whole.weights[e], parts.weights[e]) == 0);
+        CHECK_EQUAL(shell("cmp whole.safetensors parts.safetensors"), 0);
+    }
+    curve whole = train(
+        2, "--no-save --epochs 4 --net lenet5 --data digits:301 --batch 50 --optimizer adamw --schedule constant");
+    static const char *const others[] = {"--shard-states --keep best", ""};
+    for (int i = 0; i < 2; i++) {
+        shell("cp parts.safetensors going.safetensors");
+        snprintf(text, sizeof text, "--resume going.safetensors --epochs 4 %s", others[i]);
+        curve rest = train(2 + i, text);
+        CHECK_EQUAL(rest.epochs, 2);
+        for (int e = 0; e < rest.epochs; e++) CHECK_CLOSE(rest.loss[e], whole.loss[2 + e], 1e-4 * whole.loss[2 + e]);
+    }
+    /* simple_cnn's 6.4 million parameters have two states of 4 bytes; of each a half is less, give or take what the places of buffers leave free */
+    double more = memory_of("--net simple_cnn"), less = memory_of("--net simple_cnn --shard-states");
+    CHECK_CLOSE(more - less, 6.434634 * 4, 1);
+    static const struct {
+        const char *words, *says;
+    } refused[] = {
+        {"--ema 0.9", "shard_states is for updates, and without ema"},
+        {"--optimizer lars", "lars updates whole parameters, and a rank has parts"},
+        {"--optimizer muon", "muon updates whole parameters, and a rank has parts"},
+    };
+    for (int i = 0; i < 3; i++) {
+        CHECK(shell("%s --shard-states --no-save --net lenet5 --data digits:60 %s", mpirun(2), refused[i].words) != 0);
+        SAYS(refused[i].says);
+    }
+}
+
 static void same_bits(void)
 {
     curve first = train(3, cases[0]), second = train(3, cases[0]);
@@ -237,6 +287,7 @@ int main(void)
     if (!mpirun_begin("ranks")) return test_summary();
     RUN(same_training);
     RUN(gradient_dtypes);
+    RUN(sharded_states);
     RUN(same_bits);
     RUN(batch_norm);
     RUN(resumed_by_more);

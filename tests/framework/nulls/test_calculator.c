@@ -61,6 +61,7 @@ static void communicators(void)
     REFUSED(sdlf_communicator_compare((sdlf_communicator *)&alone, &number, sizeof number, NULL), "other");
     GIVES(sdlf_communicator_first(NULL, 10), 0);
     GIVES(sdlf_communicator_share(NULL, 10), 10);
+    GIVES(sdlf_communicator_shard(0, 3, 10), 0);
 }
 
 static void operations(void)

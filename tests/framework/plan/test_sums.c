@@ -292,6 +292,17 @@ static void parts_cover_the_batch(void)
         CHECK_EQUAL(next, count);
     }
     CHECK_EQUAL(sdlf_communicator_share(NULL, 7), 7);
+    for (int ranks = 1; ranks < 9; ranks++) {
+        for (int64_t count = 0; count < 3000; count += 77) {
+            CHECK_EQUAL(sdlf_communicator_shard(0, ranks, count), 0);
+            CHECK_EQUAL(sdlf_communicator_shard(ranks, ranks, count), count);
+            for (int r = 0; r < ranks; r++) {
+                int64_t first = sdlf_communicator_shard(r, ranks, count),
+                        part = sdlf_communicator_shard(r + 1, ranks, count) - first;
+                CHECK(first % 64 == 0 && part >= 0 && part <= count / ranks + 128);
+            }
+        }
+    }
     sdlf_communicator *none = NULL;
     CHECK_FAILS(sdlf_communicator_open(&none, "mpj", NULL), SDLF_ERROR_ARGUMENT, "no communicator 'mpj'");
 }
