@@ -21,7 +21,8 @@
 #include "apps/system/memory.h"
 
 typedef struct settings {
-    const char *weights, *net, *data, *calculator, *loss;
+    const char *weights, *net, *data, *calculator, *loss, *communicator;
+    double communicator_timeout;
     int64_t batch;
     machine_choice choice;
     bool train_half, strict, confusion, json;
@@ -67,6 +68,16 @@ static const argument table_of_arguments[] = {
     {0},
 };
 
+static const argument rank_arguments[] = {
+    {.name = "Several processes", .type = ARGUMENT_HEADING},
+    {"communicator", ARGUMENT_TEXT, offsetof(settings, communicator), "NAME",
+     .help = "be one of the processes that mpirun has started, each of which classifies a part of the samples: mpi, or "
+             "nccl for those with a GPU each"},
+    {"communicator-timeout", ARGUMENT_FLOAT, offsetof(settings, communicator_timeout), "SECONDS", .minimum = 0.1,
+     .maximum = 86400, .fallback = "20", .help = "give up a process that has not answered for this time"},
+    {0},
+};
+
 static const argument output_arguments[] = {
     {"confusion", ARGUMENT_FLAG, offsetof(settings, confusion), .help = "print the confusion matrix too"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
@@ -80,6 +91,8 @@ typedef struct session {
     sdlf_model *model;
     sdlf_dataset *data;
     sdlf_evaluation evaluation;
+    sdlf_communicator *ranks; /* NULL: this process does all */
+    bool silent;              /* another rank tells */
 } session;
 
 /* --loss */
@@ -119,6 +132,19 @@ static sdlf_status check_memory(const session *s)
                              : status;
 }
 
+/* Parts of the same data, with the same weights. */
+static sdlf_status compare_ranks(session *s)
+{
+    const int64_t mine[] = {s->data->samples.shape.dim[0], s->data->class_count, sdlf_model_hash(s->model)};
+    int other;
+    sdlf_status status = sdlf_communicator_compare(s->ranks, mine, sizeof mine, &other);
+    if (status != SDLF_OK || other < 0) return status;
+    s->ranks->agreed = true;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                     "rank %d has another number of samples or other weights than rank 0: they must be the same on all",
+                     other);
+}
+
 static void print_text(const session *s, const terminal *out)
 {
     const sdlf_evaluation *e = &s->evaluation;
@@ -150,20 +176,32 @@ static sdlf_status print_json(const session *s)
     return json_print_measured(result);
 }
 
-static sdlf_status evaluate(session *s)
+/* Everything up to the data. */
+static sdlf_status prepare(session *s, const terminal *out, const arguments *given)
 {
-    terminal out = terminal_of(stdout);
     s->machine.choice = s->set.choice;
+    if (s->ranks != NULL && !arguments_given(given, "device"))
+        s->machine.choice.device = machine_device_of(s->set.calculator, s->ranks->local_rank);
     sdlf_status status = machine_open(&s->machine, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
-    if (status == SDLF_OK) status = network_open_to_take(&s->model, s->set.weights, s->set.net);
+    if (status == SDLF_OK) /* ranks compare values, which are in memory then */
+        status =
+            (s->ranks != NULL ? network_open_weights : network_open_to_take)(&s->model, s->set.weights, s->set.net);
     if (status == SDLF_OK) status = set_loss(s);
     if (status == SDLF_OK) status = find_data(s, false);
     if (status == SDLF_OK && s->set.batch > 0) status = check_memory(s);
-    if (status == SDLF_OK && !s->set.json) report_header(&out, s->machine.calculator, s->machine.count);
-    if (status == SDLF_OK) status = find_data(s, true);
+    if (status == SDLF_OK && !s->set.json && !s->silent) report_header(out, s->machine.calculator, s->machine.count);
+    return status == SDLF_OK ? find_data(s, true) : status;
+}
+
+static sdlf_status evaluate(session *s, const arguments *given)
+{
+    terminal out = terminal_of(stdout);
+    sdlf_status status = prepare(s, &out, given);
+    if (s->ranks != NULL) status = sdlf_communicator_agree(s->ranks, status);
+    if (status == SDLF_OK && s->ranks != NULL) status = compare_ranks(s);
     if (status != SDLF_OK) return status;
-    if (!s->set.json) {
+    if (!s->set.json && !s->silent) {
         char *note = memory_print("  from %s", s->set.weights);
         report_data(&out, s->set.train_half ? s->data : NULL, s->set.train_half ? NULL : s->data);
         report_network(&out, &(report_subject){.model = s->model, .note = note});
@@ -171,27 +209,51 @@ static sdlf_status evaluate(session *s)
         free(note);
     }
     interrupt_waits();
-    live_say("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
+    if (!s->silent) live_say("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
     const sdlf_evaluation_options options = {
-        .batch = s->set.batch, .views = (sdlf_views)s->set.tta, .go_on = interrupt_goes_on};
+        .batch = s->set.batch, .views = (sdlf_views)s->set.tta, .go_on = interrupt_goes_on, .communicator = s->ranks};
     status = sdlf_evaluate_with(&s->evaluation, s->model, s->data, s->calculator, &options);
     live_clear();
     if (status == SDLF_OK && isnan(s->evaluation.loss))
         status =
             sdlf_fail(SDLF_ERROR_NUMERIC, "the loss is NaN: network '%s' with %s gives outputs that are no numbers",
                       sdlf_model_name(s->model), s->set.weights);
-    if (status != SDLF_OK) return status;
+    if (status != SDLF_OK || s->silent) return status;
     if (s->set.json) return print_json(s);
     print_text(s, &out);
     return SDLF_OK;
+}
+
+/* With a communicator rank 0 tells what all have found out; of what it alone knows, each tells, and ends all. */
+static int run_ranks(session *s, const arguments *given)
+{
+    const settings *set = &s->set;
+    sdlf_status status = SDLF_OK;
+    if (set->communicator != NULL)
+        status = sdlf_communicator_open(&s->ranks, set->communicator,
+                                        &(sdlf_communicator_options){.timeout = set->communicator_timeout});
+    else if (arguments_given(given, "communicator-timeout"))
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator-timeout is about ranks, and needs --communicator NAME");
+    s->silent = s->ranks != NULL && s->ranks->rank > 0;
+    if (status == SDLF_OK) status = evaluate(s, given);
+    if (status == SDLF_OK || s->ranks == NULL) return command_conclude("eval", status);
+    if (!s->ranks->agreed) sdlf_fail_context(status, "rank %d on %s", s->ranks->rank, s->ranks->host);
+    if (s->ranks->agreed && s->silent) return COMMAND_FAILED;
+    int code = command_conclude("eval", status);
+    fflush(stdout);
+    if (!s->ranks->agreed) sdlf_communicator_abort(s->ranks);
+    return code;
 }
 
 static int run(int count, char **words)
 {
     session s = {.model = NULL};
     arguments given;
-    static const argument_part parts[] = {
-        {table_of_arguments, 0}, {machine_arguments, offsetof(settings, choice)}, {output_arguments, 0}, {0}};
+    static const argument_part parts[] = {{table_of_arguments, 0},
+                                          {machine_arguments, offsetof(settings, choice)},
+                                          {rank_arguments, 0},
+                                          {output_arguments, 0},
+                                          {0}};
     static const command_usage usage = {
         .command = "eval",
         .synopsis = "--weights FILE [options]",
@@ -205,11 +267,12 @@ static int run(int count, char **words)
     case ARGUMENTS_WRONG: return COMMAND_USAGE;
     case ARGUMENTS_OK: break;
     }
-    int code = command_conclude("eval", evaluate(&s));
+    int code = run_ranks(&s, &given);
     sdlf_evaluation_release(&s.evaluation);
     sdlf_dataset_free(s.data);
     sdlf_model_free(s.model);
     machine_close(&s.machine);
+    sdlf_communicator_close(s.ranks);
     return code;
 }
 

@@ -53,6 +53,7 @@ sdlf_status sdlf_communicator_open(sdlf_communicator **communicator, const char 
         free(made);
         return sdlf_fail_context(status, "communicator '%s'", name);
     }
+    made->opened_count = made->rank_count;
     *communicator = made;
     return SDLF_OK;
 }
@@ -67,6 +68,20 @@ void sdlf_communicator_close(sdlf_communicator *communicator)
 void sdlf_communicator_abort(sdlf_communicator *communicator)
 {
     if (communicator != NULL) communicator->type->abort(communicator);
+}
+
+sdlf_status sdlf_communicator_narrow(sdlf_communicator *communicator, int count)
+{
+    SDLF_REQUIRE(communicator);
+    const sdlf_communicator_class *type = communicator->type;
+    if (count < 1 || count > communicator->opened_count)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "communicator '%s': expected 1 to %d ranks, found %d", type->name,
+                         communicator->opened_count, count);
+    if (type->narrow == NULL)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "communicator '%s' is always of all ranks", type->name);
+    sdlf_status status = type->narrow(communicator, count);
+    if (status == SDLF_OK) communicator->rank_count = count;
+    return status;
 }
 
 sdlf_status sdlf_communicator_sum(sdlf_communicator *communicator, double *numbers, int64_t count)
@@ -138,4 +153,11 @@ int64_t sdlf_communicator_share(const sdlf_communicator *communicator, int64_t c
 {
     if (communicator == NULL) return count;
     return count * (communicator->rank + 1) / communicator->rank_count - sdlf_communicator_first(communicator, count);
+}
+
+int64_t sdlf_communicator_shard(int rank, int rank_count, int64_t count)
+{
+    enum { UNIT = 64 }; /* parts begin where kernels like vectors to begin */
+    if (rank >= rank_count) return count;
+    return rank > 0 ? (int64_t)((double)count * rank / rank_count) / UNIT * UNIT : 0;
 }

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "framework/halves.h"
+
 enum { BLOCK = 256 };
 
 static const struct {
@@ -228,6 +230,26 @@ static int32_t byte_of(float value, float low, float high)
     return (int32_t)(raised < high ? raised : high);
 }
 
+/* Between float32 and 16 bits: gradients that go over links, weights of files. */
+static bool convert_halves(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count)
+{
+    const uint16_t *half = source;
+    const float *x = source;
+    uint16_t *narrowed = destination;
+    float *y = destination;
+    if (from == SDLF_FLOAT32 && to == SDLF_BFLOAT16)
+        for (int64_t i = 0; i < count; i++) narrowed[i] = sdlf_to_bfloat16(x[i]);
+    else if (from == SDLF_FLOAT32 && to == SDLF_FLOAT16)
+        for (int64_t i = 0; i < count; i++) narrowed[i] = sdlf_to_float16(x[i]);
+    else if (from == SDLF_BFLOAT16 && to == SDLF_FLOAT32)
+        for (int64_t i = 0; i < count; i++) y[i] = sdlf_from_bfloat16(half[i]);
+    else if (from == SDLF_FLOAT16 && to == SDLF_FLOAT32)
+        for (int64_t i = 0; i < count; i++) y[i] = sdlf_from_float16(half[i]);
+    else
+        return false;
+    return true;
+}
+
 /* What networks of quantised numbers convert all the time, without the way through wider numbers. False: anything else. */
 static bool convert_directly(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count)
 {
@@ -259,6 +281,7 @@ void sdlf_convert(sdlf_dtype to, void *destination, sdlf_dtype from, const void 
         if (destination != source) memcpy(destination, source, (size_t)(count * to_size));
         return;
     }
+    if (convert_halves(to, destination, from, source, count)) return;
     if (convert_directly(to, destination, from, source, count)) return;
     for (int64_t first = 0; first < count; first += BLOCK) {
         int64_t length = count - first < BLOCK ? count - first : BLOCK;

@@ -11,17 +11,11 @@
 
 enum { DEFAULT_BATCH = 128 };
 
-sdlf_status sdlf_evaluate_with(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
-                               sdlf_calculator *calculator, const sdlf_evaluation_options *wanted)
+/* Everything but memory for the figures. */
+static sdlf_status prepare(sdlf_evaluator **evaluator, sdlf_model *model, const sdlf_dataset *dataset,
+                           sdlf_calculator *calculator, const sdlf_evaluation_options *wanted)
 {
-    static const sdlf_evaluation_options none = {.batch = 0};
-    if (wanted == NULL) wanted = &none;
     int64_t batch = wanted->batch;
-    SDLF_REQUIRE(evaluation);
-    if (model == NULL) return sdlf_model_status(NULL);
-    SDLF_REQUIRE(dataset);
-    SDLF_REQUIRE(calculator);
-    *evaluation = (sdlf_evaluation){.class_count = 0};
     if (batch < 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "evaluation: expected a batch of at least 1, found %lld",
                          (long long)batch);
@@ -29,21 +23,33 @@ sdlf_status sdlf_evaluate_with(sdlf_evaluation *evaluation, sdlf_model *model, c
     sdlf_status status = take ? SDLF_OK : sdlf_model_status(model);
     if (status == SDLF_OK && !model->built) status = sdlf_model_build(model, 1);
     if (status != SDLF_OK) return status;
+    sdlf_plan_options options = {.batch = batch == 0 ? DEFAULT_BATCH : batch,
+                                 .forward = calculator,
+                                 .take_parameters = take,
+                                 .communicator = wanted->communicator};
+    status = sdlf_evaluator_create(evaluator, model, dataset, &options);
+    return status == SDLF_OK ? sdlf_evaluator_set_views(*evaluator, wanted->views) : status;
+}
+
+sdlf_status sdlf_evaluate_with(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
+                               sdlf_calculator *calculator, const sdlf_evaluation_options *wanted)
+{
+    static const sdlf_evaluation_options none = {.batch = 0};
+    if (wanted == NULL) wanted = &none;
+    SDLF_REQUIRE(evaluation);
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(dataset);
+    SDLF_REQUIRE(calculator);
     sdlf_evaluator *evaluator = NULL;
-    sdlf_plan_options options = {
-        .batch = batch == 0 ? DEFAULT_BATCH : batch, .forward = calculator, .take_parameters = take};
-    status = sdlf_evaluator_create(&evaluator, model, dataset, &options);
-    if (status == SDLF_OK) status = sdlf_evaluator_set_views(evaluator, wanted->views);
-    if (status != SDLF_OK) {
-        sdlf_evaluator_free(evaluator);
-        return status;
-    }
+    *evaluation = (sdlf_evaluation){.class_count = 0};
+    sdlf_status status = prepare(&evaluator, model, dataset, calculator, wanted);
     size_t classes = (size_t)dataset->class_count;
     bool targets = sdlf_dataset_has_targets(dataset);
     sdlf_target_figures *figures = targets ? calloc(classes, sizeof *figures) : NULL;
     evaluation->confusion = targets ? NULL : calloc(classes * classes, sizeof *evaluation->confusion);
-    if (targets ? figures == NULL : evaluation->confusion == NULL)
+    if (status == SDLF_OK && (targets ? figures == NULL : evaluation->confusion == NULL))
         status = sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory to count %zu classes", classes);
+    if (wanted->communicator != NULL) status = sdlf_communicator_agree(wanted->communicator, status);
     if (status == SDLF_OK) status = sdlf_evaluator_run(evaluator, evaluation, wanted->go_on, wanted->user);
     if (targets && evaluation->targets != NULL) memcpy(figures, evaluation->targets, classes * sizeof *figures);
     evaluation->targets = figures;

@@ -19,6 +19,8 @@ struct sdlf_evaluator {
     sdlf_classifier classifier;
     sdlf_loader *loader;
     sdlf_plan *plan;
+    sdlf_communicator *ranks;    /* NULL: this process does all */
+    int64_t whole;               /* samples of a batch of all ranks */
     int64_t batch, sample_count; /* samples of a batch; elements of a sample */
     int64_t rows;                /* of scores that a sample has: its positions, or 1 */
     float *samples;              /* (batch, sample_count): a last batch, filled up */
@@ -58,13 +60,17 @@ static sdlf_status prepare(sdlf_evaluator *evaluator, sdlf_model *model, const s
     sdlf_plan_options inference = *options;
     inference.mode = SDLF_INFER;
     inference.batch = evaluator->batch;
+    inference.communicator = NULL;
     sdlf_status status = sdlf_classifier_find(&evaluator->classifier, model, &evaluator->data);
     if (status == SDLF_OK && evaluator->classifier.output == NULL)
         status = sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has no output that classes can be read from", model->name);
     if (status == SDLF_OK) status = sdlf_plan_create(&evaluator->plan, model, &inference);
     if (status == SDLF_OK)
-        status =
-            sdlf_loader_create(&evaluator->loader, &evaluator->data, &(sdlf_loader_options){.batch = evaluator->batch});
+        status = sdlf_loader_create(
+            &evaluator->loader, &evaluator->data,
+            &(sdlf_loader_options){.batch = evaluator->whole,
+                                   .rank = evaluator->ranks != NULL ? evaluator->ranks->rank : 0,
+                                   .ranks = evaluator->ranks != NULL ? evaluator->ranks->rank_count : 0});
     if (status != SDLF_OK) return status;
     evaluator->samples = sdlf_heap_allocate(bytes_of_samples(evaluator));
     evaluator->scores = sdlf_heap_allocate(bytes_of_scores(evaluator));
@@ -86,7 +92,10 @@ sdlf_status sdlf_evaluator_create(sdlf_evaluator **evaluator, sdlf_model *model,
     if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory");
     made->data = *dataset;
     if (model->normalization.known) sdlf_dataset_normalize_as(&made->data, &model->normalization);
-    made->batch = options->batch < count ? options->batch : count;
+    made->ranks = options->communicator;
+    int64_t ranks = made->ranks != NULL ? made->ranks->rank_count : 1, most = (count + ranks - 1) / ranks;
+    made->batch = options->batch < most ? options->batch : most;
+    made->whole = made->batch * ranks < count ? made->batch * ranks : count;
     int64_t positions = sdlf_dataset_positions(dataset);
     made->rows = positions > 0 ? positions : 1;
     made->sample_count = sdlf_shape_span(dataset->samples.shape, 1, dataset->samples.shape.rank);
@@ -194,6 +203,29 @@ static sdlf_status run_batch(sdlf_evaluator *evaluator, const sdlf_batch *batch)
                                               : look_several(evaluator, samples);
 }
 
+/* Every rank has its part of each batch; in the last one some may have none, and are given a sample that does not count. */
+static int64_t count_part(const sdlf_evaluator *evaluator, int64_t done, int64_t given)
+{
+    int64_t left = evaluator->data.samples.shape.dim[0] - done;
+    if (evaluator->ranks == NULL) return given;
+    return sdlf_communicator_share(evaluator->ranks, left < evaluator->whole ? left : evaluator->whole);
+}
+
+static sdlf_status run_parts(sdlf_evaluator *evaluator, sdlf_evaluation *evaluation, sdlf_go_on *go_on, void *user)
+{
+    sdlf_status status = SDLF_OK;
+    for (int64_t done = 0; status == SDLF_OK; done += evaluator->whole) {
+        sdlf_batch batch;
+        status = sdlf_loader_next(evaluator->loader, &batch);
+        if (status != SDLF_OK || batch.count == 0) break;
+        status = run_batch(evaluator, &batch);
+        batch.count = count_part(evaluator, done, batch.count);
+        if (status == SDLF_OK) count_batch(evaluator, &batch, evaluation);
+        if (go_on != NULL && !go_on(user)) break;
+    }
+    return status;
+}
+
 sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evaluation, sdlf_go_on *go_on, void *user)
 {
     double start = sdlf_clock();
@@ -209,14 +241,9 @@ sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evalu
     /* what the plan worked out from the parameters, such as folded batch normalisation, is made anew */
     sdlf_status status = sdlf_plan_load_parameters(evaluator->plan);
     if (status == SDLF_OK) status = sdlf_loader_seek(evaluator->loader, 0, 0);
-    while (status == SDLF_OK) {
-        sdlf_batch batch;
-        status = sdlf_loader_next(evaluator->loader, &batch);
-        if (status != SDLF_OK || batch.count == 0) break;
-        status = run_batch(evaluator, &batch);
-        if (status == SDLF_OK) count_batch(evaluator, &batch, evaluation);
-        if (go_on != NULL && !go_on(user)) break;
-    }
+    if (status == SDLF_OK) status = run_parts(evaluator, evaluation, go_on, user);
+    if (evaluator->ranks != NULL) status = sdlf_communicator_agree(evaluator->ranks, status);
+    if (evaluator->ranks != NULL && status == SDLF_OK) status = sdlf_evaluation_sum(evaluation, evaluator->ranks);
     if (evaluation->samples > 0) evaluation->loss /= (double)evaluation->samples;
     evaluation->seconds = sdlf_clock() - start;
     return status;

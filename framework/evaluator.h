@@ -1,4 +1,4 @@
-/* Evaluator: everything made ready to run a model over a data set as often as wanted, with no allocation in between. */
+/* Evaluator: everything made ready to run a model over a data set as often as wanted, with no allocation in between (but of what ranks add up). */
 #ifndef SDLF_FRAMEWORK_EVALUATOR_H
 #define SDLF_FRAMEWORK_EVALUATOR_H
 
@@ -6,7 +6,8 @@
 
 typedef struct sdlf_evaluator sdlf_evaluator;
 
-/* `options` says calculators, placement and fusion; mode is inference, and its batch is cut to the size of the data set.
+/* `options` says calculators, placement and fusion; mode is inference, and its batch is cut to the size of the data set. With a communicator each
+ * rank has its part of the samples, in batches of that size, and all have the figures of all.
  * Model, data set and calculators are borrowed; free with sdlf_evaluator_free (accepts NULL). Samples are normalised as
  * the model's normalisation says where it is known, else as the data set's does. Errors: shapes that disagree with the
  * data, a network with no output, and those of sdlf_plan_create and sdlf_loader_create. */
@@ -23,6 +24,9 @@ sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evalu
 
 /* Add a batch of float targets and of what the network says, both (count, class_count). */
 void sdlf_evaluation_count_targets(sdlf_evaluation *evaluation, const float *values, const sdlf_batch *batch);
+
+/* Sums over all ranks become each rank's figures; `loss` is a sum, too. */
+sdlf_status sdlf_evaluation_sum(sdlf_evaluation *evaluation, sdlf_communicator *ranks);
 
 /* Bytes that it holds: arena, loader, and the batch on its way. */
 int64_t sdlf_evaluator_memory(const sdlf_evaluator *evaluator);

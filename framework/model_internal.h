@@ -64,7 +64,8 @@ struct sdlf_model {
     int parameter_count, parameter_capacity;
     int described;                 /* the layers, from the first on, whose parameters are listed */
     atomic_uint_least64_t changes; /* how often the library has changed values of parameters, here or on a device */
-    int users, state_users;        /* plans that hold addresses of the parameters; of these, such as update them */
+    int shard, shards;      /* of what optimizer states a training has here, one part of several; 0 of 0: all of them */
+    int users, state_users; /* plans that hold addresses of the parameters; of these, such as update them */
     bool built;
     model_source source;
     bool given_away;    /* to a plan that takes values of its parameters: that is the error then */
@@ -138,6 +139,12 @@ void model_free_parameters(sdlf_model *model);
  * Meanwhile neither may be freed. */
 void model_start_using(sdlf_model *model, bool states);
 void model_stop_using(sdlf_model *model, bool states);
+/* Keep the shard-th of so many parts of each optimizer state, flat, and nothing of the others, also of states to come; 0 of 0: states are whole
+ * again, and what is there is dropped. No plan uses them. */
+sdlf_status model_shard_states(sdlf_model *model, int shard, int shards);
+/* Elements of a parameter's state here, and where they begin. */
+int64_t model_state_count(const sdlf_model *model, int parameter);
+int64_t model_state_first(const sdlf_model *model, int parameter);
 
 /* Values of parameters have been changed: what plans have made of them is out of date. */
 void model_note_change(sdlf_model *model);

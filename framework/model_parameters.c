@@ -3,6 +3,7 @@
 #include "framework/model_internal.h"
 
 #include <assert.h>
+#include <sdlf/communicator.h>
 #include <sdlf/random.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,6 +140,52 @@ sdlf_parameter *sdlf_model_find_parameter(sdlf_model *model, const char *name)
     return index >= 0 ? &model->parameters[index] : NULL;
 }
 
+int64_t model_state_first(const sdlf_model *model, int parameter)
+{
+    int64_t count = sdlf_shape_count(model->parameters[parameter].spec.shape);
+    return model->shards > 0 ? sdlf_communicator_shard(model->shard, model->shards, count) : 0;
+}
+
+int64_t model_state_count(const sdlf_model *model, int parameter)
+{
+    int64_t count = sdlf_shape_count(model->parameters[parameter].spec.shape);
+    if (model->shards == 0) return count;
+    return sdlf_communicator_shard(model->shard + 1, model->shards, count) - model_state_first(model, parameter);
+}
+
+/* A part of a state is flat, and never without an element: one that is none has one that nobody reads. */
+static sdlf_shape state_shape(const sdlf_model *model, int parameter)
+{
+    int64_t count = model_state_count(model, parameter);
+    return model->shards > 0 ? sdlf_shape(count > 0 ? count : 1) : model->parameters[parameter].spec.shape;
+}
+
+sdlf_status model_shard_states(sdlf_model *model, int shard, int shards)
+{
+    if (model->shards > 0 || shards == 0) {
+        sdlf_status status = sdlf_model_require_states(model, 0);
+        model->shard = shard;
+        model->shards = shards;
+        return status;
+    }
+    model->shard = shard;
+    model->shards = shards;
+    for (int i = 0; i < model->parameter_count; i++) {
+        for (int s = 0; s < 3; s++) {
+            sdlf_tensor *state = &model->parameters[i].state[s], part;
+            if (!sdlf_tensor_present(state)) continue;
+            sdlf_status status = sdlf_tensor_create(&part, NULL, SDLF_FLOAT32, state_shape(model, i));
+            if (status != SDLF_OK) return sdlf_fail_context(status, "optimizer state of %s", model->parameters[i].name);
+            memset(part.data, 0, (size_t)sdlf_tensor_bytes(&part));
+            memcpy(part.data, (float *)state->data + model_state_first(model, i),
+                   (size_t)model_state_count(model, i) * sizeof(float));
+            sdlf_tensor_release(state, NULL);
+            *state = part;
+        }
+    }
+    return SDLF_OK;
+}
+
 sdlf_status sdlf_model_require_states(sdlf_model *model, int count)
 {
     if (model == NULL) return sdlf_model_status(NULL);
@@ -159,7 +206,7 @@ sdlf_status sdlf_model_require_states(sdlf_model *model, int count)
         for (int s = wanted; s < 3; s++) sdlf_tensor_release(&parameter->state[s], NULL);
         for (int s = 0; s < wanted; s++) {
             if (sdlf_tensor_present(&parameter->state[s])) continue;
-            sdlf_status status = sdlf_tensor_create(&parameter->state[s], NULL, SDLF_FLOAT32, parameter->spec.shape);
+            sdlf_status status = sdlf_tensor_create(&parameter->state[s], NULL, SDLF_FLOAT32, state_shape(model, i));
             if (status != SDLF_OK) return sdlf_fail_context(status, "optimizer state of %s", parameter->name);
             memset(parameter->state[s].data, 0, (size_t)sdlf_tensor_bytes(&parameter->state[s]));
         }

@@ -156,11 +156,14 @@ static sdlf_status save(sdlf_trainer *trainer)
     static const long pauses[] = {100000000, 400000000}; /* nanoseconds */
     if (trainer->checkpoint == NULL) return SDLF_OK;
     sdlf_status status = SDLF_OK;
+    status = sdlf_trainer_gather_states(trainer);
+    if (status != SDLF_OK) return status;
     if (sdlf_trainer_leads(trainer)) status = sdlf_model_save_checkpoint(trainer->model, trainer->checkpoint);
     for (size_t i = 0; i < sizeof pauses / sizeof pauses[0] && status == SDLF_ERROR_IO; i++) {
         nanosleep(&(struct timespec){.tv_nsec = pauses[i]}, NULL);
         status = sdlf_model_save_checkpoint(trainer->model, trainer->checkpoint);
     }
+    sdlf_trainer_part_states(trainer);
     status = sdlf_trainer_share_status(trainer, status);
     trainer->unsaved = status != SDLF_OK;
     return status;

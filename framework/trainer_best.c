@@ -45,7 +45,13 @@ sdlf_status sdlf_trainer_prepare_best(sdlf_trainer *trainer)
         if (trainer->best.values == NULL)
             return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for the parameters of the best epoch");
     }
-    if (!trainer->options.resume || trainer->epoch == 0 || trainer->epoch_step > 0) return SDLF_OK;
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_trainer_begin_best(sdlf_trainer *trainer)
+{
+    bool wanted = trainer->options.keep != SDLF_KEEP_LAST || trainer->options.patience > 0;
+    if (!wanted || !trainer->options.resume || trainer->epoch == 0 || trainer->epoch_step > 0) return SDLF_OK;
     /* what training goes on from is the best so far */
     sdlf_evaluation test = {.confusion = NULL};
     sdlf_status status = sdlf_evaluator_run(trainer->test, &test, NULL, NULL);

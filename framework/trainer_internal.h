@@ -71,6 +71,7 @@ struct sdlf_trainer {
     double seconds;       /* spent on it by this trainer */
     double waited;        /* of these, for batches */
     trainer_best best;
+    sdlf_tensor *parts;      /* while the model's states are whole: those that plans use; NULL: they are the model's */
     bool unsaved;            /* the last try to write the checkpoint failed */
     atomic_bool stop_wanted; /* set by sdlf_trainer_stop */
     bool stop_agreed;        /* with a communicator: on some rank it was, and all know */
@@ -114,8 +115,10 @@ sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan);
 
 /* ---- the best epoch ---- */
 
-/* Once the test's evaluator is there. Errors: SDLF_ERROR_ARGUMENT (no test set), SDLF_ERROR_MEMORY, those of a test. */
+/* Once the test's evaluator is there. Errors: SDLF_ERROR_ARGUMENT (no test set), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_trainer_prepare_best(sdlf_trainer *trainer);
+/* Once all ranks are known to be alike: where training goes on, the best is what it goes on from. Errors: those of a test. */
+sdlf_status sdlf_trainer_begin_best(sdlf_trainer *trainer);
 void sdlf_trainer_release_best(sdlf_trainer *trainer);
 /* After an epoch, with the model's parameters and state noted: is it the best? Then it is kept. */
 sdlf_status sdlf_trainer_note_best(sdlf_trainer *trainer, const sdlf_evaluation *test);
@@ -158,6 +161,13 @@ sdlf_status sdlf_trainer_share_status(sdlf_trainer *trainer, sdlf_status status)
 bool sdlf_trainer_is_stopping(const sdlf_trainer *trainer);
 /* Does it write files? */
 bool sdlf_trainer_leads(const sdlf_trainer *trainer);
+
+/* ---- states in parts, one on each rank (trainer_shards.c); nothing is done where they are whole ---- */
+
+/* All ranks meet: on rank 0 the model's states become whole, for a checkpoint, until sdlf_trainer_part_states; its own parts stay where plans have
+ * them. Errors are all ranks' (memory). */
+sdlf_status sdlf_trainer_gather_states(sdlf_trainer *trainer);
+void sdlf_trainer_part_states(sdlf_trainer *trainer);
 
 /* ---- state ---- */
 

@@ -7,7 +7,7 @@
 
 #include <sdlf/version.h>
 
-#include "framework/model_internal.h"
+#include "framework/plan/plan_internal.h"
 
 bool sdlf_trainer_leads(const sdlf_trainer *trainer)
 {
@@ -46,7 +46,7 @@ sdlf_status sdlf_trainer_share_status(sdlf_trainer *trainer, sdlf_status status)
 
 /* Checksums of what must be. */
 typedef struct fingerprint {
-    uint32_t build, settings, network, data, test, weights;
+    uint32_t build, settings, network, data, test, weights, sums[2];
     int32_t epoch;
     int64_t step;
 } fingerprint;
@@ -128,6 +128,7 @@ sdlf_status sdlf_trainer_compare_ranks(sdlf_trainer *trainer, const sdlf_dataset
     mine.settings = add_bytes(mine.settings, &options->batch, sizeof options->batch);
     mine.settings = add_bytes(mine.settings, &options->seed, sizeof options->seed);
     mine.settings = add_bytes(mine.settings, &options->epochs, sizeof options->epochs);
+    mine.settings = add_bytes(mine.settings, &options->shard_states, sizeof options->shard_states);
     mine.settings = add_bytes(mine.settings, &options->keep, sizeof options->keep);
     mine.settings = add_bytes(mine.settings, &options->patience, sizeof options->patience);
     mine.settings = add_bytes(mine.settings, &(bool){trainer->checkpoint != NULL}, sizeof(bool));
@@ -135,6 +136,8 @@ sdlf_status sdlf_trainer_compare_ranks(sdlf_trainer *trainer, const sdlf_dataset
     mine.data = sum_data(&trainer->train);
     mine.test = sum_data(test);
     mine.weights = sdlf_model_hash(trainer->model);
+    mine.sums[0] = plan_sums_fingerprint(trainer->full);
+    if (trainer->tail != NULL) mine.sums[1] = plan_sums_fingerprint(trainer->tail);
     mine.epoch = (int32_t)trainer->epoch;
     mine.step = trainer->epoch_step;
     const struct {
@@ -148,6 +151,7 @@ sdlf_status sdlf_trainer_compare_ranks(sdlf_trainer *trainer, const sdlf_dataset
         {&mine.data, sizeof mine.data, "set of training data"},
         {&mine.test, sizeof mine.test, "set of test data"},
         {&mine.weights, sizeof mine.weights, "set of weights"},
+        {mine.sums, sizeof mine.sums, "placement of layers, and with it another order of gradients,"},
         {&mine.epoch, sizeof mine.epoch, "epoch to begin with"},
         {&mine.step, sizeof mine.step, "step to begin with"},
     };

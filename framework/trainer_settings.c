@@ -68,6 +68,10 @@ static const sdlf_field later_fields[] = {
      .offset = offsetof(sdlf_trainer_options, mixing.cutmix),
      .maximum = 2,
      .help = "of the Beta distribution of areas; 0: samples are not mixed"},
+    {.name = "sync_batch_norm",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_trainer_options, sync_batch_norm),
+     .help = "batch normalisation by the statistics of all ranks' samples"},
     {.name = NULL},
 };
 
@@ -212,6 +216,8 @@ sdlf_status sdlf_trainer_write_settings(const sdlf_trainer_options *options, cha
         failed |= json_object_set_new(root, "rate_scales", json_string(options->rate_scales));
     if (options->weight_decays[0] != '\0')
         failed |= json_object_set_new(root, "weight_decays", json_string(options->weight_decays));
+    if (options->gradient_dtype != SDLF_NONE)
+        failed |= json_object_set_new(root, "gradient_dtype", json_string(sdlf_dtype_name(options->gradient_dtype)));
     if (options->loss != SDLF_LOSS_CROSS_ENTROPY)
         failed |= json_object_set_new(root, "loss", json_string(sdlf_loss_names[options->loss]));
     if (options->class_weights[0] != '\0')
@@ -280,6 +286,9 @@ static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *option
     while (loss != NULL && kind < SDLF_LOSS_COUNT && strcmp(loss, sdlf_loss_names[kind]) != 0) kind++;
     if (kind == SDLF_LOSS_COUNT) return bad_settings("", "loss");
     if (weights != NULL && strlen(weights) >= sizeof options->class_weights) return bad_settings("", "class_weights");
+    const char *rounded = json_string_value(json_object_get(root, "gradient_dtype"));
+    sdlf_dtype dtype = rounded != NULL ? sdlf_dtype_from_name(rounded) : SDLF_NONE;
+    if (rounded != NULL && dtype != SDLF_FLOAT16 && dtype != SDLF_BFLOAT16) return bad_settings("", "gradient_dtype");
     const char *scales = json_string_value(json_object_get(root, "rate_scales"));
     if (scales != NULL && strlen(scales) >= sizeof options->rate_scales) return bad_settings("", "rate_scales");
     snprintf(options->rate_scales, sizeof options->rate_scales, "%s", scales != NULL ? scales : "");
@@ -291,6 +300,8 @@ static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *option
     options->accumulate = 1;
     options->mixing = (sdlf_mixing){.mixup = 0};
     options->trivial = false;
+    options->sync_batch_norm = false;
+    options->gradient_dtype = dtype;
     options->loss = (sdlf_loss)kind;
     snprintf(options->class_weights, sizeof options->class_weights, "%s", weights != NULL ? weights : "");
     return SDLF_OK;
@@ -407,6 +418,9 @@ sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, cons
     if (wanted->loss != found->loss || strcmp(wanted->class_weights, found->class_weights) != 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: the checkpoint was trained with loss %s and class weights '%s'",
                          sdlf_loss_names[found->loss], found->class_weights);
+    if (wanted->gradient_dtype != found->gradient_dtype)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: gradient_dtype is not what the checkpoint was trained with (%s)",
+                         sdlf_dtype_name(found->gradient_dtype));
     if (wanted->math != found->math)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: the checkpoint was trained with math %s, but %s is asked for",
                          sdlf_math_name(found->math), sdlf_math_name(wanted->math));

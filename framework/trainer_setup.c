@@ -32,6 +32,7 @@ void sdlf_trainer_free(sdlf_trainer *trainer)
     sdlf_trainer_release_best(trainer);
     sdlf_trainer_release_weights(trainer);
     free_plans(trainer);
+    if (trainer->model->shards > 0) (void)model_shard_states(trainer->model, 0, 0); /* frees, so it cannot fail */
     sdlf_communicator *ranks = trainer->options.communicator;
     for (int index = 0; index < trainer->calculator_count; index++) {
         if (ranks != NULL && ranks->type->forget != NULL) ranks->type->forget(ranks, trainer->calculators[index]);
@@ -86,6 +87,8 @@ static int64_t take_part(sdlf_plan_options *options, const sdlf_communicator *ra
     int64_t share = sdlf_communicator_share(ranks, count);
     options->batch = share > 0 ? share : 1; /* a rank without samples takes part with one that counts as none */
     options->first_sample = sdlf_communicator_first(ranks, count);
+    options->samples_of_all = count;
+    options->samples_that_count = share;
     options->rank_share = options->weighted ? 1 : (double)share / (double)count; /* weights are shares of all ranks' */
     return share;
 }
@@ -111,9 +114,9 @@ static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, s
     }
     options.feed = NULL;
     options.accumulate = false;
-    options.communicator = NULL;
     if (status != SDLF_OK || test == NULL) return status;
-    options.batch = trainer->batch > TEST_BATCH ? trainer->batch : TEST_BATCH;
+    options.batch = sdlf_communicator_share(ranks, trainer->batch);
+    if (options.batch < TEST_BATCH) options.batch = TEST_BATCH;
     return sdlf_evaluator_create(&trainer->test, trainer->model, test, &options);
 }
 
@@ -200,6 +203,9 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .conv_algorithm = wanted->conv_algorithm,
         .choices = wanted->choices,
         .communicator = wanted->communicator,
+        .sync_batch_norm = wanted->sync_batch_norm,
+        .gradient_dtype = wanted->gradient_dtype,
+        .shard_states = wanted->shard_states,
     };
     const char *forward = wanted->forward != NULL ? wanted->forward : sdlf_calculator_class_usual()->name;
     sdlf_status status = use_calculator(trainer, forward, &options.forward);
@@ -263,8 +269,9 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     int64_t count = train->samples.shape.dim[0];
     const sdlf_communicator *ranks = options->communicator;
     if (ranks != NULL && (options->batch < count ? options->batch : count) < ranks->rank_count)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: %d ranks want a batch of at least so many samples, found %lld",
-                         ranks->rank_count, (long long)(options->batch < count ? options->batch : count));
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT, "trainer: %d ranks need a batch of at least %d samples, one for each; found %lld",
+            ranks->rank_count, ranks->rank_count, (long long)(options->batch < count ? options->batch : count));
     if (options->checkpoint != NULL) {
         trainer->checkpoint = strdup(options->checkpoint);
         if (trainer->checkpoint == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory");
@@ -281,6 +288,8 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     sdlf_status status = settle_loss(trainer);
     if (status == SDLF_OK) status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
     if (status == SDLF_OK) status = prepare_model(trainer, train);
+    if (status == SDLF_OK && options->shard_states && ranks != NULL)
+        status = model_shard_states(trainer->model, ranks->rank, ranks->rank_count);
     if (status == SDLF_OK) status = prepare_plans(trainer, test);
     if (status == SDLF_OK) sdlf_trainer_prepare_average(trainer);
     if (status == SDLF_OK) status = sdlf_trainer_prepare_best(trainer);
@@ -326,9 +335,10 @@ sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const
     if (model == NULL) return sdlf_model_status(NULL);
     SDLF_REQUIRE(train);
     sdlf_status status = create(trainer, model, train, test, options);
-    if (options == NULL || options->communicator == NULL) return status;
-    status = sdlf_communicator_agree(options->communicator, status);
+    if (options != NULL && options->communicator != NULL)
+        status = sdlf_communicator_agree(options->communicator, status);
     if (status == SDLF_OK) status = sdlf_trainer_compare_ranks(*trainer, test);
+    if (status == SDLF_OK) status = sdlf_trainer_begin_best(*trainer);
     if (status == SDLF_OK) return SDLF_OK;
     sdlf_trainer_free(*trainer);
     *trainer = NULL;

@@ -82,7 +82,7 @@ typedef struct command_usage {
 } command_usage;
 
 /* What was on the command line, beside the values that went into the settings. */
-enum { ARGUMENTS_MAX = 96 };
+enum { ARGUMENTS_MAX = 128 };
 typedef struct arguments {
     const command_usage *usage;
     const char **operand; /* words that are no options, in order; borrowed from argv */

@@ -171,3 +171,9 @@ sdlf_status execution_to_plan(execution *e, machine *m, sdlf_plan_options *optio
     options->choices = e->choices;
     return status == SDLF_OK ? machine_check_choice(m) : status;
 }
+
+void execution_take_device(execution *e, int local_rank)
+{
+    int64_t first = machine_device_of(e->forward, local_rank);
+    e->choice.device = first != 0 ? first : machine_device_of(e->backward, local_rank);
+}

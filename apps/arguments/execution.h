@@ -30,6 +30,8 @@ sdlf_status execution_complete(execution *execution, const sdlf_model *model);
 sdlf_status execution_keep_choices(const execution *execution);
 /* The same: warn where no convolution of the plan is computed by the algorithm that was asked for. */
 void execution_warn(const execution *execution, const sdlf_plan *plan, const char *command);
+/* Processes of one machine share out the devices of its calculators. */
+void execution_take_device(execution *execution, int local_rank);
 void execution_release(execution *execution);
 
 /* Copy the choices into a trainer's options, which borrow from `execution`. */

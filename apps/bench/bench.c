@@ -14,7 +14,7 @@
 #include "apps/output/wrap.h"
 
 /* The first is the one that runs when none is named. */
-static const bench *const benches[] = {&network_bench, &epoch_bench, &placement_bench,
+static const bench *const benches[] = {&network_bench, &epoch_bench, &placement_bench, &scaling_bench,
                                        &model_bench,   &conv_bench,  &kernels_bench};
 enum { BENCH_COUNT = sizeof benches / sizeof benches[0] };
 

@@ -11,6 +11,7 @@ typedef struct bench {
 extern const bench network_bench;
 extern const bench placement_bench;
 extern const bench epoch_bench;
+extern const bench scaling_bench;
 extern const bench model_bench;
 extern const bench conv_bench;
 extern const bench kernels_bench;

@@ -90,3 +90,13 @@ sdlf_status machine_check_training(sdlf_calculator *host, sdlf_model *model, int
     if (status != SDLF_OK) return status;
     return machine_check_memory(&alone, memory.arena + memory.parameters + memory.states, "a smaller --batch");
 }
+
+int64_t machine_device_of(const char *calculator, int local_rank)
+{
+    const sdlf_calculator_class *type;
+    for (int i = 0; calculator != NULL && (type = sdlf_calculator_class_at(i)) != NULL; i++) {
+        int devices = strcmp(type->name, calculator) == 0 && type->device_count ? type->device_count() : 0;
+        if (devices > 0) return local_rank % devices;
+    }
+    return 0;
+}

@@ -32,6 +32,9 @@ void machine_close(machine *machine);
 /* Once all are open: SDLF_ERROR_ARGUMENT if a device or a math mode was chosen and no calculator has that choice. */
 sdlf_status machine_check_choice(const machine *machine);
 
+/* Which of its devices a process takes that is the local_rank-th of several on this machine; 0: it has no choice. */
+int64_t machine_device_of(const char *calculator, int local_rank);
+
 /* Names of the calculators in this build; NULL past the end. */
 const char *machine_calculator_name(int index);
 

@@ -153,6 +153,8 @@ static const binding bindings[] = {
     {"augment-trivial", offsetof(training, trivial), offsetof(sdlf_trainer_options, trivial), TO_BOOL, 0},
     {"mixup", offsetof(training, mixup), offsetof(sdlf_trainer_options, mixing.mixup), TO_FLOAT, 0},
     {"cutmix", offsetof(training, cutmix), offsetof(sdlf_trainer_options, mixing.cutmix), TO_FLOAT, 0},
+    {"sync-batch-norm", offsetof(training, sync_batch_norm), offsetof(sdlf_trainer_options, sync_batch_norm), TO_BOOL,
+     0},
 };
 enum { TEXT_SIZE = sizeof((sdlf_trainer_options *)0)->class_weights };
 static_assert(TEXT_SIZE == sizeof((sdlf_trainer_options *)0)->rate_scales &&

@@ -23,6 +23,7 @@ typedef struct training {
     double mixup, cutmix;
     int64_t crop, cutout;
     bool flip, flip_alternate, reflect, trivial;
+    bool sync_batch_norm;
 } training;
 
 extern const argument training_arguments[], schedule_arguments[], augmentation_arguments[];

@@ -16,6 +16,19 @@
 #include "apps/train/frozen.h"
 #include "apps/train/own.h"
 
+const char *const train_gradient_dtypes[] = {"float32", "bfloat16", "float16", NULL};
+
+/* What gradients are added over ranks in: as was asked for, or as the checkpoint says. */
+static void take_gradient_dtype(train_session *s)
+{
+    int *chosen = &s->set.gradient_dtype;
+    if (!s->options.resume || arguments_given(&s->given, "gradient-dtype")) {
+        s->options.gradient_dtype = *chosen == 0 ? SDLF_NONE : sdlf_dtype_from_name(train_gradient_dtypes[*chosen]);
+        return;
+    }
+    *chosen = s->options.gradient_dtype == SDLF_NONE ? 0 : s->options.gradient_dtype == SDLF_BFLOAT16 ? 1 : 2;
+}
+
 /* "simple_cnn" becomes "simple_cnn.safetensors"; of ASCII's characters, those that are no plain letters become '_'. */
 static char *default_path(const sdlf_model *model)
 {
@@ -34,6 +47,7 @@ static sdlf_status choose_output(train_session *s)
     if (set->no_save) return SDLF_OK;
     const char *named = set->out ? set->out : set->resume;
     s->out_path = named ? memory_copy_text(named) : default_path(s->model);
+    if (s->ranks != NULL && s->ranks->rank > 0) return SDLF_OK; /* rank 0 writes it, on its machine */
     if (!named && output_file_size(s->out_path) > 0) {
         char *name = quote_word(s->out_path);
         sdlf_status status = sdlf_fail(
@@ -42,7 +56,6 @@ static sdlf_status choose_output(train_session *s)
         free(name);
         return status;
     }
-    if (s->ranks != NULL && s->ranks->rank > 0) return SDLF_OK; /* rank 0 writes it */
     return set->out ? output_file_check_weights(s->out_path) : output_file_check(s->out_path);
 }
 
@@ -172,20 +185,6 @@ static sdlf_status open_model(train_session *s)
     return sdlf_fail_context(sdlf_trainer_restore_options(&s->options, state), "%s", set->resume);
 }
 
-/* Ranks of one machine share its GPUs out, unless one is asked for. */
-static void choose_device(train_session *s)
-{
-    execution *e = &s->set.execution;
-    const sdlf_calculator_class *type;
-    if (s->ranks == NULL || arguments_given(&s->given, "device")) return;
-    for (int i = 0; (type = sdlf_calculator_class_at(i)) != NULL; i++) {
-        bool used = (e->forward && strcmp(e->forward, type->name) == 0) ||
-                    (e->backward && strcmp(e->backward, type->name) == 0);
-        int devices = used && type->device_count ? type->device_count() : 0;
-        if (devices > 0) e->choice.device = s->ranks->local_rank % devices;
-    }
-}
-
 static sdlf_status collect_options(train_session *s)
 {
     bool resumed = s->options.resume;
@@ -196,8 +195,11 @@ static sdlf_status collect_options(train_session *s)
     if (resumed && !arguments_given(&s->given, "math")) s->set.execution.choice.math = (int)s->options.math;
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status != SDLF_OK) return status;
-    choose_device(s);
+    if (s->ranks != NULL && !arguments_given(&s->given, "device"))
+        execution_take_device(&s->set.execution, s->ranks->local_rank);
     execution_to_trainer(&s->set.execution, &s->options);
+    take_gradient_dtype(s);
+    s->options.shard_states = s->set.shard_states;
     s->options.keep = (sdlf_keep)s->set.keep;
     s->options.patience = (int)s->set.patience;
     if (arguments_given(&s->given, "device-data")) s->options.device_data = s->set.device_data * 1000000;
@@ -276,10 +278,11 @@ static sdlf_status find_data(train_session *s, bool open)
     return status;
 }
 
-/* The calculators, for the header and for the first check of memory: does a plan of this batch fit at all? */
+/* The calculators, for the header and for the first check of memory: does a plan of this rank's part of a batch fit at all? */
 static sdlf_status open_machine(train_session *s, sdlf_plan_options *plan)
 {
-    *plan = (sdlf_plan_options){.batch = s->options.batch,
+    int64_t share = sdlf_communicator_share(s->ranks, s->options.batch);
+    *plan = (sdlf_plan_options){.batch = share > 0 ? share : 1,
                                 .mode = SDLF_TRAIN,
                                 .optimizer = s->options.optimizer,
                                 .loss = s->options.loss,
@@ -299,7 +302,7 @@ static sdlf_status check_memory(train_session *s, const sdlf_plan_options *plan)
     if (status == SDLF_OK)
         status =
             machine_check_memory(&s->machine, memory.arena + memory.parameters + memory.states, "a smaller --batch");
-    if (status == SDLF_OK && s->out_path) {
+    if (status == SDLF_OK && s->out_path && (s->ranks == NULL || s->ranks->rank == 0)) {
         status = output_file_check_space(s->out_path, memory.parameters + memory.states);
     }
     return status;
@@ -397,8 +400,10 @@ static sdlf_status open_records(train_session *s)
 static sdlf_status join_ranks(train_session *s)
 {
     train_settings *set = &s->set;
-    if (arguments_given(&s->given, "communicator-timeout") && set->communicator == NULL)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator-timeout is about ranks, and needs --communicator NAME");
+    static const char *const options[] = {"communicator-timeout", "sync-batch-norm", "gradient-dtype", "shard-states"};
+    for (size_t i = 0; i < sizeof options / sizeof options[0] && set->communicator == NULL; i++)
+        if (arguments_given(&s->given, options[i]))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about ranks, and needs --communicator NAME", options[i]);
     if (set->communicator == NULL) return SDLF_OK;
     sdlf_status status = sdlf_communicator_open(&s->ranks, set->communicator,
                                                 &(sdlf_communicator_options){.timeout = set->communicator_timeout});

@@ -22,6 +22,8 @@ typedef struct train_settings {
     int64_t log_steps, device_data, workers, cache;
     const char *communicator; /* a class's name; NULL: this process trains by itself */
     double communicator_timeout;
+    int gradient_dtype; /* of train_gradient_dtypes */
+    bool shard_states;
     training training;
     execution execution;
     optimizer_settings optimizer;
@@ -47,6 +49,8 @@ typedef struct train_session {
     sdlf_communicator *ranks; /* NULL: there is one */
     bool met;                 /* all ranks have told each other whether they are ready */
 } train_session;
+
+extern const char *const train_gradient_dtypes[];
 
 /* Open and check everything that `set` and `given` ask for, and create the trainer, whose callback stands in `options`. The
  * first lines of output are printed on the way, so that a user sees what is being waited for. Whatever the result, release

@@ -1,6 +1,7 @@
 /* sdlf train: train a network on labelled pictures and keep its weights. */
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -93,7 +94,15 @@ static const argument rank_arguments[] = {
          "be one of the processes that mpirun has started to train together: mpi, or nccl for those with a GPU each; "
          "--batch is that of all"},
     {"communicator-timeout", ARGUMENT_FLOAT, offsetof(train_settings, communicator_timeout), "SECONDS", .minimum = 0.1,
-     .maximum = 86400, .fallback = "20", .help = "give up a process that has not answered for so long"},
+     .maximum = 86400, .fallback = "20", .help = "give up a process that has not answered for this time"},
+    {"gradient-dtype", ARGUMENT_CHOICE, offsetof(train_settings, gradient_dtype), "TYPE",
+     .choices = train_gradient_dtypes, .fallback = "float32",
+     .help = "what gradients are rounded to before they are added over the processes: bfloat16 and float16 halve the "
+             "bytes"},
+    {"shard-states", ARGUMENT_FLAG, offsetof(train_settings, shard_states),
+     .help = "each process has its part of the optimizer's states and updates that part of the weights (ZeRO 1)"},
+    {"sync-batch-norm", ARGUMENT_FLAG, offsetof(train_settings, training.sync_batch_norm),
+     .help = "batch normalisation by the statistics of the whole batch (default: of each process's part)"},
     {0},
 };
 
@@ -197,9 +206,12 @@ static int finish(showing *show)
     sdlf_evaluation evaluation = {0};
     sdlf_calculator *calculator = NULL;
     sdlf_status status = machine_open(&s->machine, s->options.forward, &calculator);
-    if (status == SDLF_OK && s->test) status = sdlf_evaluate(&evaluation, s->model, s->test, calculator, 0);
+    const sdlf_evaluation_options options = {.communicator = s->ranks};
+    if (s->ranks != NULL) status = sdlf_communicator_agree(s->ranks, status);
+    if (status == SDLF_OK && s->test) status = sdlf_evaluate_with(&evaluation, s->model, s->test, calculator, &options);
     bool evaluated = status == SDLF_OK && s->test;
-    if (status != SDLF_OK) terminal_error("train", "the last test: %s", sdlf_error_message());
+    bool tells = s->ranks == NULL || s->ranks->rank == 0 || !s->ranks->agreed;
+    if (status != SDLF_OK && tells) terminal_error("train", "the last test: %s", sdlf_error_message());
     training_log_end(&s->log, status, evaluated ? &evaluation : NULL);
     training_board_end(&s->board, status, evaluated ? &evaluation : NULL);
     if (!s->set.quiet) {
@@ -211,17 +223,19 @@ static int finish(showing *show)
     return status == SDLF_OK ? COMMAND_OK : COMMAND_FAILED;
 }
 
-/* A signal stopped the run, and the trainer has kept what there is. */
+/* A signal to this process, or to another rank, stopped the run, and the trainer has kept what there is. */
 static int stopped(const showing *show)
 {
     const train_session *s = &show->session;
+    bool here = interrupt_signal() != 0;
     if (!s->set.quiet) {
-        printf("stopped by %s in epoch %d of %d, after step %" PRId64 " of %" PRId64 "\n", interrupt_name(),
-               show->last.epoch, show->last.epochs, show->last.step, show->last.steps);
+        printf("stopped by %s in epoch %d of %d, after step %" PRId64 " of %" PRId64 "\n",
+               here ? interrupt_name() : "a signal to another rank", show->last.epoch, show->last.epochs,
+               show->last.step, show->last.steps);
         if (s->out_path) say_saved(s, false);
         if (!s->out_path) puts("nothing was kept, as --no-save asks");
     }
-    return COMMAND_SIGNAL + interrupt_signal();
+    return COMMAND_SIGNAL + (here ? interrupt_signal() : SIGINT);
 }
 
 /* The run failed: say why, and what is left. Right after the last epoch, it was its checkpoint that could not be written. */
@@ -279,11 +293,10 @@ static int train(showing *show)
     status = sdlf_trainer_run(s->trainer);
     interrupt_stops(NULL);
     progress_end(&show->progress);
-    if (status == SDLF_OK) return leads ? finish(show) : COMMAND_OK;
+    if (status == SDLF_OK) return finish(show);
     training_log_end(&s->log, status, NULL);
     training_board_end(&s->board, status, NULL);
-    if (status == SDLF_ERROR_INTERRUPTED && interrupt_signal() != 0) return stopped(show);
-    if (status == SDLF_ERROR_INTERRUPTED && !leads) return COMMAND_FAILED; /* rank 0 says so */
+    if (status == SDLF_ERROR_INTERRUPTED && (s->ranks != NULL || interrupt_signal() != 0)) return stopped(show);
     return s->ranks != NULL ? failed_rank(show, status) : failed(show, status);
 }
 

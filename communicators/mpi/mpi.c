@@ -1,6 +1,7 @@
 /* The mpi communicator: the processes that mpirun has started, on any number of hosts. Numbers in a device's memory go through the host's:
  * pinned where the device's calculator has queues. */
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,11 +106,11 @@ static sdlf_status stage(mpi_communicator *c, sdlf_calculator *calculator, void 
     return status;
 }
 
-static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
-                             int64_t count, int64_t *ticket)
+/* The job's memory is what the numbers are added or shared in. */
+static sdlf_status begin(mpi_communicator *c, sdlf_calculator *calculator, mpi_job job, int64_t *ticket)
 {
-    mpi_communicator *c = from(base);
-    staged_sum sum = {.memory = memory, .host = memory, .bytes = count * (int64_t)sdlf_dtype_size(dtype)};
+    void *memory = job.memory;
+    staged_sum sum = {.memory = memory, .host = memory, .bytes = job.count * (int64_t)sdlf_dtype_size(job.dtype)};
     sdlf_status status = SDLF_OK;
     if (calculator != NULL && sdlf_calculator_is_on_host(calculator))
         status = calculator->type->synchronize(calculator);
@@ -119,10 +120,27 @@ static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculato
         if (status == SDLF_OK) status = calculator->type->download(calculator, sum.host, memory, sum.bytes);
     }
     if (status != SDLF_OK) return status;
-    const mpi_job job = {.kind = MPI_JOB_SUM, .memory = sum.host, .count = count, .dtype = dtype};
+    job.memory = sum.host;
     status = mpi_queue_add(&c->queue, &job, ticket);
     if (status == SDLF_OK) c->sum[*ticket % MPI_QUEUE_JOBS] = sum;
     return status;
+}
+
+static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                             int64_t count, int64_t *ticket)
+{
+    const mpi_job job = {.kind = MPI_JOB_SUM, .memory = memory, .count = count, .dtype = dtype};
+    return begin(from(base), calculator, job, ticket);
+}
+
+static sdlf_status share_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                               int64_t count, int64_t *ticket)
+{
+    if (count > INT_MAX)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "mpi: expected at most %d numbers of a parameter, found %lld", INT_MAX,
+                         (long long)count);
+    const mpi_job job = {.kind = MPI_JOB_SHARE, .memory = memory, .count = count, .dtype = dtype};
+    return begin(from(base), calculator, job, ticket);
 }
 
 static sdlf_status sum_end(sdlf_communicator *base, int64_t ticket)
@@ -138,7 +156,19 @@ static sdlf_status gather(sdlf_communicator *base, const void *mine, int64_t byt
 {
     mpi_communicator *c = from(base);
     int64_t ticket;
+    if (bytes > INT_MAX) /* the ranks' parts lie side by side, so that pieces of them would not */
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "mpi: expected at most %d bytes of each rank to gather, found %lld",
+                         INT_MAX, (long long)bytes);
     const mpi_job job = {.kind = MPI_JOB_GATHER, .from = mine, .memory = all, .count = bytes};
+    sdlf_status status = mpi_queue_add(&c->queue, &job, &ticket);
+    return status == SDLF_OK ? mpi_queue_wait(&c->queue, ticket) : status;
+}
+
+static sdlf_status narrow(sdlf_communicator *base, int count)
+{
+    mpi_communicator *c = from(base);
+    int64_t ticket;
+    const mpi_job job = {.kind = MPI_JOB_NARROW, .count = count};
     sdlf_status status = mpi_queue_add(&c->queue, &job, &ticket);
     return status == SDLF_OK ? mpi_queue_wait(&c->queue, ticket) : status;
 }
@@ -157,6 +187,8 @@ const sdlf_communicator_class sdlf_mpi_communicator_class = {
     .sum_begin = sum_begin,
     .sum_end = sum_end,
     .gather = gather,
+    .narrow = narrow,
+    .share_begin = share_begin,
     .forget = forget,
     .abort = abort_mpi,
 };

@@ -30,9 +30,11 @@ static sdlf_status begin_mpi(mpi_queue *queue)
                          "MPI has been begun in this process before: it is begun once, by the communicator");
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS || given < MPI_THREAD_FUNNELED)
         return sdlf_fail(SDLF_ERROR_DEVICE, "MPI could not be begun beside other threads");
+    MPI_Comm_dup(MPI_COMM_WORLD, &queue->all);
     MPI_Comm_dup(MPI_COMM_WORLD, &queue->sums);
     MPI_Comm_dup(MPI_COMM_WORLD, &queue->questions);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* where non-blocking collectives raise theirs */
+    MPI_Comm_set_errhandler(queue->all, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(queue->sums, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(queue->questions, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &queue->rank);
@@ -46,8 +48,12 @@ static sdlf_status begin_mpi(mpi_queue *queue)
     queue->heard = calloc((size_t)queue->rank_count, sizeof *queue->heard);
     queue->question = malloc((size_t)queue->rank_count * sizeof(MPI_Request));
     for (int i = 0; queue->question != NULL && i < queue->rank_count; i++) queue->question[i] = MPI_REQUEST_NULL;
-    if (queue->heard != NULL && queue->question != NULL) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_MEMORY, "no memory");
+    queue->shard_count = malloc((size_t)queue->rank_count * sizeof(int));
+    queue->shard_first = malloc((size_t)queue->rank_count * sizeof(int));
+    bool made = queue->heard != NULL && queue->shard_count != NULL && queue->shard_first != NULL;
+    if (!made || queue->question == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory");
+    mpi_halves_make(&queue->halves);
+    return SDLF_OK;
 }
 
 static sdlf_status check(int code, const char *what)
@@ -60,7 +66,7 @@ static sdlf_status check(int code, const char *what)
 }
 
 /* Test until it is done. */
-static sdlf_status finish(mpi_queue *queue, MPI_Request *request)
+static sdlf_status finish(mpi_queue *queue, MPI_Request *request, bool patient)
 {
     double begun = sdlf_clock(), asked = begun;
     for (int done = 0;;) {
@@ -68,28 +74,76 @@ static sdlf_status finish(mpi_queue *queue, MPI_Request *request)
         if (status == SDLF_OK && !done) status = mpi_ask(queue, begun, &asked);
         if (status != SDLF_OK || done) return status;
         if (atomic_load(&queue->aborting)) MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-        if (!atomic_load(&queue->awaited)) pause_for(BUSY_PAUSE);
+        if (patient || !atomic_load(&queue->awaited)) pause_for(patient ? IDLE_PAUSE / 10 : BUSY_PAUSE);
     }
 }
 
 /* Counts of MPI are ints. */
-static sdlf_status run_job(mpi_queue *queue, const mpi_job *job)
+static sdlf_status run_sum(mpi_queue *queue, const mpi_job *job)
 {
+    enum { MOST = 1 << 28 };
     sdlf_status status = SDLF_OK;
-    bool sum = job->kind == MPI_JOB_SUM;
-    int64_t size = sum ? (int64_t)sdlf_dtype_size(job->dtype) : 1, most = sum ? 1 << 28 : INT_MAX;
-    MPI_Datatype type = !sum ? MPI_BYTE : job->dtype == SDLF_FLOAT64 ? MPI_DOUBLE : MPI_FLOAT;
-    for (int64_t first = 0; first < job->count && status == SDLF_OK; first += most) {
+    MPI_Datatype type = mpi_type_of(&queue->halves, job->dtype);
+    MPI_Op add = mpi_sum_of(&queue->halves, job->dtype);
+    for (int64_t first = 0; first < job->count && status == SDLF_OK; first += MOST) {
         MPI_Request request;
-        int count = (int)(job->count - first < most ? job->count - first : most);
-        char *memory = (char *)job->memory + first * size;
-        status = sum ? check(MPI_Iallreduce(MPI_IN_PLACE, memory, count, type, MPI_SUM, queue->sums, &request),
-                             "MPI_Iallreduce")
-                     : check(MPI_Iallgather(job->from, count, type, memory, count, type, queue->sums, &request),
-                             "MPI_Iallgather");
-        if (status == SDLF_OK) status = finish(queue, &request);
+        int count = (int)(job->count - first < MOST ? job->count - first : MOST);
+        char *memory = (char *)job->memory + first * (int64_t)sdlf_dtype_size(job->dtype);
+        status = check(MPI_Iallreduce(MPI_IN_PLACE, memory, count, type, add, queue->sums, &request), "MPI_Iallreduce");
+        if (status == SDLF_OK) status = finish(queue, &request, false);
     }
     return status;
+}
+
+static sdlf_status run_share(mpi_queue *queue, const mpi_job *job)
+{
+    int ranks;
+    MPI_Request request;
+    MPI_Datatype type = mpi_type_of(&queue->halves, job->dtype);
+    MPI_Comm_size(queue->sums, &ranks);
+    for (int r = 0; r < ranks; r++) {
+        queue->shard_first[r] = (int)sdlf_communicator_shard(r, ranks, job->count);
+        queue->shard_count[r] = (int)sdlf_communicator_shard(r + 1, ranks, job->count) - queue->shard_first[r];
+    }
+    sdlf_status status = check(MPI_Iallgatherv(MPI_IN_PLACE, 0, type, job->memory, queue->shard_count,
+                                               queue->shard_first, type, queue->sums, &request),
+                               "MPI_Iallgatherv");
+    return status == SDLF_OK ? finish(queue, &request, false) : status;
+}
+
+static sdlf_status run_gather(mpi_queue *queue, const mpi_job *job)
+{
+    MPI_Request request;
+    int count = (int)job->count;
+    sdlf_status status =
+        check(MPI_Iallgather(job->from, count, MPI_BYTE, job->memory, count, MPI_BYTE, queue->sums, &request),
+              "MPI_Iallgather");
+    return status == SDLF_OK ? finish(queue, &request, false) : status;
+}
+
+/* Those that are left out for a while wait here for the others, which compute meanwhile: without taking a processor from them. */
+static sdlf_status run_narrow(mpi_queue *queue, const mpi_job *job)
+{
+    MPI_Request request;
+    MPI_Comm made;
+    sdlf_status status = check(MPI_Ibarrier(queue->all, &request), "MPI_Ibarrier");
+    if (status == SDLF_OK) status = finish(queue, &request, true);
+    if (status == SDLF_OK)
+        status =
+            check(MPI_Comm_split(queue->all, queue->rank < job->count ? 0 : 1, queue->rank, &made), "MPI_Comm_split");
+    if (status != SDLF_OK) return status;
+    MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    MPI_Comm_free(&queue->sums);
+    queue->sums = made;
+    return SDLF_OK;
+}
+
+static sdlf_status run_job(mpi_queue *queue, const mpi_job *job)
+{
+    return job->kind == MPI_JOB_SUM      ? run_sum(queue, job)
+           : job->kind == MPI_JOB_GATHER ? run_gather(queue, job)
+           : job->kind == MPI_JOB_SHARE  ? run_share(queue, job)
+                                         : run_narrow(queue, job);
 }
 
 /* The end of a rank that has not failed: the others may still need answers. */
@@ -97,11 +151,14 @@ static void end_mpi(mpi_queue *queue)
 {
     MPI_Request request;
     bool together = queue->status == SDLF_OK;
-    if (together) together = MPI_Ibarrier(queue->sums, &request) == MPI_SUCCESS && finish(queue, &request) == SDLF_OK;
+    if (together)
+        together = MPI_Ibarrier(queue->all, &request) == MPI_SUCCESS && finish(queue, &request, true) == SDLF_OK;
     if (!together) MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE); /* MPI_Finalize would wait for a rank that does not come */
     for (int i = 0; i < queue->rank_count; i++)
         if (queue->question[i] != MPI_REQUEST_NULL) MPI_Request_free(&queue->question[i]);
     mpi_answer(queue);
+    mpi_halves_free(&queue->halves);
+    MPI_Comm_free(&queue->all);
     MPI_Comm_free(&queue->sums);
     MPI_Comm_free(&queue->questions);
     MPI_Finalize();
@@ -118,7 +175,7 @@ static void keep(mpi_queue *queue, sdlf_status status)
 static void idle(mpi_queue *queue)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += IDLE_PAUSE;
     if (until.tv_nsec >= 1000000000) {
         until.tv_sec++;
@@ -168,6 +225,8 @@ static void release(mpi_queue *queue)
     pthread_cond_destroy(&queue->finished);
     pthread_mutex_destroy(&queue->lock);
     free(queue->heard);
+    free(queue->shard_count);
+    free(queue->shard_first);
     free(queue->question);
 }
 
@@ -180,7 +239,11 @@ sdlf_status mpi_queue_start(mpi_queue *queue, double timeout)
 {
     *queue = (mpi_queue){.timeout = timeout};
     pthread_mutex_init(&queue->lock, NULL);
-    pthread_cond_init(&queue->wanted, NULL);
+    pthread_condattr_t steady; /* a clock that is set must not stop its waiting, or lengthen it */
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&queue->wanted, &steady);
+    pthread_condattr_destroy(&steady);
     pthread_cond_init(&queue->finished, NULL);
     sigset_t all, before; /* signals are for the program's own threads */
     sigfillset(&all);

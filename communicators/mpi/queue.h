@@ -16,13 +16,15 @@
 
 #include <sdlf/communicator.h>
 
-enum { MPI_QUEUE_JOBS = 256 };
+#include "communicators/mpi/halves.h"
+
+enum { MPI_QUEUE_JOBS = SDLF_MOST_SUMS };
 
 typedef struct mpi_job {
-    enum { MPI_JOB_SUM, MPI_JOB_GATHER } kind;
+    enum { MPI_JOB_SUM, MPI_JOB_GATHER, MPI_JOB_SHARE, MPI_JOB_NARROW } kind;
     const void *from; /* of a gather */
     void *memory;
-    int64_t count; /* of numbers, or of a rank's bytes */
+    int64_t count; /* of numbers, of a rank's bytes, or of ranks */
     sdlf_dtype dtype;
 } mpi_job;
 
@@ -42,9 +44,11 @@ typedef struct mpi_queue {
     atomic_bool awaited;  /* somebody waits for a job */
     atomic_bool aborting; /* end all ranks */
 
-    MPI_Comm sums, questions; /* the thread's own */
-    double *heard;            /* of each rank: when it was last heard of, while a job is waited for */
-    MPI_Request *question;    /* under way, to each rank */
+    MPI_Comm all, sums, questions; /* the thread's own: all ranks; those of a sum or a gathering; all again */
+    mpi_halves halves;
+    double *heard;                  /* of each rank: when it was last heard of, while a job is waited for */
+    MPI_Request *question;          /* under way, to each rank */
+    int *shard_count, *shard_first; /* of each rank, of what is shared */
 } mpi_queue;
 
 /* Start the thread, and MPI with it. */

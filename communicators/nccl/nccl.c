@@ -12,7 +12,7 @@
 #include "calculators/cuda/cuda.h"
 #include "communicators/registry.h"
 
-enum { SUMS = 256 };
+enum { SUMS = SDLF_MOST_SUMS };
 
 typedef struct nccl_communicator {
     sdlf_communicator base;
@@ -97,13 +97,36 @@ static bool is_cuda(const sdlf_calculator *calculator)
     return calculator != NULL && strncmp(calculator->space, "cuda:", 5) == 0;
 }
 
+/* In the communicator's stream: all is added, or each rank's part is sent to the others. */
+static sdlf_status queue_numbers(nccl_communicator *c, bool shares, char *memory, sdlf_dtype dtype, int64_t count)
+{
+    int ranks = c->base.rank_count;
+    ncclDataType_t type = dtype == SDLF_FLOAT64    ? ncclFloat64
+                          : dtype == SDLF_FLOAT16  ? ncclFloat16
+                          : dtype == SDLF_BFLOAT16 ? ncclBfloat16
+                                                   : ncclFloat32;
+    if (!shares)
+        return check(ncclAllReduce(memory, memory, (size_t)count, type, ncclSum, c->ranks, c->stream), "ncclAllReduce");
+    sdlf_status status = check(ncclGroupStart(), "ncclGroupStart");
+    for (int r = 0; r < ranks && status == SDLF_OK; r++) {
+        int64_t first = sdlf_communicator_shard(r, ranks, count), next = sdlf_communicator_shard(r + 1, ranks, count);
+        char *part = memory + first * (int64_t)sdlf_dtype_size(dtype);
+        if (next > first)
+            status =
+                check(ncclBroadcast(part, part, (size_t)(next - first), type, r, c->ranks, c->stream), "ncclBroadcast");
+    }
+    return status == SDLF_OK ? check(ncclGroupEnd(), "ncclGroupEnd") : status;
+}
+
 /* Tickets of NCCL's sums are odd, those of mpi's even. */
-static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
-                             int64_t count, int64_t *ticket)
+static sdlf_status begin(sdlf_communicator *base, bool shares, sdlf_calculator *calculator, void *memory,
+                         sdlf_dtype dtype, int64_t count, int64_t *ticket)
 {
     nccl_communicator *c = from(base);
     if (!is_cuda(calculator)) {
-        sdlf_status status = c->hosts->type->sum_begin(c->hosts, calculator, memory, dtype, count, ticket);
+        const sdlf_communicator_class *type = c->hosts->type;
+        sdlf_status status =
+            (shares ? type->share_begin : type->sum_begin)(c->hosts, calculator, memory, dtype, count, ticket);
         *ticket *= 2;
         return status;
     }
@@ -114,16 +137,25 @@ static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculato
                            c->device, cuda->device);
     if (status != SDLF_OK) return status;
     int at = (int)(c->count % SUMS);
-    ncclDataType_t type = dtype == SDLF_FLOAT64 ? ncclFloat64 : ncclFloat32;
     status = cuda_check(cudaEventRecord(c->ready[at], cuda->stream), "a sum over all ranks");
     if (status == SDLF_OK) status = cuda_check(cudaStreamWaitEvent(c->stream, c->ready[at], 0), "a sum over all ranks");
-    if (status == SDLF_OK)
-        status =
-            check(ncclAllReduce(memory, memory, (size_t)count, type, ncclSum, c->ranks, c->stream), "ncclAllReduce");
+    if (status == SDLF_OK) status = queue_numbers(c, shares, memory, dtype, count);
     if (status == SDLF_OK) status = cuda_check(cudaEventRecord(c->done[at], c->stream), "a sum over all ranks");
     c->calculator[at] = calculator;
     *ticket = 2 * c->count++ + 1;
     return status;
+}
+
+static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                             int64_t count, int64_t *ticket)
+{
+    return begin(base, false, calculator, memory, dtype, count, ticket);
+}
+
+static sdlf_status share_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                               int64_t count, int64_t *ticket)
+{
+    return begin(base, true, calculator, memory, dtype, count, ticket);
 }
 
 static sdlf_status sum_end(sdlf_communicator *base, int64_t ticket)
@@ -152,6 +184,13 @@ static void forget(sdlf_communicator *base, sdlf_calculator *calculator)
         c->hosts->type->forget(c->hosts, calculator);
 }
 
+/* NCCL's own ranks find each other anew with the next sum. */
+static sdlf_status narrow(sdlf_communicator *base, int count)
+{
+    release(from(base));
+    return sdlf_communicator_narrow(from(base)->hosts, count);
+}
+
 static void abort_nccl(sdlf_communicator *base)
 {
     sdlf_communicator_abort(from(base)->hosts);
@@ -167,6 +206,8 @@ const sdlf_communicator_class sdlf_nccl_communicator_class = {
     .sum_begin = sum_begin,
     .sum_end = sum_end,
     .gather = gather,
+    .narrow = narrow,
+    .share_begin = share_begin,
     .forget = forget,
     .abort = abort_nccl,
 };

@@ -27,7 +27,10 @@ static sdlf_status draw_buffer(sdlf_plan *plan, const plan_buffer *buffer, bool 
     *drawn = false;
     if (buffer->kind == BUFFER_PARAMETER)
         status = sdlf_initializer_operation(&operation, spec, seed_of(plan), sdlf_parameter_stream(buffer->parameter));
-    operation.out[0] = sdlf_tensor_view(buffer->dtype, spec->shape, buffer->memory);
+    sdlf_shape shape = spec->shape;
+    if (buffer->kind == BUFFER_STATE) /* of which there may be a part only */
+        shape = sdlf_shape(buffer->bytes / (int64_t)sdlf_dtype_size(buffer->dtype));
+    operation.out[0] = sdlf_tensor_view(buffer->dtype, shape, buffer->memory);
     if (status != SDLF_OK || calculator == NULL || buffer->dtype != SDLF_FLOAT32 ||
         !sdlf_calculator_supports(calculator, &operation) ||
         (buffer->kind == BUFFER_PARAMETER && !sdlf_initializer_is_drawn(spec)))

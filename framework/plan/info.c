@@ -54,6 +54,7 @@ sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan)
         const sdlf_parameter *parameter = &plan->model->parameters[i];
         int64_t bytes = sdlf_shape_count(parameter->spec.shape) * (int64_t)sizeof(float); /* an outline has no values */
         memory.parameters += bytes;
+        if (plan->options.shard_states) bytes = model_state_count(plan->model, i) * (int64_t)sizeof(float);
         if (parameter->spec.trainable) memory.states += states * bytes;
     }
     for (int i = 1; i < plan->buffer_count; i++) { /* copies live in arenas, and count as what they are */

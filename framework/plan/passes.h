@@ -14,7 +14,18 @@ sdlf_status plan_fuse_conv_pool_last(sdlf_plan *plan); /* after layouts */
 sdlf_status
 plan_fuse_stored(sdlf_plan *plan); /* training, after layouts: epilogues that only kernels for a storage type have */
 sdlf_status plan_line_up_parameters(sdlf_plan *plan); /* training: small steps of parameters, side by side */
-sdlf_status plan_add_sums(sdlf_plan *plan);           /* training with a communicator */
+sdlf_status plan_sync_norms(sdlf_plan *plan); /* training with a communicator: batch normalisation of all ranks */
+sdlf_status plan_add_sums(sdlf_plan *plan);   /* training with a communicator */
+/* A sum over all ranks of a whole buffer, and the step that begins it, or waits for it. */
+typedef struct plan_sum {
+    int buffer;
+    sdlf_calculator *calculator; /* in whose memory it is */
+    sdlf_phase serves;
+    int node, number; /* its bucket's, from plan->bucket_count++ */
+    const char *what;
+    bool shares; /* its parts are shared, and not added */
+} plan_sum;
+sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits);
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
 void plan_find_raw_weights(sdlf_plan *plan); /* part of it: lifetimes are known */

@@ -94,10 +94,31 @@ static sdlf_status check_options(sdlf_plan_options *options)
     if (!(options->rank_share >= 0) || isinf(options->rank_share) || options->first_sample < 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: rank_share %g and first_sample %lld must not be below 0",
                          options->rank_share, (long long)options->first_sample);
+    options->shard_states = options->shard_states && options->communicator != NULL && options->mode == SDLF_TRAIN;
+    if (options->shard_states && (options->ema > 0 || options->gradients_only))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: shard_states is for updates, and without ema");
+    bool narrow = options->gradient_dtype == SDLF_FLOAT16 || options->gradient_dtype == SDLF_BFLOAT16;
+    if (!narrow && options->gradient_dtype != SDLF_NONE)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: gradient_dtype must be float16 or bfloat16, not %s",
+                         sdlf_dtype_name(options->gradient_dtype));
+    if (options->sync_batch_norm && options->communicator != NULL &&
+        (options->samples_that_count < 0 || options->samples_of_all < 1 ||
+         options->samples_that_count > options->samples_of_all))
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT,
+            "plan: sync_batch_norm: expected samples_that_count of 0 to samples_of_all, found %lld of %lld",
+            (long long)options->samples_that_count, (long long)options->samples_of_all);
     if (options->take_parameters && options->mode != SDLF_INFER)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: take_parameters is for inference: training changes them");
     sdlf_status status = check_lists(options);
-    return status == SDLF_OK ? sdlf_optimizer_complete(&options->optimizer) : status;
+    if (status == SDLF_OK) status = sdlf_optimizer_complete(&options->optimizer);
+    if (status == SDLF_OK && options->shard_states && options->optimizer.type->form != SDLF_UPDATE_PLAIN)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: shard_states: %s updates whole parameters, and a rank has parts",
+                         options->optimizer.type->name);
+    if (status == SDLF_OK && options->shard_states && options->communicator->type->share_begin == NULL)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "plan: shard_states: communicator '%s' cannot share parameters",
+                         options->communicator->type->name);
+    return status;
 }
 
 /* Parameters whose values are drawn where the plan keeps them; beside some that have values, here. */
@@ -126,6 +147,9 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     if (status == SDLF_OK && complete.take_parameters && !outline && model->users > 0)
         status = sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the parameters of '%s' cannot be taken: another plan uses them",
                            model->name);
+    if (status == SDLF_OK && complete.shard_states && model->shards != complete.communicator->rank_count)
+        status =
+            sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: shard_states: the model's states are whole; a trainer divides them");
     if (status == SDLF_OK && !model->built) status = describe(model, &complete, outline);
     if (status != SDLF_OK) return status;
     sdlf_plan *plan = calloc(1, sizeof *plan);
@@ -135,19 +159,13 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     plan->loss_value = -1;
     if (options->feed != NULL) plan->feed = (plan_feed){.present = true, .feed = *options->feed};
     static sdlf_status (*const passes[])(sdlf_plan *) = {
-        plan_build_graph,
-        plan_lower,
-        plan_fuse,
-        plan_check_support,
-        plan_choose,
-        plan_choose_layouts,
-        plan_fuse_conv_pool_last,
-        plan_fuse_stored,
-        plan_line_up_parameters,
-        plan_add_sums,
-        plan_place,
-        plan_lay_out,
-        plan_make_listing,
+        plan_build_graph,    plan_lower,
+        plan_sync_norms,     plan_fuse,
+        plan_check_support,  plan_choose,
+        plan_choose_layouts, plan_fuse_conv_pool_last,
+        plan_fuse_stored,    plan_line_up_parameters,
+        plan_add_sums,       plan_place,
+        plan_lay_out,        plan_make_listing,
     };
     for (size_t i = 0; i < sizeof passes / sizeof passes[0] && status == SDLF_OK; i++) status = passes[i](plan);
     if (status != SDLF_OK) {

@@ -2,6 +2,7 @@
  *
  *   graph    nodes with shapes, calculators; dead and idle layers gone              plan_build_graph
  *   lower    layers describe their operations: a straight list of steps             plan_lower
+ *   norms    statistics of batch normalisation over all ranks, if asked for       plan_sync_norms
  *   fuse     neighbouring steps become one where a calculator can                   plan_fuse
  *   choose   algorithms by measurement, if asked for                            plan_choose
  *   layouts  activations channels last, for inference where that is faster      plan_choose_layouts
@@ -90,6 +91,7 @@ typedef struct plan_step {
     double seconds;
     int bucket;            /* SDLF_PHASE_COMMUNICATE: which, operation.out[0] */
     bool awaits;           /* is its sum waited for, and not begun? */
+    bool shares;           /* ranks share what they have of it, and add nothing */
     bool queued;           /* of a copy: from pinned memory, and the host does not wait */
     char *label, *content; /* of a copy: "copy host to cuda:0", and what of: "output of relu" */
 } plan_step;
@@ -195,6 +197,9 @@ int plan_state_count(const sdlf_plan_options *options);
 void plan_note_weights(sdlf_plan *plan);
 void plan_note_changes(sdlf_plan *plan, bool forward_alone);
 sdlf_status plan_check_weights(const sdlf_plan *plan);
+
+/* Plans of ranks with the same one add the same numbers in the same order: it depends on fusion, and so on calculators. */
+uint32_t plan_sums_fingerprint(const sdlf_plan *plan);
 
 /* The sums of a plan that accumulates become 0. */
 sdlf_status plan_clear_sums(sdlf_plan *plan);

@@ -4,25 +4,32 @@
  * large enough that what it takes is its bytes and not its beginning. Behind the last gradient of a bucket its sum is begun; the rest of the
  * backward pass is computed meanwhile. The updates stand behind the backward pass, in their order, and before the first one that reads a bucket
  * its sum is waited for: the updates of one bucket overlap the sums of those behind it. So all gradients live at once, which one contiguous
- * bucket for each sum wants anyway. */
+ * bucket for each sum wants anyway.
+ *
+ * With gradient_dtype a bucket is rounded to a buffer of its own before its sum, and comes back from there behind it. */
 #include "framework/plan/passes.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum { BUCKET = 4 << 20, ALIGNED = 128, MOST_BUCKETS = 128 };
+static_assert((int)MOST_BUCKETS < (int)SDLF_MOST_SUMS, "room for a sum between those of gradients");
 
 typedef struct summing {
     sdlf_plan *plan;
     plan_step *old;
     int old_count;
     int *bucket; /* of each gradient's buffer: 0 not a gradient, -1 one in no bucket yet, else the bucket's buffer */
-    int64_t *offset;      /* of each gradient's buffer, in its bucket */
-    int *last_writer;     /* of each gradient's buffer: a step */
-    int *number;          /* of each bucket's buffer: which it is */
-    int *buffer_of;       /* of each bucket: its buffer */
-    bool *awaited;        /* of each bucket */
+    int64_t *offset;  /* of each gradient's buffer, in its bucket */
+    int *last_writer; /* of each gradient's buffer: a step */
+    int *number;      /* of each bucket's buffer: which it is */
+    int *buffer_of;   /* of each bucket: its buffer */
+    int *narrowed;    /* of each bucket: the buffer of its numbers as gradient_dtype; 0: they are added as they are */
     sdlf_calculator **by; /* of each bucket: who fills it */
+    int ended;            /* buckets whose sums are awaited come before this one */
     int originals;
     int open;                    /* the bucket that is being filled, a buffer; 0: none */
     sdlf_calculator *calculator; /* that fills it */
@@ -62,24 +69,25 @@ static sdlf_status find_gradients(summing *s)
     return SDLF_OK;
 }
 
-/* The step that begins the sum of a bucket, or waits for it. */
-static sdlf_status append_sum(summing *s, int bucket, sdlf_calculator *calculator, int node, bool awaits)
+sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits)
 {
-    sdlf_plan *plan = s->plan;
-    const plan_buffer *buffer = &plan->buffers[bucket];
-    sdlf_tensor all =
-        sdlf_tensor_view(buffer->dtype, sdlf_shape(buffer->bytes / (int64_t)sdlf_dtype_size(buffer->dtype)), NULL);
-    all.buffer = bucket;
+    int64_t bytes = plan->buffers[sum->buffer].bytes;
+    sdlf_dtype dtype = plan->buffers[sum->buffer].dtype;
+    sdlf_tensor all = sdlf_tensor_view(dtype, sdlf_shape(bytes / (int64_t)sdlf_dtype_size(dtype)), NULL);
+    char label[48];
+    all.buffer = sum->buffer;
+    snprintf(label, sizeof label, "%s %s %s", sum->what, sum->shares ? "sharing" : "sum", awaits ? "awaited" : "begun");
     plan_step step = {
         .operation = {.kind = SDLF_COPY, .in = {all}, .out = {all}},
-        .calculator = calculator,
+        .calculator = sum->calculator,
         .phase = SDLF_PHASE_COMMUNICATE,
-        .serves = SDLF_PHASE_UPDATE,
-        .node = node,
-        .cost = {.bytes = awaits ? 0 : buffer->bytes},
-        .bucket = s->number[bucket],
+        .serves = sum->serves,
+        .node = sum->node,
+        .cost = {.bytes = awaits ? 0 : bytes},
+        .bucket = sum->number,
         .awaits = awaits,
-        .label = strdup(awaits ? "gradient sum awaited" : "gradient sum begun"),
+        .shares = sum->shares,
+        .label = strdup(label),
     };
     if (step.label == NULL) return no_memory();
     sdlf_status status = plan_append_step(plan, &step);
@@ -87,11 +95,76 @@ static sdlf_status append_sum(summing *s, int bucket, sdlf_calculator *calculato
     return status;
 }
 
+/* The step that begins the sum of a bucket, or waits for it. */
+static sdlf_status append_sum(summing *s, int number, int node, bool awaits)
+{
+    const plan_sum sum = {.buffer = s->narrowed[number] != 0 ? s->narrowed[number] : s->buffer_of[number],
+                          .calculator = s->by[number],
+                          .serves = SDLF_PHASE_UPDATE,
+                          .node = node,
+                          .number = number,
+                          .what = "gradient"};
+    return plan_append_sum(s->plan, &sum, awaits);
+}
+
+/* A bucket's numbers in gradient_dtype, before their sum, or the sum as it was. */
+static sdlf_status append_rounding(summing *s, int number, int node, bool back)
+{
+    sdlf_plan *plan = s->plan;
+    int wide = s->buffer_of[number], narrow = s->narrowed[number];
+    int64_t count = plan->buffers[wide].bytes / (int64_t)sdlf_dtype_size(plan->buffers[wide].dtype);
+    sdlf_tensor x = sdlf_tensor_view(plan->buffers[wide].dtype, sdlf_shape(count), NULL);
+    sdlf_tensor y = sdlf_tensor_view(plan->buffers[narrow].dtype, sdlf_shape(count), NULL);
+    x.buffer = wide;
+    y.buffer = narrow;
+    plan_step step = {.operation = {.kind = SDLF_COPY, .in = {back ? y : x}, .out = {back ? x : y}},
+                      .calculator = s->by[number],
+                      .phase = back ? SDLF_PHASE_UPDATE : SDLF_PHASE_BACKWARD,
+                      .serves = SDLF_PHASE_UPDATE,
+                      .node = node};
+    step.cost = sdlf_operation_cost(&step.operation);
+    if (!sdlf_calculator_supports(step.calculator, &step.operation))
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "plan: %s cannot make %s of gradients, or float32 of them again",
+                         step.calculator->type->name, sdlf_dtype_name(y.dtype));
+    return plan_append_step(plan, &step);
+}
+
+static sdlf_status await(summing *s, int number, int node)
+{
+    sdlf_status status = append_sum(s, number, node, true);
+    bool rounded = s->narrowed[number] != 0;
+    return status == SDLF_OK && rounded ? append_rounding(s, number, node, true) : status;
+}
+
+static sdlf_status begin(summing *s, int number)
+{
+    sdlf_plan *plan = s->plan;
+    const plan_buffer wide = plan->buffers[s->buffer_of[number]];
+    sdlf_dtype dtype = plan->options.gradient_dtype;
+    if (dtype == SDLF_NONE) return append_sum(s, number, s->node, false);
+    int64_t count = wide.bytes / (int64_t)sdlf_dtype_size(wide.dtype);
+    s->narrowed[number] = plan_new_buffer(plan, BUFFER_ARENA, dtype, count * (int64_t)sdlf_dtype_size(dtype));
+    if (s->narrowed[number] == 0) return no_memory();
+    sdlf_status status = append_rounding(s, number, s->node, false);
+    return status == SDLF_OK ? append_sum(s, number, s->node, false) : status;
+}
+
+/* Sums up to that one are waited for, in the order in which they were begun. */
+static sdlf_status await_to(summing *s, int last, int node)
+{
+    sdlf_status status = SDLF_OK;
+    while (s->ended <= last && status == SDLF_OK) status = await(s, s->ended++, node);
+    return status;
+}
+
+/* A communicator has room for so many sums: before there are more, the oldest is waited for. */
 static sdlf_status close_bucket(summing *s)
 {
-    int bucket = s->open;
+    if (s->open == 0) return SDLF_OK;
+    int number = s->number[s->open];
     s->open = 0;
-    return bucket != 0 ? append_sum(s, bucket, s->calculator, s->node, false) : SDLF_OK;
+    sdlf_status status = await_to(s, number - MOST_BUCKETS, s->node);
+    return status == SDLF_OK ? begin(s, number) : status;
 }
 
 static sdlf_status open_bucket(summing *s, const plan_step *step, const plan_buffer *gradient)
@@ -156,11 +229,7 @@ static sdlf_status await_buckets(summing *s, const plan_step *step)
         if (!sdlf_tensor_present(in) || in->buffer >= s->originals || s->bucket[in->buffer] <= 0) continue;
         int last = s->number[s->bucket[in->buffer]];
         if (s->bucket[in->buffer] == s->open) status = close_bucket(s);
-        for (int n = 0; n <= last && status == SDLF_OK; n++) { /* in the order in which they were begun */
-            if (s->awaited[n]) continue;
-            status = append_sum(s, s->buffer_of[n], s->by[n], step->node, true);
-            s->awaited[n] = true;
-        }
+        if (status == SDLF_OK) status = await_to(s, last, step->node);
     }
     return status;
 }
@@ -186,6 +255,32 @@ static sdlf_status append_steps(summing *s, bool updates)
     return status;
 }
 
+/* Behind all updates, in an order that is the same on all ranks, whatever parts they have. */
+static sdlf_status share_parameters(sdlf_plan *plan)
+{
+    enum { UNDER_WAY = 64 };
+    plan_sum shared[UNDER_WAY];
+    int64_t begun = 0, ended = 0;
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < plan->node_count; i++) {
+        const plan_node *node = &plan->nodes[i];
+        for (int p = node->first_parameter; p < node->first_parameter + node->parameter_count; p++) {
+            if (status != SDLF_OK || !sdlf_tensor_present(&plan->gradients[p])) continue;
+            if (begun - ended == UNDER_WAY) status = plan_append_sum(plan, &shared[ended++ % UNDER_WAY], true);
+            shared[begun % UNDER_WAY] = (plan_sum){.buffer = plan->parameter_buffer_base + p,
+                                                   .calculator = node->backward,
+                                                   .serves = SDLF_PHASE_UPDATE,
+                                                   .node = i,
+                                                   .number = plan->bucket_count++,
+                                                   .what = "parameter",
+                                                   .shares = true};
+            if (status == SDLF_OK) status = plan_append_sum(plan, &shared[begun++ % UNDER_WAY], false);
+        }
+    }
+    while (ended < begun && status == SDLF_OK) status = plan_append_sum(plan, &shared[ended++ % UNDER_WAY], true);
+    return status;
+}
+
 static sdlf_status rebuild(summing *s)
 {
     sdlf_plan *plan = s->plan;
@@ -193,9 +288,8 @@ static sdlf_status rebuild(summing *s)
     if (status == SDLF_OK && !plan->options.accumulate) status = close_bucket(s);
     if (status == SDLF_OK) status = append_steps(s, true);
     if (status == SDLF_OK) status = close_bucket(s);
-    for (int n = 0; n < plan->bucket_count && status == SDLF_OK; n++) {
-        if (!s->awaited[n]) status = append_sum(s, s->buffer_of[n], s->by[n], s->node, true);
-    }
+    if (status == SDLF_OK) status = await_to(s, plan->bucket_count - 1, s->node);
+    if (status == SDLF_OK && plan->options.shard_states) status = share_parameters(plan);
     for (int i = 0; i < plan->step_count; i++) {
         for (int j = 0; j < SDLF_MAX_INPUTS; j++) move_tensor(s, &plan->steps[i].operation.in[j]);
         for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) move_tensor(s, &plan->steps[i].operation.out[j]);
@@ -207,18 +301,23 @@ static sdlf_status rebuild(summing *s)
 sdlf_status plan_add_sums(sdlf_plan *plan)
 {
     if (plan->options.communicator == NULL || plan->options.mode != SDLF_TRAIN) return SDLF_OK;
-    size_t buffers = 2 * (size_t)plan->buffer_count + 2; /* buckets are fewer than gradients */
-    summing s = {.plan = plan, .old = plan->steps, .old_count = plan->step_count, .originals = plan->buffer_count};
+    size_t buffers = 2 * (size_t)plan->buffer_count + 2 + (size_t)plan->bucket_count +
+                     (size_t)plan->model->parameter_count; /* buckets are fewer than gradients */
+    summing s = {.plan = plan,
+                 .old = plan->steps,
+                 .old_count = plan->step_count,
+                 .ended = plan->bucket_count,
+                 .originals = plan->buffer_count};
     s.bucket = calloc(buffers, sizeof *s.bucket);
     s.offset = calloc(buffers, sizeof *s.offset);
     s.last_writer = calloc(buffers, sizeof *s.last_writer);
     s.number = calloc(buffers, sizeof *s.number);
     s.buffer_of = calloc(buffers, sizeof *s.buffer_of);
-    s.awaited = calloc(buffers, sizeof *s.awaited);
+    s.narrowed = calloc(buffers, sizeof *s.narrowed);
     s.by = calloc(buffers, sizeof *s.by);
     plan->tickets = calloc(buffers, sizeof *plan->tickets);
     sdlf_status status = SDLF_OK;
-    if (!s.bucket || !s.offset || !s.last_writer || !s.number || !s.buffer_of || !s.awaited || !s.by || !plan->tickets)
+    if (!s.bucket || !s.offset || !s.last_writer || !s.number || !s.buffer_of || !s.narrowed || !s.by || !plan->tickets)
         status = no_memory();
     else
         status = find_gradients(&s);
@@ -233,7 +332,26 @@ sdlf_status plan_add_sums(sdlf_plan *plan)
     free(s.last_writer);
     free(s.number);
     free(s.buffer_of);
-    free(s.awaited);
+    free(s.narrowed);
     free(s.by);
     return status;
+}
+
+uint32_t plan_sums_fingerprint(const sdlf_plan *plan)
+{
+    uLong sum = crc32(0, NULL, 0);
+    for (int i = 0; i < plan->step_count; i++) {
+        const plan_step *step = &plan->steps[i];
+        if (step->phase != SDLF_PHASE_COMMUNICATE) continue;
+        const sdlf_tensor *all = &step->operation.out[0];
+        const int64_t row[] = {step->bucket, step->awaits, all->dtype, sdlf_tensor_count(all)};
+        sum = crc32(sum, (const Bytef *)row, sizeof row);
+        for (int p = 0; p < plan->model->parameter_count && plan->gradients != NULL; p++) {
+            const sdlf_tensor *gradient = &plan->gradients[p];
+            const int64_t place[] = {p, gradient->offset};
+            bool inside = sdlf_tensor_present(gradient) && gradient->buffer == all->buffer;
+            if (inside) sum = crc32(sum, (const Bytef *)place, sizeof place);
+        }
+    }
+    return (uint32_t)sum;
 }

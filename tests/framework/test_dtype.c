@@ -195,6 +195,36 @@ static void converts_any_count(void)
     CHECK_CLOSE((double)values[3], 21, 0);
 }
 
+/* Between float32 and 16 bits there is a shorter way than through float64: to the same bits. */
+static void short_ways(void)
+{
+    static const sdlf_dtype halves[] = {SDLF_FLOAT16, SDLF_BFLOAT16};
+    for (int h = 0; h < 2; h++) {
+        int64_t other = 0;
+        for (uint32_t bits = 0; bits < 0x10000; bits++) {
+            uint16_t half = (uint16_t)bits;
+            float direct, through;
+            double wide;
+            sdlf_convert(SDLF_FLOAT32, &direct, halves[h], &half, 1);
+            sdlf_convert(SDLF_FLOAT64, &wide, halves[h], &half, 1);
+            sdlf_convert(SDLF_FLOAT32, &through, SDLF_FLOAT64, &wide, 1);
+            other += memcmp(&direct, &through, sizeof direct) != 0;
+        }
+        for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 99991) {
+            uint32_t pattern = (uint32_t)bits;
+            float value;
+            double wide;
+            uint16_t direct, through;
+            memcpy(&value, &pattern, sizeof value);
+            sdlf_convert(SDLF_FLOAT64, &wide, SDLF_FLOAT32, &value, 1);
+            sdlf_convert(halves[h], &direct, SDLF_FLOAT32, &value, 1);
+            sdlf_convert(halves[h], &through, SDLF_FLOAT64, &wide, 1);
+            other += direct != through;
+        }
+        CHECK_EQUAL(other, 0);
+    }
+}
+
 int main(void)
 {
     RUN(names_and_sizes);
@@ -204,5 +234,6 @@ int main(void)
     RUN(integers_saturate);
     RUN(integers_are_rounded_once);
     RUN(converts_any_count);
+    RUN(short_ways);
     return test_summary();
 }

@@ -27,6 +27,8 @@ typedef struct sdlf_communicator_options {
     void *reserved[4]; /* zero: room for members to come */
 } sdlf_communicator_options;
 
+enum { SDLF_MOST_SUMS = 256 };
+
 struct sdlf_communicator_class {
     const char *name;    /* "mpi" */
     const char *summary; /* one line for --help */
@@ -38,9 +40,9 @@ struct sdlf_communicator_class {
     sdlf_status (*open)(sdlf_communicator *communicator, const sdlf_communicator_options *options);
     void (*close)(sdlf_communicator *communicator);
 
-    /* Begin to add, over all ranks, `count` float32 or float64 numbers in the calculator's memory (NULL: the host's), in place. What the
+    /* Begin to add, over all ranks, `count` float32, float64, float16 or bfloat16 numbers in the calculator's memory (NULL: the host's), in place. What the
      * calculator has queued before is waited for. The memory is not touched until sum_end(ticket) has returned; what is queued afterwards sees
-     * the sum. Tickets are ended in the order in which they were begun. */
+     * the sum. At most SDLF_MOST_SUMS are under way. */
     sdlf_status (*sum_begin)(sdlf_communicator *communicator, sdlf_calculator *calculator, void *memory,
                              sdlf_dtype dtype, int64_t count, int64_t *ticket);
     sdlf_status (*sum_end)(sdlf_communicator *communicator, int64_t ticket);
@@ -54,12 +56,21 @@ struct sdlf_communicator_class {
     /* End all ranks, this one too, with an exit code other than 0. Does not return. */
     void (*abort)(sdlf_communicator *communicator);
 
-    void *reserved[4]; /* zero, so that members can be added */
+    /* All ranks meet; from then on sums and gatherings are of ranks 0 to count - 1 only. Optional; NULL: it is of all for good. */
+    sdlf_status (*narrow)(sdlf_communicator *communicator, int count);
+
+    /* Begin to give every rank what each has of `count` numbers, as of sum_begin: rank r has those from sdlf_communicator_shard(r, ...) on,
+     * before those of r + 1. Ended by sum_end, likewise. Optional; NULL: there is no such thing. */
+    sdlf_status (*share_begin)(sdlf_communicator *communicator, sdlf_calculator *calculator, void *memory,
+                               sdlf_dtype dtype, int64_t count, int64_t *ticket);
+
+    void *reserved[2]; /* zero, so that members can be added */
 };
 
 struct sdlf_communicator {
     const sdlf_communicator_class *type;
-    int rank, rank_count; /* 0 <= rank < rank_count */
+    int rank, rank_count; /* 0 <= rank < rank_count, unless it has been narrowed */
+    int opened_count;     /* of ranks, whatever it has been narrowed to */
     int local_rank;       /* among those on the same host, from 0: which of its devices, say */
     char host[64];        /* the machine that this rank runs on */
     bool agreed;          /* the last failure is every rank's: rank 0 may tell of it, and the others be silent */
@@ -75,6 +86,12 @@ void sdlf_communicator_close(sdlf_communicator *communicator);
 const sdlf_communicator_class *sdlf_communicator_class_at(int index);
 const char *sdlf_communicator_left_out(int index, const char **reason);
 
+/* Let only ranks 0 to count - 1 communicate from now on, so that fewer ranks than there are can be measured; `rank_count` becomes `count`. Every
+ * rank of all that were opened calls it, with nothing under way and no plan that uses it; those that are left out (rank >= rank_count) then
+ * call nothing but this, or _close, in which they wait for the others without computing. Errors: SDLF_ERROR_ARGUMENT (more than there are),
+ * SDLF_ERROR_UNSUPPORTED (of that class). */
+sdlf_status sdlf_communicator_narrow(sdlf_communicator *communicator, int count);
+
 /* The sum of each of `count` doubles over all ranks, in place; host memory. */
 sdlf_status sdlf_communicator_sum(sdlf_communicator *communicator, double *numbers, int64_t count);
 
@@ -87,6 +104,9 @@ sdlf_status sdlf_communicator_agree(sdlf_communicator *communicator, sdlf_status
 
 /* End all ranks, this one too, with an exit code other than 0. Does not return, unless communicator is NULL. */
 void sdlf_communicator_abort(sdlf_communicator *communicator);
+
+/* Where the numbers begin that rank `rank` of `rank_count` keeps for all, of `count`: a multiple of 64, unless it is `count` (rank_count's). */
+int64_t sdlf_communicator_shard(int rank, int rank_count, int64_t count);
 
 /* The part of `count` samples that a rank has: [first(rank), first(rank + 1)). NULL: all. */
 int64_t sdlf_communicator_first(const sdlf_communicator *communicator, int64_t count);

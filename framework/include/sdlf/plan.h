@@ -137,6 +137,16 @@ typedef struct sdlf_plan_options {
     sdlf_communicator *communicator;
     int64_t first_sample;
     double rank_share;
+    sdlf_dtype
+        gradient_dtype; /* float16 or bfloat16: gradients are rounded to it for the sums over ranks, which are rounded too; NONE: they are
+                                  added as they are */
+    bool
+        shard_states; /* with a communicator: each rank has its part of the optimizer's states, updates that part of each parameter, and gets the
+                          others' (ZeRO, stage 1). For optimizers that update each number by itself, without ema; made by trainers */
+    /* With a communicator: batch normalisation by the statistics of all ranks' samples, of which there are `samples_of_all`; as many of them are
+     * this rank's, `samples_that_count` (0: a part that is none). */
+    bool sync_batch_norm;
+    int64_t samples_of_all, samples_that_count;
     void *reserved[4]; /* zero: room for members to come */
 } sdlf_plan_options;
 

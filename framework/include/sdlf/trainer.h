@@ -103,10 +103,14 @@ typedef struct sdlf_trainer_options {
     void *user;
     /* Training on several ranks, each with a trainer of the same network, data and options (which is checked): `batch` is that of all ranks
      * together, at least one sample for each, and each computes its part. It is the training of one rank, to rounding, but for batch
-     * normalisation, whose statistics are each rank's own, and averaged after each epoch. Rank 0 writes the checkpoint. Sums are over all ranks in
-     * what the callback, which every rank has, is told. sdlf_trainer_create meets the others (sdlf_communicator_agree), whatever came of it.
+     * normalisation, whose statistics are each rank's own, and averaged after each epoch; with `sync_batch_norm` they are those of the whole
+     * batch. Rank 0 writes the checkpoint. Sums are over all ranks in what the callback, which every rank has, is told. sdlf_trainer_create meets the others (sdlf_communicator_agree), whatever came of it.
      * Borrowed for the trainer's life; NULL: this process trains by itself. */
     sdlf_communicator *communicator;
+    bool sync_batch_norm;
+    sdlf_dtype gradient_dtype; /* as in sdlf_plan_options */
+    bool
+        shard_states; /* likewise: between creation and sdlf_trainer_free the model's states are this rank's parts. Checkpoints are whole */
     void *reserved[4]; /* zero: room for members to come */
 } sdlf_trainer_options;
 
@@ -215,7 +219,9 @@ typedef struct sdlf_evaluation_options {
     sdlf_views views; /* of samples (C,H,W), 2x2 pixels or more */
     sdlf_go_on *go_on;
     void *user;
-    void *reserved[4]; /* zero: room for members to come */
+    sdlf_communicator *
+        communicator; /* all ranks evaluate the same data, each a part, and have the figures of all; NULL: this one does all */
+    void *reserved[3]; /* zero: room for members to come */
 } sdlf_evaluation_options;
 
 /* sdlf_evaluate_while with options; NULL: none. */

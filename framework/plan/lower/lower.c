@@ -175,6 +175,8 @@ static void mark_constants(sdlf_plan *plan)
             if (buffer->kind == BUFFER_PARAMETER) buffer->constant = false;
         }
     }
+    for (int i = 0; i < plan->model->parameter_count && plan->options.shard_states; i++) /* other ranks write it, too */
+        if (sdlf_tensor_present(&plan->gradients[i])) plan->buffers[plan->parameter_buffer_base + i].constant = false;
 }
 
 sdlf_status plan_lower(sdlf_plan *plan)

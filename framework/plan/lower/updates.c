@@ -8,8 +8,9 @@
 static sdlf_tensor state_tensor(sdlf_plan *plan, int parameter, int state)
 {
     sdlf_tensor tensor;
-    if (plan_new_tensor(plan, BUFFER_STATE, plan->options.dtype, plan->model->parameters[parameter].spec.shape,
-                        &tensor) != SDLF_OK)
+    sdlf_shape shape = plan->model->parameters[parameter].spec.shape;
+    if (plan->options.shard_states) shape = sdlf_shape(model_state_count(plan->model, parameter));
+    if (plan_new_tensor(plan, BUFFER_STATE, plan->options.dtype, shape, &tensor) != SDLF_OK)
         return (sdlf_tensor){.dtype = SDLF_NONE};
     plan->buffers[tensor.buffer].parameter = parameter;
     plan->buffers[tensor.buffer].state = state;
@@ -106,20 +107,30 @@ static bool is_orthogonal(const sdlf_optimizer *optimizer, sdlf_shape shape)
            shape.rank >= (optimizer->options.muon.filters_only ? 4 : 2);
 }
 
+/* Of a parameter or its gradient, what this rank updates. */
+static sdlf_tensor part_of(const sdlf_plan *plan, int parameter, sdlf_tensor tensor)
+{
+    if (!plan->options.shard_states) return tensor;
+    tensor = sdlf_tensor_reshape(tensor, sdlf_shape(sdlf_tensor_count(&tensor)));
+    return sdlf_tensor_narrow(tensor, 0, model_state_first(plan->model, parameter),
+                              model_state_count(plan->model, parameter));
+}
+
 static sdlf_status emit_update(sdlf_plan *plan, int index, int parameter)
 {
     const plan_node *node = &plan->nodes[index];
     bool decays;
+    if (plan->options.shard_states && model_state_count(plan->model, parameter) == 0) return SDLF_OK;
     const sdlf_optimizer own = optimizer_of(plan, parameter, &decays), *optimizer = &own;
     sdlf_operation update = {0};
     optimizer->type->update(optimizer, decays, &update);
-    update.in[0] = plan->gradients[parameter];
+    update.in[0] = part_of(plan, parameter, plan->gradients[parameter]);
     update.in[1] = plan_control_tensor(plan, CONTROL_RATE);
     if (plan->rates != NULL && sdlf_tensor_present(&plan->rates[parameter])) update.in[1] = plan->rates[parameter];
     update.in[2] = plan->clip;
     const sdlf_operation_class *type = sdlf_operation_class_of(update.kind);
     if (type->in[3].name != NULL) update.in[3] = plan_control_tensor(plan, CONTROL_STEP);
-    update.out[0] = plan_parameter_tensor(plan, parameter);
+    update.out[0] = part_of(plan, parameter, plan_parameter_tensor(plan, parameter));
     for (int i = 0; i < optimizer->type->state_count(optimizer); i++) {
         update.out[1 + i] = state_tensor(plan, parameter, i);
         if (!sdlf_tensor_present(&update.out[1 + i])) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");

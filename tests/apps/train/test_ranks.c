@@ -1,21 +1,13 @@
 /* sdlf train --communicator mpi: several ranks train as one does; what differs between them is said; one that dies or hangs ends all. */
 #include "testing.h"
 
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
-#include "apps/program.h"
-
-#ifndef SDLF_MPIRUN
-#define SDLF_MPIRUN "" /* the build has no MPI */
-#endif
+#include "apps/mpirun.h"
 
 enum { EPOCHS = 2 };
 
@@ -25,38 +17,10 @@ typedef struct curve {
     int epochs;
 } curve;
 
-static char output[1 << 16];
-
-/* Run a shell command, with its output and errors in `output`. Returns its exit code. */
-static int shell(const char *format, ...)
-{
-    char command[4096];
-    va_list words;
-    va_start(words, format);
-    vsnprintf(command, sizeof command, format, words);
-    va_end(words);
-    strncat(command, " 2>&1", sizeof command - strlen(command) - 1);
-    FILE *stream = popen(command, "r");
-    if (stream == NULL) return -1;
-    size_t used = 0, read;
-    while ((read = fread(output + used, 1, sizeof output - 1 - used, stream)) > 0) used += read;
-    output[used] = '\0';
-    int status = pclose(stream);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-#define SAYS(text)                                                                                                     \
-    do {                                                                                                               \
-        if (!CHECK(strstr(output, text) != NULL)) printf("expected '%s' in:\n%s\n", text, output);                     \
-    } while (0)
-
-/* The words before a rank's own: `ranks` processes, however few processors there are. */
+/* The words before a rank's own. */
 static const char *mpirun(int ranks)
 {
-    static char text[256];
-    snprintf(text, sizeof text, "%s --oversubscribe -n %d %s train --communicator mpi", SDLF_MPIRUN, ranks,
-             program_path);
-    return text;
+    return mpirun_words(ranks, "train --communicator mpi");
 }
 
 static curve read_curve(const char *path)
@@ -93,24 +57,49 @@ static const char *const cases[] = {
     "--no-save --net lenet5 --data digits:300 --batch 64 --epochs 2 --optimizer adamw --clip-norm 0.5",
     "--no-save --net lenet5 --data digits:301 --batch 20 --epochs 2 --accumulate 3 --ema 0.9 --learning-rate 0.01",
     "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2 --class-weights balanced --augment-shift 2",
+    "--no-save --net ranks_norm.json --data digits:301 --batch 50 --epochs 2 --sync-batch-norm",
+    "--no-save --net ranks_norm.json --data digits:300 --batch 20 --epochs 2 --accumulate 3 --sync-batch-norm",
 };
+
+static bool write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    return CHECK(file != NULL) && CHECK(fputs(text, file) >= 0) && CHECK(fclose(file) == 0);
+}
 
 /* Sums in another order differ by rounding, which some steps of training enlarge. */
 static void same_training(void)
 {
-    FILE *file = fopen("ranks_dropout.json", "w");
-    if (!CHECK(file != NULL)) return;
-    fputs("{\"name\": \"ranks_dropout\", \"inputs\": [{\"name\": \"image\", \"shape\": [1, 28, 28]}], \"layers\": ["
-          "{\"name\": \"flat\", \"type\": \"flatten\", \"inputs\": [\"image\"]},"
-          "{\"name\": \"a\", \"type\": \"fully_connected\", \"inputs\": [\"flat\"], \"units\": 37},"
-          "{\"name\": \"relu\", \"type\": \"relu\", \"inputs\": [\"a\"]},"
-          "{\"name\": \"drop\", \"type\": \"dropout\", \"inputs\": [\"relu\"], \"probability\": 0.5},"
-          "{\"name\": \"b\", \"type\": \"fully_connected\", \"inputs\": [\"drop\"], \"units\": 10}],"
-          "\"outputs\": {\"class\": \"b\"}}\n",
-          file);
-    fclose(file);
+    bool written = write_text(
+        "ranks_dropout.json",
+        "{\"name\": \"ranks_dropout\", \"inputs\": [{\"name\": \"image\", \"shape\": [1, 28, 28]}], \"layers\": ["
+        "{\"name\": \"flat\", \"type\": \"flatten\", \"inputs\": [\"image\"]},"
+        "{\"name\": \"a\", \"type\": \"fully_connected\", \"inputs\": [\"flat\"], \"units\": 37},"
+        "{\"name\": \"relu\", \"type\": \"relu\", \"inputs\": [\"a\"]},"
+        "{\"name\": \"drop\", \"type\": \"dropout\", \"inputs\": [\"relu\"], \"probability\": 0.5},"
+        "{\"name\": \"b\", \"type\": \"fully_connected\", \"inputs\": [\"drop\"], \"units\": 10}],"
+        "\"outputs\": {\"class\": \"b\"}}\n");
+    written =
+        written &&
+        write_text(
+            "ranks_norm.json",
+            "{\"name\": \"ranks_norm\", \"inputs\": [{\"name\": \"image\", \"shape\": [1, 28, 28]}], \"layers\": ["
+            "{\"name\": \"c\", \"type\": \"conv2d\", \"inputs\": [\"image\"], \"filters\": 6, \"kernel\": 5, "
+            "\"stride\": 2},"
+            "{\"name\": \"n\", \"type\": \"batch_norm2d\", \"inputs\": [\"c\"]},"
+            "{\"name\": \"r\", \"type\": \"relu\", \"inputs\": [\"n\"]},"
+            "{\"name\": \"flat\", \"type\": \"flatten\", \"inputs\": [\"r\"]},"
+            "{\"name\": \"a\", \"type\": \"fully_connected\", \"inputs\": [\"flat\"], \"units\": 16},"
+            "{\"name\": \"m\", \"type\": \"batch_norm2d\", \"inputs\": [\"a\"]},"
+            "{\"name\": \"b\", \"type\": \"fully_connected\", \"inputs\": [\"m\"], \"units\": 10}],"
+            "\"outputs\": {\"class\": \"b\"}}\n");
+    if (!written) return;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        curve alone = train(0, cases[c]);
+        char alone_options[256];
+        snprintf(alone_options, sizeof alone_options, "%s", cases[c]);
+        char *of_ranks = strstr(alone_options, " --sync-batch-norm"); /* which one process does anyway */
+        if (of_ranks != NULL) *of_ranks = '\0';
+        curve alone = train(0, alone_options);
         CHECK_EQUAL(alone.epochs, EPOCHS);
         for (int ranks = 1; ranks <= 3; ranks++) {
             curve several = train(ranks, cases[c]);
@@ -120,6 +109,78 @@ static void same_training(void)
                 CHECK_CLOSE(several.test[e], alone.test[e], 1e-5 * alone.test[e]);
             }
         }
+    }
+}
+
+/* Rounded gradients train to about the same, and a checkpoint says what they were rounded to. */
+static void gradient_dtypes(void)
+{
+    static const char options[] = "--net lenet5 --data digits:301 --batch 50 --epochs 2 --schedule constant";
+    char text[256];
+    curve exact = train(2, "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2 --schedule constant");
+    for (int half = 0; half < 2; half++) {
+        snprintf(text, sizeof text, "%s --out ranks16.safetensors --gradient-dtype %s", options,
+                 half ? "float16" : "bfloat16");
+        curve rounded = train(3, text);
+        CHECK_EQUAL(rounded.epochs, EPOCHS);
+        for (int e = 0; e < EPOCHS; e++) CHECK_CLOSE(rounded.loss[e], exact.loss[e], 0.02 * exact.loss[e]);
+        CHECK(rounded.loss[1] != exact.loss[1]);
+    }
+    CHECK(shell("%s --resume ranks16.safetensors --epochs 3 --dry-run", mpirun(2)) == 0);
+    SAYS("--gradient-dtype float16");
+    CHECK(shell("%s --resume ranks16.safetensors --epochs 3 --gradient-dtype bfloat16", mpirun(2)) != 0);
+    SAYS("gradient_dtype is not what the checkpoint was trained with (float16)");
+    CHECK(shell("%s train --gradient-dtype bfloat16 --no-save", program_path) != 0);
+    SAYS("--gradient-dtype is about ranks, and needs --communicator NAME");
+}
+
+/* Megabytes that a training takes, as its first lines say. */
+static double memory_of(const char *words)
+{
+    double found = 0;
+    CHECK(shell("%s --no-save --epochs 1 --no-test --data digits:20 --batch 10 --optimizer adam %s", mpirun(2),
+                words) == 0);
+    const char *memory = strstr(output, "memory ");
+    CHECK(memory != NULL && sscanf(memory, "memory %lf MB", &found) == 1);
+    return found;
+}
+
+/* Optimizer states in parts train to the same bits and make the same checkpoints, which any number of ranks goes on from. */
+static void sharded_states(void)
+{
+    static const char options[] = "--net lenet5 --data digits:301 --batch 50 --optimizer adamw --schedule constant";
+    char text[512];
+    for (int ranks = 1; ranks <= 3; ranks++) {
+        snprintf(text, sizeof text, "--epochs 2 --out whole.safetensors %s", options);
+        curve whole = train(ranks, text);
+        snprintf(text, sizeof text, "--epochs 2 --out parts.safetensors --shard-states %s", options);
+        curve parts = train(ranks, text);
+        for (int e = 0; e < EPOCHS; e++) CHECK(strcmp(whole.weights[e], parts.weights[e]) == 0);
+        CHECK_EQUAL(shell("cmp whole.safetensors parts.safetensors"), 0);
+    }
+    curve whole = train(
+        2, "--no-save --epochs 4 --net lenet5 --data digits:301 --batch 50 --optimizer adamw --schedule constant");
+    static const char *const others[] = {"--shard-states --keep best", ""};
+    for (int i = 0; i < 2; i++) {
+        shell("cp parts.safetensors going.safetensors");
+        snprintf(text, sizeof text, "--resume going.safetensors --epochs 4 %s", others[i]);
+        curve rest = train(2 + i, text);
+        CHECK_EQUAL(rest.epochs, 2);
+        for (int e = 0; e < rest.epochs; e++) CHECK_CLOSE(rest.loss[e], whole.loss[2 + e], 1e-4 * whole.loss[2 + e]);
+    }
+    /* simple_cnn's 6.4 million parameters have two states of 4 bytes; of each a half is less, give or take what the places of buffers leave free */
+    double more = memory_of("--net simple_cnn"), less = memory_of("--net simple_cnn --shard-states");
+    CHECK_CLOSE(more - less, 6.434634 * 4, 1);
+    static const struct {
+        const char *words, *says;
+    } refused[] = {
+        {"--ema 0.9", "shard_states is for updates, and without ema"},
+        {"--optimizer lars", "lars updates whole parameters, and a rank has parts"},
+        {"--optimizer muon", "muon updates whole parameters, and a rank has parts"},
+    };
+    for (int i = 0; i < 3; i++) {
+        CHECK(shell("%s --shard-states --no-save --net lenet5 --data digits:60 %s", mpirun(2), refused[i].words) != 0);
+        SAYS(refused[i].says);
     }
 }
 
@@ -158,6 +219,9 @@ static void differences(void)
         {"--batch 30", "--batch 32", "has another set of options than rank 0"},
         {"--seed 1", "--seed 2", "has another set of options than rank 0"},
         {"--net lenet5", "--net absent.json", "cannot open 'absent.json'"},
+        {"--seed 1", "--seed 1 --place conv2d=reference",
+         "has another placement of layers, and with it another order of gradients"},
+        {"--seed 1", "--seed 1 --sync-batch-norm", "has another set of options than rank 0"},
     };
     for (size_t i = 0; i < sizeof different / sizeof different[0]; i++) {
         const char *common = "--no-save --epochs 1 --data digits:60 --net lenet5";
@@ -169,7 +233,7 @@ static void differences(void)
         CHECK(error != NULL && strstr(error + 1, "train: error:") == NULL);
     }
     CHECK(shell("%s --no-save --data digits:60 --net lenet5 --batch 2", mpirun(3)) != 0);
-    SAYS("3 ranks want a batch of at least so many samples, found 2");
+    SAYS("3 ranks need a batch of at least 3 samples, one for each; found 2");
     CHECK(shell("%s --no-save --data digits:60 --net lenet5 --mixup 0.2", mpirun(2)) != 0);
     SAYS("mixup and cutmix pair the samples of a whole batch");
 }
@@ -207,30 +271,29 @@ static void stopped(void)
     SAYS("struck.safetensors still has what there was after epoch");
 }
 
-static void needs_mpi(void)
+/* A signal to one rank, as a batch system may send it, stops all after the same step, with a checkpoint. */
+static void interrupted(void)
 {
-    test_skip("this build has no MPI");
+    strike("INT");
+    SAYS("stopped by a signal to another rank in epoch");
+    SAYS("continue with --resume struck.safetensors");
+    SAYS("code 130\n");
+    CHECK(strstr(output, "train: error:") == NULL);
+    CHECK(shell("%s --resume struck.safetensors --epochs 100000 --dry-run", mpirun(2)) == 0);
 }
 
 int main(void)
 {
-    char folder[1024];
-    if (SDLF_MPIRUN[0] == '\0') {
-        RUN(needs_mpi);
-        return test_summary();
-    }
-    if (TEST_SANITIZED) setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* MPI's own: what it keeps to its end */
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    snprintf(folder, sizeof folder, "%s", test_path("ranks"));
-    *strrchr(folder, '/') = '\0';
-    if (!CHECK(chdir(folder) == 0)) return test_summary();
+    if (!mpirun_begin("ranks")) return test_summary();
     RUN(same_training);
+    RUN(gradient_dtypes);
+    RUN(sharded_states);
     RUN(same_bits);
     RUN(batch_norm);
     RUN(resumed_by_more);
     RUN(differences);
     RUN(killed);
     RUN(stopped);
+    RUN(interrupted);
     return test_summary();
 }

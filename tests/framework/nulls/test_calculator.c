@@ -54,12 +54,14 @@ static void communicators(void)
     DOES_NOTHING((void)sdlf_communicator_left_out(0, NULL));
     REFUSED(sdlf_communicator_sum(NULL, &number, 1), "communicator");
     REFUSED(sdlf_communicator_sum((sdlf_communicator *)&alone, NULL, 1), "numbers");
+    REFUSED(sdlf_communicator_narrow(NULL, 1), "communicator");
     REFUSED(sdlf_communicator_agree(NULL, SDLF_OK), "communicator");
     REFUSED(sdlf_communicator_compare(NULL, &number, sizeof number, &other), "communicator");
     REFUSED(sdlf_communicator_compare((sdlf_communicator *)&alone, NULL, 1, &other), "mine");
     REFUSED(sdlf_communicator_compare((sdlf_communicator *)&alone, &number, sizeof number, NULL), "other");
     GIVES(sdlf_communicator_first(NULL, 10), 0);
     GIVES(sdlf_communicator_share(NULL, 10), 10);
+    GIVES(sdlf_communicator_shard(0, 3, 10), 0);
 }
 
 static void operations(void)

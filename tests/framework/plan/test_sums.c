@@ -1,8 +1,11 @@
 /* Gradients in buckets: with a pretended communicator of two ranks that have the same samples, each rank's gradients counting a half, training
  * is that of one rank: half of a gradient and half of it are the gradient, bit for bit. */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "framework/plan/networks.h"
+#include "framework/plan/thread_ranks.h"
 #include "testing.h"
 
 enum { MOST_SUMS = 16, BATCH = 4, STEPS = 3 };
@@ -146,6 +149,137 @@ static void stand_where_they_should(void)
     sdlf_calculator_close(cpu);
 }
 
+/* Layers that take turns between two calculators have buckets of their own: with many of them no more sums are under way than a communicator
+ * has room for. */
+static void of_many_buckets(void)
+{
+    enum { LAYERS = 300 };
+    twins ranks = {.base = {.type = &twins_class, .rank_count = 2}};
+    sdlf_calculator *cpu = test_open("cpu"), *reference = test_open("reference");
+    sdlf_model *net = sdlf_model_create("deep");
+    sdlf_placement placement[LAYERS / 2];
+    static char names[LAYERS][24];
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(4));
+    for (int i = 0; i < LAYERS; i++) {
+        x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 3});
+        snprintf(names[i], sizeof names[i], "%s", sdlf_model_layer(net, x.layer)->name);
+        if (i % 2 == 0) placement[i / 2] = (sdlf_placement){.layer = names[i], .backward = reference};
+    }
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_plan_create(&plan, net,
+                              &(sdlf_plan_options){.batch = 1,
+                                                   .mode = SDLF_TRAIN,
+                                                   .forward = cpu,
+                                                   .placement = placement,
+                                                   .placement_count = LAYERS / 2,
+                                                   .communicator = &ranks.base,
+                                                   .rank_share = 0.5}));
+    int begun = 0, most = 0, ended = 0;
+    for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
+        sdlf_step_info step = sdlf_plan_step_info(plan, i);
+        if (step.phase != SDLF_PHASE_COMMUNICATE) continue;
+        bool awaited = strcmp(step.operation, "gradient sum awaited") == 0;
+        begun += !awaited;
+        ended += awaited;
+        if (begun - ended > most) most = begun - ended;
+    }
+    CHECK_EQUAL(begun, LAYERS);
+    CHECK_EQUAL(ended, LAYERS);
+    CHECK(most > 100 && most < SDLF_MOST_SUMS);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(reference);
+    sdlf_calculator_close(cpu);
+}
+
+/* ---- gradients of 16 bits, over ranks that are threads ---- */
+
+typedef struct narrowing {
+    sdlf_dtype dtype;
+    bool accumulate;
+    float weights[THREAD_RANKS][1024];
+    int64_t count, bytes;
+    sdlf_status status[THREAD_RANKS];
+} narrowing;
+
+static void train_narrowed(thread_rank *rank, void *user)
+{
+    narrowing *n = user;
+    int me = rank->base.rank;
+    sdlf_model *net = small_cnn();
+    sdlf_plan *plan = NULL;
+    sdlf_plan_options options = {.batch = BATCH,
+                                 .mode = SDLF_TRAIN,
+                                 .accumulate = n->accumulate,
+                                 .communicator = &rank->base,
+                                 .rank_share = 1.0 / rank->base.rank_count,
+                                 .gradient_dtype = n->dtype};
+    sdlf_status status = sdlf_calculator_open(&options.forward, "cpu", &(sdlf_calculator_options){.threads = 1});
+    if (status == SDLF_OK) status = sdlf_plan_create(&plan, net, &options);
+    float image[BATCH * 36];
+    int32_t labels[BATCH] = {0, 1, 2, 1};
+    fill_random(image, BATCH * 36, 7 + (uint64_t)me);
+    if (status == SDLF_OK) status = test_plan_write(plan, "image", image);
+    if (status == SDLF_OK) status = test_plan_write(plan, "labels", labels);
+    for (int step = 0; step < STEPS && status == SDLF_OK; step++) {
+        if (n->accumulate) status = sdlf_plan_accumulate(plan);
+        if (status == SDLF_OK) status = sdlf_plan_step(plan, 0.1f);
+    }
+    int64_t count = 0;
+    for (int i = 0; i < sdlf_model_parameter_count(net) && status == SDLF_OK; i++) {
+        const sdlf_tensor *value = &sdlf_model_parameter(net, i)->value;
+        memcpy(n->weights[me] + count, value->data, (size_t)sdlf_tensor_bytes(value));
+        count += sdlf_tensor_count(value);
+    }
+    for (int i = 0; me == 0 && i < sdlf_plan_step_count(plan); i++) {
+        const sdlf_step_info step = sdlf_plan_step_info(plan, i);
+        if (step.phase == SDLF_PHASE_COMMUNICATE) n->bytes += step.cost.bytes;
+    }
+    if (me == 0) n->count = count;
+    n->status[me] = status;
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(options.forward);
+}
+
+/* Steps of 0.1 times gradients of about 1, each rounded by 2^-9 or 2^-12 of itself, and the sum of three once or twice more. */
+static void of_sixteen_bits(void)
+{
+    static narrowing wide, narrow;
+    static const struct {
+        sdlf_dtype dtype;
+        double rounding;
+    } cases[] = {{SDLF_BFLOAT16, 0x1p-8}, {SDLF_FLOAT16, 0x1p-11}};
+    for (int a = 0; a < 2; a++) {
+        wide = (narrowing){.accumulate = a > 0};
+        in_ranks(3, train_narrowed, &wide);
+        for (int c = 0; c < 2; c++) {
+            narrow = (narrowing){.dtype = cases[c].dtype, .accumulate = a > 0};
+            in_ranks(3, train_narrowed, &narrow);
+            CHECK_EQUAL(2 * narrow.bytes, wide.bytes);
+            CHECK(narrow.count > 200 && narrow.count == wide.count);
+            double most = 0;
+            for (int64_t i = 0; i < wide.count; i++) {
+                double off = fabs((double)narrow.weights[0][i] - (double)wide.weights[0][i]);
+                CHECK(off < 0.1 * STEPS * cases[c].rounding);
+                most = fmax(most, off);
+                for (int r = 1; r < 3; r++) CHECK(narrow.weights[r][i] == narrow.weights[0][i]);
+            }
+            CHECK(most > 0); /* something was rounded */
+            for (int r = 0; r < 3; r++) CHECK_OK(narrow.status[r]);
+        }
+    }
+    sdlf_calculator *cpu = test_open("cpu");
+    sdlf_model *net = small_cnn();
+    sdlf_plan *plan = NULL;
+    CHECK_FAILS(sdlf_plan_create(
+                    &plan, net,
+                    &(sdlf_plan_options){.batch = 1, .mode = SDLF_TRAIN, .forward = cpu, .gradient_dtype = SDLF_INT8}),
+                SDLF_ERROR_ARGUMENT, "gradient_dtype must be float16 or bfloat16, not int8");
+    sdlf_model_free(net);
+    sdlf_calculator_close(cpu);
+}
+
 static void parts_cover_the_batch(void)
 {
     for (int64_t count = 0; count < 20; count++) {
@@ -158,6 +292,17 @@ static void parts_cover_the_batch(void)
         CHECK_EQUAL(next, count);
     }
     CHECK_EQUAL(sdlf_communicator_share(NULL, 7), 7);
+    for (int ranks = 1; ranks < 9; ranks++) {
+        for (int64_t count = 0; count < 3000; count += 77) {
+            CHECK_EQUAL(sdlf_communicator_shard(0, ranks, count), 0);
+            CHECK_EQUAL(sdlf_communicator_shard(ranks, ranks, count), count);
+            for (int r = 0; r < ranks; r++) {
+                int64_t first = sdlf_communicator_shard(r, ranks, count),
+                        part = sdlf_communicator_shard(r + 1, ranks, count) - first;
+                CHECK(first % 64 == 0 && part >= 0 && part <= count / ranks + 128);
+            }
+        }
+    }
     sdlf_communicator *none = NULL;
     CHECK_FAILS(sdlf_communicator_open(&none, "mpj", NULL), SDLF_ERROR_ARGUMENT, "no communicator 'mpj'");
 }
@@ -167,6 +312,8 @@ int main(void)
     RUN(halves_make_a_whole);
     RUN(of_two_calculators);
     RUN(stand_where_they_should);
+    RUN(of_many_buckets);
+    RUN(of_sixteen_bits);
     RUN(parts_cover_the_batch);
     return test_summary();
 }

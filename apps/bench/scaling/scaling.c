@@ -1,0 +1,229 @@
+/* sdlf bench scaling: how much faster do more ranks train? */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/arguments/arguments.h"
+#include "apps/arguments/execution.h"
+#include "apps/bench/bench.h"
+#include "apps/bench/scaling/report.h"
+#include "apps/command.h"
+#include "apps/input/network.h"
+#include "apps/output/file.h"
+#include "apps/output/live.h"
+#include "apps/output/number.h"
+#include "apps/output/report.h"
+#include "apps/output/terminal.h"
+
+typedef struct settings {
+    const char *net, *communicator, *svg;
+    int64_t batch, steps, repeats;
+    double timeout;
+    execution execution;
+    int gradient_dtype; /* of gradient_dtypes */
+    bool sync, json;
+} settings;
+
+static const char *const gradient_dtypes[] = {"float32", "bfloat16", "float16", NULL};
+
+static const argument scaling_arguments[] = {
+    {.name = "What is timed", .type = ARGUMENT_HEADING},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
+     .fallback = "simple_cnn", .help = "a network from the list below, FILE.json or FILE.onnx"},
+    {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 100000, .fallback = "128",
+     .help = "samples a step: of all ranks together, then of each"},
+    {"steps", ARGUMENT_INT, offsetof(settings, steps), "N", .minimum = 1, .maximum = 1e6, .fallback = "10",
+     .help = "steps that are timed together"},
+    {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 100000, .fallback = "5",
+     .help = "times that this is done, whose median is taken"},
+    {.name = "Several processes", .type = ARGUMENT_HEADING},
+    {"communicator", ARGUMENT_TEXT, offsetof(settings, communicator), "NAME", .fallback = "mpi",
+     .help = "what adds over the processes that mpirun has started: mpi, or nccl for those with a GPU each"},
+    {"communicator-timeout", ARGUMENT_FLOAT, offsetof(settings, timeout), "SECONDS", .minimum = 0.1, .maximum = 86400,
+     .fallback = "20", .help = "give up a process that has not answered for this time"},
+    {"gradient-dtype", ARGUMENT_CHOICE, offsetof(settings, gradient_dtype), "TYPE", .choices = gradient_dtypes,
+     .fallback = "float32", .help = "what gradients are rounded to before they are added"},
+    {"sync-batch-norm", ARGUMENT_FLAG, offsetof(settings, sync),
+     .help = "batch normalisation by the statistics of the whole batch"},
+    {0},
+};
+
+static const argument output_arguments[] = {
+    {.name = "Output", .type = ARGUMENT_HEADING},
+    {"svg", ARGUMENT_TEXT, offsetof(settings, svg), "FILE", .help = "draw a chart, too"},
+    {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
+    {0},
+};
+
+typedef struct session {
+    settings set;
+    machine machine;
+    sdlf_communicator *ranks;
+    sdlf_model *model;
+    scaling_work work;
+    scaling_report report;
+    terminal out;
+    bool measuring; /* some ranks may wait for the others: who fails now ends all */
+} session;
+
+/* 1, 2, 3 and so on to 8 ranks; then twice as many each time; last all. */
+static int next_count(int count, int all)
+{
+    int next = count < 8 ? count + 1 : 2 * count;
+    return next < all || count == all ? next : all;
+}
+
+static sdlf_status prepare(session *s, const arguments *given)
+{
+    settings *set = &s->set;
+    sdlf_status status = network_open(&s->model, set->net, 1);
+    if (status == SDLF_OK) status = execution_complete(&set->execution, s->model);
+    if (status == SDLF_OK && !arguments_given(given, "device"))
+        execution_take_device(&set->execution, s->ranks->local_rank);
+    if (status == SDLF_OK) status = execution_to_plan(&set->execution, &s->machine, &s->work.plan);
+    if (status == SDLF_OK && set->svg && s->ranks->rank == 0) status = output_file_check(set->svg);
+    if (status == SDLF_OK && set->batch < s->ranks->rank_count)
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch %lld: expected at least one sample for each of %d ranks",
+                           (long long)set->batch, s->ranks->rank_count);
+    if (status == SDLF_OK) status = machine_check_training(s->work.plan.forward, s->model, set->batch);
+    return sdlf_communicator_agree(s->ranks, status);
+}
+
+static void describe(session *s)
+{
+    scaling_report *r = &s->report;
+    sdlf_calculator *calculator = s->work.plan.forward;
+    char text[200] = "";
+    if (calculator->type->describe) calculator->type->describe(calculator, text, sizeof text);
+    snprintf(r->runs_on, sizeof r->runs_on, "%s: %s; rank 0 on %s", calculator->type->name, text, s->ranks->host);
+    r->network = sdlf_model_name(s->model);
+    r->communicator = s->ranks->type->name;
+    r->math = sdlf_math_name((sdlf_math)s->set.execution.choice.math);
+    r->gradients = gradient_dtypes[s->set.gradient_dtype];
+    r->sync = s->set.sync;
+    r->batch = s->set.batch;
+    r->steps = s->set.steps;
+    r->repeats = s->set.repeats;
+}
+
+/* Both kinds on so many ranks. Those of one rank are the same measurement. */
+static sdlf_status measure_ranks(session *s, int index, int ranks)
+{
+    sdlf_status status = SDLF_OK;
+    scaling_report *r = &s->report;
+    for (int kind = 0; kind < SCALING_KINDS && status == SDLF_OK; kind++) {
+        scaling_point *p = &r->point[kind][index];
+        *p = (scaling_point){.ranks = ranks, .batch = kind == SCALING_WEAK ? ranks * r->batch : r->batch};
+        if (s->ranks->rank == 0) live_say("%s, %d of %d ranks", scaling_names[kind], ranks, s->ranks->opened_count);
+        if (ranks == 1 && kind != 0)
+            *p = r->point[0][index];
+        else
+            status = scaling_measure(p, &s->work);
+    }
+    if (status == SDLF_OK && ranks > 1)
+        status = scaling_measure_sum(&r->large[index], SCALING_SUM, s->work.plan.forward, &s->work);
+    live_clear();
+    return status;
+}
+
+/* More and more ranks. Those that have no part yet wait. */
+static sdlf_status measure(session *s)
+{
+    sdlf_status status = SDLF_OK;
+    int all = s->ranks->opened_count;
+    s->measuring = true;
+    for (int n = 1; n <= all && status == SDLF_OK && s->report.count < SCALING_POINTS; n = next_count(n, all)) {
+        if (all > 1) status = sdlf_communicator_narrow(s->ranks, n);
+        if (status == SDLF_OK && s->ranks->rank < n) status = measure_ranks(s, s->report.count, n);
+        s->report.count++;
+    }
+    s->measuring = status != SDLF_OK;
+    return status;
+}
+
+static sdlf_status bench_all(session *s, const arguments *given)
+{
+    settings *set = &s->set;
+    sdlf_status status =
+        sdlf_communicator_open(&s->ranks, set->communicator, &(sdlf_communicator_options){.timeout = set->timeout});
+    if (status == SDLF_OK) status = prepare(s, given);
+    if (status != SDLF_OK) return status;
+    bool leads = s->ranks->rank == 0, text = leads && !set->json;
+    s->work = (scaling_work){.ranks = s->ranks,
+                             .machine = &s->machine,
+                             .model = s->model,
+                             .plan = s->work.plan,
+                             .steps = set->steps,
+                             .repeats = set->repeats};
+    s->work.plan.optimizer = sdlf_sgd(.momentum = 0.9);
+    s->work.plan.sync_batch_norm = set->sync;
+    if (set->gradient_dtype != 0)
+        s->work.plan.gradient_dtype = sdlf_dtype_from_name(gradient_dtypes[set->gradient_dtype]);
+    describe(s);
+    if (text) {
+        report_header(&s->out, s->machine.calculator, s->machine.count);
+        report_label(&s->out, "ranks");
+        printf("1 to %d of %s; this is rank 0 on %s\n", s->ranks->rank_count, s->ranks->type->name, s->ranks->host);
+        report_network(&s->out, &(report_subject){.model = s->model, .note = ""});
+        fflush(stdout);
+    }
+    status = measure(s);
+    if (status != SDLF_OK || !leads) return status;
+    if (text) scaling_print(&s->out, &s->report);
+    if (set->json) status = json_print_result(scaling_json(&s->report));
+    return status == SDLF_OK && set->svg ? scaling_draw(&s->report, set->svg) : status;
+}
+
+/* One rank tells what all have found out; of what it alone knows, each tells. */
+static int conclude(session *s, sdlf_status status)
+{
+    sdlf_communicator *ranks = s->ranks;
+    if (status == SDLF_OK || ranks == NULL) return command_conclude("bench scaling", status);
+    if (!ranks->agreed) sdlf_fail_context(status, "rank %d on %s", ranks->rank, ranks->host);
+    bool tells = !ranks->agreed || ranks->rank == 0;
+    int code = tells ? command_conclude("bench scaling", status) : COMMAND_FAILED;
+    fflush(stdout);
+    if (tells && (s->measuring || !ranks->agreed)) sdlf_communicator_abort(ranks);
+    return code;
+}
+
+static int run(int count, char **words)
+{
+    session s = {.out = terminal_of(stdout)};
+    arguments given;
+    const argument_part parts[] = {{scaling_arguments, 0},
+                                   {execution_arguments, offsetof(settings, execution)},
+                                   {machine_arguments, offsetof(settings, execution.choice)},
+                                   {output_arguments, 0},
+                                   {0}};
+    const command_usage usage = {
+        .command = "bench scaling",
+        .synopsis = "[options]",
+        .text = "Started by mpirun: train a network on 1, 2, 3 and so on of its processes, the ranks, with the same "
+                "batch for all together and with the same batch for each, on random numbers. How much faster do more "
+                "ranks train, how much of what they tell each other is hidden behind computing, and how far is that "
+                "from what the links can do?",
+        .parts = parts,
+        .epilogue = network_print_list,
+        .examples =
+            "  mpirun -n 4 sdlf bench scaling\n"
+            "  mpirun -n 2 --bind-to core sdlf bench scaling --net resnet20 --batch 64 --svg scaling.svg\n"
+            "  mpirun -n 8 sdlf bench scaling --communicator nccl --calculator cuda --math bf16 --net resnet50\n",
+    };
+    switch (arguments_read(&given, &usage, count, words, &s.set)) {
+    case ARGUMENTS_HELP: return COMMAND_OK;
+    case ARGUMENTS_WRONG: return COMMAND_USAGE;
+    case ARGUMENTS_OK: break;
+    }
+    int code = conclude(&s, bench_all(&s, &given));
+    for (int i = 0; i < s.machine.count && s.ranks != NULL; i++)
+        if (s.ranks->type->forget) s.ranks->type->forget(s.ranks, s.machine.calculator[i]);
+    sdlf_model_free(s.model);
+    machine_close(&s.machine);
+    execution_release(&s.set.execution);
+    sdlf_communicator_close(s.ranks);
+    return code;
+}
+
+const bench scaling_bench = {"scaling", "training on more and more ranks: speed-up, efficiency, what is hidden", run};
