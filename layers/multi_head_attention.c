@@ -209,7 +209,7 @@ static sdlf_status drop(const attention *a, sdlf_operation_kind kind, sdlf_tenso
 static sdlf_status take_dropped(const attention *a, sdlf_tensor *dropped)
 {
     *dropped = a->p;
-    if (!a->context->training || a->options->dropout == 0) return SDLF_OK;
+    if (!a->context->training || a->context->eval_mode || a->options->dropout == 0) return SDLF_OK;
     *dropped = scratch(a, a->p.shape);
     return drop(a, SDLF_DROPOUT_FORWARD, a->p, *dropped);
 }
@@ -352,7 +352,7 @@ static sdlf_status score_gradient(const attention *a, sdlf_tensor said, sdlf_ten
     sdlf_status status = take_dropped(a, &dropped);
     if (status == SDLF_OK) status = multiply(a, dropped, true, said, false, dv);
     if (status == SDLF_OK) status = multiply(a, said, false, a->v, true, dp);
-    if (status == SDLF_OK && a->options->dropout > 0) {
+    if (status == SDLF_OK && a->options->dropout > 0 && !a->context->eval_mode) {
         sdlf_tensor kept = dp;
         dp = scratch(a, a->p.shape);
         status = drop(a, SDLF_DROPOUT_BACKWARD, kept, dp);

@@ -88,6 +88,7 @@ typedef struct plan_step {
     bool dead; /* fused away; compacted at the end of the pass */
     sdlf_cost cost;
     double seconds;
+    int64_t live;          /* see sdlf_step_info */
     int bucket;            /* SDLF_PHASE_COMMUNICATE: which, operation.out[0] */
     bool awaits;           /* is its sum waited for, and not begun? */
     bool queued;           /* of a copy: from pinned memory, and the host does not wait */
