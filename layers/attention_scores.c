@@ -75,11 +75,16 @@ static sdlf_status drop(const sdlf_attention *a, sdlf_operation_kind kind, sdlf_
                                  });
 }
 
+static bool drops(const sdlf_attention *a)
+{
+    return a->context->training && !a->context->eval_mode && a->options->dropout > 0;
+}
+
 /* p as the product sees it: dropped out of while training. */
 static sdlf_status take_dropped(const sdlf_attention *a, sdlf_tensor *dropped)
 {
     *dropped = a->p;
-    if (!a->context->training || a->options->dropout == 0) return SDLF_OK;
+    if (!drops(a)) return SDLF_OK;
     *dropped = sdlf_attention_scratch(a, a->p.shape);
     return drop(a, SDLF_DROPOUT_FORWARD, a->p, *dropped);
 }
@@ -104,7 +109,7 @@ sdlf_status sdlf_attention_score_gradient(const sdlf_attention *a, sdlf_tensor s
     sdlf_status status = take_dropped(a, &dropped);
     if (status == SDLF_OK) status = sdlf_attention_multiply(a, dropped, true, said, false, dv);
     if (status == SDLF_OK) status = sdlf_attention_multiply(a, said, false, a->v, true, dp);
-    if (status == SDLF_OK && a->options->dropout > 0) {
+    if (status == SDLF_OK && drops(a)) {
         sdlf_tensor kept = dp;
         dp = sdlf_attention_scratch(a, a->p.shape);
         status = drop(a, SDLF_DROPOUT_BACKWARD, kept, dp);

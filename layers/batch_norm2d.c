@@ -3,10 +3,11 @@
  *   x (N,C,H,W) or (N,C), weight (C), bias (C) -> y of x's shape
  *   training:  y = (x - mean) / sqrt(variance + epsilon) weight + bias, with the batch's own mean and biased variance;
  *              running_mean and running_var move towards them (the unbiased variance) by `momentum`.
- *   inference: the same with running_mean and running_var.
+ *   inference, and training in eval mode: the same with running_mean and running_var.
  *   With xhat = (x - mean) / sqrt(variance + epsilon) and n = N H W: dbias = sum dy; dweight = sum dy xhat;
- *   dx = weight / sqrt(variance + epsilon) (dy - dbias / n - xhat dweight / n). */
+ *   dx = weight / sqrt(variance + epsilon) (dy - dbias / n - xhat dweight / n); in eval mode weight / sqrt(variance + epsilon) dy. */
 #include "layers/layers_internal.h"
+#include "layers/views.h"
 
 static const sdlf_field fields[] = {
     {.name = "epsilon",
@@ -55,7 +56,8 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         parameter.shape = sdlf_shape(x.dim[1]);
         status = sdlf_signature_add_parameter(signature, parameter);
     }
-    for (int index = SAVED_MEAN; index <= SAVED_INVERSE_STD && signature->training && status == SDLF_OK; index++)
+    for (int index = SAVED_MEAN;
+         index <= SAVED_INVERSE_STD && signature->training && !signature->eval_mode && status == SDLF_OK; index++)
         status = sdlf_signature_add_saved(signature, signature->dtype, sdlf_shape(x.dim[1]));
     return status;
 }
@@ -64,7 +66,7 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     const sdlf_batch_norm2d_options *options = layer->options;
     const sdlf_tensor *parameter = context->parameter;
-    if (!context->training)
+    if (!context->training || context->eval_mode)
         return sdlf_emit(context, &(sdlf_operation){
                                       .kind = SDLF_BATCH_NORM2D_INFER,
                                       .in = {context->input[0], parameter[WEIGHT], parameter[BIAS],
@@ -82,12 +84,61 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
                      });
 }
 
+/* 1 / sqrt(running_var + epsilon). */
+static sdlf_status running_inverse_std(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_tensor result)
+{
+    const sdlf_batch_norm2d_options *options = layer->options;
+    sdlf_tensor variance = context->parameter[RUNNING_VAR], sum = sdlf_scratch(context, result.dtype, result.shape);
+    sdlf_tensor root = sdlf_scratch(context, result.dtype, result.shape);
+    sdlf_status status = sdlf_emit(
+        context, &(sdlf_operation){.kind = SDLF_BINARY,
+                                   .in = {variance},
+                                   .out = {sum},
+                                   .binary = {.function = SDLF_BINARY_ADD, .scalar = (double)options->epsilon}});
+    if (status == SDLF_OK) status = sdlf_layer_unary(context, SDLF_SQRT, sum, root);
+    return status == SDLF_OK ? sdlf_layer_unary(context, SDLF_RECIPROCAL, root, result) : status;
+}
+
+/* The statistics are constants: the gradient by x is dy in place of x, from mean 0 without a shift. */
+static sdlf_status backward_in_eval_mode(const sdlf_layer *layer, sdlf_layer_context *context, bool parameters)
+{
+    const sdlf_batch_norm2d_options *options = layer->options;
+    const sdlf_tensor *parameter = context->parameter, dy = context->output_gradient[0];
+    sdlf_shape channels = parameter[WEIGHT].shape;
+    sdlf_status status = SDLF_OK;
+    if (parameters) {
+        sdlf_tensor inverse_std = sdlf_scratch(context, dy.dtype, channels);
+        status = running_inverse_std(layer, context, inverse_std);
+        if (status == SDLF_OK)
+            status = sdlf_emit(
+                context,
+                &(sdlf_operation){
+                    .kind = SDLF_BATCH_NORM2D_BACKWARD,
+                    .in = {context->input[0], parameter[WEIGHT], parameter[RUNNING_MEAN], inverse_std, dy},
+                    .out = {[1] = sdlf_layer_gradient(context, WEIGHT), [2] = sdlf_layer_gradient(context, BIAS)},
+                    .batch_norm = {.epsilon = options->epsilon, .momentum = options->momentum},
+                });
+    }
+    if (status != SDLF_OK || !sdlf_tensor_present(&context->input_gradient[0])) return status;
+    sdlf_tensor zero = sdlf_scratch(context, dy.dtype, channels);
+    status = sdlf_layer_fill(context, zero, 0);
+    if (status != SDLF_OK) return status;
+    return sdlf_emit(context, &(sdlf_operation){
+                                  .kind = SDLF_BATCH_NORM2D_INFER,
+                                  .in = {dy, parameter[WEIGHT], zero, zero, parameter[RUNNING_VAR]},
+                                  .out = {context->input_gradient[0]},
+                                  .batch_norm = {.epsilon = options->epsilon},
+                              });
+}
+
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     const sdlf_batch_norm2d_options *options = layer->options;
-    bool wanted = sdlf_tensor_present(&context->input_gradient[0]);
-    for (int i = WEIGHT; i <= BIAS; i++) wanted = wanted || sdlf_tensor_present(&context->parameter_gradient[i]);
-    if (!wanted) return SDLF_OK;
+    bool parameters = false;
+    for (int i = WEIGHT; i <= BIAS; i++)
+        parameters = parameters || sdlf_tensor_present(&context->parameter_gradient[i]);
+    if (!parameters && !sdlf_tensor_present(&context->input_gradient[0])) return SDLF_OK;
+    if (context->eval_mode) return backward_in_eval_mode(layer, context, parameters);
     return sdlf_emit(context, &(sdlf_operation){
                                   .kind = SDLF_BATCH_NORM2D_BACKWARD,
                                   .in = {context->input[0], context->parameter[WEIGHT], context->saved[SAVED_MEAN],

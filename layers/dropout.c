@@ -1,5 +1,5 @@
 /* dropout: while training, y = x m / (1 - p) with m = 0 with probability p, drawn anew for each element and each step
- * (Srivastava and others 2014); dx = dy m / (1 - p) with the same m. In inference y = x. */
+ * (Srivastava and others 2014); dx = dy m / (1 - p) with the same m. In inference, and in eval mode, y = x. */
 #include "layers/layers_internal.h"
 
 static const sdlf_field fields[] = {
@@ -35,15 +35,20 @@ static sdlf_operation describe(const sdlf_layer *layer, const sdlf_layer_context
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     sdlf_operation operation = describe(layer, context);
-    operation.kind = context->training ? SDLF_DROPOUT_FORWARD : SDLF_COPY;
+    bool drops = context->training && !context->eval_mode;
+    operation.kind = drops ? SDLF_DROPOUT_FORWARD : SDLF_COPY;
     operation.in[0] = context->input[0];
-    if (context->training) operation.in[1] = context->step;
+    if (drops) operation.in[1] = context->step;
     operation.out[0] = context->output[0];
     return sdlf_emit(context, &operation);
 }
 
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
+    if (context->eval_mode) {
+        context->input_gradient[0] = context->output_gradient[0];
+        return SDLF_OK;
+    }
     sdlf_operation operation = describe(layer, context);
     operation.kind = SDLF_DROPOUT_BACKWARD;
     operation.in[0] = context->output_gradient[0];

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "apps/pictures/sheet.h"
 #include "apps/system/memory.h"
@@ -60,6 +61,24 @@ sdlf_status drawn_sheet(png_picture *picture, const sdlf_dataset *data, sdlf_loa
         to_bytes(pixels, batch.samples.data, values, data->samples.dtype == SDLF_UINT8);
         status = sheet_write(picture, pixels, sample, count);
         free(pixels);
+    }
+    sdlf_loader_free(loader);
+    return status;
+}
+
+sdlf_status drawn_read(float *values, unsigned char *pixels, const sdlf_dataset *data, int64_t index)
+{
+    sdlf_loader *loader = NULL;
+    sdlf_batch batch = {.count = 0};
+    sdlf_shape sample = sdlf_shape_without(data->samples.shape, 0);
+    int64_t count = sdlf_shape_count(sample);
+    sdlf_status status = sdlf_loader_create(&loader, data, &(sdlf_loader_options){.batch = 1, .no_prefetch = true});
+    if (status == SDLF_OK) status = sdlf_loader_seek(loader, 0, index);
+    if (status == SDLF_OK) status = sdlf_loader_next(loader, &batch);
+    if (status == SDLF_OK) {
+        memcpy(values, batch.samples.data, (size_t)count * sizeof *values);
+        if (sample.rank == 3) undo(batch.samples.data, data, sample, 1);
+        to_bytes(pixels, batch.samples.data, count, data->samples.dtype == SDLF_UINT8);
     }
     sdlf_loader_free(loader);
     return status;

@@ -14,4 +14,8 @@ int drawn_count(const sdlf_dataset *data, int wanted);
 sdlf_status drawn_sheet(png_picture *picture, const sdlf_dataset *data, sdlf_loader_options options, int64_t epoch,
                         int count);
 
+/* Sample `index` as a loader gives it, into `values`, and what of it is drawn, into `pixels`: a number and a byte for each element. Errors:
+ * those of the loader. */
+sdlf_status drawn_read(float *values, unsigned char *pixels, const sdlf_dataset *data, int64_t index);
+
 #endif

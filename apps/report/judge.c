@@ -22,8 +22,7 @@ typedef struct court {
     int most;
 } court;
 
-/* The data as the model wants them normalised; what it points to is the caller's. */
-static sdlf_dataset view_of(sdlf_model *model, const sdlf_dataset *data)
+sdlf_dataset judge_view(sdlf_model *model, const sdlf_dataset *data)
 {
     sdlf_dataset view = *data;
     const sdlf_normalization *own = sdlf_model_normalization(model);
@@ -119,7 +118,7 @@ sdlf_status judge(judgement *j, sdlf_model *model, const sdlf_dataset *data, sdl
 {
     *j = (judgement){.worst_count = 0};
     court c = {.batch = data->samples.shape.dim[0] < BATCH ? data->samples.shape.dim[0] : BATCH, .most = most};
-    sdlf_dataset view = view_of(model, data);
+    sdlf_dataset view = judge_view(model, data);
     sdlf_status status =
         sdlf_plan_create(&c.plan, model, &(sdlf_plan_options){.batch = c.batch, .forward = calculator});
     if (status == SDLF_OK) status = check_shapes(&c, j, model, data);

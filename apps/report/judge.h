@@ -23,4 +23,7 @@ sdlf_status judge(judgement *judgement, sdlf_model *model, const sdlf_dataset *d
                   int most);
 void judgement_release(judgement *judgement);
 
+/* The data as the model wants them normalised; what it points to is the caller's. */
+sdlf_dataset judge_view(sdlf_model *model, const sdlf_dataset *data);
+
 #endif

@@ -10,6 +10,7 @@
 
 #include "apps/graph/network_graph.h"
 #include "apps/input/labels.h"
+#include "apps/report/chosen.h"
 #include "apps/report/judge.h"
 #include "apps/runs/run_log.h"
 #include "apps/timing/ceilings.h"
@@ -23,10 +24,12 @@ typedef struct page {
     const sdlf_dataset *data;
     const labels *names;
     const judgement *judgement;
-    const json_t *test;    /* as classes_json makes it; of the model, or of the last run that has one */
-    const char *test_of;   /* whose it is */
-    const sdlf_plan *plan; /* timed */
-    int64_t batch;         /* the plan's */
+    const json_t *test;                  /* as classes_json makes it; of the model, or of the last run that has one */
+    const char *test_of;                 /* whose it is */
+    const sdlf_plan *plan;               /* timed */
+    int64_t batch;                       /* the plans' */
+    const sdlf_plan *outline, *training; /* of inference, and of a training step: for their memory */
+    const chosen *chosen;
     const ceilings *ceilings;
     const network_graph *graph;
 } page;
@@ -37,6 +40,8 @@ bool page_print(FILE *file, const void *subject);
 /* The sections, in this order. */
 void page_print_runs(FILE *file, const page *page);    /* figures, curves, options, commands */
 void page_print_classes(FILE *file, const page *page); /* confusion, classes, mistakes */
+void page_print_chosen(FILE *file, const page *page);  /* probabilities, Grad-CAM, outputs of layers */
+void page_print_memory(FILE *file, const page *page);  /* what is live at each step */
 void page_print_network(FILE *file, const page *page); /* graph, layers with their times, first filters */
 
 /* A cell of a table: text, or of a column of numbers. */

@@ -5,6 +5,7 @@
 
 #include "apps/output/number.h"
 #include "apps/output/xml.h"
+#include "apps/pictures/drawn.h"
 #include "apps/report/page.h"
 #include "apps/system/memory.h"
 
@@ -88,7 +89,8 @@ static void print_mistakes(FILE *file, const page *p)
 {
     const judgement *j = p->judgement;
     sdlf_shape sample = sdlf_shape_without(p->data->samples.shape, 0);
-    size_t bytes = (size_t)sdlf_shape_count(sample);
+    float *values = memory_allocate((size_t)sdlf_shape_count(sample) * sizeof *values);
+    unsigned char *pixels = memory_allocate((size_t)sdlf_shape_count(sample));
     fprintf(file,
             "<h2 id=\"mistakes\">Worst mistakes</h2>\n<p>Of %s mistakes, those of which the network was "
             "surest.</p>\n<div class=\"shots\">\n",
@@ -98,7 +100,7 @@ static void print_mistakes(FILE *file, const page *p)
         char *truth = class_name(p->test, m->truth), *taken_for = class_name(p->test, m->taken_for);
         char *alt = memory_print("Sample %lld: is %s, was taken for %s", (long long)m->sample, truth, taken_for);
         fputs("<figure>", file);
-        page_picture(file, (const unsigned char *)p->data->samples.data + (size_t)m->sample * bytes, sample, 1, alt);
+        if (drawn_read(values, pixels, p->data, m->sample) == SDLF_OK) page_picture(file, pixels, sample, 1, alt);
         fprintf(file, "<p>sample %s<br>is <b>", number_count(m->sample).text);
         xml_text(file, truth);
         fputs("</b><br>taken for <b>", file);
@@ -109,6 +111,8 @@ static void print_mistakes(FILE *file, const page *p)
         free(alt);
     }
     fputs("</div>\n", file);
+    free(values);
+    free(pixels);
 }
 
 void page_print_classes(FILE *file, const page *p)

@@ -4,6 +4,7 @@
 
 #include "apps/output/number.h"
 #include "apps/output/xml.h"
+#include "apps/pictures/activations.h"
 #include "apps/report/page.h"
 #include "apps/system/memory.h"
 
@@ -84,18 +85,7 @@ static void print_filters(FILE *file, const page *p)
     if ((shape.dim[1] != 1 && shape.dim[1] != 3) || shape.dim[2] < 3) return;
     int count = shape.dim[0] < FILTERS ? (int)shape.dim[0] : FILTERS;
     int64_t size = sdlf_shape_count(sample);
-    const float *value = filters->value.data;
-    unsigned char *pixels = memory_allocate((size_t)(count * size));
-    for (int k = 0; k < count; k++) {
-        float least = value[k * size], greatest = least;
-        for (int64_t i = 0; i < size; i++) {
-            float x = value[k * size + i];
-            least = x < least ? x : least;
-            greatest = x > greatest ? x : greatest;
-        }
-        for (int64_t i = 0; i < size && greatest > least; i++)
-            pixels[k * size + i] = (unsigned char)(255 * (value[k * size + i] - least) / (greatest - least));
-    }
+    unsigned char *pixels = activation_grey(filters->value.data, count, size);
     fputs("<h3>First filters</h3>\n<p>", file);
     xml_text(file, filters->name);
     fprintf(file, ", %s, each from its least value (black) to its greatest.</p>\n", sdlf_shape_print(shape).text);

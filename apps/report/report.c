@@ -1,7 +1,10 @@
 /* sdlf report: training runs and a model as one page to look at. */
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sdlf/sdlf.h>
 
@@ -16,6 +19,7 @@
 #include "apps/output/number.h"
 #include "apps/output/stream.h"
 #include "apps/output/terminal.h"
+#include "apps/pictures/sheet.h"
 #include "apps/report/page.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
@@ -24,8 +28,9 @@
 enum { RUNS_MOST = 32, REPEATS = 10, COPY_BYTES = 64000000 };
 
 typedef struct settings {
-    const char *out, *data, *calculator;
-    int64_t mistakes, batch;
+    const char *out, *data, *calculator, *picture, *cam_layer;
+    int64_t mistakes, batch, sample, class;
+    preprocess_settings preprocess;
     machine_choice choice;
     bool no_time;
 } settings;
@@ -38,8 +43,18 @@ static const argument report_arguments[] = {
      .help = "what a model is judged on: the test half (default: what the weights were trained on)"},
     {"mistakes", ARGUMENT_INT, offsetof(settings, mistakes), "N", .minimum = 0, .maximum = 1000, .fallback = "24",
      .help = "mistakes to show, the surest first"},
+    {"sample", ARGUMENT_INT, offsetof(settings, sample), "N", .minimum = 0, .maximum = 1e12, .fallback = "0",
+     .help =
+         "show what the network makes of this sample of the data, counted from 0: its layers' outputs, and Grad-CAM "
+         "for the likeliest class and the true one"},
+    {"picture", ARGUMENT_TEXT, offsetof(settings, picture), "FILE",
+     .help = "the same of a picture, in place of a sample"},
+    {"class", ARGUMENT_INT, offsetof(settings, class), "N", .minimum = 0, .maximum = 1e8,
+     .help = "Grad-CAM for this class"},
+    {"cam-layer", ARGUMENT_TEXT, offsetof(settings, cam_layer), "NAME",
+     .help = "Grad-CAM by the output of this layer (default: the last convolution with an output larger than 1x1)"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 65536, .fallback = "16",
-     .help = "samples of the pass whose layers are timed"},
+     .help = "samples of the pass whose layers are timed, and of the steps whose memory is shown"},
     {"no-time", ARGUMENT_FLAG, offsetof(settings, no_time), .help = "time no layer"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
@@ -52,7 +67,7 @@ typedef struct session {
     settings set;
     run_log runs[RUNS_MOST];
     int run_count;
-    const char *weights;
+    char *weights; /* owned */
     machine machine;
     sdlf_calculator *calculator;
     sdlf_model *model;
@@ -61,27 +76,69 @@ typedef struct session {
     judgement judgement;
     json_t *test;
     char *test_of;
-    sdlf_plan *plan;
+    sdlf_plan *plan, *outline, *training;
+    chosen chosen;
+    arguments given;
     ceilings ceilings;
     network_graph *graph;
 } session;
 
+static sdlf_status take_file(session *s, const char *path)
+{
+    file_form form = file_form_of(path);
+    if (form == FILE_FORM_ONNX || form == FILE_FORM_SAFETENSORS) {
+        if (s->weights)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s and %s: a report is of one model, and of any number of runs",
+                             s->weights, path);
+        s->weights = memory_copy_text(path);
+        return SDLF_OK;
+    }
+    if (s->run_count == RUNS_MOST)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: a report is of %d runs at most", path, RUNS_MOST);
+    return run_log_read(&s->runs[s->run_count++], path);
+}
+
+static bool ends_in(const char *name, const char *ending)
+{
+    size_t length = strlen(name), tail = strlen(ending);
+    return length > tail && strcmp(name + length - tail, ending) == 0;
+}
+
+static int is_shown(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && (ends_in(entry->d_name, ".jsonl") || ends_in(entry->d_name, ".onnx") ||
+                                       ends_in(entry->d_name, ".safetensors"));
+}
+
+/* The logs in a folder, by name, and its model. */
+static sdlf_status take_folder(session *s, const char *folder)
+{
+    struct dirent **list = NULL;
+    int count = scandir(folder, &list, is_shown, alphasort);
+    if (count < 0) return sdlf_fail(SDLF_ERROR_IO, "cannot read the folder %s: %s", folder, strerror(errno));
+    sdlf_status status = count > 0
+                             ? SDLF_OK
+                             : sdlf_fail(SDLF_ERROR_ARGUMENT,
+                                         "%s: expected logs (.jsonl) or a model (.safetensors, .onnx) in it", folder);
+    for (int i = 0; i < count; i++) {
+        char *path = memory_print("%s/%s", folder, list[i]->d_name);
+        if (status == SDLF_OK) status = take_file(s, path);
+        free(path);
+        free(list[i]);
+    }
+    free(list);
+    return status;
+}
+
 static sdlf_status read_operands(session *s, const arguments *given)
 {
-    for (int i = 0; i < given->operand_count; i++) {
-        const char *path = given->operand[i];
-        file_form form = file_form_of(path);
-        if (form == FILE_FORM_ONNX || form == FILE_FORM_SAFETENSORS) {
-            if (s->weights)
-                return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s and %s: a report is of one model, and of any number of runs",
-                                 s->weights, path);
-            s->weights = path;
-            continue;
-        }
-        sdlf_status status = run_log_read(&s->runs[s->run_count++], path);
-        if (status != SDLF_OK) return status;
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < given->operand_count && status == SDLF_OK; i++) {
+        struct stat about;
+        bool folder = stat(given->operand[i], &about) == 0 && S_ISDIR(about.st_mode);
+        status = folder ? take_folder(s, given->operand[i]) : take_file(s, given->operand[i]);
     }
-    return SDLF_OK;
+    return status;
 }
 
 /* The data that the model is judged on; there need not be any. */
@@ -131,6 +188,45 @@ static sdlf_status time_layers(session *s)
     return SDLF_OK;
 }
 
+/* What the network makes of one picture. Without options that ask for it, only where it is possible. */
+static sdlf_status look_at_picture(session *s)
+{
+    bool asked = s->set.picture || arguments_given(&s->given, "sample") || arguments_given(&s->given, "class") ||
+                 s->set.cam_layer;
+    if (s->set.picture && arguments_given(&s->given, "sample"))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--picture and --sample contradict each other: one picture is shown");
+    if (!s->set.picture && !s->data)
+        return asked ? sdlf_fail(SDLF_ERROR_ARGUMENT, "there are no data of classes to take a sample of: --data SET or "
+                                                      "--picture FILE names what is shown")
+                     : SDLF_OK;
+    if (!asked && !sheet_shows(sdlf_shape_without(s->data->samples.shape, 0))) return SDLF_OK;
+    sdlf_status status = s->set.picture ? chosen_take_file(&s->chosen, s->model, s->set.picture, &s->set.preprocess)
+                                        : chosen_take_sample(&s->chosen, s->model, s->data, s->set.sample);
+    if (status == SDLF_OK) status = chosen_look(&s->chosen, s->model, s->calculator);
+    if (status != SDLF_OK) return status;
+    sdlf_calculator *host = s->calculator;
+    sdlf_model *copy = NULL;
+    if (!sdlf_calculator_is_on_host(host)) status = machine_open(&s->machine, "cpu", &host);
+    if (status == SDLF_OK) status = network_open_weights(&copy, s->weights, NULL);
+    if (status == SDLF_OK)
+        status = chosen_explain(&s->chosen, copy, host, s->set.cam_layer,
+                                arguments_given(&s->given, "class") ? (int)s->set.class : -1);
+    sdlf_model_free(copy);
+    return status;
+}
+
+/* The memory of inference and, where the network can be trained, of a training step. */
+static sdlf_status outline_plans(session *s)
+{
+    sdlf_plan_options options = {.batch = s->set.batch, .forward = s->calculator};
+    sdlf_status status = sdlf_plan_outline(&s->outline, s->model, &options);
+    if (status != SDLF_OK) return status;
+    options.mode = SDLF_TRAIN;
+    options.loss = sdlf_model_loss(s->model);
+    if (sdlf_model_trainable_count(s->model) > 0) status = sdlf_plan_outline(&s->training, s->model, &options);
+    return status == SDLF_ERROR_MEMORY ? status : SDLF_OK;
+}
+
 static sdlf_status look_at_model(session *s)
 {
     s->machine.choice = s->set.choice;
@@ -141,6 +237,8 @@ static sdlf_status look_at_model(session *s)
     labels_of_model(&s->names, s->model);
     status = network_graph_make(&s->graph, s->model);
     if (status == SDLF_OK) status = judge_model(s);
+    if (status == SDLF_OK) status = look_at_picture(s);
+    if (status == SDLF_OK) status = outline_plans(s);
     if (status == SDLF_OK && !s->set.no_time && interrupt_signal() == 0) status = time_layers(s);
     return status;
 }
@@ -156,12 +254,15 @@ static void take_test_of_run(session *s)
     }
 }
 
-static sdlf_status report(session *s, const arguments *given)
+static sdlf_status report(session *s)
 {
+    const arguments *given = &s->given;
     sdlf_status status = output_stream_check(s->set.out);
     if (status == SDLF_OK) status = read_operands(s, given);
     if (status == SDLF_OK && s->set.data && !s->weights)
         status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--data %s is for judging a model, and none is given", s->set.data);
+    if (status == SDLF_OK && s->set.picture && !s->weights)
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--picture %s is for a model, and none is given", s->set.picture);
     if (status != SDLF_OK) return status;
     interrupt_waits();
     if (s->weights) status = look_at_model(s);
@@ -177,6 +278,9 @@ static sdlf_status report(session *s, const arguments *given)
                         .test = s->test,
                         .test_of = s->test_of,
                         .plan = s->plan,
+                        .outline = s->outline,
+                        .training = s->training,
+                        .chosen = s->chosen.name ? &s->chosen : NULL,
                         .batch = s->set.batch,
                         .ceilings = &s->ceilings,
                         .graph = s->graph};
@@ -194,7 +298,11 @@ static void release(session *s)
     free(s->test_of);
     judgement_release(&s->judgement);
     network_graph_free(s->graph);
+    free(s->weights);
+    chosen_release(&s->chosen);
     sdlf_plan_free(s->plan);
+    sdlf_plan_free(s->outline);
+    sdlf_plan_free(s->training);
     labels_release(&s->names);
     sdlf_dataset_free(s->data);
     sdlf_model_free(s->model);
@@ -204,30 +312,36 @@ static void release(session *s)
 static int run(int count, char **words)
 {
     session s = {.run_count = 0};
-    arguments given;
-    static const argument_part parts[] = {{report_arguments, 0}, {machine_arguments, offsetof(settings, choice)}, {0}};
+    static const argument_part parts[] = {{report_arguments, 0},
+                                          {machine_arguments, offsetof(settings, choice)},
+                                          {preprocess_arguments, offsetof(settings, preprocess)},
+                                          {0}};
     static const command_usage usage = {
         .command = "report",
-        .synopsis = "[options] RUN.jsonl... [MODEL]",
+        .synopsis = "[options] RUN.jsonl|FOLDER... [MODEL]",
         .text = "Make one page of training runs and of a model, to be opened in a browser, sent and printed: curves, "
                 "the options in which the "
-                "runs differ, confusion and mistakes, the network's graph, and each layer's time beside its floor. It "
+                "runs differ, confusion and mistakes, what layers make of a picture and where Grad-CAM finds its "
+                "class, the "
+                "network's graph, memory, and each layer's time beside its floor. It "
                 "is one file, and asks "
                 "nothing of a network.",
         .parts = parts,
         .operands_minimum = 1,
         .operands_maximum = RUNS_MOST,
-        .operand_name = "the log of a run, or a model",
+        .operand_name = "the log of a run, a model, or a folder of them",
         .examples = "  sdlf train --log run.jsonl\n"
                     "  sdlf report run.jsonl simple_cnn.safetensors -o report.html\n"
-                    "  sdlf report sweep/*.jsonl\n",
+                    "  sdlf report lenet5.safetensors --sample 12\n"
+                    "  sdlf report mobilenetv2.onnx --picture cat.jpg --preprocess imagenet\n"
+                    "  sdlf report sweep\n",
     };
-    switch (arguments_read(&given, &usage, count, words, &s.set)) {
+    switch (arguments_read(&s.given, &usage, count, words, &s.set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;
     case ARGUMENTS_WRONG: return COMMAND_USAGE;
     case ARGUMENTS_OK: break;
     }
-    int code = command_conclude("report", report(&s, &given));
+    int code = command_conclude("report", report(&s));
     release(&s);
     return code;
 }

@@ -11,6 +11,7 @@
 #include "apps/input/labels.h"
 #include "apps/output/base64.h"
 #include "apps/output/json.h"
+#include "apps/pictures/activations.h"
 #include "apps/pictures/classifier.h"
 #include "apps/pictures/sheet.h"
 #include "apps/serve/http.h"
@@ -64,33 +65,28 @@ static void answer_json(http_answer *answer, int code, json_t *value)
     *answer = (http_answer){.code = code, .type = "application/json", .body = text, .length = strlen(text)};
 }
 
-/* Planes of numbers, each from its least to its greatest, as one picture in base64; NULL: it cannot be made. */
-static json_t *planes_json(const float *values, int64_t planes, int64_t rows, int64_t columns, bool as_they_are)
+/* Pictures as one, in base64; NULL: it cannot be made. */
+static json_t *sheet_json(const unsigned char *pixels, sdlf_shape sample, int count)
 {
-    int64_t size = rows * columns, count = planes < CHANNELS ? planes : CHANNELS;
-    sdlf_shape sample = sdlf_shape(1, rows, columns);
-    if (!sheet_shows(sample)) return NULL;
-    unsigned char *pixels = memory_allocate((size_t)(count * size));
-    for (int64_t k = 0; k < count; k++) {
-        float least = as_they_are ? 0 : values[k * size], greatest = as_they_are ? 255 : least;
-        for (int64_t i = 0; i < size && !as_they_are; i++) {
-            least = values[k * size + i] < least ? values[k * size + i] : least;
-            greatest = values[k * size + i] > greatest ? values[k * size + i] : greatest;
-        }
-        for (int64_t i = 0; i < size && greatest > least; i++)
-            pixels[k * size + i] = (unsigned char)(255 * (values[k * size + i] - least) / (greatest - least));
-    }
     png_picture picture;
-    json_t *result = NULL;
-    if (sheet_write(&picture, pixels, sample, (int)count) == SDLF_OK) {
-        memory_text text;
-        if (!memory_text_open(&text)) memory_exhausted();
-        base64_print(text.file, picture.bytes, picture.length);
-        if (!memory_text_close(&text)) memory_exhausted();
-        result = json_string(text.text);
-        free(text.text);
-        png_release(&picture);
-    }
+    memory_text text;
+    if (!sheet_shows(sample) || sheet_write(&picture, pixels, sample, count) != SDLF_OK) return NULL;
+    if (!memory_text_open(&text)) memory_exhausted();
+    base64_print(text.file, picture.bytes, picture.length);
+    if (!memory_text_close(&text)) memory_exhausted();
+    json_t *result = json_string(text.text);
+    free(text.text);
+    png_release(&picture);
+    return result;
+}
+
+/* The picture as it was before it was normalised. */
+static json_t *picture_json(const classifier *c)
+{
+    int64_t count = (int64_t)c->frame.channels * c->frame.rows * c->frame.columns;
+    unsigned char *pixels = memory_allocate((size_t)count);
+    for (int64_t i = 0; i < count; i++) pixels[i] = (unsigned char)c->pixels[i];
+    json_t *result = sheet_json(pixels, sdlf_shape(c->frame.channels, c->frame.rows, c->frame.columns), 1);
     free(pixels);
     return result;
 }
@@ -107,21 +103,15 @@ static json_t *layers_json(const session *s)
 {
     const classifier *c = &s->classifier;
     json_t *list = json_array();
-    add_layer(list, "the picture", NULL,
-              planes_json(c->pixels, c->frame.channels, c->frame.rows, c->frame.columns, true));
+    add_layer(list, "the picture", NULL, picture_json(c));
     for (int i = 0; i < sdlf_model_layer_count(c->model) && json_array_size(list) <= LAYERS; i++) {
-        const sdlf_layer *layer = sdlf_model_layer(c->model, i);
-        sdlf_shape shape = sdlf_model_node_shape(c->model, (sdlf_node){.layer = i});
-        sdlf_binding binding;
-        bool shows = strstr(layer->type->name, "conv2d") || strstr(layer->type->name, "pool2d");
-        if (!shows || shape.rank != 4 || shape.dim[2] < 2 ||
-            sdlf_plan_activation(c->plan, layer->name, false, &binding) != SDLF_OK)
-            continue;
-        if (binding.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&binding.tensor) != sdlf_shape_count(shape))
-            continue;
-        if (binding.calculator && !sdlf_calculator_is_on_host(binding.calculator)) continue;
-        add_layer(list, layer->name, sdlf_shape_print(sdlf_shape_without(shape, 0)).text,
-                  planes_json(binding.tensor.data, shape.dim[1], shape.dim[2], shape.dim[3], false));
+        activation a;
+        if (!activation_of(&a, c->model, c->plan, i)) continue;
+        int64_t count = a.shape.dim[0] < CHANNELS ? a.shape.dim[0] : CHANNELS;
+        unsigned char *grey = activation_grey(a.values, count, a.shape.dim[1] * a.shape.dim[2]);
+        add_layer(list, a.layer, sdlf_shape_print(a.shape).text,
+                  sheet_json(grey, sdlf_shape(1, a.shape.dim[1], a.shape.dim[2]), (int)count));
+        free(grey);
     }
     return list;
 }

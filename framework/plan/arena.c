@@ -184,6 +184,21 @@ static sdlf_status place_rooms(sdlf_plan *plan, int space, const room *rooms, in
     return status;
 }
 
+/* What each step finds in use: sums of what begins and ends. */
+static void count_live(sdlf_plan *plan, const room *rooms, int count)
+{
+    int64_t live = 0;
+    for (int i = 0; i < plan->step_count; i++) plan->steps[i].live = 0;
+    for (int i = 0; i < count; i++) {
+        const plan_buffer *buffer = &plan->buffers[rooms[i].buffer];
+        if (buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE || buffer->first_use >= plan->step_count)
+            continue;
+        plan->steps[buffer->first_use].live += rooms[i].bytes;
+        if (buffer->last_use + 1 < plan->step_count) plan->steps[buffer->last_use + 1].live -= rooms[i].bytes;
+    }
+    for (int i = 0; i < plan->step_count; i++) plan->steps[i].live = live += plan->steps[i].live;
+}
+
 sdlf_status plan_lay_out(sdlf_plan *plan)
 {
     sdlf_status status = add_workspaces(plan);
@@ -205,6 +220,7 @@ sdlf_status plan_lay_out(sdlf_plan *plan)
     }
     qsort(rooms, (size_t)count, sizeof *rooms, larger_first);
     for (int i = 0; i < plan->space_count && status == SDLF_OK; i++) status = place_rooms(plan, i, rooms, count);
+    count_live(plan, rooms, count);
     free(rooms);
     for (int i = 1; i < plan->buffer_count; i++) {
         int root = i;

@@ -81,6 +81,7 @@ static sdlf_status infer_signature(const sdlf_plan *plan, int index, sdlf_signat
         .input_count = node->input_count,
         .dtype = plan->options.dtype,
         .training = plan->options.mode == SDLF_TRAIN,
+        .eval_mode = plan->options.eval_mode,
     };
     for (int i = 0; i < node->input_count; i++) {
         signature->input_shape[i] = plan->values[node->inputs[i]].tensor.shape;

@@ -34,6 +34,7 @@ sdlf_step_info sdlf_plan_step_info(const sdlf_plan *plan, int index)
         .cost = step->cost,
         .offset = plan_arena_offset(plan, &op->out[first]),
         .workspace = sdlf_tensor_present(&op->workspace) ? sdlf_tensor_bytes(&op->workspace) : 0,
+        .live = step->live,
         .seconds = step->seconds,
     };
 }

@@ -91,6 +91,8 @@ static sdlf_status check_options(sdlf_plan_options *options)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: ema must be in [0, 1), not %g", options->ema);
     if (options->accumulate && (options->mode != SDLF_TRAIN || options->gradients_only || options->feed != NULL))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: accumulate is for training plans without a feed that update");
+    if (options->eval_mode && (options->mode != SDLF_TRAIN || !options->gradients_only))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: eval_mode is for training plans with gradients_only");
     if (!(options->rank_share >= 0) || isinf(options->rank_share) || options->first_sample < 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: rank_share %g and first_sample %lld must not be below 0",
                          options->rank_share, (long long)options->first_sample);

@@ -89,6 +89,7 @@ typedef struct plan_step {
     bool dead; /* fused away; compacted at the end of the pass */
     sdlf_cost cost;
     double seconds;
+    int64_t live;          /* see sdlf_step_info */
     int bucket;            /* SDLF_PHASE_COMMUNICATE: which, operation.out[0] */
     bool awaits;           /* is its sum waited for, and not begun? */
     bool shares;           /* ranks share what they have of it, and add nothing */

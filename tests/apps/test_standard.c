@@ -107,6 +107,7 @@ static const struct {
     {"compare", "", REFUSED, {"compare", "-"}},
     {"report", "out", OUTPUT, {"report", weights, "--no-time", "--out", "-"}},
     {"report", "data", REFUSED, {"report", weights, "--data", "-"}},
+    {"report", "picture", REFUSED, {"report", weights, "--picture", "-"}},
     {"report", "", REFUSED, {"report", "-"}},
     {"serve", "weights", REFUSED, {"serve", "--weights", "-"}},
     {"serve", "net", REFUSED, {"serve", "--weights", weights, "--net", "-"}},

@@ -98,6 +98,7 @@ typedef struct sdlf_signature {
     bool input_sparse[SDLF_MAX_LAYER_INPUTS];      /* given: is it a sparse matrix? */
     sdlf_dtype dtype;                              /* given: the plan's floating type */
     bool training;                                 /* given */
+    bool eval_mode;                                /* given: training computes as inference does */
     int output_count;
     sdlf_dtype output_dtype[SDLF_MAX_LAYER_OUTPUTS];
     sdlf_shape output_shape[SDLF_MAX_LAYER_OUTPUTS];
@@ -126,6 +127,7 @@ typedef struct sdlf_layer_context {
     const sdlf_tensor *input, *output, *parameter, *saved;
     int input_count;
     bool training;
+    bool eval_mode;              /* there is a backward pass, and forward computes as without training */
     int64_t batch, first_sample; /* samples, and the number of the first in the batch of all ranks */
     uint64_t seed;
     uint32_t stream;  /* this layer's own random stream: SDLF_STREAM_DROPOUT + its index */

@@ -81,10 +81,12 @@ typedef struct sdlf_plan_options {
     sdlf_calculator *backward; /* training: default `forward`; it also updates the parameters */
     const sdlf_placement *placement;
     int placement_count;
-    bool no_fusion;           /* one operation for each that the layers describe */
-    bool no_recording;        /* call every operation every time, even where a calculator could replay them as a unit */
-    bool keep_activations;    /* every layer's output and gradient stays readable after a run (no reuse, no fusion) */
-    bool gradients_only;      /* training: compute gradients, update nothing */
+    bool no_fusion;        /* one operation for each that the layers describe */
+    bool no_recording;     /* call every operation every time, even where a calculator could replay them as a unit */
+    bool keep_activations; /* every layer's output and gradient stays readable after a run (no reuse, no fusion) */
+    bool gradients_only;   /* training: compute gradients, update nothing */
+    bool eval_mode; /* training with gradients_only: layers compute as in inference (batch normalisation by its running
+                       statistics, no dropout), so that the gradients are those of what the network answers */
     sdlf_optimizer optimizer; /* training: zeroed means plain sgd */
     float clip_norm; /* training: scale the gradients to at most this total norm for the update; 0: do not. With
                                  gradients_only there is no update: the gradients stay as they are */
@@ -277,6 +279,7 @@ typedef struct sdlf_step_info {
     sdlf_cost cost;
     int64_t offset;    /* of the first output in its arena; -1: not in the arena (a parameter) */
     int64_t workspace; /* bytes */
+    int64_t live;      /* bytes of all arenas that hold something while the step runs; parameters and states left out */
     double seconds;    /* mean time, after sdlf_plan_time */
 } sdlf_step_info;
 int sdlf_plan_step_count(const sdlf_plan *plan);

@@ -114,6 +114,7 @@ sdlf_layer_context plan_make_context(sdlf_plan *plan, int index, plan_sink *sink
         .saved = operands->saved,
         .input_count = node->input_count,
         .training = plan->options.mode == SDLF_TRAIN,
+        .eval_mode = plan->options.eval_mode,
         .batch = plan->options.batch,
         .first_sample = plan->options.first_sample,
         .seed = plan->options.seed,

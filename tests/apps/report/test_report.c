@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
@@ -12,6 +14,7 @@
 #include "apps/output/base64.h"
 #include "apps/program.h"
 #include "apps/report/chart.h"
+#include "apps/report/grad_cam.h"
 #include "apps/report/judge.h"
 
 static char log_path[512], other_path[512], weights[512];
@@ -104,6 +107,27 @@ static void shows_what_there_is(void)
     CHECK(strstr(p->out, "id=\"classes\"") == NULL);
 }
 
+/* A folder stands for its logs, in order of their names, and its model. */
+static void takes_a_folder(void)
+{
+    char folder[512], path[560];
+    snprintf(folder, sizeof folder, "%s", test_path("runs"));
+    CHECK(mkdir(folder, 0777) == 0);
+    CHECK_SAYS(SDLF(2, "report", folder, "-o", "-"), "expected logs (.jsonl) or a model");
+    const char *const from[] = {other_path, log_path, weights}, *const to[] = {"2.jsonl", "1.jsonl", "net.safetensors"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, to[i]);
+        CHECK(link(from[i], path) == 0);
+    }
+    const program *p = SDLF(0, "report", folder, "-o", "-", "--no-time");
+    CHECK_SAYS(p, "2 training runs; weights of");
+    const char *first = strstr(p->out, "<td>1</td>"), *second = strstr(p->out, "<td>2</td>");
+    CHECK(first && second && first < second);
+    snprintf(path, sizeof path, "%s/other.safetensors", folder);
+    CHECK(link(weights, path) == 0);
+    CHECK_SAYS(SDLF(2, "report", folder, "-o", "-"), "a report is of one model");
+}
+
 static void says_what_is_wrong(void)
 {
     CHECK_SAYS(SDLF(2, "report", weights, weights, "-o", "-"), "a report is of one model");
@@ -141,6 +165,68 @@ static void judges_as_evaluate_does(void)
     sdlf_dataset_free(data);
     sdlf_model_free(model);
     sdlf_calculator_close(calculator);
+}
+
+/* Behind a convolution come a mean over H,W and a matrix, so that the gradient is known: the map is max(0, sum over k of w[c,k] / (H W) A[k]). */
+static void grad_cam_is_what_its_formula_says(void)
+{
+    enum { SIDE = 5, FILTERS = 3, CLASSES = 4, AREA = SIDE * SIDE };
+    sdlf_calculator *calculator = test_open("cpu");
+    sdlf_model *net = sdlf_model_create("meant");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, SIDE, SIDE));
+    x = sdlf_conv2d(net, x,
+                    &(sdlf_conv2d_options){.name = "c", .filters = FILTERS, .kernel = {3, 3}, .padding = {1, 1}});
+    x = sdlf_global_avg_pool2d(net, x);
+    x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.name = "f", .units = CLASSES});
+    sdlf_output(net, "class", sdlf_softmax(net, x));
+    CHECK_OK(sdlf_model_build(net, 2));
+    grad_cam cam;
+    CHECK_OK(grad_cam_open(&cam, net, calculator, NULL));
+    CHECK_TEXT(cam.layer, "c");
+    CHECK_EQUAL(cam.class_count, CLASSES);
+    float sample[AREA], map[AREA];
+    bool any = false;
+    for (int i = 0; i < AREA; i++) sample[i] = (float)sin(i * 1.7);
+    const float *w = sdlf_model_find_parameter(net, "f.weight")->value.data;
+    for (int class = 0; class < CLASSES; class ++) {
+        sdlf_binding a;
+        CHECK_OK(grad_cam_make(&cam, sample, class, map));
+        CHECK_OK(sdlf_plan_activation(cam.plan, "c", false, &a));
+        for (int i = 0; i < AREA; i++) {
+            double sum = 0;
+            for (int k = 0; k < FILTERS; k++)
+                sum += (double)w[class * FILTERS + k] / AREA * (double)((const float *)a.tensor.data)[k * AREA + i];
+            CHECK_CLOSE((double)map[i], sum > 0 ? sum : 0, 1e-6);
+            any = any || map[i] > 0;
+        }
+    }
+    CHECK(any);
+    grad_cam_release(&cam);
+    CHECK_FAILS(grad_cam_open(&cam, net, calculator, "none"), SDLF_ERROR_ARGUMENT, "no layer 'none'");
+    grad_cam_release(&cam);
+    CHECK_FAILS(grad_cam_open(&cam, net, calculator, "f"), SDLF_ERROR_SHAPE, "(C,H,W) larger than 1x1 was expected");
+    grad_cam_release(&cam);
+    sdlf_model_free(net);
+    sdlf_calculator_close(calculator);
+}
+
+static void shows_one_picture(void)
+{
+    const program *p = SDLF(0, "report", weights, "--out", "-", "--no-time", "--mistakes", "0", "--sample", "7");
+    CHECK_SAYS(p, "sample 7, which is");
+    CHECK_SAYS(p, "Grad-CAM shows in red");
+    CHECK_SAYS(p, "<h2 id=\"memory\">");
+    CHECK_SAYS(p, "Training: the steps with most");
+#if defined SDLF_HAVE_PNG
+    CHECK_SAYS(p, "alt=\"Grad-CAM for class");
+    CHECK_SAYS(p, "alt=\"The output of conv2d");
+    p = SDLF(0, "report", weights, "--out", "-", "--no-time", "--picture", SDLF_PICTURE, "--class", "3");
+    CHECK_SAYS(p, "Grad-CAM for <b>3</b>");
+#endif
+    CHECK_SAYS(SDLF(2, "report", weights, "-o", "-", "--sample", "100000000"), "has samples 0 to");
+    CHECK_SAYS(SDLF(2, "report", weights, "-o", "-", "--class", "10"), "classes 0 to 9");
+    CHECK_SAYS(SDLF(2, "report", weights, "-o", "-", "--cam-layer", "none"), "no layer 'none'");
+    CHECK_SAYS(SDLF(2, "report", log_path, "-o", "-", "--picture", "x.png"), "--picture x.png is for a model");
 }
 
 /* RFC 4648, 10. */
@@ -183,7 +269,10 @@ int main(void)
     RUN(trains);
     RUN(shows_runs_and_a_model);
     RUN(shows_what_there_is);
+    RUN(takes_a_folder);
     RUN(says_what_is_wrong);
+    RUN(grad_cam_is_what_its_formula_says);
+    RUN(shows_one_picture);
     RUN(judges_as_evaluate_does);
     RUN(base64_is_the_standards);
     RUN(charts_take_any_numbers);
