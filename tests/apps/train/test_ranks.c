@@ -105,8 +105,8 @@ static void same_training(void)
             curve several = train(ranks, cases[c]);
             CHECK_EQUAL(several.epochs, EPOCHS);
             for (int e = 0; e < several.epochs; e++) {
-                CHECK_CLOSE(several.loss[e], alone.loss[e], 1e-5 * alone.loss[e]);
-                CHECK_CLOSE(several.test[e], alone.test[e], 1e-5 * alone.test[e]);
+                CHECK_CLOSE(several.loss[e], alone.loss[e], 5e-5 * alone.loss[e]);
+                CHECK_CLOSE(several.test[e], alone.test[e], 5e-5 * alone.test[e]);
             }
         }
     }
