@@ -7,6 +7,7 @@
 #include <sdlf/sdlf.h>
 
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/ranks.h"
 #include "apps/command.h"
 #include "apps/input/labels.h"
 #include "apps/input/network.h"
@@ -21,8 +22,8 @@
 #include "apps/system/memory.h"
 
 typedef struct settings {
-    const char *weights, *net, *data, *calculator, *loss, *communicator;
-    double communicator_timeout;
+    const char *weights, *net, *data, *calculator, *loss;
+    rank_settings ranks;
     int64_t batch;
     machine_choice choice;
     bool train_half, strict, confusion, json;
@@ -68,17 +69,8 @@ static const argument table_of_arguments[] = {
     {0},
 };
 
-static const argument rank_arguments[] = {
-    {.name = "Several processes", .type = ARGUMENT_HEADING},
-    {"communicator", ARGUMENT_TEXT, offsetof(settings, communicator), "NAME",
-     .help = "be one of the processes that mpirun has started, each of which classifies a part of the samples: mpi, or "
-             "nccl for those with a GPU each"},
-    {"communicator-timeout", ARGUMENT_FLOAT, offsetof(settings, communicator_timeout), "SECONDS", .minimum = 0.1,
-     .maximum = 86400, .fallback = "20", .help = "give up a process that has not answered for this time"},
-    {0},
-};
-
 static const argument output_arguments[] = {
+    {.name = "Output", .type = ARGUMENT_HEADING},
     {"confusion", ARGUMENT_FLAG, offsetof(settings, confusion), .help = "print the confusion matrix too"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {0},
@@ -86,6 +78,7 @@ static const argument output_arguments[] = {
 
 typedef struct session {
     settings set;
+    arguments given;
     machine machine;
     sdlf_calculator *calculator;
     sdlf_model *model;
@@ -115,9 +108,9 @@ static sdlf_status find_data(session *s, bool open)
                                .sample = samples_shape(s->model),
                                .strict = s->set.strict,
                                .targets = sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY,
-                               .workers = s->set.workers,
+                               .workers = ranks_workers(&s->set.ranks, s->set.workers),
                                .cache = s->set.cache,
-                               .command = "eval"};
+                               .command = s->silent ? NULL : "eval"};
     sdlf_status status = open ? samples_open(&s->data, &request) : sdlf_dataset_check(data, split);
     return s->set.data ? status : sdlf_fail_context(status, "the data of %s (--data names another)", s->set.weights);
 }
@@ -177,13 +170,11 @@ static sdlf_status print_json(const session *s)
 }
 
 /* Everything up to the data. */
-static sdlf_status prepare(session *s, const terminal *out, const arguments *given)
+static sdlf_status prepare(session *s, const terminal *out)
 {
-    s->machine.choice = s->set.choice;
-    if (s->ranks != NULL && !arguments_given(given, "device"))
-        s->machine.choice.device = machine_device_of(s->set.calculator, s->ranks->local_rank);
-    sdlf_status status = machine_open(&s->machine, s->set.calculator, &s->calculator);
-    if (status == SDLF_OK) status = machine_check_choice(&s->machine);
+    machine_choice choice = s->set.choice;
+    ranks_take_place(&s->set.ranks, s->ranks, &s->given, s->set.calculator, &choice);
+    sdlf_status status = machine_open_one(&s->machine, &choice, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) /* ranks compare values, which are in memory then */
         status =
             (s->ranks != NULL ? network_open_weights : network_open_to_take)(&s->model, s->set.weights, s->set.net);
@@ -194,10 +185,10 @@ static sdlf_status prepare(session *s, const terminal *out, const arguments *giv
     return status == SDLF_OK ? find_data(s, true) : status;
 }
 
-static sdlf_status evaluate(session *s, const arguments *given)
+static sdlf_status evaluate(session *s)
 {
     terminal out = terminal_of(stdout);
-    sdlf_status status = prepare(s, &out, given);
+    sdlf_status status = prepare(s, &out);
     if (s->ranks != NULL) status = sdlf_communicator_agree(s->ranks, status);
     if (status == SDLF_OK && s->ranks != NULL) status = compare_ranks(s);
     if (status != SDLF_OK) return status;
@@ -208,12 +199,12 @@ static sdlf_status evaluate(session *s, const arguments *given)
         fflush(stdout);
         free(note);
     }
-    interrupt_waits();
+    if (!ranks_is_second(&s->set.ranks)) interrupt_waits();
     if (!s->silent) live_say("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
     const sdlf_evaluation_options options = {
         .batch = s->set.batch, .views = (sdlf_views)s->set.tta, .go_on = interrupt_goes_on, .communicator = s->ranks};
     status = sdlf_evaluate_with(&s->evaluation, s->model, s->data, s->calculator, &options);
-    live_clear();
+    if (!s->silent) live_clear();
     if (status == SDLF_OK && isnan(s->evaluation.loss))
         status =
             sdlf_fail(SDLF_ERROR_NUMERIC, "the loss is NaN: network '%s' with %s gives outputs that are no numbers",
@@ -225,17 +216,11 @@ static sdlf_status evaluate(session *s, const arguments *given)
 }
 
 /* With a communicator rank 0 tells what all have found out; of what it alone knows, each tells, and ends all. */
-static int run_ranks(session *s, const arguments *given)
+static int evaluate_and_tell(session *s)
 {
-    const settings *set = &s->set;
-    sdlf_status status = SDLF_OK;
-    if (set->communicator != NULL)
-        status = sdlf_communicator_open(&s->ranks, set->communicator,
-                                        &(sdlf_communicator_options){.timeout = set->communicator_timeout});
-    else if (arguments_given(given, "communicator-timeout"))
-        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator-timeout is about ranks, and needs --communicator NAME");
+    sdlf_status status = ranks_open(&s->set.ranks, &s->ranks, s->set.calculator);
     s->silent = s->ranks != NULL && s->ranks->rank > 0;
-    if (status == SDLF_OK) status = evaluate(s, given);
+    if (status == SDLF_OK) status = evaluate(s);
     if (status == SDLF_OK || s->ranks == NULL) return command_conclude("eval", status);
     if (!s->ranks->agreed) sdlf_fail_context(status, "rank %d on %s", s->ranks->rank, s->ranks->host);
     if (s->ranks->agreed && s->silent) return COMMAND_FAILED;
@@ -245,13 +230,24 @@ static int run_ranks(session *s, const arguments *given)
     return code;
 }
 
+static int evaluate_and_release(void *user)
+{
+    session *s = user;
+    int code = evaluate_and_tell(s);
+    sdlf_evaluation_release(&s->evaluation);
+    sdlf_dataset_free(s->data);
+    sdlf_model_free(s->model);
+    machine_close(&s->machine);
+    sdlf_communicator_close(s->ranks);
+    return code;
+}
+
 static int run(int count, char **words)
 {
     session s = {.model = NULL};
-    arguments given;
     static const argument_part parts[] = {{table_of_arguments, 0},
                                           {machine_arguments, offsetof(settings, choice)},
-                                          {rank_arguments, 0},
+                                          {rank_arguments, offsetof(settings, ranks)},
                                           {output_arguments, 0},
                                           {0}};
     static const command_usage usage = {
@@ -260,20 +256,17 @@ static int run(int count, char **words)
         .text = "Classify a data set, and say how much of it was right: over all, and class by class.",
         .parts = parts,
         .examples = "  sdlf eval --weights simple_cnn.safetensors\n"
-                    "  sdlf eval --weights simple_cnn.safetensors --data mnist:/data\n",
+                    "  sdlf eval --weights simple_cnn.safetensors --data mnist:/data\n"
+                    "  sdlf eval --weights resnet50.safetensors --calculator cuda --devices 0,1\n",
     };
-    switch (arguments_read(&given, &usage, count, words, &s.set)) {
+    switch (arguments_read(&s.given, &usage, count, words, &s.set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;
     case ARGUMENTS_WRONG: return COMMAND_USAGE;
     case ARGUMENTS_OK: break;
     }
-    int code = run_ranks(&s, &given);
-    sdlf_evaluation_release(&s.evaluation);
-    sdlf_dataset_free(s.data);
-    sdlf_model_free(s.model);
-    machine_close(&s.machine);
-    sdlf_communicator_close(s.ranks);
-    return code;
+    sdlf_status status = ranks_check(&s.set.ranks, &s.given, s.set.calculator, &s.set.choice);
+    if (status != SDLF_OK) return command_conclude("eval", status);
+    return ranks_run(&s, sizeof s, offsetof(session, set.ranks), evaluate_and_release);
 }
 
 const command eval_command = {.name = "eval", .summary = "say how good weights are on a data set", .run = run};

@@ -212,9 +212,7 @@ static sdlf_status prepare(session *s)
 {
     sdlf_calculator *calculator;
     sdlf_binding input, output;
-    s->machine.choice = s->set.choice;
-    sdlf_status status = machine_open(&s->machine, s->set.calculator, &calculator);
-    if (status == SDLF_OK) status = machine_check_choice(&s->machine);
+    sdlf_status status = machine_open_one(&s->machine, &s->set.choice, s->set.calculator, &calculator);
     if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, NULL);
     if (status == SDLF_OK) status = read_vocabulary(s);
     if (status == SDLF_OK) status = read_text(s);

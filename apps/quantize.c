@@ -242,9 +242,7 @@ static sdlf_status print_json(const session *s)
 static sdlf_status work(session *s)
 {
     terminal out = terminal_of(stdout);
-    s->machine.choice = s->set.choice;
-    sdlf_status status = machine_open(&s->machine, s->set.calculator, &s->calculator);
-    if (status == SDLF_OK) status = machine_check_choice(&s->machine);
+    sdlf_status status = machine_open_one(&s->machine, &s->set.choice, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, s->set.net);
     if (status == SDLF_OK && !s->set.json) report_header(&out, s->machine.calculator, s->machine.count);
     if (status == SDLF_OK) status = find_data(s);

@@ -10,7 +10,7 @@ endif()
 find_program(SDLF_GZIP gzip)
 set(manual "${PROJECT_BINARY_DIR}/man")
 add_custom_command(OUTPUT "${manual}.made"
-    COMMAND ${CMAKE_COMMAND} -DSDLF=$<TARGET_FILE:sdlf_program> -DFOLDER=${manual} $<$<BOOL:${SDLF_GZIP}>:-DGZIP=${SDLF_GZIP}>
+    COMMAND ${CMAKE_COMMAND} "-DSDLF=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:sdlf_program>" -DFOLDER=${manual} $<$<BOOL:${SDLF_GZIP}>:-DGZIP=${SDLF_GZIP}>
         -P "${PROJECT_SOURCE_DIR}/cmake/manual-pages.cmake"
     COMMAND ${CMAKE_COMMAND} -E touch "${manual}.made"
     DEPENDS sdlf_program "${PROJECT_SOURCE_DIR}/cmake/manual-pages.cmake" VERBATIM)

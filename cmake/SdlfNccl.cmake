@@ -1,6 +1,6 @@
-# NCCL, for the nccl communicator: SDLF_NCCL_ENABLED is true where it may be used. AUTO takes it where it is found beside CUDA and MPI, ON
+# NCCL, for the nccl communicator: SDLF_NCCL_ENABLED is true where it may be used. AUTO takes it where it is found beside CUDA, ON
 # insists, OFF does not look.
-set(SDLF_NCCL AUTO CACHE STRING "The nccl communicator: AUTO (where CUDA, MPI and NCCL are found), ON (or fail), OFF")
+set(SDLF_NCCL AUTO CACHE STRING "The nccl communicator: AUTO (where CUDA and NCCL are found), ON (or fail), OFF")
 set_property(CACHE SDLF_NCCL PROPERTY STRINGS AUTO ON OFF)
 set(SDLF_NCCL_ENABLED OFF)
 set(missing "")
@@ -8,8 +8,6 @@ if(NOT SDLF_NCCL MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "SDLF_NCCL is '${SDLF_NCCL}'; it may be AUTO, ON or OFF.")
 elseif(NOT SDLF_CUDA_ENABLED)
     set(missing "there is no CUDA")
-elseif(NOT SDLF_MPI_ENABLED)
-    set(missing "there is no MPI, by which ranks find each other")
 else()
     find_path(SDLF_NCCL_HEADERS nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
     find_library(SDLF_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib)

@@ -1,4 +1,4 @@
-# Packages: cpack -G DEB and -G TGZ, of what install() puts in the components library, dev and program. Of one state of the tree they are the
+# Packages: cpack -G DEB and -G TGZ, of what install() puts in the components library, dev, program and python. Of one state of the tree they are the
 # same bytes every time: their dates are SOURCE_DATE_EPOCH, or the last commit's.
 
 set(CPACK_PACKAGE_NAME sdlf)
@@ -47,6 +47,26 @@ if(BUILD_SHARED_LIBS)
     set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${library_folder}")
     set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "libsdlf0 (= ${PROJECT_VERSION})")
     set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libsdlf0 (= ${PROJECT_VERSION})")
+    if(SDLF_PYTHON_PACKAGE) # for the Python that it was built with; its .py files are compiled where it is installed
+        list(APPEND CPACK_COMPONENTS_ALL python)
+        math(EXPR next "${SDLF_PYTHON_MINOR} + 1")
+        set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-sdlf)
+        set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+        set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
+        set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
+            "libsdlf0 (= ${PROJECT_VERSION}), python3 (>= 3.${SDLF_PYTHON_MINOR}~), python3 (<< 3.${next}), python3-numpy")
+        set(CPACK_COMPONENT_PYTHON_DESCRIPTION "deep learning in Python: the SDLF package
+ Networks built, trained and run from Python with NumPy arrays, by the Simple
+ Deep Learning Framework.")
+        foreach(pair postinst:py3compile prerm:py3clean)
+            string(REGEX MATCH "^(.*):(.*)$" pair "${pair}")
+            file(WRITE "${PROJECT_BINARY_DIR}/package/${CMAKE_MATCH_1}"
+                "#!/bin/sh\nset -e\nif command -v ${CMAKE_MATCH_2} > /dev/null; then ${CMAKE_MATCH_2} -p python3-sdlf; fi\n")
+            file(CHMOD "${PROJECT_BINARY_DIR}/package/${CMAKE_MATCH_1}" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+                GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+            list(APPEND CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/package/${CMAKE_MATCH_1}")
+        endforeach()
+    endif()
 else()
     set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "zlib1g-dev, libjansson-dev") # and what else the build has found
     get_property(modules GLOBAL PROPERTY SDLF_EXPORT_MODULES)
@@ -81,11 +101,11 @@ if(SDLF_GZIP)
 endif()
 file(READ "${PROJECT_SOURCE_DIR}/LICENSE" license)
 file(WRITE "${PROJECT_BINARY_DIR}/package/copyright" "The Simple Deep Learning Framework, SDLF ${PROJECT_VERSION}\n\n${license}")
-foreach(pair program:sdlf dev:libsdlf-dev library:libsdlf0)
+foreach(pair program:sdlf dev:libsdlf-dev library:libsdlf0 python:python3-sdlf)
     string(REPLACE ":" ";" pair "${pair}")
     list(GET pair 0 component)
     list(GET pair 1 package)
-    if(component STREQUAL "library" AND NOT BUILD_SHARED_LIBS)
+    if(NOT component IN_LIST CPACK_COMPONENTS_ALL)
         continue()
     endif()
     install(FILES "${PROJECT_BINARY_DIR}/package/copyright" "${changelog}" DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package}

@@ -1,11 +1,11 @@
-# The manual pages, as the program prints them:  cmake -DSDLF=PROGRAM -DFOLDER=FOLDER [-DGZIP=PROGRAM] -P manual-pages.cmake
+# The manual pages, as the program (after an emulator, where it needs one) prints them:  cmake -DSDLF=[EMULATOR;]PROGRAM -DFOLDER=FOLDER [-DGZIP=PROGRAM] -P manual-pages.cmake
 #
 # The program is asked for its commands, and each for what it is made of, so that none is missing.
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
 
 function(print_page name)
-    execute_process(COMMAND "${SDLF}" ${ARGN} --help=man OUTPUT_FILE "${FOLDER}/${name}.1" RESULT_VARIABLE code ERROR_VARIABLE said)
+    execute_process(COMMAND ${SDLF} ${ARGN} --help=man OUTPUT_FILE "${FOLDER}/${name}.1" RESULT_VARIABLE code ERROR_VARIABLE said)
     if(NOT code EQUAL 0)
         message(FATAL_ERROR "${name}.1: ${said}")
     endif()
@@ -19,7 +19,7 @@ endfunction()
 
 # The words that can come next.
 function(ask_for result)
-    execute_process(COMMAND "${SDLF}" complete ${ARGN} "" OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${SDLF} complete ${ARGN} "" OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
     string(REGEX MATCHALL "[^\n]+" lines "${said}")
     set(words "")
     foreach(line IN LISTS lines)

@@ -15,7 +15,7 @@ static const struct left_out {
     {"mpi", "it was made without MPI (libopenmpi-dev)"},
 #endif
 #ifndef SDLF_HAVE_NCCL
-    {"nccl", "it was made without CUDA, MPI or NCCL"},
+    {"nccl", "it was made without CUDA or NCCL"},
 #endif
     {NULL, NULL},
 };

@@ -20,19 +20,7 @@
 #include "framework/formats/read_file.h"
 #include "framework/formats/text.h"
 
-enum { MOST_CLASSES = 1 << 20, MOST_COLUMNS = 1 << 20 };
-
-typedef struct csv_table {
-    const char *name;
-    const csv_options *options;
-    int64_t rows, columns;    /* without the header */
-    int64_t label, label_end; /* columns label to label_end - 1 */
-    bool targets;             /* they are numbers */
-    bool header;
-    char **column; /* names, owned (an array; the names lie in the text); of a header */
-    char **cell;   /* labels of the rows that are kept and of the others, owned likewise */
-    bool *kept;
-} csv_table;
+enum { MOST_COLUMNS = 1 << 20 };
 
 /* ---- the shape of the table ---- */
 
@@ -215,93 +203,7 @@ static sdlf_status take_rows(sdlf_dataset *dataset, csv_table *t, csv_text text,
     return status;
 }
 
-/* ---- labels ---- */
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The class that a label says by its number; -1: it is no such number. */
-static int64_t class_number(const char *label)
-{
-    double number;
-    bool whole = csv_number(label, &number) && number >= 0 && number < MOST_CLASSES && number == floor(number);
-    return whole ? (int64_t)number : -1;
-}
-
-/* The names that occur, sorted, each once. */
-static sdlf_status name_classes(sdlf_dataset *dataset, const csv_table *t, char **sorted)
-{
-    int64_t names = 0;
-    memcpy(sorted, t->cell, (size_t)t->rows * sizeof *sorted);
-    qsort(sorted, (size_t)t->rows, sizeof *sorted, compare_names);
-    for (int64_t i = 0; i < t->rows; i++)
-        if (i == 0 || strcmp(sorted[i], sorted[names - 1]) != 0) sorted[names++] = sorted[i];
-    if (names > MOST_CLASSES || names > t->rows / 2 + 1)
-        return sdlf_fail(SDLF_ERROR_FORMAT,
-                         "%s: column %" PRId64 " holds %" PRId64 " different labels in %" PRId64
-                         " rows; label=COLUMN names another",
-                         t->name, t->label + 1, names, t->rows);
-    dataset->class_names = calloc((size_t)names, sizeof *dataset->class_names);
-    if (dataset->class_names == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
-    dataset->class_count = (int)names;
-    for (int64_t i = 0; i < names; i++) {
-        if (sorted[i][0] == '\0' || !text_is_utf8(sorted[i]))
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: label '%s': expected a name in UTF-8", t->name,
-                             text_show(sorted[i]).text);
-        dataset->class_names[i] = strdup(sorted[i]);
-        if (dataset->class_names[i] == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
-    }
-    return SDLF_OK;
-}
-
-/* The targets' names are those of their columns. */
-static sdlf_status name_targets(sdlf_dataset *dataset, const csv_table *t)
-{
-    int count = (int)(t->label_end - t->label);
-    dataset->class_count = count;
-    if (!t->header) return SDLF_OK;
-    dataset->class_names = calloc((size_t)count, sizeof *dataset->class_names);
-    for (int i = 0; dataset->class_names != NULL && i < count; i++) {
-        const char *name = t->column[t->label + i];
-        if (name[0] == '\0' || !text_is_utf8(name))
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: column '%s': expected a name in UTF-8", t->name,
-                             text_show(name).text);
-        dataset->class_names[i] = strdup(name);
-        if (dataset->class_names[i] == NULL) break;
-        if (i + 1 == count) return SDLF_OK;
-    }
-    return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
-}
-
-static sdlf_status take_labels(sdlf_dataset *dataset, const csv_table *t)
-{
-    if (t->targets) return name_targets(dataset, t);
-    bool numbers = true;
-    int32_t *to = dataset->labels.data;
-    for (int64_t i = 0; i < t->rows; i++) {
-        int64_t number = class_number(t->cell[i]);
-        numbers = numbers && number >= 0;
-        if (number >= dataset->class_count) dataset->class_count = (int)number + 1;
-    }
-    sdlf_status status = SDLF_OK;
-    if (!numbers) {
-        dataset->class_count = 0;
-        char **sorted = malloc((size_t)t->rows * sizeof *sorted);
-        status = sorted != NULL ? name_classes(dataset, t, sorted)
-                                : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
-        free(sorted);
-    }
-    for (int64_t i = 0; i < t->rows && status == SDLF_OK; i++) {
-        if (!t->kept[i]) continue;
-        char **named = numbers ? NULL
-                               : bsearch(&t->cell[i], dataset->class_names, (size_t)dataset->class_count,
-                                         sizeof *dataset->class_names, compare_names);
-        *to++ = (int32_t)(numbers ? class_number(t->cell[i]) : named - dataset->class_names);
-    }
-    return status;
-}
+/* ---- samples and labels ---- */
 
 static sdlf_status shape_samples(sdlf_dataset *dataset, const csv_table *t)
 {
@@ -329,7 +231,7 @@ sdlf_status csv_take(sdlf_dataset *dataset, char *bytes, size_t size, const char
     t.kept = calloc((size_t)t.rows, sizeof *t.kept);
     status = t.cell != NULL && t.kept != NULL ? take_rows(dataset, &t, text, split)
                                               : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", name);
-    if (status == SDLF_OK) status = take_labels(dataset, &t);
+    if (status == SDLF_OK) status = csv_take_labels(dataset, &t);
     if (status == SDLF_OK) status = shape_samples(dataset, &t);
 done:
     free(t.kept);

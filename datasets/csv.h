@@ -45,4 +45,22 @@ typedef struct csv_options {
 sdlf_status csv_take(sdlf_dataset *dataset, char *bytes, size_t size, const char *name, const csv_options *options,
                      sdlf_split split);
 
+/* ---- labels (csv_labels.c) ---- */
+
+typedef struct csv_table {
+    const char *name;
+    const csv_options *options;
+    int64_t rows, columns;    /* without the header */
+    int64_t label, label_end; /* columns label to label_end - 1 */
+    bool targets;             /* they are numbers */
+    bool header;
+    char **column; /* names, owned (an array; the names lie in the text); of a header */
+    char **cell;   /* labels of the rows that are kept and of the others, owned likewise */
+    bool *kept;
+} csv_table;
+
+/* The classes of all rows and the labels of those that are kept, from their cells; of float targets the names. Errors: SDLF_ERROR_FORMAT,
+ * SDLF_ERROR_MEMORY. */
+sdlf_status csv_take_labels(sdlf_dataset *dataset, const csv_table *t);
+
 #endif

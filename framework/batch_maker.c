@@ -18,29 +18,50 @@ static sdlf_status open_calculator(sdlf_calculator **calculator)
     return sdlf_calculator_open(calculator, usual, &(sdlf_calculator_options){.threads = 1});
 }
 
-/* Samples in batch `index` of an epoch: this rank's part of them, at least one; *start, unless NULL, becomes the first one's place in the
- * epoch's order. */
-static int64_t samples_of(const sdlf_batch_maker *maker, int64_t index, int64_t *start)
+/* The samples that a rank has of a batch. */
+typedef struct batch_part {
+    int64_t start, count; /* in the epoch's order; at least one */
+    int64_t partners;     /* where those begin that they are mixed with, the other way round */
+} batch_part;
+
+static batch_part part_of(const sdlf_batch_maker *maker, int64_t index)
 {
     const sdlf_loader_options *options = &maker->options;
-    int64_t before = index * options->batch, count = maker->dataset->samples.shape.dim[0] - before, first = 0;
-    if (count > options->batch) count = options->batch;
+    int64_t before = index * options->batch, all = maker->dataset->samples.shape.dim[0] - before, first = 0;
+    if (all > options->batch) all = options->batch;
+    int64_t count = all;
     if (options->ranks > 1) {
-        int64_t end = count * (options->rank + 1) / options->ranks;
-        first = count * options->rank / options->ranks;
-        if (end == first && first == count) first--;
+        int64_t end = all * (options->rank + 1) / options->ranks;
+        first = all * options->rank / options->ranks;
+        if (end == first && first == all) first--;
         count = end > first ? end - first : 1;
     }
-    if (start != NULL) *start = before + first;
-    return count;
+    return (batch_part){.start = before + first, .count = count, .partners = before + all - first - count};
 }
 
-/* Bind the gather's index and output: `count` samples of the order from `start`, into memory at `samples`. */
-static void bind(sdlf_batch_maker *maker, int64_t start, int64_t count, void *samples)
+/* The numbers of the samples to gather, and how many. Mixing pairs the first with the last and so on, in a batch as in this list. */
+static int64_t take_images(sdlf_batch_maker *maker, const batch_part *part)
+{
+    maker->images = maker->order + part->start;
+    if (maker->paired == NULL) return part->count;
+    memcpy(maker->paired, maker->images, (size_t)part->count * sizeof *maker->paired);
+    memcpy(maker->paired + part->count, maker->order + part->partners, (size_t)part->count * sizeof *maker->paired);
+    maker->images = maker->paired;
+    return 2 * part->count;
+}
+
+/* The most samples that are gathered for a batch. */
+static int64_t most_samples(const sdlf_batch_maker *maker)
+{
+    return maker->options.batch + (maker->paired != NULL ? 1 : 0); /* twice a half, rounded up */
+}
+
+/* Bind the gather's index and output: the first `count` of maker->images, into memory at `samples`. */
+static void bind(sdlf_batch_maker *maker, int64_t count, void *samples)
 {
     sdlf_shape shape = maker->dataset->samples.shape;
     shape.dim[0] = count;
-    sdlf_tensor numbers = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), maker->order + start);
+    sdlf_tensor numbers = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), (void *)maker->images);
     maker->gather.in[1] = numbers;
     if (sdlf_tensor_present(&maker->read)) { /* the gather picks from those that are read, in their order */
         maker->gather.in[0] = sdlf_tensor_view(maker->read.dtype, shape, maker->read.data);
@@ -67,7 +88,8 @@ static sdlf_status prepare_gather(sdlf_batch_maker *maker)
 
     int64_t workspace = 0;
     for (int last = 0; last < 2; last++) {
-        bind(maker, 0, samples_of(maker, last ? maker->batches - 1 : 0, NULL), NULL);
+        const batch_part part = part_of(maker, last ? maker->batches - 1 : 0);
+        bind(maker, take_images(maker, &part), NULL);
         sdlf_status status = sdlf_operation_check(&maker->gather);
         if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
         if (!sdlf_calculator_supports(maker->calculator, &maker->gather)) {
@@ -94,7 +116,7 @@ static sdlf_status prepare_reading(sdlf_batch_maker *maker)
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT, "loader: TrivialAugment is for pictures CxHxW of bytes, and samples are %s %s",
             sdlf_dtype_name(maker->dataset->samples.dtype), sdlf_shape_print(sdlf_shape_without(shape, 0)).text);
-    shape.dim[0] = maker->options.batch;
+    shape.dim[0] = most_samples(maker);
     sdlf_status status = sdlf_tensor_create(&maker->read, NULL, maker->dataset->samples.dtype, shape);
     if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
     maker->places = malloc((size_t)shape.dim[0] * sizeof *maker->places);
@@ -117,7 +139,9 @@ static sdlf_status allocate_order(sdlf_batch_maker *maker)
         return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory for the order of %" PRId64 " samples", samples);
     }
     for (int64_t i = 0; i < samples; i++) maker->order[i] = (int32_t)i;
-    return SDLF_OK;
+    if (maker->options.ranks < 2 || !sdlf_mixing_wanted(&maker->options.mixing)) return SDLF_OK;
+    maker->paired = malloc((size_t)(maker->options.batch + 1) * sizeof *maker->paired);
+    return maker->paired != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory for pairs of samples");
 }
 
 sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *dataset,
@@ -130,17 +154,14 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
     }
     if (options->ranks < 0 || options->rank < 0 || options->rank >= (options->ranks > 0 ? options->ranks : 1))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "loader: rank %d of %d", options->rank, options->ranks);
-    if (options->ranks > 1 && sdlf_mixing_wanted(&options->mixing))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "loader: mixup and cutmix pair the samples of a whole batch, and a rank has a part of it");
+    int64_t samples = dataset->samples.shape.dim[0];
+    if (maker->options.batch > samples && samples > 0) maker->options.batch = samples;
     sdlf_status status = sdlf_mixing_check(&options->mixing, sdlf_shape_without(dataset->samples.shape, 0));
     if (status == SDLF_OK) status = allocate_order(maker);
     if (status == SDLF_OK) status = sdlf_dataset_check_parts(dataset);
     if (status == SDLF_OK && sdlf_mixing_wanted(&options->mixing) && sdlf_dataset_positions(dataset) > 0)
         status = sdlf_fail(SDLF_ERROR_ARGUMENT, "loader: mixing is for samples of one label");
     if (status != SDLF_OK) goto fail;
-    int64_t samples = dataset->samples.shape.dim[0];
-    if (maker->options.batch > samples) maker->options.batch = samples;
     maker->batches = (samples - 1) / maker->options.batch + 1;
     status = prepare_reading(maker);
     if (status == SDLF_OK) status = open_calculator(&maker->calculator);
@@ -160,6 +181,7 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
     free(maker->places);
     free(maker->picture);
     free(maker->keys);
+    free(maker->paired);
     free(maker->order);
     *maker = (sdlf_batch_maker){.epoch = -1};
 }
@@ -175,14 +197,14 @@ static sdlf_shape labels_shape(const sdlf_batch_maker *maker, int64_t count)
 sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker)
 {
     sdlf_shape shape = maker->dataset->samples.shape;
-    shape.dim[0] = maker->options.batch;
+    shape.dim[0] = most_samples(maker);
     *batch = (sdlf_batch){0};
     sdlf_status status = sdlf_tensor_create(&batch->samples, NULL, SDLF_FLOAT32, shape);
     if (status == SDLF_OK)
         status =
             sdlf_tensor_create(&batch->labels, NULL, maker->dataset->labels.dtype, labels_shape(maker, shape.dim[0]));
     bool mixed = sdlf_mixing_wanted(&maker->options.mixing) && !sdlf_dataset_has_targets(maker->dataset);
-    sdlf_shape each = sdlf_shape(maker->options.batch);
+    sdlf_shape each = sdlf_shape(most_samples(maker));
     if (status == SDLF_OK && mixed) status = sdlf_tensor_create(&batch->second_labels, NULL, SDLF_INT32, each);
     if (status == SDLF_OK && mixed) status = sdlf_tensor_create(&batch->shares, NULL, SDLF_FLOAT32, each);
     if (status != SDLF_OK) sdlf_batch_release(batch);
@@ -207,7 +229,6 @@ static uint64_t seed_of(const sdlf_batch_maker *maker)
 
 typedef struct reading {
     const sdlf_batch_maker *maker;
-    int64_t start;
     pthread_mutex_t lock; /* guards what follows: the first failure, in the batch's order */
     int64_t failed;
     sdlf_status status;
@@ -221,11 +242,11 @@ static void read_sample(void *context, int64_t i)
     size_t bytes = (size_t)(sdlf_tensor_bytes(&r->maker->read) / r->maker->read.shape.dim[0]);
     if (dataset->read == NULL) {
         memcpy((char *)r->maker->read.data + (size_t)i * bytes,
-               (const char *)dataset->samples.data + (size_t)r->maker->order[r->start + i] * bytes, bytes);
+               (const char *)dataset->samples.data + (size_t)r->maker->images[i] * bytes, bytes);
         return;
     }
-    sdlf_status status = dataset->read(dataset->read_context, r->maker->order[r->start + i],
-                                       (char *)r->maker->read.data + (size_t)i * bytes);
+    sdlf_status status =
+        dataset->read(dataset->read_context, r->maker->images[i], (char *)r->maker->read.data + (size_t)i * bytes);
     if (status == SDLF_OK) return;
     pthread_mutex_lock(&r->lock);
     if (r->status == SDLF_OK || i < r->failed) {
@@ -236,9 +257,9 @@ static void read_sample(void *context, int64_t i)
     pthread_mutex_unlock(&r->lock);
 }
 
-static sdlf_status read_samples(const sdlf_batch_maker *maker, int64_t start, int64_t count)
+static sdlf_status read_samples(const sdlf_batch_maker *maker, int64_t count)
 {
-    reading r = {.maker = maker, .start = start, .lock = PTHREAD_MUTEX_INITIALIZER};
+    reading r = {.maker = maker, .lock = PTHREAD_MUTEX_INITIALIZER};
     if (!sdlf_tensor_present(&maker->read)) return SDLF_OK;
     parallel_for(count, maker->dataset->readers > 0 ? maker->dataset->readers : 1, read_sample, &r);
     pthread_mutex_destroy(&r.lock);
@@ -246,19 +267,27 @@ static sdlf_status read_samples(const sdlf_batch_maker *maker, int64_t start, in
     sdlf_shape sample = sdlf_shape_without(maker->read.shape, 0);
     for (int64_t i = 0; maker->options.trivial && i < count; i++)
         sdlf_trivial_augment((uint8_t *)maker->read.data + i * sdlf_shape_count(sample), maker->picture, sample,
-                             seed_of(maker), maker->order[start + i], maker->epoch);
+                             seed_of(maker), maker->images[i], maker->epoch);
     return SDLF_OK;
 }
 
-static void mix(const sdlf_batch_maker *maker, int64_t epoch, int64_t start, sdlf_batch *batch)
+/* The batch has so many samples, the first of those in its memory. */
+static void set_count(const sdlf_batch_maker *maker, sdlf_batch *batch, int64_t count)
+{
+    sdlf_shape shape = maker->dataset->samples.shape;
+    shape.dim[0] = batch->count = count;
+    batch->samples = sdlf_tensor_view(SDLF_FLOAT32, shape, batch->samples.data);
+    batch->labels = sdlf_tensor_view(maker->dataset->labels.dtype, labels_shape(maker, count), batch->labels.data);
+    if (!sdlf_tensor_present(&batch->shares)) return;
+    batch->second_labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), batch->second_labels.data);
+    batch->shares = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(count), batch->shares.data);
+}
+
+static void mix(const sdlf_batch_maker *maker, int64_t epoch, sdlf_batch *batch)
 {
     const sdlf_loader_options *options = &maker->options;
     if (!sdlf_mixing_wanted(&options->mixing)) return;
-    if (sdlf_tensor_present(&batch->shares)) {
-        batch->second_labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(batch->count), batch->second_labels.data);
-        batch->shares = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(batch->count), batch->shares.data);
-    }
-    sdlf_mix_batch(batch, &options->mixing, seed_of(maker), maker->order + start, epoch);
+    sdlf_mix_batch(batch, &options->mixing, seed_of(maker), maker->images, epoch);
 }
 
 sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_t index, sdlf_batch *batch)
@@ -270,20 +299,20 @@ sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_
     }
     maker->epoch = epoch;
 
-    int64_t start, count = samples_of(maker, index, &start);
-    bind(maker, start, count, batch->samples.data);
-    batch->samples = maker->gather.out[0];
-    batch->labels = sdlf_tensor_view(dataset->labels.dtype, labels_shape(maker, count), batch->labels.data);
-    batch->count = count;
+    const batch_part part = part_of(maker, index);
+    int64_t count = take_images(maker, &part);
+    set_count(maker, batch, count);
+    bind(maker, count, batch->samples.data);
     size_t bytes = (size_t)(sdlf_tensor_bytes(&batch->labels) / count); /* of a sample's */
     for (int64_t i = 0; i < count; i++)
         memcpy((char *)batch->labels.data + (size_t)i * bytes,
-               (const char *)dataset->labels.data + (size_t)maker->order[start + i] * bytes, bytes);
+               (const char *)dataset->labels.data + (size_t)maker->images[i] * bytes, bytes);
 
     const sdlf_calculator_class *type = maker->calculator->type;
-    sdlf_status status = read_samples(maker, start, count);
+    sdlf_status status = read_samples(maker, count);
     if (status == SDLF_OK) status = type->kernel[SDLF_GATHER_BATCH].run(maker->calculator, &maker->gather);
     if (status == SDLF_OK) status = type->synchronize(maker->calculator);
-    if (status == SDLF_OK) mix(maker, epoch, start, batch);
+    if (status == SDLF_OK) mix(maker, epoch, batch);
+    set_count(maker, batch, part.count); /* and without those that belong to other ranks */
     return sdlf_fail_context(status, "loader: epoch %" PRId64 ", batch %" PRId64, epoch, index);
 }

@@ -18,9 +18,13 @@ typedef struct sdlf_batch_maker {
     sdlf_tensor read;      /* samples of a batch that are not in memory until they are read; owned */
     int32_t *places;       /* 0, 1, ...: where they lie there; owned */
     uint8_t *picture;      /* of one sample, while TrivialAugment changes it; owned */
-    int32_t *order;        /* of the epoch `epoch`; owned */
-    uint64_t *keys;        /* scratch space of the shuffle; NULL without one */
-    int64_t epoch;         /* -1: none yet; the gather reads it */
+    const int32_t
+        *images; /* the numbers of the samples that are gathered for a batch: a part of `order`, or `paired` */
+    int32_t *
+        paired; /* of ranks that mix, their own samples and those that these are mixed with; owned; NULL: there is no need */
+    int32_t *order; /* of the epoch `epoch`; owned */
+    uint64_t *keys; /* scratch space of the shuffle; NULL without one */
+    int64_t epoch;  /* -1: none yet; the gather reads it */
 } sdlf_batch_maker;
 
 /* Check the options and take all memory that will be needed. The maker may not be moved afterwards. Errors: SDLF_ERROR_ARGUMENT,

@@ -99,14 +99,15 @@ void sdlf_mix_batch(sdlf_batch *batch, const sdlf_mixing *mixing, uint64_t seed,
     int32_t *second = batch->second_labels.data;
     for (int64_t i = 0; i < (count + 1) / 2; i++) {
         int64_t j = count - 1 - i;
+        bool alone = images[i] == images[j]; /* the middle one, which stays as it is */
         sdlf_mix a = sdlf_mix_of(mixing, seed, images[i], epoch, sample),
                  b = sdlf_mix_of(mixing, seed, images[j], epoch, sample);
-        if (i == j) a.share = b.share = 1; /* with itself: it stays */
-        if (i != j && sample.rank == 3)
+        if (alone) a.share = b.share = 1;
+        if (!alone && sample.rank == 3)
             mix_pictures(samples + i * size, samples + j * size, sample, &a, &b);
-        else if (i != j)
+        else if (!alone)
             mix_values(samples + i * size, samples + j * size, size, a.share, b.share);
-        if (targets && i != j) mix_values(target + i * row, target + j * row, row, a.share, b.share);
+        if (targets && !alone) mix_values(target + i * row, target + j * row, row, a.share, b.share);
         if (targets) continue;
         second[i] = ((const int32_t *)batch->labels.data)[j];
         second[j] = ((const int32_t *)batch->labels.data)[i];

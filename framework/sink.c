@@ -10,6 +10,13 @@ sdlf_status sdlf_emit(sdlf_layer_context *context, const sdlf_operation *operati
     return sink->status == SDLF_OK ? sink->emit(sink, operation) : sink->status;
 }
 
+bool sdlf_layer_takes(const sdlf_layer_context *context, const sdlf_operation *operation)
+{
+    if (context == NULL || operation == NULL) return false;
+    const layer_sink *sink = context->sink;
+    return sink->takes(sink, operation);
+}
+
 sdlf_tensor sdlf_scratch(sdlf_layer_context *context, sdlf_dtype dtype, sdlf_shape shape)
 {
     if (context == NULL) return (sdlf_tensor){.dtype = SDLF_NONE};

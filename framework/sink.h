@@ -8,6 +8,7 @@
 typedef struct layer_sink layer_sink;
 struct layer_sink {
     sdlf_status (*emit)(layer_sink *sink, const sdlf_operation *operation);
+    bool (*takes)(const layer_sink *sink, const sdlf_operation *operation);
     /* A tensor that lives for this pass of this layer. */
     sdlf_status (*scratch)(layer_sink *sink, sdlf_dtype dtype, sdlf_shape shape, sdlf_tensor *tensor);
     sdlf_status status; /* of sdlf_scratch, which has no other way to say it: look at it behind the layer */

@@ -179,11 +179,11 @@ static sdlf_status stop(sdlf_trainer *trainer)
     if (status == SDLF_OK) status = sdlf_trainer_meet(trainer);
     if (status != SDLF_OK) return status;
     sdlf_trainer_note_state(trainer);
+    atomic_store(&trainer->stop_wanted, false); /* first: a run after one that could not save is not stopped */
+    trainer->stop_agreed = false;
     bool better_kept = trainer->options.keep != SDLF_KEEP_LAST && trainer->best.epoch > 0;
     status = better_kept ? SDLF_OK : save(trainer);
     if (status != SDLF_OK) return status;
-    atomic_store(&trainer->stop_wanted, false);
-    trainer->stop_agreed = false;
     return sdlf_fail(SDLF_ERROR_INTERRUPTED,
                      "training was stopped after step %" PRId64 " of %" PRId64 " in epoch %" PRId64 " of %d%s%s",
                      trainer->epoch_step, trainer->steps, trainer->epoch + 1, trainer->options.epochs,

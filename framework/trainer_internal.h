@@ -1,5 +1,6 @@
 /* The trainer from the inside: trainer.c runs it (trainer_feed.c where the plans draw their own batches), trainer_setup.c makes it,
- * trainer_state.c notes and restores where it stands, trainer_settings.c writes and reads what it was asked for. */
+ * trainer_state.c notes and restores where it stands, trainer_options.c checks and compares what it is asked for, trainer_settings.c writes
+ * and reads that. */
 #ifndef SDLF_FRAMEWORK_TRAINER_INTERNAL_H
 #define SDLF_FRAMEWORK_TRAINER_INTERNAL_H
 
@@ -9,6 +10,7 @@
 
 #include "framework/classifier.h"
 #include "framework/evaluator.h"
+#include "framework/field.h"
 
 enum { TRAINER_MAX_CALCULATORS = 8, TRAINER_SLICES = 8 };
 
@@ -78,6 +80,9 @@ struct sdlf_trainer {
 };
 
 /* ---- settings ---- */
+
+/* Options that are numbers and flags: those that every checkpoint has, those that came later, and those of augmentation. */
+extern const sdlf_field sdlf_trainer_fields[], sdlf_trainer_later_fields[], sdlf_trainer_augment_fields[];
 
 /* Fill defaults in and check ranges. The strings are left alone. Errors: SDLF_ERROR_ARGUMENT names the option. */
 sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options);

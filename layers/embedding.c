@@ -3,7 +3,7 @@
  *   tokens (N,...), weight (V,U) -> y (N,...,U), y[...,u] = weight[token,u]
  *   dweight[v] = the sum of dy over the tokens that are v, in their order: the same bits at any thread count.
  *   Tokens that come as floats, as data sets give them, are converted to int32 first. */
-#include "layers/views.h"
+#include "layers/embedding.h"
 
 static const sdlf_field fields[] = {
     {.name = "vocabulary",
@@ -18,16 +18,19 @@ static const sdlf_field fields[] = {
      .minimum = 1,
      .maximum = SDLF_MAX_LAYER_SIDE,
      .help = "numbers that stand for a token"},
-    {.name = "deviation",
-     .type = SDLF_FIELD_FLOAT,
-     .offset = offsetof(sdlf_embedding_options, deviation),
-     .minimum = 1e-6,
-     .maximum = 1000,
-     .fallback = 1,
-     .zero_means_default = true,
-     .help = "standard deviation of the initial weights"},
+    SDLF_EMBEDDING_DEVIATION(sdlf_embedding_options, 1),
     {.name = NULL},
 };
+
+sdlf_status sdlf_embedding_add_weight(sdlf_signature *signature, sdlf_shape shape, float deviation, bool decay)
+{
+    return sdlf_signature_add_parameter(signature, (sdlf_parameter_spec){.name = "weight",
+                                                                         .shape = shape,
+                                                                         .initializer = SDLF_INIT_NORMAL,
+                                                                         .scale = deviation,
+                                                                         .trainable = true,
+                                                                         .decay = decay});
+}
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 {
@@ -43,13 +46,8 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     y.dim[y.rank++] = options->units;
     sdlf_status status = sdlf_signature_add_output(signature, signature->dtype, y);
     if (status != SDLF_OK) return status;
-    return sdlf_signature_add_parameter(signature,
-                                        (sdlf_parameter_spec){.name = "weight",
-                                                              .shape = sdlf_shape(options->vocabulary, options->units),
-                                                              .initializer = SDLF_INIT_NORMAL,
-                                                              .scale = options->deviation,
-                                                              .trainable = true,
-                                                              .decay = true});
+    return sdlf_embedding_add_weight(signature, sdlf_shape(options->vocabulary, options->units), options->deviation,
+                                     true);
 }
 
 /* The tokens as integers. */

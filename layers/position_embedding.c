@@ -1,17 +1,10 @@
 /* position_embedding: y[n,t,c] = x[n,t,c] + weight[t,c], a learned vector for each position.
  *
  *   x (N,T,C), weight (T,C) -> y (N,T,C); dx = dy; dweight = the sum of dy over n. */
-#include "layers/views.h"
+#include "layers/embedding.h"
 
 static const sdlf_field fields[] = {
-    {.name = "deviation",
-     .type = SDLF_FIELD_FLOAT,
-     .offset = offsetof(sdlf_position_embedding_options, deviation),
-     .minimum = 1e-6,
-     .maximum = 1000,
-     .fallback = 0.02,
-     .zero_means_default = true,
-     .help = "standard deviation of the initial weights"},
+    SDLF_EMBEDDING_DEVIATION(sdlf_position_embedding_options, 0.02),
     {.name = NULL},
 };
 
@@ -22,11 +15,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     sdlf_status status = sdlf_layer_check_rank(signature, 0, 3, "(N,T,C)");
     if (status == SDLF_OK) status = sdlf_signature_add_output(signature, signature->dtype, x);
     if (status != SDLF_OK) return status;
-    return sdlf_signature_add_parameter(signature, (sdlf_parameter_spec){.name = "weight",
-                                                                         .shape = sdlf_shape_without(x, 0),
-                                                                         .initializer = SDLF_INIT_NORMAL,
-                                                                         .scale = options->deviation,
-                                                                         .trainable = true});
+    return sdlf_embedding_add_weight(signature, sdlf_shape_without(x, 0), options->deviation, false);
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

@@ -8,7 +8,7 @@
 # (SDLF_SIMD); times do.
 set -euo pipefail
 
-[ $# -ge 2 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 2; }
 sdlf=$1
 data=$2
 shift 2

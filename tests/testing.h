@@ -39,16 +39,24 @@ void test_skip(const char *reason);
 /* Print a line of totals; the exit code: 0 passed, 1 failed, 77 all skipped. */
 int test_summary(void);
 
-/* Is the program built with AddressSanitizer, under which everything takes several times as long? GCC and Clang say so differently. */
-#if defined(__SANITIZE_ADDRESS__)
+/* Is the program built with AddressSanitizer or ThreadSanitizer, under which everything takes several times as long and which have all
+ * address space? GCC and Clang say so differently. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_SANITIZED 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define TEST_SANITIZED 1
 #endif
 #endif
 #ifndef TEST_SANITIZED
 #define TEST_SANITIZED 0
+#endif
+
+/* Can the process have a limit of address space? Sanitizers have all of it, and emulators, whose own it would be, leave it without one. */
+#if TEST_SANITIZED || defined(SDLF_TEST_EMULATED)
+#define TEST_LIMITS_MEMORY 0
+#else
+#define TEST_LIMITS_MEMORY 1
 #endif
 
 /* ---- allocations (of the library and the test; not of shared libraries) ---- */

@@ -172,8 +172,9 @@ sdlf_status execution_to_plan(execution *e, machine *m, sdlf_plan_options *optio
     return status == SDLF_OK ? machine_check_choice(m) : status;
 }
 
-void execution_take_device(execution *e, int local_rank)
+const char *execution_of_devices(const execution *e)
 {
-    int64_t first = machine_device_of(e->forward, local_rank);
-    e->choice.device = first != 0 ? first : machine_device_of(e->backward, local_rank);
+    const char *forward = e->forward ? e->forward : e->calculator,
+               *backward = e->backward ? e->backward : e->calculator;
+    return !machine_has_devices(forward) && machine_has_devices(backward) ? backward : forward;
 }

@@ -30,8 +30,9 @@ sdlf_status execution_complete(execution *execution, const sdlf_model *model);
 sdlf_status execution_keep_choices(const execution *execution);
 /* The same: warn where no convolution of the plan is computed by the algorithm that was asked for. */
 void execution_warn(const execution *execution, const sdlf_plan *plan, const char *command);
-/* Processes of one machine share out the devices of its calculators. */
-void execution_take_device(execution *execution, int local_rank);
+/* The calculator whose devices ranks share out: the forward pass's, or, where it has none to choose from, the backward pass's if that has. May
+ * be asked before execution_complete. */
+const char *execution_of_devices(const execution *execution);
 void execution_release(execution *execution);
 
 /* Copy the choices into a trainer's options, which borrow from `execution`. */

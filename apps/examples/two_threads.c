@@ -4,8 +4,9 @@
  *
  * Different models share nothing, so there is no lock. Then both train again, one behind the other: the weights are the same, bit for
  * bit. */
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <threads.h>
 
 #include <sdlf/sdlf.h>
 
@@ -40,8 +41,8 @@ static sdlf_status test(sdlf_model *net, job *j)
     return status;
 }
 
-/* Returns 0 if it went well. The message of an error belongs to the thread that had it. */
-static int work(void *user)
+/* Returns NULL if it went well. The message of an error belongs to the thread that had it. */
+static void *work(void *user)
 {
     job *j = user;
     sdlf_model *net = NULL;
@@ -51,16 +52,19 @@ static int work(void *user)
     if (status == SDLF_OK) j->weights = sdlf_model_hash(net);
     if (status != SDLF_OK) fprintf(stderr, "two_threads: %s: %s\n", j->net, sdlf_error_message());
     sdlf_model_free(net);
-    return status == SDLF_OK ? 0 : 1;
+    return status == SDLF_OK ? NULL : j;
 }
 
 static int work_together(job *jobs)
 {
-    thrd_t thread[2];
-    int failed = 0, code = 1, started = 0;
-    while (started < 2 && thrd_create(&thread[started], work, &jobs[started]) == thrd_success) started++;
+    pthread_t thread[2];
+    int failed = 0, started = 0;
+    while (started < 2 && pthread_create(&thread[started], NULL, work, &jobs[started]) == 0) started++;
     if (started < 2) fprintf(stderr, "two_threads: a thread could not be started\n");
-    for (int i = 0; i < started; i++) failed |= thrd_join(thread[i], &code) != thrd_success || code != 0;
+    for (int i = 0; i < started; i++) {
+        void *result = NULL;
+        failed |= pthread_join(thread[i], &result) != 0 || result != NULL;
+    }
     return failed || started < 2;
 }
 

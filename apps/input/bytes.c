@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "apps/system/pipe.h"
+#include "apps/system/portable.h"
 
 /* Up to `size` bytes; none: the end. */
 static sdlf_status read_some(int file, void *bytes, size_t size, size_t *found, const char *path)
@@ -64,10 +64,7 @@ sdlf_status input_read(unsigned char **bytes, size_t *size, const char *path, si
 /* The system says so of the file: no state of ours. */
 static bool is_taken(void)
 {
-    static const char link[] = "/memfd:" FILE_NAME;
-    char found[sizeof link];
-    return readlink("/proc/self/fd/0", found, sizeof found) >= (ssize_t)(sizeof link - 1) &&
-           memcmp(found, link, sizeof link - 1) == 0;
+    return system_is_memory_file(STDIN_FILENO, FILE_NAME);
 }
 
 static sdlf_status copy_to(int file)
@@ -90,7 +87,7 @@ sdlf_status input_take_standard(const char **path)
 {
     if (is_taken())
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "'-' stands for two inputs, and standard input can be read once");
-    int file = memfd_create(FILE_NAME, MFD_CLOEXEC);
+    int file = system_memory_file(FILE_NAME);
     if (file < 0) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for standard input: %s", strerror(errno));
     sdlf_status status = copy_to(file);
     if (status == SDLF_OK && dup2(file, STDIN_FILENO) < 0)

@@ -25,7 +25,7 @@ static sdlf_dataset_options options_of(const samples_request *request)
                                     .targets = request->targets,
                                     .threads = (int)request->workers,
                                     .cache = request->cache * 1000000,
-                                    .progress = show_progress};
+                                    .progress = request->command != NULL ? show_progress : NULL};
     if (request->sample.rank == 3) {
         options.channels = (int)request->sample.dim[0];
         options.height = (int)request->sample.dim[1];
@@ -38,6 +38,7 @@ sdlf_status samples_open(sdlf_dataset **data, const samples_request *request)
 {
     sdlf_dataset_options options = options_of(request);
     sdlf_status status = sdlf_dataset_open_with(data, request->set, request->split, &options);
+    if (request->command == NULL) return status;
     live_clear();
     if (status != SDLF_OK || (*data)->unread == 0) return status;
     terminal_warning(request->command, "%s: %s file%s cannot be read and %s left out; the first: %s", (*data)->name,

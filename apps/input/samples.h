@@ -9,7 +9,7 @@
 #include "apps/output/terminal.h"
 
 /* Open a data set. Pictures are brought to `sample` (C,H,W) where the set has some of any size (folder); a scalar: they stay as they are.
- * Ones that cannot be read are left out with a warning of `command`, or, if `strict`, are an error. What takes long is shown. */
+ * Ones that cannot be read are left out with a warning of `command` (NULL: in silence), or, if `strict`, are an error. What takes long is shown. */
 typedef struct samples_request {
     const char *set; /* "folder:flowers" */
     sdlf_split split;

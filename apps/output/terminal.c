@@ -1,7 +1,6 @@
 /* Where text goes. */
 #include "apps/output/terminal.h"
 
-#include <langinfo.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "apps/system/memory.h"
+#include "apps/system/portable.h"
 
 void terminal_measure(terminal *out)
 {

@@ -16,11 +16,10 @@ static const double worth_threads = 1e9; /* FLOPs */
 
 static sdlf_status open_calculator(classifier *c, int threads, sdlf_calculator **calculator)
 {
+    machine_choice choice = c->request.choice;
+    choice.threads = threads;
     machine_close(&c->machine);
-    c->machine.choice = c->request.choice;
-    c->machine.choice.threads = threads;
-    sdlf_status status = machine_open(&c->machine, c->request.calculator, calculator);
-    return status == SDLF_OK ? machine_check_choice(&c->machine) : status;
+    return machine_open_one(&c->machine, &choice, c->request.calculator, calculator);
 }
 
 /* A plan for one picture at a time: it takes the least memory and begins the soonest. On one thread, unless it was said how many, or

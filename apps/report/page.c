@@ -93,17 +93,23 @@ static const char *title_of(const page *p)
     return network ? network : p->runs[0].name;
 }
 
+void page_print_head(FILE *file, const char *title, const char *kind)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+          "content=\"width=device-width,"
+          "initial-scale=1\">\n<title>",
+          file);
+    xml_text(file, title);
+    fprintf(file, ": %s</title>\n<style>\n%s</style>", kind, style);
+}
+
 bool page_print(FILE *file, const void *subject)
 {
     const page *p = subject;
-    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-          "content=\"width=device-width,"
-          "initial-scale=1\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src "
-          "data:; style-src "
-          "'unsafe-inline'\">\n<title>",
+    page_print_head(file, title_of(p), "report");
+    fputs("\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
+          "'unsafe-inline'\"></head>\n<body>\n<header><h1>",
           file);
-    xml_text(file, title_of(p));
-    fprintf(file, ": report</title>\n<style>\n%s</style></head>\n<body>\n<header><h1>", style);
     xml_text(file, title_of(p));
     fputs("</h1><p class=\"dim\">", file);
     if (p->run_count > 0) fprintf(file, "%d training run%s", p->run_count, p->run_count == 1 ? "" : "s");

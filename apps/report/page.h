@@ -32,13 +32,20 @@ typedef struct page {
     const chosen *chosen;
     const ceilings *ceilings;
     const network_graph *graph;
+    bool within_epochs; /* curves have a point for each line of event "step", too */
 } page;
 
 /* False where the file did not take it. `subject` is a page. */
 bool page_print(FILE *file, const void *subject);
 
+/* From the doctype to the end of the head, with the style: "TITLE: KIND". */
+void page_print_head(FILE *file, const char *title, const char *kind);
+
 /* The sections, in this order. */
-void page_print_runs(FILE *file, const page *page);    /* figures, curves, options, commands */
+void page_print_runs(FILE *file, const page *page); /* figures, curves, options with commands, which are: */
+void page_print_figures(FILE *file, const page *page);
+void page_print_curves(FILE *file, const page *page);
+void page_print_options(FILE *file, const page *page);
 void page_print_classes(FILE *file, const page *page); /* confusion, classes, mistakes */
 void page_print_chosen(FILE *file, const page *page);  /* probabilities, Grad-CAM, outputs of layers */
 void page_print_memory(FILE *file, const page *page);  /* what is live at each step */

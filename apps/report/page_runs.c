@@ -17,16 +17,14 @@ static const char *percent(double part)
     return text.text;
 }
 
-static void print_figures(FILE *file, const page *p)
+void page_print_figures(FILE *file, const page *p)
 {
-    fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table><caption>How each run "
-          "ended</caption><thead><tr>"
-          "<th>run</th><th class=\"n\">epochs</th><th class=\"n\">loss</th><th class=\"n\">accuracy</th><th "
-          "class=\"n\">test loss</th>"
-          "<th class=\"n\">test accuracy</th><th class=\"n\">best</th><th class=\"n\">time</th><th "
-          "class=\"n\">samples/s</th><th>weights</th>"
-          "</tr></thead><tbody>\n",
-          file);
+    fprintf(file,
+            "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table><caption>%s</caption>"
+            "<thead><tr><th>run</th><th class=\"n\">epochs</th><th class=\"n\">loss</th><th class=\"n\">accuracy</th>"
+            "<th class=\"n\">test loss</th><th class=\"n\">test accuracy</th><th class=\"n\">best</th>"
+            "<th class=\"n\">time</th><th class=\"n\">samples/s</th><th>weights</th></tr></thead><tbody>\n",
+            p->within_epochs ? "After the last whole epoch" : "How each run ended");
     for (int i = 0; i < p->run_count; i++) {
         run_figures f = run_figures_of(&p->runs[i]);
         fputs("<tr>", file);
@@ -67,7 +65,7 @@ static void add_line(chart *c, const run_log *run, int colour, const char *key, 
     }
 }
 
-static void print_curves(FILE *file, const page *p)
+void page_print_curves(FILE *file, const page *p)
 {
     chart loss = {.title = "Loss", .across = "epoch", .up = "loss"};
     chart accuracy = {.title = "Accuracy", .across = "epoch", .up = "right", .percent = true};
@@ -76,12 +74,12 @@ static void print_curves(FILE *file, const page *p)
     for (int i = 0; i < p->run_count; i++) {
         const run_log *run = &p->runs[i];
         bool tested = isfinite(run_figures_of(run).test_loss);
-        add_line(&loss, run, i, "loss", tested ? ", training" : "", false, false);
+        add_line(&loss, run, i, "loss", tested ? ", training" : "", p->within_epochs, false);
         if (tested) add_line(&loss, run, i, "test_loss", ", test", false, true);
-        add_line(&accuracy, run, i, "accuracy", tested ? ", training" : "", false, false);
+        add_line(&accuracy, run, i, "accuracy", tested ? ", training" : "", p->within_epochs, false);
         if (tested) add_line(&accuracy, run, i, "test_accuracy", ", test", false, true);
         add_line(&rate, run, i, "learning_rate", "", true, false);
-        add_line(&speed, run, i, NULL, "", false, false);
+        add_line(&speed, run, i, NULL, "", p->within_epochs, false);
     }
     chart *all[] = {&loss, &accuracy, &rate, &speed};
     fputs("<div class=\"charts\">\n", file);
@@ -92,7 +90,7 @@ static void print_curves(FILE *file, const page *p)
     fputs("</div>\n", file);
 }
 
-static void print_options(FILE *file, const page *p)
+void page_print_options(FILE *file, const page *p)
 {
     int count;
     run_difference *list = run_differences(p->runs, p->run_count, &count);
@@ -132,7 +130,7 @@ static void print_options(FILE *file, const page *p)
 void page_print_runs(FILE *file, const page *p)
 {
     fputs("<h2 id=\"runs\">Training</h2>\n", file);
-    print_figures(file, p);
-    print_curves(file, p);
-    print_options(file, p);
+    page_print_figures(file, p);
+    page_print_curves(file, p);
+    page_print_options(file, p);
 }

@@ -229,9 +229,7 @@ static sdlf_status outline_plans(session *s)
 
 static sdlf_status look_at_model(session *s)
 {
-    s->machine.choice = s->set.choice;
-    sdlf_status status = machine_open(&s->machine, s->set.calculator, &s->calculator);
-    if (status == SDLF_OK) status = machine_check_choice(&s->machine);
+    sdlf_status status = machine_open_one(&s->machine, &s->set.choice, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) status = network_open_weights(&s->model, s->weights, NULL);
     if (status != SDLF_OK) return status;
     labels_of_model(&s->names, s->model);

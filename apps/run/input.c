@@ -226,6 +226,6 @@ sdlf_status run_write_inputs(run_session *s)
         else
             status = write_array(s, name, &s->input[which[0]]);
     }
-    run_close_inputs(s); /* the plan has them */
+    if (!s->is_part) run_close_inputs(s); /* the plan has them */
     return status;
 }

@@ -147,13 +147,8 @@ static sdlf_status write_files(const run_session *s, int index, const char *name
 static sdlf_status show_output(run_session *s, int index, json_t *all)
 {
     const char *name = sdlf_model_output_name(s->model, index);
-    sdlf_binding binding;
-    sdlf_status status = sdlf_plan_output(s->plan, name, &binding);
-    if (status != SDLF_OK) return status;
-    sdlf_tensor tensor = sdlf_tensor_view(binding.tensor.dtype, binding.tensor.shape,
-                                          memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1));
-    status = sdlf_plan_read(s->plan, name, tensor.data, tensor.dtype, sdlf_tensor_bytes(&tensor));
-    if (status == SDLF_OK) status = sdlf_plan_trim(s->plan, name, &tensor);
+    sdlf_tensor tensor;
+    sdlf_status status = run_read_output(s, name, &tensor);
     if (status == SDLF_OK) {
         json_t *object = all != NULL ? json_pack("{so ss so}", "name", json_text(name), "dtype",
                                                  sdlf_dtype_name(tensor.dtype), "shape", json_shape(tensor.shape))

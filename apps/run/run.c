@@ -151,9 +151,7 @@ static bool has_open_batch(const run_session *s)
 static sdlf_status make_model(run_session *s)
 {
     sdlf_calculator *calculator = NULL;
-    s->machine.choice = s->set.choice;
-    sdlf_status status = machine_open(&s->machine, s->set.calculator, &calculator);
-    if (status == SDLF_OK) status = machine_check_choice(&s->machine);
+    sdlf_status status = machine_open_one(&s->machine, &s->set.choice, s->set.calculator, &calculator);
     if (status != SDLF_OK) return status;
     if (!network_is_onnx(s->model_path)) {
         status = network_open_to_take(&s->model, s->model_path, NULL);
@@ -191,24 +189,41 @@ static sdlf_status inspect(run_session *s)
     return SDLF_OK;
 }
 
+sdlf_status run_forward(run_session *s)
+{
+    sdlf_status status = make_model(s);
+    if (status == SDLF_OK) status = run_write_inputs(s);
+    if (status == SDLF_OK && !s->is_part) live_say("%s on %s", s->model_path, s->set.calculator);
+    if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
+    return status == SDLF_OK ? sdlf_plan_synchronize(s->plan) : status;
+}
+
+static sdlf_status take_devices(run_session *s, const arguments *given)
+{
+    rank_settings *ranks = &s->set.ranks;
+    if (ranks->devices == NULL) return SDLF_OK;
+    if (arguments_given(given, "device"))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--devices %s and --device contradict each other", ranks->devices);
+    sdlf_status status = ranks_read_devices(ranks, s->set.calculator);
+    if (ranks->device_count == 1) s->set.choice.device = ranks->device[0];
+    return status;
+}
+
 static sdlf_status work(run_session *s, const arguments *given)
 {
     split_files(s, s->input, &s->set.inputs);
     split_files(s, s->output, &s->set.outputs);
     sdlf_status status = preprocess_check(&s->set.preprocess); /* before anything long */
+    if (status == SDLF_OK) status = take_devices(s, given);
     if (status == SDLF_OK) status = run_take_standard(s);
     if (status == SDLF_OK) status = run_check_pictures(s, given);
     if (status == SDLF_OK) status = inspect(s);
     if (status == SDLF_OK) status = run_open_inputs(s);
     if (status == SDLF_OK) status = labels_read(&s->labels, s->set.label_file);
     if (status == SDLF_OK) status = run_check_outputs(s);
-    if (status == SDLF_OK) status = make_model(s);
-    if (status == SDLF_OK && s->set.label_file == NULL) labels_of_model(&s->labels, s->model);
-    if (status == SDLF_OK) status = run_write_inputs(s);
-    if (status == SDLF_OK) live_say("%s on %s", s->model_path, s->set.calculator);
-    if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
-    if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
+    if (status == SDLF_OK) status = s->set.ranks.device_count > 1 ? run_in_parts(s) : run_forward(s);
     live_clear();
+    if (status == SDLF_OK && s->set.label_file == NULL) labels_of_model(&s->labels, s->model);
     if (status == SDLF_OK) interrupt_waits(); /* until the files are whole, as export does */
     return status == SDLF_OK ? run_show_outputs(s) : status;
 }
@@ -218,6 +233,7 @@ static void release(run_session *s)
     run_close_inputs(s); /* after a failure */
     for (int i = 0; i < s->text_count; i++) free(s->text[i]);
     labels_release(&s->labels);
+    run_release_parts(s);
     free(s->not_finite);
     onnx_settings_release(&s->set.onnx);
     sdlf_plan_free(s->plan);
@@ -233,6 +249,7 @@ static int run(int count, char **words)
     arguments given;
     static const argument_part parts[] = {{run_arguments, 0},
                                           {machine_arguments, offsetof(run_settings, choice)},
+                                          {device_list_arguments, offsetof(run_settings, ranks)},
                                           {onnx_arguments, offsetof(run_settings, onnx)},
                                           {output_arguments, 0},
                                           {preprocess_arguments, offsetof(run_settings, preprocess)},
@@ -250,7 +267,8 @@ static int run(int count, char **words)
         .operand_name = "a model",
         .operands_standard = ARGUMENT_STANDARD_INPUT,
         .examples = "  sdlf run mobilenetv2.onnx --input cat.jpg --preprocess tf --top 5\n"
-                    "  sdlf run model.onnx --input x=x.npy --input mask=m.npy --output y=y.npy\n",
+                    "  sdlf run model.onnx --input x=x.npy --input mask=m.npy --output y=y.npy\n"
+                    "  sdlf run model.onnx --input x.npy --calculator cuda --devices 0,1\n",
     };
     switch (arguments_read(&given, &usage, count, words, &s.set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;

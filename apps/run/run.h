@@ -6,6 +6,7 @@
 
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/onnx.h"
+#include "apps/arguments/ranks.h"
 #include "apps/input/labels.h"
 #include "apps/output/json.h"
 #include "apps/output/terminal.h"
@@ -19,6 +20,7 @@ typedef struct run_settings {
     int dtype;
     bool json;
     machine_choice choice;
+    rank_settings ranks; /* of which --devices */
     onnx_settings onnx;
     preprocess_settings preprocess;
 } run_settings;
@@ -53,6 +55,11 @@ typedef struct run_session {
     int text_count;
     int64_t batch; /* of the plan */
     labels labels;
+    struct run_session *part; /* each device's, of several; the model is the first one's then */
+    int part_count;
+    bool is_part; /* which borrows all but its machine, model and plan */
+    sdlf_status status;
+    char *message;    /* of a part that failed */
     char *not_finite; /* what is wrong with the scores; NULL: nothing is */
 } run_session;
 
@@ -69,6 +76,14 @@ void run_close_inputs(run_session *s);
 sdlf_status run_write_inputs(run_session *s);
 /* What came out: files, and text or JSON. SDLF_ERROR_NUMERIC, once all is there, where classes are wanted and scores are not finite. */
 sdlf_status run_show_outputs(run_session *s);
+
+/* The model and its plan, made for the inputs, and what comes out of them. */
+sdlf_status run_forward(run_session *s);
+/* The same on several devices, each with a part of the batch. Errors: also SDLF_ERROR_SHAPE where an output is none of samples. */
+sdlf_status run_in_parts(run_session *s);
+void run_release_parts(run_session *s);
+/* An output, of all samples, in memory that the caller frees, whatever the result. */
+sdlf_status run_read_output(const run_session *s, const char *name, sdlf_tensor *tensor);
 
 /* Does an array go to standard output, which then takes nothing else? */
 bool run_prints_array(const run_session *s);

@@ -123,9 +123,9 @@ run_figures run_figures_of(const run_log *run)
 
 static bool is_told_elsewhere(const char *key)
 {
-    static const char *const keys[] = {"event",      "trained", "command",   "own_options", "out",
-                                       "checkpoint", "log",     "log_steps", "tensorboard", "quiet",
-                                       "confusion",  "no_save", "dry_run",   "resume"};
+    static const char *const keys[] = {"event",   "trained",   "command",     "own_options", "out",       "checkpoint",
+                                       "log",     "log_steps", "tensorboard", "quiet",       "confusion", "no_save",
+                                       "dry_run", "resume",    "serve",       "port"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(keys[i], key) == 0) return true;
     return false;

@@ -2,16 +2,22 @@
 #include "apps/serve/http.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "apps/system/memory.h"
+
+void http_answer_text(http_answer *answer, int code, const char *type, const char *text)
+{
+    *answer = (http_answer){.code = code, .type = type, .body = memory_copy_text(text), .length = strlen(text)};
+}
 
 #ifdef SDLF_HAVE_MICROHTTPD
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
-
-#include "apps/system/memory.h"
+#include <unistd.h>
 
 struct http_server {
     struct MHD_Daemon *daemon;
@@ -151,7 +157,7 @@ static void on_end(void *user, struct MHD_Connection *connection, void **state, 
 static sdlf_status make_token(char *token)
 {
     unsigned char chance[HTTP_TOKEN / 2];
-    if (getrandom(chance, sizeof chance, 0) != (ssize_t)sizeof chance)
+    if (getentropy(chance, sizeof chance) != 0)
         return sdlf_fail(SDLF_ERROR_IO, "no random numbers for the page's address: %s", strerror(errno));
     for (size_t i = 0; i < sizeof chance; i++) snprintf(token + 2 * i, 3, "%02x", chance[i]);
     return SDLF_OK;

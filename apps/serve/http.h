@@ -35,6 +35,9 @@ typedef struct http_server http_server;
 sdlf_status http_open(http_server **server, int port, http_answerer *answer, void *user);
 void http_close(http_server *server); /* accepts NULL; waits for the answer that is being made */
 
+/* The answer is this text, which is copied. */
+void http_answer_text(http_answer *answer, int code, const char *type, const char *text);
+
 int http_port(const http_server *server);
 const char *http_token(const http_server *server); /* 32 letters of chance */
 

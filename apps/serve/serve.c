@@ -52,11 +52,6 @@ typedef struct session {
     http_server *server;
 } session;
 
-static void answer_text(http_answer *answer, const char *type, const char *text)
-{
-    *answer = (http_answer){.code = 200, .type = type, .body = memory_copy_text(text), .length = strlen(text)};
-}
-
 static void answer_json(http_answer *answer, int code, json_t *value)
 {
     char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
@@ -150,9 +145,9 @@ static void on_request(http_answer *answer, const http_request *request, void *u
     if (request->post) {
         if (strcmp(request->path, "classify") == 0) classify(user, answer, request);
     } else if (request->path[0] == '\0') {
-        answer_text(answer, "text/html; charset=utf-8", serve_page_html);
+        http_answer_text(answer, 200, "text/html; charset=utf-8", serve_page_html);
     } else if (strcmp(request->path, "page.js") == 0) {
-        answer_text(answer, "text/javascript; charset=utf-8", serve_page_js);
+        http_answer_text(answer, 200, "text/javascript; charset=utf-8", serve_page_js);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "apps/runs/run_log.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
+#include "apps/system/portable.h"
 
 static void add(trial *t, char *word)
 {
@@ -58,7 +59,7 @@ sdlf_status trial_run(trial *t)
     pid_t child = fork();
     if (child < 0) return sdlf_fail(SDLF_ERROR_IO, "no process for a training run: %s", strerror(errno));
     if (child == 0) {
-        execv("/proc/self/exe", t->words);
+        system_execute_self(t->words);
         _exit(COMMAND_FAILED);
     }
     int how = 0;

@@ -13,7 +13,7 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
 /* A signal handler has no other way to reach what it stops. All are set before the handlers are. */
 static sdlf_trainer *volatile running;
-static volatile sig_atomic_t received;
+static volatile sig_atomic_t received, asked;
 
 /* Somebody sees what is said. Found out before: isatty is none of the functions that a handler may call. */
 static volatile sig_atomic_t watched;
@@ -35,6 +35,12 @@ static void stop(int number)
     if (running) sdlf_trainer_stop(running);
     if (number != SIGPIPE) alarm(1);
     /* SA_RESETHAND: the next one ends the program. But for SIGPIPE: until the work has stopped, more is written. */
+}
+
+void interrupt_ask(void)
+{
+    asked = received == 0;
+    if (received == 0) received = SIGINT;
 }
 
 /* SIG_DFL: the signals end the program; but once one came, output that nobody reads is no reason to end before all is said
@@ -82,6 +88,7 @@ bool interrupt_goes_on(void *user)
 
 const char *interrupt_name(void)
 {
+    if (asked) return "the page";
     return received == SIGINT ? "Ctrl-C" : strsignal(received);
 }
 

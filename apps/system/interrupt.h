@@ -17,11 +17,14 @@ void interrupt_stops(sdlf_trainer *trainer);
 /* From now on the first signal is kept, for work that asks interrupt_signal() from time to time. */
 void interrupt_waits(void);
 
+/* Note that another thread, a page's button, asks for what Ctrl-C does; to stop a trainer is left to the caller. */
+void interrupt_ask(void);
+
 /* The signal that came; 0: none did. */
 int interrupt_signal(void);
 /* None came: an sdlf_go_on, whose argument is not looked at. */
 bool interrupt_goes_on(void *user);
-/* What to call it: "Ctrl-C", "Terminated". */
+/* What to call it: "Ctrl-C", "Terminated", "the page". */
 const char *interrupt_name(void);
 
 /* If one came, the line "stopped by Ctrl-C" with what is said behind it: on standard output below a table, else, where that is for

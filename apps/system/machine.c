@@ -59,6 +59,13 @@ sdlf_status machine_check_choice(const machine *m)
     return SDLF_OK;
 }
 
+sdlf_status machine_open_one(machine *m, const machine_choice *choice, const char *name, sdlf_calculator **calculator)
+{
+    m->choice = *choice;
+    sdlf_status status = machine_open(m, name, calculator);
+    return status == SDLF_OK ? machine_check_choice(m) : status;
+}
+
 const char *machine_calculator_name(int index)
 {
     const char *reason;
@@ -91,12 +98,34 @@ sdlf_status machine_check_training(sdlf_calculator *host, sdlf_model *model, int
     return machine_check_memory(&alone, memory.arena + memory.parameters + memory.states, "a smaller --batch");
 }
 
-int64_t machine_device_of(const char *calculator, int local_rank)
+static const sdlf_calculator_class *find_class(const char *calculator)
 {
     const sdlf_calculator_class *type;
-    for (int i = 0; calculator != NULL && (type = sdlf_calculator_class_at(i)) != NULL; i++) {
-        int devices = strcmp(type->name, calculator) == 0 && type->device_count ? type->device_count() : 0;
-        if (devices > 0) return local_rank % devices;
-    }
-    return 0;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)) != NULL; i++)
+        if (strcmp(type->name, calculator) == 0) return type;
+    return NULL;
+}
+
+bool machine_has_devices(const char *calculator)
+{
+    const sdlf_calculator_class *type = find_class(calculator);
+    return type != NULL && type->device_count != NULL;
+}
+
+sdlf_status machine_count_devices(const char *calculator, int *count)
+{
+    sdlf_calculator *opened = NULL;
+    const sdlf_calculator_class *type = find_class(calculator);
+    *count = type == NULL ? 0 : type->device_count != NULL ? type->device_count() : 1;
+    if (*count > 0) return SDLF_OK;
+    sdlf_status status = sdlf_calculator_open(&opened, calculator, NULL);
+    sdlf_calculator_close(opened);
+    return status != SDLF_OK ? status
+                             : sdlf_fail(SDLF_ERROR_DEVICE, "the %s calculator finds no device here", calculator);
+}
+
+int64_t machine_device_of(const char *calculator, int local_rank)
+{
+    int devices = machine_has_devices(calculator) ? find_class(calculator)->device_count() : 0;
+    return devices > 0 ? local_rank % devices : 0;
 }

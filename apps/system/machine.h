@@ -27,6 +27,9 @@ typedef struct machine {
 
 /* The calculator of that name. */
 sdlf_status machine_open(machine *machine, const char *name, sdlf_calculator **calculator);
+/* The one calculator of a command, with this choice, which it must have. */
+sdlf_status machine_open_one(machine *machine, const machine_choice *choice, const char *name,
+                             sdlf_calculator **calculator);
 void machine_close(machine *machine);
 
 /* Once all are open: SDLF_ERROR_ARGUMENT if a device or a math mode was chosen and no calculator has that choice. */
@@ -34,6 +37,12 @@ sdlf_status machine_check_choice(const machine *machine);
 
 /* Which of its devices a process takes that is the local_rank-th of several on this machine; 0: it has no choice. */
 int64_t machine_device_of(const char *calculator, int local_rank);
+
+/* Has this calculator devices to choose from? */
+bool machine_has_devices(const char *calculator);
+
+/* How many there are; of one without a choice, 1. None: the error of opening it. */
+sdlf_status machine_count_devices(const char *calculator, int *count);
 
 /* Names of the calculators in this build; NULL past the end. */
 const char *machine_calculator_name(int index);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/system/portable.h"
+
 _Noreturn void memory_exhausted(void)
 {
     fputs("sdlf: error: out of memory\n", stderr);
@@ -71,7 +73,7 @@ static ssize_t append(void *cookie, const char *bytes, size_t count)
 bool memory_text_open(memory_text *text)
 {
     *text = (memory_text){.length = 0};
-    text->file = fopencookie(text, "w", (cookie_io_functions_t){.write = append});
+    text->file = system_open_writer(text, append);
     return text->file;
 }
 

@@ -63,9 +63,9 @@ static void put_samples(training_board *board, const training_log_start *start)
 static json_t *hyper_parameters(const training_log_start *start)
 {
     static const char *const no_hyper_parameters[] = {
-        "event",   "version",   "checkpoint", "own_options", "command",    "out",
-        "resume",  "log",       "log_steps",  "tensorboard", "histograms", "quiet",
-        "no_save", "confusion", "dry_run",    "sample",      "trained"};
+        "event",   "version",   "checkpoint",  "own_options", "command", "out",     "resume",
+        "log",     "log_steps", "tensorboard", "histograms",  "quiet",   "no_save", "confusion",
+        "dry_run", "sample",    "trained",     "serve",       "port"};
     json_t *line = training_log_start_json(start);
     for (size_t i = 0; i < sizeof no_hyper_parameters / sizeof *no_hyper_parameters; i++)
         json_object_del(line, no_hyper_parameters[i]);

@@ -60,16 +60,9 @@ void training_log_begin(training_log *log, const training_log_start *start)
     if (log->file) write_line(log, training_log_start_json(start));
 }
 
-void training_log_progress(training_log *log, const sdlf_progress *now)
+json_t *training_log_line(const sdlf_progress *now)
 {
-    if (!log->file) return;
-    if (now->event == SDLF_PROGRESS_UNSAVED) {
-        write_line(log, json_pack("{ss si so}", "event", "unsaved", "epoch", now->epoch, "message",
-                                  json_text(sdlf_error_message())));
-        return;
-    }
     bool epoch = now->event == SDLF_PROGRESS_EPOCH;
-    if (!epoch && (log->every == 0 || now->step % log->every != 0)) return;
     json_t *line =
         json_pack("{ss si si sI sI sI so so so so}", "event", epoch ? "epoch" : "step", "epoch", now->epoch, "epochs",
                   now->epochs, "step", (json_int_t)now->step, "steps", (json_int_t)now->steps, "samples",
@@ -85,7 +78,19 @@ void training_log_progress(training_log *log, const sdlf_progress *now)
         if (isfinite(now->test_error)) json_object_set_new(line, "test_error", json_number(now->test_error));
     }
     if (line && isfinite(now->waited)) json_object_set_new(line, "waited", json_number(now->waited));
-    write_line(log, line);
+    return line;
+}
+
+void training_log_progress(training_log *log, const sdlf_progress *now)
+{
+    if (!log->file) return;
+    if (now->event == SDLF_PROGRESS_UNSAVED) {
+        write_line(log, json_pack("{ss si so}", "event", "unsaved", "epoch", now->epoch, "message",
+                                  json_text(sdlf_error_message())));
+        return;
+    }
+    if (now->event != SDLF_PROGRESS_EPOCH && (log->every == 0 || now->step % log->every != 0)) return;
+    write_line(log, training_log_line(now));
 }
 
 void training_log_end(training_log *log, sdlf_status status, const sdlf_evaluation *evaluation)

@@ -195,8 +195,8 @@ static sdlf_status collect_options(train_session *s)
     if (resumed && !arguments_given(&s->given, "math")) s->set.execution.choice.math = (int)s->options.math;
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status != SDLF_OK) return status;
-    if (s->ranks != NULL && !arguments_given(&s->given, "device"))
-        execution_take_device(&s->set.execution, s->ranks->local_rank);
+    ranks_take_place(&s->set.ranks, s->ranks, &s->given, execution_of_devices(&s->set.execution),
+                     &s->set.execution.choice);
     execution_to_trainer(&s->set.execution, &s->options);
     take_gradient_dtype(s);
     s->options.shard_states = s->set.shard_states;
@@ -222,14 +222,15 @@ static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, con
                              bool open)
 {
     if (!open) return sdlf_dataset_check(name, split);
-    return samples_open(dataset, &(samples_request){.set = name,
-                                                    .split = split,
-                                                    .sample = s->sample,
-                                                    .strict = s->set.strict,
-                                                    .targets = has_targets(s),
-                                                    .workers = s->set.workers,
-                                                    .cache = s->set.cache,
-                                                    .command = "train"});
+    return samples_open(dataset,
+                        &(samples_request){.set = name,
+                                           .split = split,
+                                           .sample = s->sample,
+                                           .strict = s->set.strict,
+                                           .targets = has_targets(s),
+                                           .workers = ranks_workers(&s->set.ranks, s->set.workers),
+                                           .cache = s->set.cache,
+                                           .command = s->ranks != NULL && s->ranks->rank > 0 ? NULL : "train"});
 }
 
 /* --normalize, unless the network says already how its samples are. */
@@ -319,12 +320,29 @@ static void note_data_place(const sdlf_trainer *trainer, char *note, size_t size
              space);
 }
 
+/* The page saves by stopping and going on, which only a single process can, and only where a stop saves. */
+static sdlf_status open_curves(train_session *s, const training_log_start *start)
+{
+    const char *unsaved = !s->out_path                           ? "Nothing is kept, as --no-save asks."
+                          : s->set.keep != SDLF_KEEP_LAST        ? "The file holds the best epoch (--keep)."
+                          : s->ranks && s->ranks->rank_count > 1 ? "Several processes train, and save after each epoch."
+                                                                 : NULL;
+    sdlf_status status = training_curves_open(&s->curves, (int)s->set.port, s->trainer, start, unsaved);
+    if (status != SDLF_OK) return status;
+    report_label(&s->out, "page");
+    training_curves_print_address(s->curves, stdout);
+    putchar('\n');
+    fflush(stdout);
+    return SDLF_OK;
+}
+
 static sdlf_status create_trainer(train_session *s)
 {
     s->options.checkpoint = s->out_path;
     s->met = true;
     sdlf_status status = sdlf_trainer_create(&s->trainer, s->model, s->train, s->test, &s->options);
-    if (status == SDLF_OK && !s->set.dry_run) status = execution_keep_choices(&s->set.execution);
+    bool leads = s->ranks == NULL || s->ranks->rank == 0;
+    if (status == SDLF_OK && !s->set.dry_run && leads) status = execution_keep_choices(&s->set.execution);
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) execution_warn(&s->set.execution, sdlf_trainer_plan(s->trainer), "train");
     int64_t memory = sdlf_trainer_memory(s->trainer);
@@ -362,7 +380,7 @@ static sdlf_status create_trainer(train_session *s)
                                       .settings = &s->set};
     training_log_begin(&s->log, &start);
     training_board_begin(&s->board, &start);
-    return SDLF_OK;
+    return s->set.serve && !s->set.dry_run ? open_curves(s, &start) : SDLF_OK;
 }
 
 static sdlf_status check_contradictions(const train_session *s)
@@ -383,8 +401,19 @@ static sdlf_status check_contradictions(const train_session *s)
                          set->no_test ? "no-test" : "quiet");
     if (arguments_given(&s->given, "log-steps") && !set->log && !set->tensorboard)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--log-steps is about a log, and needs --log FILE or --tensorboard DIR");
+    if (arguments_given(&s->given, "port") && !set->serve)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--port is the page's, and needs --serve");
+    if (set->serve && set->quiet)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--serve and --quiet contradict each other: the page's address is "
+                                              "printed");
     if (set->histograms && !set->tensorboard)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--histograms are written for TensorBoard, and need --tensorboard DIR");
+    static const char *const shared[] = {"sync-batch-norm", "gradient-dtype", "shard-states"};
+    bool several = set->ranks.communicator != NULL || set->ranks.device_count > 1;
+    for (size_t i = 0; i < sizeof shared / sizeof shared[0] && !several; i++)
+        if (arguments_given(&s->given, shared[i]))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                             "--%s is about ranks, and needs --devices LIST or --communicator NAME", shared[i]);
     return SDLF_OK;
 }
 
@@ -400,18 +429,12 @@ static sdlf_status open_records(train_session *s)
 static sdlf_status join_ranks(train_session *s)
 {
     train_settings *set = &s->set;
-    static const char *const options[] = {"communicator-timeout", "sync-batch-norm", "gradient-dtype", "shard-states"};
-    for (size_t i = 0; i < sizeof options / sizeof options[0] && set->communicator == NULL; i++)
-        if (arguments_given(&s->given, options[i]))
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about ranks, and needs --communicator NAME", options[i]);
-    if (set->communicator == NULL) return SDLF_OK;
-    sdlf_status status = sdlf_communicator_open(&s->ranks, set->communicator,
-                                                &(sdlf_communicator_options){.timeout = set->communicator_timeout});
+    sdlf_status status = ranks_open(&set->ranks, &s->ranks, execution_of_devices(&set->execution));
     s->options.communicator = s->ranks;
-    if (status != SDLF_OK) return status;
-    if (s->ranks->rank == 0) return SDLF_OK;
+    if (status != SDLF_OK || s->ranks == NULL || s->ranks->rank == 0) return status;
     set->quiet = true;
     set->log = set->tensorboard = NULL;
+    set->serve = false;
     return SDLF_OK;
 }
 
@@ -431,10 +454,7 @@ sdlf_status train_session_prepare(train_session *s)
     if (status == SDLF_OK) status = frozen_apply(s->model, s->set.unfreeze, false, "--unfreeze");
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) report_header(&s->out, s->machine.calculator, s->machine.count);
-    if (!s->set.quiet && s->ranks != NULL) {
-        report_label(&s->out, "ranks");
-        printf("%d of %s; this is rank 0 on %s\n", s->ranks->rank_count, s->ranks->type->name, s->ranks->host);
-    }
+    if (!s->set.quiet && s->ranks != NULL) ranks_print(&s->set.ranks, s->ranks, &s->out);
     fflush(stdout);
     status = find_data(s, true);
     if (status == SDLF_OK) status = normalize(s);
@@ -447,6 +467,7 @@ sdlf_status train_session_prepare(train_session *s)
 
 void train_session_release(train_session *s)
 {
+    training_curves_close(s->curves);
     training_log_close(&s->log);
     training_board_close(&s->board);
     sdlf_trainer_free(s->trainer);

@@ -7,21 +7,24 @@
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/execution.h"
 #include "apps/arguments/optimizer.h"
+#include "apps/arguments/ranks.h"
 #include "apps/output/terminal.h"
 #include "apps/system/machine.h"
 #include "apps/train/board.h"
+#include "apps/train/curves.h"
 #include "apps/train/log.h"
 #include "apps/train/options.h"
 
 typedef struct train_settings {
     const char *data, *test_data, *size, *net, *from, *resume, *out, *log, *tensorboard, *freeze, *unfreeze;
+    bool serve;
+    int64_t port;
     bool strict, no_test, no_save, confusion, quiet, histograms, dry_run;
     int keep;         /* sdlf_keep */
     int64_t patience; /* epochs; 0: without end */
     int normalize;    /* preprocess_kind; PREPROCESS_AUTO: as measured */
     int64_t log_steps, device_data, workers, cache;
-    const char *communicator; /* a class's name; NULL: this process trains by itself */
-    double communicator_timeout;
+    rank_settings ranks;
     int gradient_dtype; /* of train_gradient_dtypes */
     bool shard_states;
     training training;
@@ -46,6 +49,7 @@ typedef struct train_session {
     char *out_path; /* owned; NULL: nothing is kept */
     training_log log;
     training_board board;
+    training_curves *curves;  /* NULL: no page is served */
     sdlf_communicator *ranks; /* NULL: there is one */
     bool met;                 /* all ranks have told each other whether they are ready */
 } train_session;

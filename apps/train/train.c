@@ -80,6 +80,11 @@ static const argument output_arguments[] = {
              "'tensorboard --logdir DIR' shows it"},
     {"histograms", ARGUMENT_FLAG, offsetof(train_settings, histograms),
      .help = "with --tensorboard: how each parameter's values are spread, after each epoch"},
+    {"serve", ARGUMENT_FLAG, offsetof(train_settings, serve),
+     .help = "show a page of live curves in the browser of this machine, with buttons that save and stop; its address "
+             "is printed"},
+    {"port", ARGUMENT_INT, offsetof(train_settings, port), "N", .minimum = 0, .maximum = 65535, .fallback = "0",
+     .help = "with --serve: the page's port on 127.0.0.1; 0: a free one"},
     {"confusion", ARGUMENT_FLAG, offsetof(train_settings, confusion), .help = "print the confusion matrix at the end"},
     {"quiet", ARGUMENT_FLAG, offsetof(train_settings, quiet), .help = "print only errors"},
     {"dry-run", ARGUMENT_FLAG, offsetof(train_settings, dry_run),
@@ -87,22 +92,15 @@ static const argument output_arguments[] = {
     {0},
 };
 
-static const argument rank_arguments[] = {
-    {.name = "Several processes", .type = ARGUMENT_HEADING},
-    {"communicator", ARGUMENT_TEXT, offsetof(train_settings, communicator), "NAME",
-     .help =
-         "be one of the processes that mpirun has started to train together: mpi, or nccl for those with a GPU each; "
-         "--batch is that of all"},
-    {"communicator-timeout", ARGUMENT_FLOAT, offsetof(train_settings, communicator_timeout), "SECONDS", .minimum = 0.1,
-     .maximum = 86400, .fallback = "20", .help = "give up a process that has not answered for this time"},
+static const argument shared_training_arguments[] = {
     {"gradient-dtype", ARGUMENT_CHOICE, offsetof(train_settings, gradient_dtype), "TYPE",
      .choices = train_gradient_dtypes, .fallback = "float32",
-     .help = "what gradients are rounded to before they are added over the processes: bfloat16 and float16 halve the "
-             "bytes"},
+     .help =
+         "what gradients are rounded to before they are added over the ranks: bfloat16 and float16 halve the bytes"},
     {"shard-states", ARGUMENT_FLAG, offsetof(train_settings, shard_states),
-     .help = "each process has its part of the optimizer's states and updates that part of the weights (ZeRO 1)"},
+     .help = "each rank has its part of the optimizer's states and updates that part of the weights (ZeRO 1)"},
     {"sync-batch-norm", ARGUMENT_FLAG, offsetof(train_settings, training.sync_batch_norm),
-     .help = "batch normalisation by the statistics of the whole batch (default: of each process's part)"},
+     .help = "batch normalisation by the statistics of the whole batch (default: of each rank's part)"},
     {0},
 };
 
@@ -145,6 +143,7 @@ static void on_progress(const sdlf_progress *now, void *user)
     }
     training_log_progress(&show->session.log, now);
     training_board_progress(&show->session.board, now);
+    training_curves_progress(show->session.curves, now);
 }
 
 /* "saved  simple_cnn.safetensors (25.7 MB); continue with --resume simple_cnn.safetensors" */
@@ -289,15 +288,28 @@ static int train(showing *show)
     show->progress = progress_begin(&s->out, s->test != NULL);
     show->progress.sequences = s->train->labels.dtype == SDLF_INT32 && s->train->labels.shape.rank == 2;
     show->progress.smoothed = s->options.label_smoothing > 0 || s->options.class_weights[0];
-    interrupt_stops(s->trainer);
-    status = sdlf_trainer_run(s->trainer);
-    interrupt_stops(NULL);
+    /* of several threads the first one's trainer is stopped, and tells the others */
+    const bool alone = !ranks_is_second(&s->set.ranks);
+    if (alone) interrupt_stops(s->trainer);
+    do {
+        status = sdlf_trainer_run(s->trainer);
+    } while (training_curves_go_on(s->curves, status));
+    if (alone) interrupt_stops(NULL);
+    training_curves_end(s->curves);
     progress_end(&show->progress);
     if (status == SDLF_OK) return finish(show);
     training_log_end(&s->log, status, NULL);
     training_board_end(&s->board, status, NULL);
     if (status == SDLF_ERROR_INTERRUPTED && (s->ranks != NULL || interrupt_signal() != 0)) return stopped(show);
     return s->ranks != NULL ? failed_rank(show, status) : failed(show, status);
+}
+
+static int train_and_release(void *user)
+{
+    showing *show = user;
+    int code = train(show);
+    train_session_release(&show->session);
+    return code;
 }
 
 static int run(int count, char **words)
@@ -313,7 +325,8 @@ static int run(int count, char **words)
         {augmentation_arguments, offsetof(train_settings, training)},
         {execution_arguments, offsetof(train_settings, execution)},
         {machine_arguments, offsetof(train_settings, execution.choice)},
-        {rank_arguments, 0},
+        {rank_arguments, offsetof(train_settings, ranks)},
+        {shared_training_arguments, 0},
         {output_arguments, 0},
         {0},
     };
@@ -329,8 +342,10 @@ static int run(int count, char **words)
                     "  sdlf train --data folder:flowers --size 64 --net resnet18 --augment-flip\n"
                     "  sdlf train --data folder:flowers --from mobilenetv2.onnx --freeze trunk\n"
                     "  sdlf train --epochs 10 --log run.jsonl --tensorboard runs/first\n"
+                    "  sdlf train --epochs 50 --serve\n"
                     "  sdlf train --resume lenet5.safetensors --epochs 20\n"
                     "  sdlf train --optimizer adamw --weight-decay 0.01 --schedule cosine\n"
+                    "  sdlf train --data folder:flowers --calculator cuda --devices 0,1\n"
                     "  sdlf train --data text:book.txt --net char_gpt --optimizer adamw\n",
     };
     switch (arguments_read(&s->given, &usage, count, words, &s->set)) {
@@ -343,9 +358,10 @@ static int run(int count, char **words)
                terminal_escape(&s->out, TERMINAL_DIM), s->set.data, s->set.net, s->set.training.epochs,
                terminal_escape(&s->out, TERMINAL_PLAIN));
     }
-    int code = train(&show);
-    train_session_release(s);
-    return code;
+    sdlf_status status =
+        ranks_check(&s->set.ranks, &s->given, execution_of_devices(&s->set.execution), &s->set.execution.choice);
+    if (status != SDLF_OK) return command_conclude("train", status);
+    return ranks_run(&show, sizeof show, offsetof(showing, session.set.ranks), train_and_release);
 }
 
 const command train_command = {.name = "train", .summary = "train a network and keep its weights", .run = run};

@@ -2,7 +2,7 @@
  *
  * How it is put together. The loops over elements live in kernels/, written once, in C with vector types, for an element
  * type and a vector width that the compiler command names. CMake compiles that folder several times: for float and for
- * double, each for every instruction set of the machine family (plain, avx2, avx512). Each compilation is an instance: one
+ * double, each for every instruction set of the machine family (plain, avx2, avx512; neon). Each compilation is an instance: one
  * table of kernel slots. Opening the calculator picks the widest set that this machine has (SDLF_SIMD=plain|avx2|avx512 in
  * the environment asks for one), and every operation goes to the instance of its element type.
  *

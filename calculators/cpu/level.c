@@ -47,7 +47,11 @@ static const cpu_level levels[] = {
     {"avx512-no-vnni", &instance_cpu_avx512_float, &instance_cpu_avx512_double, has_avx512, never},
     {"avx2", &instance_cpu_avx2_float, &instance_cpu_avx2_double, has_avx2, never},
 #endif
+#if defined(__aarch64__) /* vectors of 16 bytes are part of every such machine */
+    {"neon", &instance_cpu_plain_float, &instance_cpu_plain_double, always, never},
+#else
     {"plain", &instance_cpu_plain_float, &instance_cpu_plain_double, always, never},
+#endif
 };
 
 sdlf_status cpu_level_choose(const cpu_level **level, const char *name)
@@ -60,7 +64,8 @@ sdlf_status cpu_level_choose(const cpu_level **level, const char *name)
         }
         if (name) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF_SIMD is '%s', which this machine lacks", name);
     }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                     "SDLF_SIMD is '%s', expected plain, avx2, avx512 or avx512-no-vnni (those built for this machine)",
-                     name);
+    char names[64] = "";
+    for (size_t i = sizeof levels / sizeof levels[0]; i-- > 0;)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " or " : "", levels[i].name);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "SDLF_SIMD is '%s', expected %s (those built for this machine)", name, names);
 }

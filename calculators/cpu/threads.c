@@ -5,7 +5,6 @@
 
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -17,6 +16,7 @@
 #include <sdlf/machine.h>
 
 #include "calculators/cpu/cpu.h"
+#include "framework/portable.h"
 
 enum { SPINS = 5000, SPINS_CROWDED = 100 /* more threads than processors */, COUNT_BITS = 16 };
 
@@ -138,14 +138,6 @@ int cpu_threads_count(const cpu_threads *threads)
 
 /* ---- making them ---- */
 
-static int processors(cpu_set_t *set)
-{
-    if (sched_getaffinity(0, sizeof *set, set) == 0) return CPU_COUNT(set);
-    CPU_ZERO(set);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 && online < INT_MAX ? (int)online : 1;
-}
-
 static int choose_spins(int count, int available)
 {
     const char *policy = getenv("OMP_WAIT_POLICY");
@@ -154,18 +146,13 @@ static int choose_spins(int count, int available)
     return count > available ? SPINS_CROWDED : SPINS;
 }
 
-/* Each thread to the next processor of those that there are, the caller to the first. That it may not be done changes only times. */
-static void bind(const cpu_threads *threads, const cpu_set_t *set)
+/* Each thread to the next processor of those that there are, the caller to the first: last, for it can then run on no other. That it may
+ * not be done changes only times. */
+static void bind(const cpu_threads *threads, int available)
 {
     const char *wish = getenv("OMP_PROC_BIND");
-    if (wish == NULL || strcasecmp(wish, "false") == 0 || CPU_COUNT(set) < threads->count) return;
-    for (int i = 0, processor = 0; i < threads->count; i++, processor++) {
-        cpu_set_t one;
-        while (!CPU_ISSET(processor, set)) processor++;
-        CPU_ZERO(&one);
-        CPU_SET(processor, &one);
-        pthread_setaffinity_np(i == 0 ? pthread_self() : threads->worker[i - 1].id, sizeof one, &one);
-    }
+    if (wish == NULL || strcasecmp(wish, "false") == 0 || available < threads->count) return;
+    for (int i = threads->count - 1; i >= 0; i--) portable_bind(i == 0 ? pthread_self() : threads->worker[i - 1].id, i);
 }
 
 sdlf_status cpu_threads_create(cpu_threads **threads, int wanted)
@@ -178,8 +165,7 @@ sdlf_status cpu_threads_create(cpu_threads **threads, int wanted)
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->begun, NULL);
     pthread_cond_init(&made->ended, NULL);
-    cpu_set_t set;
-    int available = processors(&set);
+    int available = portable_processors();
     made->spins = choose_spins(wanted, available);
     made->process = getpid();
     sigset_t every, before; /* signals are for the program's own threads */
@@ -191,7 +177,7 @@ sdlf_status cpu_threads_create(cpu_threads **threads, int wanted)
         if (pthread_create(&next->id, NULL, run_worker, next) != 0) break;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    bind(made, &set);
+    bind(made, available);
     *threads = made;
     return SDLF_OK;
 }

@@ -47,13 +47,15 @@ static int32_t window_sum(const sdlf_operation *operation, int64_t n, int64_t k,
     const sdlf_tensor *x = &operation->in[0], *w = &operation->in[1];
     const int64_t *size = w->shape.dim;
     int64_t first = k / (size[0] / o->groups) * size[1];
+    const sdlf_tensor *zero = &operation->in[4];
+    int x_zero = sdlf_tensor_present(zero) ? get_byte(zero, 0) : o->x_zero;
     uint32_t sum = sdlf_tensor_present(&operation->in[2]) ? (uint32_t)((const int32_t *)operation->in[2].data)[k] : 0;
     for (int64_t c = 0; c < size[1]; c++) {
         for (int64_t r = 0; r < size[2]; r++) {
             for (int64_t s = 0; s < size[3]; s++) {
                 int64_t row = window_input(&o->window, 0, p, r), column = window_input(&o->window, 1, q, s);
                 if (!inside(x, row, column)) continue;
-                int difference = get_byte(x, at4(x, n, first + c, row, column)) - o->x_zero;
+                int difference = get_byte(x, at4(x, n, first + c, row, column)) - x_zero;
                 sum += (uint32_t)(difference * get_byte(w, at4(w, k, c, r, s)));
             }
         }
@@ -72,8 +74,13 @@ sdlf_status quantized_conv2d_reference(sdlf_calculator *calculator, const sdlf_o
         for (int64_t k = 0; k < dim[1]; k++) {
             for (int64_t p = 0; p < dim[2]; p++) {
                 for (int64_t q = 0; q < dim[3]; q++) {
-                    float v = (float)window_sum(operation, n, k, p, q) * multiplier[k];
+                    int32_t sum = window_sum(operation, n, k, p, q);
                     int64_t at = at4(y, n, k, p, q);
+                    if (y->dtype == SDLF_INT32) {
+                        ((int32_t *)y->data)[at] = sum;
+                        continue;
+                    }
+                    float v = (float)sum * multiplier[k];
                     if (y->dtype == SDLF_FLOAT32)
                         ((float *)y->data)[at] = v > o->low ? (v < o->high ? v : o->high) : o->low;
                     else

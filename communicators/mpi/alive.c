@@ -1,4 +1,4 @@
-/* Are the other ranks there? Asked of them by a rank that has waited for a while, answered by each rank's thread, however busy that rank is
+/* Are the other ranks there? Asked of them by a rank that has waited for a while, or wants to know at any time, answered by each rank's thread, however busy that rank is
  * otherwise. A rank that is stopped, or whose machine or network is gone, does not answer. */
 #include "communicators/mpi/queue.h"
 
@@ -32,14 +32,24 @@ sdlf_status mpi_ask(mpi_queue *queue, double begun, double *asked)
         double last = queue->heard[i] > begun ? queue->heard[i] : begun;
         if (i == queue->rank) continue;
         if (now - last > queue->timeout)
-            return sdlf_fail(SDLF_ERROR_DEVICE,
-                             "rank %d has not answered for %.0f seconds: it hangs, is stopped, or cannot be reached "
-                             "any more",
-                             i, now - last);
+            return sdlf_fail(
+                SDLF_ERROR_DEVICE,
+                "rank %d on %s has not answered for %.0f seconds: it hangs, is stopped, or cannot be reached "
+                "any more",
+                i, queue->hosts[i], now - last);
         int sent = 1;
         MPI_Test(&queue->question[i], &sent, MPI_STATUS_IGNORE);
         if (sent) MPI_Isend(NULL, 0, MPI_BYTE, i, QUESTION, queue->questions, &queue->question[i]);
     }
     *asked = now;
     return SDLF_OK;
+}
+
+/* From the beginning, and after this rank itself was stopped or busy for a while, the others have the whole time to answer. */
+sdlf_status mpi_watch(mpi_queue *queue)
+{
+    double now = sdlf_clock();
+    if (now - queue->idle > queue->timeout / 2) queue->watched = now;
+    queue->idle = now;
+    return mpi_ask(queue, queue->watched, &queue->asked_idle);
 }

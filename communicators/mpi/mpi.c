@@ -42,6 +42,8 @@ static mpi_communicator *from(sdlf_communicator *base)
 static sdlf_status open_mpi(sdlf_communicator *base, const sdlf_communicator_options *options)
 {
     mpi_communicator *c = from(base);
+    if (options->group != NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "its ranks are processes, and options->group is for threads");
     sdlf_status status = mpi_queue_start(&c->queue, options->timeout);
     if (status != SDLF_OK) return status;
     base->rank = c->queue.rank;
@@ -173,6 +175,11 @@ static sdlf_status narrow(sdlf_communicator *base, int count)
     return status == SDLF_OK ? mpi_queue_wait(&c->queue, ticket) : status;
 }
 
+static sdlf_status check_mpi(sdlf_communicator *base)
+{
+    return mpi_queue_check(&from(base)->queue);
+}
+
 static void abort_mpi(sdlf_communicator *base)
 {
     mpi_queue_abort(&from(base)->queue);
@@ -191,4 +198,5 @@ const sdlf_communicator_class sdlf_mpi_communicator_class = {
     .share_begin = share_begin,
     .forget = forget,
     .abort = abort_mpi,
+    .check = check_mpi,
 };

@@ -45,13 +45,16 @@ static sdlf_status begin_mpi(mpi_queue *queue)
     MPI_Comm_free(&local);
     MPI_Get_processor_name(name, &length);
     snprintf(queue->host, sizeof queue->host, "%.63s", name);
+    queue->hosts = calloc((size_t)queue->rank_count, sizeof *queue->hosts);
     queue->heard = calloc((size_t)queue->rank_count, sizeof *queue->heard);
     queue->question = malloc((size_t)queue->rank_count * sizeof(MPI_Request));
     for (int i = 0; queue->question != NULL && i < queue->rank_count; i++) queue->question[i] = MPI_REQUEST_NULL;
     queue->shard_count = malloc((size_t)queue->rank_count * sizeof(int));
     queue->shard_first = malloc((size_t)queue->rank_count * sizeof(int));
-    bool made = queue->heard != NULL && queue->shard_count != NULL && queue->shard_first != NULL;
+    bool made =
+        queue->hosts != NULL && queue->heard != NULL && queue->shard_count != NULL && queue->shard_first != NULL;
     if (!made || queue->question == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory");
+    MPI_Allgather(queue->host, sizeof queue->host, MPI_BYTE, queue->hosts, sizeof queue->host, MPI_BYTE, queue->all);
     mpi_halves_make(&queue->halves);
     return SDLF_OK;
 }
@@ -199,8 +202,10 @@ static void *run(void *argument)
             idle(queue);
             pthread_mutex_unlock(&queue->lock);
             if (atomic_load(&queue->aborting)) MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+            status = atomic_load(&queue->watching) ? mpi_watch(queue) : SDLF_OK;
             mpi_answer(queue);
             pthread_mutex_lock(&queue->lock);
+            keep(queue, status);
             continue;
         }
         mpi_job job = queue->job[queue->done % MPI_QUEUE_JOBS];
@@ -224,6 +229,7 @@ static void release(mpi_queue *queue)
     pthread_cond_destroy(&queue->wanted);
     pthread_cond_destroy(&queue->finished);
     pthread_mutex_destroy(&queue->lock);
+    free(queue->hosts);
     free(queue->heard);
     free(queue->shard_count);
     free(queue->shard_first);
@@ -291,6 +297,15 @@ sdlf_status mpi_queue_wait(mpi_queue *queue, int64_t ticket)
     sdlf_status status = queue->done > ticket ? SDLF_OK : failure(queue);
     pthread_mutex_unlock(&queue->lock);
     atomic_store(&queue->awaited, false);
+    return status;
+}
+
+sdlf_status mpi_queue_check(mpi_queue *queue)
+{
+    atomic_store(&queue->watching, true);
+    pthread_mutex_lock(&queue->lock);
+    sdlf_status status = failure(queue);
+    pthread_mutex_unlock(&queue->lock);
     return status;
 }
 

@@ -43,10 +43,14 @@ typedef struct mpi_queue {
     char message[512];
     atomic_bool awaited;  /* somebody waits for a job */
     atomic_bool aborting; /* end all ranks */
+    atomic_bool watching; /* ask the others even while there is nothing to do */
 
     MPI_Comm all, sums, questions; /* the thread's own: all ranks; those of a sum or a gathering; all again */
     mpi_halves halves;
-    double *heard;                  /* of each rank: when it was last heard of, while a job is waited for */
+    char (*hosts)[64];              /* of each rank */
+    double *heard;                  /* of each rank: when it was last heard of, while it is asked */
+    double watched, asked_idle;     /* since when, and when the others were last asked, while there is nothing to do */
+    double idle;                    /* when there was nothing to do last */
     MPI_Request *question;          /* under way, to each rank */
     int *shard_count, *shard_first; /* of each rank, of what is shared */
 } mpi_queue;
@@ -58,10 +62,14 @@ void mpi_queue_stop(mpi_queue *queue);
 sdlf_status mpi_queue_add(mpi_queue *queue, const mpi_job *job, int64_t *ticket);
 sdlf_status mpi_queue_wait(mpi_queue *queue, int64_t ticket);
 void mpi_queue_abort(mpi_queue *queue);
+/* From now on the others are asked at all times. The failure, if there is one. */
+sdlf_status mpi_queue_check(mpi_queue *queue);
 
 /* The thread's (alive.c): answer those who ask whether this rank is there; and, while a job is waited for since `begun`, ask the others. Errors:
  * SDLF_ERROR_DEVICE names the rank that has not answered. */
 void mpi_answer(mpi_queue *queue);
 sdlf_status mpi_ask(mpi_queue *queue, double begun, double *asked);
+/* The same while there is nothing to do. */
+sdlf_status mpi_watch(mpi_queue *queue);
 
 #endif

@@ -1,5 +1,5 @@
-/* The nccl communicator: a GPU a process. Numbers in a GPU's memory are added by NCCL on a stream of their own, without the host; all else, and
- * finding each other, is left to an mpi communicator beside it.
+/* The nccl communicator: a GPU for each process, or for each thread of one. Numbers in a GPU's memory are added by NCCL on a stream of their own,
+ * without the host; all else, and finding each other, is left to an mpi communicator beside it, or to one of threads.
  *
  * A sum's stream waits for what the calculator has queued before sum_begin, and the calculator's stream waits for the sum from sum_end on. So
  * begin and end are two events each, the host waits for neither, and what is queued between them runs beside the sum. */
@@ -10,14 +10,16 @@
 #include <nccl.h>
 
 #include "calculators/cuda/cuda.h"
+#include "communicators/nccl/watch.h"
 #include "communicators/registry.h"
 
 enum { SUMS = SDLF_MOST_SUMS };
 
 typedef struct nccl_communicator {
     sdlf_communicator base;
-    sdlf_communicator *hosts; /* mpi */
+    sdlf_communicator *hosts; /* mpi, or threads */
     ncclComm_t ranks;         /* NULL until the first sum */
+    nccl_watch watch;         /* as long as there are, or shall be, `ranks` */
     int device;
     cudaStream_t stream;
     cudaEvent_t ready[SUMS], done[SUMS];
@@ -32,16 +34,10 @@ static nccl_communicator *from(sdlf_communicator *base)
     return (nccl_communicator *)base;
 }
 
-static sdlf_status check(ncclResult_t result, const char *what)
-{
-    if (result == ncclSuccess || result == ncclInProgress) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_DEVICE, "%s: NCCL says %s", what, ncclGetErrorString(result));
-}
-
 static sdlf_status open_nccl(sdlf_communicator *base, const sdlf_communicator_options *options)
 {
     nccl_communicator *c = from(base);
-    sdlf_status status = sdlf_communicator_open(&c->hosts, "mpi", options);
+    sdlf_status status = sdlf_communicator_open(&c->hosts, options->group != NULL ? "threads" : "mpi", options);
     if (status != SDLF_OK) return status;
     base->rank = c->hosts->rank;
     base->rank_count = c->hosts->rank_count;
@@ -52,15 +48,19 @@ static sdlf_status open_nccl(sdlf_communicator *base, const sdlf_communicator_op
 
 static void release(nccl_communicator *c)
 {
+    bool whole =
+        nccl_watch_stop(&c->watch); /* else kernels have been ended, and what they would wait for does not come */
     if (c->ranks == NULL) return;
     cudaSetDevice(c->device);
-    cudaStreamSynchronize(c->stream);
-    ncclCommDestroy(c->ranks);
+    if (whole) cudaStreamSynchronize(c->stream);
+    if (whole) ncclCommDestroy(c->ranks);
     for (int i = 0; i < SUMS; i++) {
         if (c->ready[i] != NULL) cudaEventDestroy(c->ready[i]);
         if (c->done[i] != NULL) cudaEventDestroy(c->done[i]);
+        c->ready[i] = c->done[i] = NULL;
     }
-    cudaStreamDestroy(c->stream);
+    if (c->stream != NULL) cudaStreamDestroy(c->stream);
+    c->stream = NULL;
     c->ranks = NULL;
 }
 
@@ -70,16 +70,28 @@ static void close_nccl(sdlf_communicator *base)
     sdlf_communicator_close(from(base)->hosts);
 }
 
+static sdlf_status init_ranks(nccl_communicator *c, ncclUniqueId id)
+{
+    sdlf_status status = nccl_watch_start(&c->watch, c->hosts);
+    if (status == SDLF_OK) status = nccl_watch_enter(&c->watch);
+    if (status != SDLF_OK) return status;
+    status = nccl_check(ncclCommInitRank(&c->ranks, c->base.rank_count, id, c->base.rank), "ncclCommInitRank");
+    c->watch.ranks = c->ranks;
+    atomic_store(&c->watch.joined, status == SDLF_OK);
+    nccl_watch_leave(&c->watch);
+    if (status != SDLF_OK) c->ranks = NULL;
+    return status;
+}
+
 /* With the first sum it is known which device this rank computes on. */
 static sdlf_status join(nccl_communicator *c, int device)
 {
     ncclUniqueId mine = {{0}}, *all = malloc((size_t)c->base.rank_count * sizeof *all);
     if (all == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "nccl: no memory");
-    sdlf_status status = c->base.rank == 0 ? check(ncclGetUniqueId(&mine), "ncclGetUniqueId") : SDLF_OK;
+    sdlf_status status = c->base.rank == 0 ? nccl_check(ncclGetUniqueId(&mine), "ncclGetUniqueId") : SDLF_OK;
     sdlf_status met = c->hosts->type->gather(c->hosts, &mine, sizeof mine, all);
     if (status == SDLF_OK) status = met;
-    if (status == SDLF_OK)
-        status = check(ncclCommInitRank(&c->ranks, c->base.rank_count, all[0], c->base.rank), "ncclCommInitRank");
+    if (status == SDLF_OK) status = init_ranks(c, all[0]);
     free(all);
     if (status != SDLF_OK) return status;
     c->device = device;
@@ -106,16 +118,17 @@ static sdlf_status queue_numbers(nccl_communicator *c, bool shares, char *memory
                           : dtype == SDLF_BFLOAT16 ? ncclBfloat16
                                                    : ncclFloat32;
     if (!shares)
-        return check(ncclAllReduce(memory, memory, (size_t)count, type, ncclSum, c->ranks, c->stream), "ncclAllReduce");
-    sdlf_status status = check(ncclGroupStart(), "ncclGroupStart");
+        return nccl_check(ncclAllReduce(memory, memory, (size_t)count, type, ncclSum, c->ranks, c->stream),
+                          "ncclAllReduce");
+    sdlf_status status = nccl_check(ncclGroupStart(), "ncclGroupStart");
     for (int r = 0; r < ranks && status == SDLF_OK; r++) {
         int64_t first = sdlf_communicator_shard(r, ranks, count), next = sdlf_communicator_shard(r + 1, ranks, count);
         char *part = memory + first * (int64_t)sdlf_dtype_size(dtype);
         if (next > first)
-            status =
-                check(ncclBroadcast(part, part, (size_t)(next - first), type, r, c->ranks, c->stream), "ncclBroadcast");
+            status = nccl_check(ncclBroadcast(part, part, (size_t)(next - first), type, r, c->ranks, c->stream),
+                                "ncclBroadcast");
     }
-    return status == SDLF_OK ? check(ncclGroupEnd(), "ncclGroupEnd") : status;
+    return status == SDLF_OK ? nccl_check(ncclGroupEnd(), "ncclGroupEnd") : status;
 }
 
 /* Tickets of NCCL's sums are odd, those of mpi's even. */
@@ -123,15 +136,17 @@ static sdlf_status begin(sdlf_communicator *base, bool shares, sdlf_calculator *
                          sdlf_dtype dtype, int64_t count, int64_t *ticket)
 {
     nccl_communicator *c = from(base);
+    sdlf_status status =
+        nccl_watch_check(&c->watch); /* of what the host adds too: it may be of a step that has failed */
+    if (status != SDLF_OK) return status;
     if (!is_cuda(calculator)) {
         const sdlf_communicator_class *type = c->hosts->type;
-        sdlf_status status =
-            (shares ? type->share_begin : type->sum_begin)(c->hosts, calculator, memory, dtype, count, ticket);
+        status = (shares ? type->share_begin : type->sum_begin)(c->hosts, calculator, memory, dtype, count, ticket);
         *ticket *= 2;
         return status;
     }
     const cuda_calculator *cuda = cuda_calculator_from(calculator); /* and its device is this thread's */
-    sdlf_status status = c->ranks == NULL ? join(c, cuda->device) : SDLF_OK;
+    if (status == SDLF_OK && c->ranks == NULL) status = join(c, cuda->device);
     if (status == SDLF_OK && cuda->device != c->device)
         status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "nccl: a rank has one GPU, and this one sums on device %d and on %d",
                            c->device, cuda->device);
@@ -139,7 +154,10 @@ static sdlf_status begin(sdlf_communicator *base, bool shares, sdlf_calculator *
     int at = (int)(c->count % SUMS);
     status = cuda_check(cudaEventRecord(c->ready[at], cuda->stream), "a sum over all ranks");
     if (status == SDLF_OK) status = cuda_check(cudaStreamWaitEvent(c->stream, c->ready[at], 0), "a sum over all ranks");
-    if (status == SDLF_OK) status = queue_numbers(c, shares, memory, dtype, count);
+    if (status == SDLF_OK) status = nccl_watch_enter(&c->watch);
+    if (status != SDLF_OK) return status;
+    status = queue_numbers(c, shares, memory, dtype, count);
+    nccl_watch_leave(&c->watch);
     if (status == SDLF_OK) status = cuda_check(cudaEventRecord(c->done[at], c->stream), "a sum over all ranks");
     c->calculator[at] = calculator;
     *ticket = 2 * c->count++ + 1;
@@ -163,15 +181,15 @@ static sdlf_status sum_end(sdlf_communicator *base, int64_t ticket)
     nccl_communicator *c = from(base);
     if (ticket % 2 == 0) return c->hosts->type->sum_end(c->hosts, ticket / 2);
     int at = (int)(ticket / 2 % SUMS);
-    ncclResult_t failed = ncclSuccess;
-    sdlf_status status = check(ncclCommGetAsyncError(c->ranks, &failed), "ncclCommGetAsyncError");
-    if (status == SDLF_OK) status = check(failed, "a sum over all ranks");
+    sdlf_status status = nccl_watch_check(&c->watch);
     if (status != SDLF_OK) return status;
     return cuda_check(cudaStreamWaitEvent(cuda_stream(c->calculator[at]), c->done[at], 0), "a sum over all ranks");
 }
 
 static sdlf_status gather(sdlf_communicator *base, const void *mine, int64_t bytes, void *all)
 {
+    sdlf_status status = nccl_watch_check(&from(base)->watch);
+    if (status != SDLF_OK) return status;
     return from(base)->hosts->type->gather(from(base)->hosts, mine, bytes, all);
 }
 
@@ -198,7 +216,7 @@ static void abort_nccl(sdlf_communicator *base)
 
 const sdlf_communicator_class sdlf_nccl_communicator_class = {
     .name = "nccl",
-    .summary = "as mpi, with a GPU a process: NCCL adds what is in their memory",
+    .summary = "GPUs, one for each process or thread: NCCL adds what is in their memory",
     .size = sizeof(nccl_communicator),
     .queued = true,
     .open = open_nccl,

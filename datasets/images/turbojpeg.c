@@ -7,10 +7,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <turbojpeg.h>
+
+#include "framework/portable.h"
 
 static sdlf_status damaged(const char *path, const char *format, const char *reason)
 {
@@ -56,7 +57,7 @@ done:
 /* A file in memory, which has a name as long as it is open. */
 static int file_of(const unsigned char *bytes, size_t size)
 {
-    int file = memfd_create("picture", MFD_CLOEXEC);
+    int file = portable_memory_file("picture");
     while (file >= 0 && size > 0) {
         ssize_t count = write(file, bytes, size);
         if (count < 0 && errno == EINTR) continue;
@@ -78,7 +79,7 @@ static sdlf_status load(sdlf_image *picture, const unsigned char *bytes, size_t 
     int width = 0, height = 0, pixels = channels == 1 ? TJPF_GRAY : TJPF_RGB;
     int file = file_of(bytes, size);
     if (file < 0) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for its decoder: %s", path, strerror(errno));
-    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    portable_descriptor_path(name, sizeof name, file);
     unsigned char *loaded = tjLoadImage(name, &width, 1, &height, &pixels, 0);
     close(file);
     if (loaded == NULL) return unreadable(path, format, tjGetErrorStr2(NULL));

@@ -13,6 +13,7 @@
 
 #include "framework/formats/leftover_files.h"
 #include "framework/formats/overwrite_file.h"
+#include "framework/portable.h"
 
 /* More leftovers than this of killed processes with our process id are not to be expected. */
 enum { TEMPORARY_ATTEMPTS = 1000 };
@@ -137,7 +138,7 @@ static int rename_locked(const atomic_file *file)
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         replaced = leftover_files_hold(file->target);
         if (replaced >= 0) break;
-        if (renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->target, RENAME_NOREPLACE) == 0) return 0;
+        if (portable_rename_new(file->temporary, file->target) == 0) return 0;
         if (errno == EINVAL || errno == ENOSYS) break; /* this file system, or Linux, cannot */
         if (errno != EEXIST) return -1;
     }
@@ -229,7 +230,7 @@ sdlf_status atomic_file_open(atomic_file *file, const char *path)
 static bool takes_nameless(const char *target)
 {
     char *folder = folder_of(target);
-    int file = folder != NULL ? open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR) : -1;
+    int file = folder != NULL ? portable_open_nameless(folder) : -1;
     free(folder);
     return file >= 0 && close(file) == 0;
 }

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "framework/portable.h"
+
 enum { AT_ONCE = 16384 };
 
 /* Make the target no smaller than `size`; where that fails, it is as it was, or *touched if it could not be made so again. */
@@ -14,7 +16,7 @@ static bool reserve(int target, off_t size, bool *touched)
     struct stat old;
     if (fstat(target, &old) != 0) return false;
     if (old.st_size >= size) return true;
-    int reason = posix_fallocate(target, 0, size);
+    int reason = portable_reserve(target, size);
     if (reason == 0 || reason == EOPNOTSUPP || reason == EINVAL)
         return true; /* the last two: not on this file system */
     *touched = ftruncate(target, old.st_size) != 0;

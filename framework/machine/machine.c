@@ -1,13 +1,13 @@
 /* Memory and processors that this process may use. See sdlf/machine.h. */
 #include "framework/machine/machine.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "framework/machine/cgroup.h"
 #include "framework/machine/lines.h"
 #include "framework/machine/size.h"
+#include "framework/portable.h"
 #include "framework/require.h"
 
 /* ---- memory ---- */
@@ -94,16 +94,9 @@ static sdlf_status look_at_memory(sdlf_machine *machine, const char *root, const
 
 /* ---- processors ---- */
 
-static int64_t usable_processors(void)
-{
-    cpu_set_t usable[8]; /* 8192 processors */
-    if (sched_getaffinity(0, sizeof usable, usable) == 0) return CPU_COUNT_S(sizeof usable, usable);
-    return sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 static int count_processors(int64_t quota)
 {
-    int64_t count = usable_processors();
+    int64_t count = portable_processors();
     if (quota < count) count = quota;
     return count < 1 ? 1 : (int)count;
 }

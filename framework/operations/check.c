@@ -222,3 +222,12 @@ int64_t sdlf_sum(int64_t a, int64_t b)
 {
     return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
+
+void sdlf_expect_matrices(sdlf_check *check, const sdlf_tensor *x, const char *name)
+{
+    int last = x->shape.rank - 1;
+    const int64_t *dim = x->shape.dim, *stride = x->stride;
+    bool dense = (dim[last] == 1 || stride[last] == 1) && (dim[last - 1] == 1 || stride[last - 1] == dim[last]);
+    sdlf_expect(check, dense, "the matrices of operand '%s' of shape %s have gaps", name,
+                sdlf_shape_print(x->shape).text);
+}

@@ -25,6 +25,8 @@ void sdlf_expect_operand(sdlf_check *check, const sdlf_tensor *operand, sdlf_dty
 void sdlf_expect_dtype(sdlf_check *check, const sdlf_tensor *operand, sdlf_dtype dtype);
 void sdlf_expect_shape(sdlf_check *check, const sdlf_tensor *operand, sdlf_shape shape);
 void sdlf_expect_rank(sdlf_check *check, const sdlf_tensor *operand, int rank);
+/* The last two axes without gaps. */
+void sdlf_expect_matrices(sdlf_check *check, const sdlf_tensor *operand, const char *name);
 
 /* float32 or float64; returns which. */
 sdlf_dtype sdlf_expect_floating(sdlf_check *check, const sdlf_tensor *operand);

@@ -2,16 +2,6 @@
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
-/* The last two axes without gaps. */
-static void expect_matrices(sdlf_check *check, const sdlf_tensor *x, const char *name)
-{
-    int last = x->shape.rank - 1;
-    const int64_t *dim = x->shape.dim, *stride = x->stride;
-    bool dense = (dim[last] == 1 || stride[last] == 1) && (dim[last - 1] == 1 || stride[last - 1] == dim[last]);
-    sdlf_expect(check, dense, "the matrices of operand '%s' of shape %s have gaps", name,
-                sdlf_shape_print(x->shape).text);
-}
-
 static sdlf_status check_matmul(const sdlf_operation *operation)
 {
     const sdlf_tensor *a = &operation->in[0], *b = &operation->in[1], *y = &operation->out[0];
@@ -32,8 +22,8 @@ static sdlf_status check_matmul(const sdlf_operation *operation)
     y_shape.dim[rank - 1] = n;
     sdlf_expect_operand(&check, b, t, b_shape);
     sdlf_expect_operand(&check, y, t, y_shape);
-    expect_matrices(&check, a, "a");
-    expect_matrices(&check, b, "b");
+    sdlf_expect_matrices(&check, a, "a");
+    sdlf_expect_matrices(&check, b, "b");
     return check.status;
 }
 

@@ -36,6 +36,6 @@ extern const sdlf_operation_class sdlf_sgd_update_operation, sdlf_adam_update_op
 extern const sdlf_operation_class sdlf_clip_scale_operation;
 extern const sdlf_operation_class sdlf_quantize_operation, sdlf_dequantize_operation;
 extern const sdlf_operation_class sdlf_quantized_conv2d_operation, sdlf_quantized_add_operation;
-extern const sdlf_operation_class sdlf_quantized_pool2d_operation;
+extern const sdlf_operation_class sdlf_quantized_pool2d_operation, sdlf_integer_matmul_operation;
 
 #endif

@@ -80,8 +80,9 @@ static sdlf_status check_conv2d(const sdlf_operation *operation)
     const sdlf_tensor *x = &operation->in[0], *w = &operation->in[1], *y = &operation->out[0];
     const sdlf_quantized_conv2d_options *o = &operation->quantized_conv2d;
     sdlf_check check = {.operation = operation};
+    const bool sums = y->dtype == SDLF_INT32;
     expect_quantised(&check, x, "x_zero", o->x_zero);
-    if (y->dtype != SDLF_FLOAT32) {
+    if (y->dtype != SDLF_FLOAT32 && !sums) {
         expect_quantised(&check, y, "y_zero", o->y_zero);
         expect_bounds(&check, y, (double)o->low, (double)o->high);
     }
@@ -91,7 +92,10 @@ static sdlf_status check_conv2d(const sdlf_operation *operation)
     int64_t n = x->shape.dim[0], c = x->shape.dim[1], k = w->shape.dim[0];
     sdlf_expect_operand(&check, w, SDLF_INT8, sdlf_shape(k, c / o->groups, o->window.size[0], o->window.size[1]));
     sdlf_expect_operand(&check, &operation->in[2], SDLF_INT32, sdlf_shape(k));
+    sdlf_expect(&check, sdlf_tensor_present(&operation->in[3]) != sums,
+                "%s a multiplier: sums of int32 have none, and other results have one", sums ? "there is" : "expected");
     sdlf_expect_operand(&check, &operation->in[3], SDLF_FLOAT32, sdlf_shape(k));
+    sdlf_expect_operand(&check, &operation->in[4], x->dtype, sdlf_shape(1));
     sdlf_expect_shape(&check, y, sdlf_shape(n, k, output.side[0], output.side[1]));
     return check.status;
 }
@@ -103,7 +107,11 @@ static int64_t conv2d_flops(const sdlf_operation *operation)
 
 const sdlf_operation_class sdlf_quantized_conv2d_operation = {
     .name = "quantized_conv2d",
-    .in = {{.name = "x"}, {.name = "w"}, {.name = "bias", .optional = true}, {.name = "multiplier"}},
+    .in = {{.name = "x"},
+           {.name = "w"},
+           {.name = "bias", .optional = true},
+           {.name = "multiplier", .optional = true},
+           {.name = "x_zero", .optional = true}},
     .out = {{.name = "y"}},
     .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .stays_row_major = 1u << 0,

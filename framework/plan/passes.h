@@ -10,7 +10,7 @@ sdlf_status plan_fuse(sdlf_plan *plan);
 sdlf_status plan_check_support(sdlf_plan *plan);
 sdlf_status plan_choose(sdlf_plan *plan);
 sdlf_status plan_choose_layouts(sdlf_plan *plan);
-sdlf_status plan_fuse_conv_pool_last(sdlf_plan *plan); /* after layouts */
+sdlf_status plan_fuse_conv_pool_nhwc(sdlf_plan *plan); /* after layouts */
 sdlf_status
 plan_fuse_stored(sdlf_plan *plan); /* training, after layouts: epilogues that only kernels for a storage type have */
 sdlf_status plan_line_up_parameters(sdlf_plan *plan); /* training: small steps of parameters, side by side */

@@ -164,7 +164,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
         plan_build_graph,    plan_lower,
         plan_sync_norms,     plan_fuse,
         plan_check_support,  plan_choose,
-        plan_choose_layouts, plan_fuse_conv_pool_last,
+        plan_choose_layouts, plan_fuse_conv_pool_nhwc,
         plan_fuse_stored,    plan_line_up_parameters,
         plan_add_sums,       plan_place,
         plan_lay_out,        plan_make_listing,

@@ -26,10 +26,11 @@ from .errors import (
     UnsupportedError,
 )
 from .model import Model
+from .quantization import quantize
 from .training import Evaluation, History, Trainer, evaluate
 
 __all__ = [
     "ArgumentError", "Dataset", "DeviceError", "Error", "Evaluation", "FileError", "FormatError", "History", "Model", "Node",
     "NumericError", "OutOfMemoryError", "Plan", "ShapeError", "Trainer", "UnsupportedError", "__version__", "calculators", "evaluate", "layers",
-    "nn", "optim",
+    "nn", "optim", "quantize",
 ]

@@ -275,14 +275,14 @@ def gather(a: Node, b: Node, *, axis: int | None = None, name: str | None = None
 
 
 def matmul(
-    a: Node, b: Node, *, transpose_a: bool | None = None, transpose_b: bool | None = None, name: str | None = None,
+    *inputs: Node, transpose_a: bool | None = None, transpose_b: bool | None = None, name: str | None = None,
 ) -> Node:
     """Products of matrices.
 
     transpose_a: the left matrices are turned first
     transpose_b: the right matrices are turned first
     """
-    return add_layer("matmul", (a, b), name, {"transpose_a": transpose_a, "transpose_b": transpose_b})
+    return add_layer("matmul", inputs, name, {"transpose_a": transpose_a, "transpose_b": transpose_b})
 
 
 def conv_transpose2d(

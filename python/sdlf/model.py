@@ -147,15 +147,28 @@ class Model(_sdlf.Model):
         clip_norm: float = 0,
         label_smoothing: float = 0,
         seed: int = 0,
+        loss: str = "cross_entropy",
+        eval_mode: bool = False,
     ) -> _sdlf.Plan:
         """A plan: the model made ready for one batch size, to run ("infer") or to train step by step ("train").
 
-        While it lives, the model takes no more layers.
+        loss: what "train" adds to a network without one, against "labels". eval_mode: with gradients_only, layers compute as in
+        inference. While the plan lives, the model takes no more layers.
         """
         return _sdlf._plan(self, batch, mode, dtype, calculator, backward, threads, device, math, keep_activations, gradients_only,
-                           no_fusion, optimizer, clip_norm, label_smoothing, seed)
+                           no_fusion, optimizer, clip_norm, label_smoothing, seed, loss, eval_mode)
 
     # ---- looking ----
+
+    def grad_cam(self, samples: np.ndarray, classes: Any = None, layer: str | None = None) -> np.ndarray:
+        """Grad-CAM (Selvaraju and others 2017): where each sample (N,C,H,W) has what speaks for its class. Maps (N,h,w) float32, from 0 on.
+
+        classes: one for all, or one of each sample; None: the likeliest. layer: whose output is weighed; None: the last convolution
+        with an output larger than 1x1, whose h and w the maps have.
+        """
+        from .grad_cam import grad_cam
+
+        return grad_cam(self, samples, classes, layer)
 
     @property
     def parameters(self) -> Parameters:

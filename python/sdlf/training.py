@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _sdlf
 from ._sdlf import Dataset
+from .errors import ArgumentError, ShapeError
 from .model import Model
 from .optim import Named
 from .table import Table
@@ -84,12 +85,36 @@ class History:
 
 
 def _as_dataset(data: Any) -> Dataset:
-    """What a Trainer takes as data: a Dataset, or a pair (samples, labels)."""
+    """What a Trainer takes as data: a Dataset, a pair (samples, labels), or what gives pairs, a generator function say."""
     if isinstance(data, Dataset):
         return data
     if isinstance(data, (tuple, list)) and len(data) == 2:
         return Dataset.from_arrays(*data)
-    raise TypeError(f"expected a Dataset or a pair (samples, labels), found {type(data).__name__}")
+    if callable(data):
+        data = data()
+    if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping, np.ndarray)):
+        return Dataset.from_arrays(*_gather(data))
+    raise TypeError(f"expected a Dataset, a pair (samples, labels), or what gives such pairs, found {type(data).__name__}")
+
+
+def _gather(pairs: Iterable) -> tuple[np.ndarray, np.ndarray]:
+    """All that an iterable gives: pairs of one sample and its label, or of a batch of samples and as many labels."""
+    samples: list[np.ndarray] = []
+    labels: list[np.ndarray] = []
+    for number, pair in enumerate(pairs):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(f"item {number}: expected a pair (sample, label), found {type(pair).__name__}")
+        sample, label = np.asarray(pair[0]), np.asarray(pair[1])
+        if label.ndim == 0:
+            sample, label = sample[None], label[None]
+        if sample.ndim == 0 or len(sample) != len(label) or (samples and sample.shape[1:] != samples[0].shape[1:]):
+            raise ShapeError(f"item {number}: samples {sample.shape} and labels {label.shape}" +
+                             (f", after samples {samples[0].shape}" if samples else ""))
+        samples.append(sample)
+        labels.append(label)
+    if not samples:
+        raise ArgumentError("the data give no sample")
+    return np.concatenate(samples), np.concatenate(labels)
 
 
 AUGMENTATIONS = ("flip", "flip_alternate", "reflect", "crop", "shift", "rotate", "scale", "elastic", "resized_crop", "cutout", "brightness",
@@ -99,7 +124,8 @@ AUGMENTATIONS = ("flip", "flip_alternate", "reflect", "crop", "shift", "rotate",
 class Trainer:
     """Epochs over a data set.
 
-    train, test: a Dataset, or a pair (samples, labels) of arrays. callbacks: each is called with a dictionary after steps and epochs
+    train, test: a Dataset; a pair (samples, labels) of arrays; or an iterable, or a function that returns one (a generator function), of
+    pairs, each of one sample with its label or of a batch with its labels: it is read once, to its end, into memory. callbacks: each is called with a dictionary after steps and epochs
     ("event" is "step" or "epoch"; "loss", "accuracy", "test_accuracy", ...); one that returns a true value ends the training. progress: show a line.
     augment: a dictionary of the members of `AUGMENTATIONS`. loss: "mse", "mae", "huber" or "bce_with_logits" where labels are float targets; huber_delta: where the third becomes linear.
     class_weights: "balanced", or a number for each class. ema: test, and leave in the model, a moving average of the weights that keeps so much of

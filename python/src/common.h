@@ -175,6 +175,7 @@ std::shared_ptr<calculator_handle> open_calculator(const std::string &name, int 
                                                    const std::string &math);
 sdlf_optimizer to_optimizer(nb::handle object);
 sdlf_schedule to_schedule(nb::handle object);
+sdlf_loss to_loss(const std::string &name);
 
 /* (means, deviations), one of all or one of each channel. */
 void read_normalization(nb::handle object, float &mean, float &scale, sdlf_channel_normalization &channels);
@@ -186,5 +187,6 @@ void bind_parameters(nb::class_<model_object> &type);
 void bind_plan(nb::module_ &module);
 void bind_dataset(nb::module_ &module);
 void bind_trainer(nb::module_ &module);
+void bind_quantize(nb::module_ &module);
 
 #endif

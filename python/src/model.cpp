@@ -199,6 +199,14 @@ PyType_Slot node_slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse_n
                             {Py_tp_clear, reinterpret_cast<void *>(clear_node)},
                             {0, nullptr}};
 
+node_object find_node(nb::handle self, const std::string &layer)
+{
+    const model_object &m = nb::cast<const model_object &>(self);
+    for (int i = 0; i < sdlf_model_layer_count(m.get()); i++)
+        if (layer == sdlf_model_layer(m.get(), i)->name) return {nb::borrow(self), m.handle, sdlf_node{i, 0}};
+    throw nb::key_error(layer.c_str());
+}
+
 } // namespace
 
 void bind_model(nb::module_ &module)
@@ -243,6 +251,7 @@ void bind_model(nb::module_ &module)
              nb::arg("origin"))
         .def("input", &add_input, nb::arg("name"), nb::arg("shape"), nb::arg("dtype") = "float32",
              "An input; its shape is that of one sample, without the batch.")
+        .def("node", &find_node, nb::arg("layer"), "The output of a layer by its name, to go on from.")
         .def("output", &set_output, nb::arg("name"), nb::arg("node"), "Declare a result.")
         .def(
             "clear_outputs",
@@ -256,6 +265,13 @@ void bind_model(nb::module_ &module)
         .def_prop_ro(
             "inputs", [](const model_object &m) { return input_names(m.get()); }, "Names of the inputs.")
         .def_prop_ro("outputs", &outputs, "Names of the declared results.")
+        .def("_output_layer",
+             [](const model_object &m, int index) {
+                 int count = sdlf_model_output_count(m.get());
+                 int layer =
+                     index < count ? sdlf_model_output(m.get(), index).layer : sdlf_model_layer_count(m.get()) - 1;
+                 return std::string(sdlf_model_layer(m.get(), layer)->name);
+             })
         .def_prop_ro("_layers", &layers)
         .def_prop_rw(
             "normalization", &normalization, &set_normalization, nb::arg().none(),

@@ -188,3 +188,13 @@ std::shared_ptr<calculator_handle> open_calculator(const std::string &name, int 
     known = made;
     return made;
 }
+
+sdlf_loss to_loss(const std::string &name)
+{
+    std::string known;
+    for (int i = 0; sdlf_loss_names[i] != nullptr; i++) {
+        if (name == sdlf_loss_names[i]) return static_cast<sdlf_loss>(i);
+        known += (i > 0 ? ", " : "") + std::string(sdlf_loss_names[i]);
+    }
+    throw nb::value_error(("loss '" + name + "' is none of " + known).c_str());
+}

@@ -175,7 +175,8 @@ nb::dict memory(const plan_object &p)
 std::shared_ptr<plan_object> create(model_object &m, int64_t batch, const std::string &mode, const std::string &dtype,
                                     const std::string &forward, nb::object backward, int threads, int device,
                                     const std::string &math, bool keep_activations, bool gradients_only, bool no_fusion,
-                                    nb::handle optimizer, float clip_norm, float label_smoothing, uint64_t seed)
+                                    nb::handle optimizer, float clip_norm, float label_smoothing, uint64_t seed,
+                                    const std::string &loss, bool eval_mode)
 {
     if (mode != "infer" && mode != "train")
         throw nb::value_error(("mode '" + mode + "' is neither infer nor train").c_str());
@@ -192,6 +193,8 @@ std::shared_ptr<plan_object> create(model_object &m, int64_t batch, const std::s
     options.clip_norm = clip_norm;
     options.label_smoothing = label_smoothing;
     options.seed = seed;
+    options.loss = to_loss(loss);
+    options.eval_mode = eval_mode;
     std::shared_ptr<calculator_handle> other;
     if (!backward.is_none()) other = open_calculator(nb::cast<std::string>(backward), threads, device, math);
     return make_plan(m.handle, options, open_calculator(forward, threads, device, math), other);
@@ -272,5 +275,6 @@ void bind_plan(nb::module_ &module)
     module.def("_plan", &create, nb::arg("model"), nb::arg("batch"), nb::arg("mode"), nb::arg("dtype"),
                nb::arg("calculator"), nb::arg("backward").none(), nb::arg("threads"), nb::arg("device"),
                nb::arg("math"), nb::arg("keep_activations"), nb::arg("gradients_only"), nb::arg("no_fusion"),
-               nb::arg("optimizer").none(), nb::arg("clip_norm"), nb::arg("label_smoothing"), nb::arg("seed"));
+               nb::arg("optimizer").none(), nb::arg("clip_norm"), nb::arg("label_smoothing"), nb::arg("seed"),
+               nb::arg("loss"), nb::arg("eval_mode"));
 }

@@ -65,16 +65,6 @@ void tell(const sdlf_progress *progress, void *user)
     }
 }
 
-sdlf_loss loss_of(const std::string &name)
-{
-    std::string known;
-    for (int i = 0; sdlf_loss_names[i] != nullptr; i++) {
-        if (name == sdlf_loss_names[i]) return static_cast<sdlf_loss>(i);
-        known += (i > 0 ? ", " : "") + std::string(sdlf_loss_names[i]);
-    }
-    throw nb::value_error(("loss '" + name + "' is none of " + known).c_str());
-}
-
 void put_text(char *to, size_t size, const std::string &word, const std::string &text)
 {
     if (text.size() >= size)
@@ -104,7 +94,7 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
         else if (word == "label_smoothing")
             options.label_smoothing = value_of<float>(value, word, "a number");
         else if (word == "loss")
-            options.loss = loss_of(value_of<std::string>(value, word, "a name"));
+            options.loss = to_loss(value_of<std::string>(value, word, "a name"));
         else if (word == "huber_delta")
             options.huber_delta = value_of<float>(value, word, "a number");
         else if (word == "class_weights")

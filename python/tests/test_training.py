@@ -35,6 +35,31 @@ def test_training_on_arrays(separable):
     assert (model(x).argmax(1) == labels).mean() == result.accuracy
 
 
+def test_generators_and_iterables_are_read_once(separable):
+    samples, labels = separable
+    options = dict(batch=32, epochs=2, optimizer=optim.Adam(), progress=False)
+
+    def one_by_one():
+        yield from zip(samples, labels)
+
+    def batches():
+        for i in range(0, len(labels), 70):  # the last one is shorter
+            yield samples[i : i + 70], labels[i : i + 70]
+
+    hashes = set()
+    for data in (separable, one_by_one, one_by_one(), batches, list(batches())):
+        model = make()
+        sdlf.Trainer(model, data, **options).run()
+        hashes.add(model.hash())
+    assert len(hashes) == 1
+    assert sdlf.evaluate(make(), batches).samples == 300
+    for data, error, text in ((lambda: iter(()), sdlf.ArgumentError, "no sample"), ([samples, labels, labels], TypeError, "item 0: expected a pair"),
+                              (lambda: iter([(samples[:2], labels[:3])]), sdlf.ShapeError, "item 0"),
+                              (lambda: iter([(samples[0], 1), (samples[0, 0], 1)]), sdlf.ShapeError, "item 1"), (7, TypeError, "found int")):
+        with pytest.raises(error, match=text):
+            sdlf.Trainer(make(), data, **options)
+
+
 def test_float_samples_are_the_bytes_normalised(separable):
     samples, labels = separable
     hashes = []

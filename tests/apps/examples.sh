@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # The example programs do what they say. Each runs in a temporary folder, on digits that SDLF draws itself.
 #
-#   examples.sh FOLDER_OF_EXAMPLES SDLF_PROGRAM
+#   examples.sh FOLDER_OF_EXAMPLES SDLF_PROGRAM [EMULATOR WORD...]
 set -euo pipefail
 examples=$(realpath "$1")
 program=$(realpath "$2")
+emulator=("${@:3}")
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 cd "$temporary"
@@ -13,7 +14,7 @@ cd "$temporary"
 expect() {
     local said
     printf '\n-- %s\n' "$1 ${*:3}"
-    said=$("$examples/$1" "${@:3}" 2>&1) || { printf '%s\n%s failed\n' "$said" "$1" && exit 1; }
+    said=$("${emulator[@]}" "$examples/$1" "${@:3}" 2>&1) || { printf '%s\n%s failed\n' "$said" "$1" && exit 1; }
     tail -n 4 <<< "$said"
     grep -E "$2" <<< "$said" > /dev/null || { printf '%s\n%s: expected a line with %s\n' "$said" "$1" "$2" && exit 1; }
 }
@@ -21,7 +22,7 @@ expect() {
 # fails NAME PATTERN [WORD...]: it must end with status 1 and such a message, not by a signal.
 fails() {
     local said code=0
-    said=$("$examples/$1" "${@:3}" 2>&1) || code=$?
+    said=$("${emulator[@]}" "$examples/$1" "${@:3}" 2>&1) || code=$?
     [ "$code" -eq 1 ] && grep -E "$2" <<< "$said" > /dev/null ||
         { printf '%s\n%s: expected status 1 and %s, found %s\n' "$said" "$1" "$2" "$code" && exit 1; }
 }

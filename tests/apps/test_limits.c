@@ -28,8 +28,8 @@ static const program *limited(long most, int code, const char *const *words)
 
 static bool can_be_limited(void)
 {
-    if (!TEST_SANITIZED) return true;
-    test_skip("sanitizers take all address space");
+    if (TEST_LIMITS_MEMORY) return true;
+    test_skip("the address space cannot be limited");
     return false;
 }
 

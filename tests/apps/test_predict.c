@@ -127,7 +127,7 @@ static void text_lines_up(void)
     for (int i = 0; i < 2; i++) {
         char line[600];
         int best = likeliest(expected[i]);
-        snprintf(line, sizeof line, "%s   %d  %5.1f%%   ", single[i], best, 100 * (double)expected[i][best]);
+        snprintf(line, sizeof line, "%.511s   %d  %5.1f%%   ", single[i], best, 100 * (double)expected[i][best]);
         CHECK_SAYS(p, line);
     }
 }

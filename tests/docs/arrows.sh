@@ -23,13 +23,13 @@ may framework/machine 'framework/(machine/|[a-z_]+\.h)'
 may framework/formats 'framework/(formats/|machine/|operations/|[a-z_]+\.h)'
 may framework/plan 'framework/([a-z_]+\.h|machine/|operations/augmented\.h|plan/)'
 may layers 'layers/'
-may datasets 'datasets/|framework/(parallel|require)\.h|framework/formats/(budget|byte_stream|npy|read_file|text|zip)\.h'
+may datasets 'datasets/|framework/(parallel|portable|require)\.h|framework/formats/(budget|byte_stream|npy|read_file|text|zip)\.h'
 may graphs 'graphs/|framework/formats/(budget|byte_stream)\.h'
 may python 'nothing'
 may apps 'apps/'
 may apps/examples 'nothing'
 
-common='calculators/[a-z_]+\.h|framework/operations/|framework/heap\.h'
+common='calculators/[a-z_]+\.h|framework/operations/|framework/(heap|portable)\.h'
 may calculators/reference "calculators/reference/|$common"
 may calculators/cpu "calculators/cpu/|$common"
 may calculators/cuda "calculators/cuda/|$common"

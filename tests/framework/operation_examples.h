@@ -32,11 +32,16 @@ static inline sdlf_operation quantised(sdlf_operation_kind kind)
     case SDLF_DEQUANTIZE:
         return (sdlf_operation){.kind = kind, .in = {x}, .out = {t(x.shape)}, .quantize = {.scale = 0.1f, .zero = 3}};
     case SDLF_QUANTIZED_CONV2D:
-        return (sdlf_operation){
-            .kind = kind,
-            .in = {x, of(SDLF_INT8, sdlf_shape(K, C / 2, 3, 3)), of(SDLF_INT32, sdlf_shape(K)), t(sdlf_shape(K))},
-            .out = {of(SDLF_UINT8, sdlf_shape(N, K, H, W))},
-            .quantized_conv2d = {window_3x3, 2, 128, 1, 0, 255}};
+        return (sdlf_operation){.kind = kind,
+                                .in = {x, of(SDLF_INT8, sdlf_shape(K, C / 2, 3, 3)), of(SDLF_INT32, sdlf_shape(K)),
+                                       t(sdlf_shape(K)), of(SDLF_UINT8, sdlf_shape(1))},
+                                .out = {of(SDLF_UINT8, sdlf_shape(N, K, H, W))},
+                                .quantized_conv2d = {window_3x3, 2, 128, 1, 0, 255}};
+    case SDLF_INTEGER_MATMUL:
+        return (sdlf_operation){.kind = kind,
+                                .in = {of(SDLF_UINT8, sdlf_shape(N, H, W)), of(SDLF_INT8, sdlf_shape(N, W, K)),
+                                       of(SDLF_UINT8, sdlf_shape(H)), of(SDLF_INT8, sdlf_shape(1))},
+                                .out = {of(SDLF_INT32, sdlf_shape(N, H, K))}};
     case SDLF_QUANTIZED_ADD:
         return (sdlf_operation){
             .kind = kind, .in = {x, y}, .out = {y}, .quantized_add = {0.5f, 0.25f, 128, 0, 1, 0, 255}};
@@ -267,7 +272,8 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_DEQUANTIZE:
     case SDLF_QUANTIZED_CONV2D:
     case SDLF_QUANTIZED_ADD:
-    case SDLF_QUANTIZED_POOL2D: return quantised(kind);
+    case SDLF_QUANTIZED_POOL2D:
+    case SDLF_INTEGER_MATMUL: return quantised(kind);
     case SDLF_SGD_UPDATE:
     case SDLF_ADAM_UPDATE:
     case SDLF_RMSPROP_UPDATE:

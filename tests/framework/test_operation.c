@@ -39,7 +39,7 @@ static void good_operations_pass(void)
         }
         sdlf_cost cost = sdlf_operation_cost(&good);
         CHECK(cost.flops >= 0 && cost.bytes > 0);
-        bool quantised = kind >= SDLF_QUANTIZE && kind <= SDLF_QUANTIZED_POOL2D;
+        bool quantised = kind >= SDLF_QUANTIZE && kind <= SDLF_INTEGER_MATMUL;
         for (int i = 0; !quantised && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) { /* the same in float64 */
             if (operand(&good, i)->dtype == SDLF_FLOAT32) operand(&good, i)->dtype = SDLF_FLOAT64;
         }

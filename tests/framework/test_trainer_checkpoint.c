@@ -129,10 +129,35 @@ static void the_last_one_counts(void)
     CHECK_EQUAL(o.unsaved, 0);
 }
 
+/* A stop that could not save has failed; the trainer goes on when it is run again, and is not stopped. */
+static void a_stop_that_cannot_save_is_over(void)
+{
+    outcome o = {.path = test_path("stopped"), .seen = {.stop_after = 2}};
+    sdlf_dataset data = synthetic_dataset(50, 1);
+    sdlf_trainer_options options = base_options(NULL);
+    uint32_t hash = trained_hash(&data, options);
+    options.checkpoint = o.path;
+    options.callback = note;
+    options.user = &o;
+    sdlf_model *model = synthetic_model();
+    CHECK_OK(sdlf_trainer_create(&o.seen.trainer, model, &data, NULL, &options));
+    fail(1, TRIES);
+    CHECK_FAILS(sdlf_trainer_run(o.seen.trainer), SDLF_ERROR_IO, o.path);
+    CHECK_EQUAL(o.seen.steps, 2);
+    CHECK_OK(sdlf_trainer_run(o.seen.trainer));
+    CHECK_EQUAL(o.unsaved, 0);
+    CHECK_EQUAL(epoch_in(o.path), 4);
+    CHECK_EQUAL(sdlf_model_hash(model), hash);
+    sdlf_trainer_free(o.seen.trainer);
+    sdlf_model_free(model);
+    synthetic_release(&data);
+}
+
 int main(void)
 {
     RUN(once_is_not_told);
     RUN(training_goes_on_with_the_earlier_file);
     RUN(the_last_one_counts);
+    RUN(a_stop_that_cannot_save_is_over);
     return test_summary();
 }

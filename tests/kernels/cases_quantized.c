@@ -20,7 +20,8 @@ static const types all_types[] = {
     {SDLF_UINT8, SDLF_UINT8, 0, 0, 0, 255},       {SDLF_UINT8, SDLF_UINT8, 131, 97, 97, 200},
     {SDLF_INT8, SDLF_INT8, -128, 127, -128, 127}, {SDLF_INT8, SDLF_UINT8, 5, 128, 0, 255},
     {SDLF_UINT8, SDLF_INT8, 255, -3, -3, 127},    {SDLF_UINT8, SDLF_FLOAT32, 120, 0, -INFINITY, INFINITY},
-    {SDLF_INT8, SDLF_FLOAT32, -7, 0, 0, 6},
+    {SDLF_INT8, SDLF_FLOAT32, -7, 0, 0, 6},       {SDLF_UINT8, SDLF_INT32, 3, 0, 0, 0},
+    {SDLF_INT8, SDLF_INT32, -128, 0, 0, 0},
 };
 enum { TYPES = sizeof all_types / sizeof all_types[0] };
 
@@ -28,6 +29,7 @@ enum { TYPES = sizeof all_types / sizeof all_types[0] };
 static void scale_multipliers(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
+    if (!sdlf_tensor_present(&operation->in[3])) return;
     float *multiplier = operation->in[3].data;
     int64_t length = sdlf_shape_span(operation->in[1].shape, 1, 4);
     int power = ilogb(sqrt((double)length) * 60);
@@ -55,7 +57,8 @@ static void convolution(kernel_sink *sink, const geometry *g, const types *t, bo
     o->in[0] = kernel_tensor(t->x, sdlf_shape(g->n, g->c, g->h, g->w));
     o->in[1] = kernel_tensor(SDLF_INT8, sdlf_shape(g->k, g->c / g->groups, g->size[0], g->size[1]));
     if (bias) o->in[2] = kernel_tensor(SDLF_INT32, sdlf_shape(g->k));
-    o->in[3] = kernel_tensor(SDLF_FLOAT32, sdlf_shape(g->k));
+    if (t->y != SDLF_INT32) o->in[3] = kernel_tensor(SDLF_FLOAT32, sdlf_shape(g->k));
+    if (t->y == SDLF_INT32 && bias) o->in[4] = kernel_tensor(t->x, sdlf_shape(1)), made.in[4].values = VALUES_ANYTHING;
     o->out[0] = kernel_tensor(
         t->y, sdlf_shape(g->n, g->k, sdlf_window2d_output(&window, 0, g->h), sdlf_window2d_output(&window, 1, g->w)));
     made.in[0].values = made.in[1].values = VALUES_ANYTHING;
@@ -93,7 +96,7 @@ static void elements(kernel_sink *sink, const types *t, int64_t count)
     sdlf_operation *o = &made.operation;
     sdlf_tensor x = kernel_tensor(t->x, sdlf_shape(count)), y = kernel_tensor(t->y, sdlf_shape(count));
     const char *from = sdlf_dtype_name(t->x), *to = sdlf_dtype_name(t->y);
-    if (t->y != SDLF_FLOAT32) {
+    if (t->y != SDLF_FLOAT32 && t->y != SDLF_INT32) {
         o->in[0] = kernel_tensor(SDLF_FLOAT32, x.shape), o->out[0] = y;
         o->quantize = (sdlf_quantize_options){0.25f, t->y_zero, t->low, t->high};
         made.in[0].values = VALUES_ANYTHING;
@@ -108,7 +111,7 @@ static void elements(kernel_sink *sink, const types *t, int64_t count)
     o->quantize = (sdlf_quantize_options){.scale = 0.037f, .zero = t->x_zero};
     made.in[0].values = made.in[1].values = VALUES_ANYTHING;
     kernel_emit(sink, &made, "%d from %s", (int)count, from);
-    if (t->y == SDLF_FLOAT32) return;
+    if (t->y == SDLF_FLOAT32 || t->y == SDLF_INT32) return;
     made.operation = (sdlf_operation){.kind = SDLF_QUANTIZED_ADD, .in = {x, y}, .out = {y}};
     o->quantized_add = (sdlf_quantized_add_options){0.5f, 0.371f, t->x_zero, t->y_zero, t->y_zero, t->low, t->high};
     kernel_emit(sink, &made, "%d %s and %s", (int)count, from, to);
@@ -121,7 +124,7 @@ static void elements(kernel_sink *sink, const types *t, int64_t count)
 
 static void pool(kernel_sink *sink, const geometry *g, const types *t, bool average, bool count_padding, float scale)
 {
-    if (t->y == SDLF_FLOAT32) return;
+    if (t->y == SDLF_FLOAT32 || t->y == SDLF_INT32) return;
     kernel_case made = {.operation = {.kind = SDLF_QUANTIZED_POOL2D}};
     sdlf_operation *o = &made.operation;
     sdlf_window2d window = window_of(g);
@@ -146,12 +149,43 @@ static const geometry pools[] = {
     {1, 24, 9, 9, 0, 1, {3, 2}, 1, 2, {1, 0}, {1, 1}},
 };
 
+/* zeros: 0 there are none, 1 one for all, 2 one for each row or column. */
+static void product(kernel_sink *sink, const int64_t size[4], sdlf_dtype a, sdlf_dtype b, int zeros, bool one_b)
+{
+    const int64_t batch = size[0], m = size[1], k = size[2], n = size[3];
+    kernel_case made = {.operation = {.kind = SDLF_INTEGER_MATMUL}};
+    sdlf_operation *o = &made.operation;
+    o->in[0] = kernel_tensor(a, sdlf_shape(batch, m, k));
+    o->in[1] = kernel_tensor(b, sdlf_shape(batch, k, n));
+    if (one_b) o->in[1] = sdlf_tensor_broadcast(kernel_tensor(b, sdlf_shape(1, k, n)), sdlf_shape(batch, k, n));
+    if (zeros > 0) o->in[2] = kernel_tensor(a, sdlf_shape(zeros > 1 ? m : 1));
+    if (zeros > 0) o->in[3] = kernel_tensor(b, sdlf_shape(zeros > 1 ? n : 1));
+    o->out[0] = kernel_tensor(SDLF_INT32, sdlf_shape(batch, m, n));
+    for (int i = 0; i < 4; i++) made.in[i].values = VALUES_ANYTHING;
+    kernel_emit(sink, &made, "%d of %dx%d %s, %dx%d %s%s%s", (int)batch, (int)m, (int)k, sdlf_dtype_name(a), (int)k,
+                (int)n, sdlf_dtype_name(b), one_b ? " for all" : "",
+                zeros > 1   ? ", zeros"
+                : zeros > 0 ? ", zero"
+                            : "");
+}
+
+static void products(kernel_sink *sink)
+{
+    static const sdlf_dtype byte_types[] = {SDLF_UINT8, SDLF_INT8};
+    static const int64_t sizes[][4] = {{1, 1, 1, 1},    {1, 1, 7, 3},    {2, 3, 4, 5},     {1, 17, 33, 65},
+                                       {3, 14, 64, 16}, {1, 1, 300, 97}, {2, 29, 130, 70}, {1, 40, 1027, 24}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int j = 0; j < 12; j++)
+            product(sink, sizes[i], byte_types[j % 2], byte_types[j / 2 % 2], j / 4, sizes[i][0] > 1 && j % 3 == 0);
+}
+
 void quantized_cases(kernel_sink *sink, sdlf_dtype t)
 {
     if (t != SDLF_FLOAT32) return;
     for (size_t i = 0; i < sizeof geometries / sizeof geometries[0]; i++)
         for (int j = 0; j < TYPES; j++)
             convolution(sink, &geometries[i], &all_types[j], (i + (size_t)j) % 3 != 0, j == 4);
+    products(sink);
     for (int j = 0; j < TYPES; j++) {
         static const int64_t counts[] = {1, 15, 64, 1000, 40000};
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) elements(sink, &all_types[j], counts[i]);
@@ -187,4 +221,8 @@ void quantized_bench(kernel_sink *sink, sdlf_dtype t)
     (void)t;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         convolution(sink, &sizes[i], &all_types[0], true, false);
+    static const int64_t matrices[][4] = {
+        {1, 128, 768, 768}, {1, 128, 768, 3072}, {1, 1, 768, 3072}, {12, 128, 64, 128}};
+    for (size_t i = 0; i < sizeof matrices / sizeof matrices[0]; i++)
+        product(sink, matrices[i], SDLF_UINT8, SDLF_INT8, 1, false);
 }

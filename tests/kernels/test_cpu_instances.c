@@ -249,6 +249,11 @@ static void plain_agrees(void)
     check_level("plain");
 }
 
+static void neon_agrees(void)
+{
+    check_level("neon");
+}
+
 static void avx2_agrees(void)
 {
     check_level("avx2");
@@ -262,7 +267,6 @@ static void avx512_agrees(void)
 static void unknown_levels_are_refused(void)
 {
     sdlf_calculator *cpu = NULL;
-    test_set_level("plain");
     setenv("SDLF_SIMD", "mmx", 1);
     CHECK_FAILS(sdlf_calculator_open(&cpu, "cpu", NULL), SDLF_ERROR_ARGUMENT, "mmx");
     CHECK(test_set_level(NULL));
@@ -271,6 +275,7 @@ static void unknown_levels_are_refused(void)
 int main(void)
 {
     RUN(plain_agrees);
+    RUN(neon_agrees);
     RUN(avx2_agrees);
     RUN(avx512_agrees);
     RUN(unknown_levels_are_refused);

@@ -47,4 +47,8 @@ void kernel_rows_quantized(kernel_rows *rows)
                           .quantized_pool2d = {.window = window_of(3, 2), .scale = 1, .high = 255}};
     op = sdlf_operation_channels_last(&op);
     kernel_rows_add(rows, &op, false, "largest of 3x3, 1x64x112x112, stride 2");
+    op = (sdlf_operation){.kind = SDLF_INTEGER_MATMUL,
+                          .in = {bytes(sdlf_shape(128, 768)), sdlf_tensor_view(SDLF_INT8, sdlf_shape(768, 768), NULL)},
+                          .out = {sdlf_tensor_view(SDLF_INT32, sdlf_shape(128, 768), NULL)}};
+    kernel_rows_add(rows, &op, false, "128x768 by 768x768");
 }

@@ -95,10 +95,11 @@ static json_t *point_json(const scaling_report *r, scaling_kind kind, int index)
 
 json_t *scaling_json(const scaling_report *r)
 {
-    json_t *result = json_pack("{ss so ss so ss ss sb sI sI sI}", "version", SDLF_VERSION, "network",
-                               json_text(r->network), "communicator", r->communicator, "runs_on", json_text(r->runs_on),
-                               "math", r->math, "gradient_dtype", r->gradients, "sync_batch_norm", r->sync, "batch",
-                               (json_int_t)r->batch, "steps", (json_int_t)r->steps, "repeats", (json_int_t)r->repeats);
+    json_t *result =
+        json_pack("{ss so ss ss so ss ss sb sI sI sI}", "version", SDLF_VERSION, "network", json_text(r->network),
+                  "sample", sdlf_shape_print(r->sample).text, "communicator", r->communicator, "runs_on",
+                  json_text(r->runs_on), "math", r->math, "gradient_dtype", r->gradients, "sync_batch_norm", r->sync,
+                  "batch", (json_int_t)r->batch, "steps", (json_int_t)r->steps, "repeats", (json_int_t)r->repeats);
     for (int kind = 0; kind < SCALING_KINDS; kind++) {
         json_t *points = json_array();
         for (int i = 0; i < r->count; i++)

@@ -14,7 +14,8 @@ extern const char *const scaling_names[];
 
 typedef struct scaling_report {
     const char *network, *communicator, *math, *gradients; /* gradients: what they are added in */
-    bool sync;                                             /* batch normalisation of the whole batch */
+    sdlf_shape sample;
+    bool sync; /* batch normalisation of the whole batch */
     char runs_on[512];
     int64_t batch, steps, repeats;
     int count; /* numbers of ranks */

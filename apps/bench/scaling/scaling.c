@@ -6,6 +6,7 @@
 
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/execution.h"
+#include "apps/arguments/ranks.h"
 #include "apps/bench/bench.h"
 #include "apps/bench/scaling/report.h"
 #include "apps/command.h"
@@ -17,9 +18,9 @@
 #include "apps/output/terminal.h"
 
 typedef struct settings {
-    const char *net, *communicator, *svg;
-    int64_t batch, steps, repeats;
-    double timeout;
+    const char *net, *shape, *svg;
+    int64_t classes, batch, steps, repeats;
+    rank_settings ranks;
     execution execution;
     int gradient_dtype; /* of gradient_dtypes */
     bool sync, json;
@@ -31,17 +32,20 @@ static const argument scaling_arguments[] = {
     {.name = "What is timed", .type = ARGUMENT_HEADING},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .fallback = "simple_cnn", .help = "a network from the list below, FILE.json or FILE.onnx"},
+    {"shape", ARGUMENT_TEXT, offsetof(settings, shape), "CxHxW",
+     .help = "samples that a built-in network is made for, 3x224x224 (default: its usual ones)"},
+    {"classes", ARGUMENT_INT, offsetof(settings, classes), "N", .minimum = 1, .maximum = 1000000, .fallback = "10",
+     .help = "classes, with --shape"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 100000, .fallback = "128",
      .help = "samples a step: of all ranks together, then of each"},
     {"steps", ARGUMENT_INT, offsetof(settings, steps), "N", .minimum = 1, .maximum = 1e6, .fallback = "10",
      .help = "steps that are timed together"},
     {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 100000, .fallback = "5",
      .help = "times that this is done, whose median is taken"},
-    {.name = "Several processes", .type = ARGUMENT_HEADING},
-    {"communicator", ARGUMENT_TEXT, offsetof(settings, communicator), "NAME", .fallback = "mpi",
-     .help = "what adds over the processes that mpirun has started: mpi, or nccl for those with a GPU each"},
-    {"communicator-timeout", ARGUMENT_FLOAT, offsetof(settings, timeout), "SECONDS", .minimum = 0.1, .maximum = 86400,
-     .fallback = "20", .help = "give up a process that has not answered for this time"},
+    {0},
+};
+
+static const argument shared_arguments[] = {
     {"gradient-dtype", ARGUMENT_CHOICE, offsetof(settings, gradient_dtype), "TYPE", .choices = gradient_dtypes,
      .fallback = "float32", .help = "what gradients are rounded to before they are added"},
     {"sync-batch-norm", ARGUMENT_FLAG, offsetof(settings, sync),
@@ -58,6 +62,7 @@ static const argument output_arguments[] = {
 
 typedef struct session {
     settings set;
+    arguments given;
     machine machine;
     sdlf_communicator *ranks;
     sdlf_model *model;
@@ -74,13 +79,46 @@ static int next_count(int count, int all)
     return next < all || count == all ? next : all;
 }
 
-static sdlf_status prepare(session *s, const arguments *given)
+static sdlf_status read_shape(sdlf_shape *shape, const char *text)
+{
+    int64_t side[3];
+    int count = 0;
+    for (const char *at = text; count < 3;) {
+        char *end;
+        side[count] = *at >= '1' && *at <= '9' ? strtol(at, &end, 10) : 0;
+        bool good = side[count] > 0 && side[count] <= 65535 && *end == (count < 2 ? 'x' : '\0');
+        if (!good) break;
+        at = end + 1;
+        count++;
+    }
+    *shape = sdlf_shape(side[0], side[1], side[2]);
+    return count == 3
+               ? SDLF_OK
+               : sdlf_fail(SDLF_ERROR_ARGUMENT, "--shape %s: expected CxHxW, like 3x224x224, each 1 to 65535", text);
+}
+
+static sdlf_status open_network(session *s)
+{
+    const settings *set = &s->set;
+    sdlf_shape shape;
+    if (set->shape == NULL && arguments_given(&s->given, "classes"))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--classes is about a network that is made for --shape CxHxW");
+    if (set->shape == NULL) return network_open(&s->model, set->net, 1);
+    if (!network_is_builtin(set->net))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--shape %s: the network of %s has its own", set->shape, set->net);
+    sdlf_status status = read_shape(&shape, set->shape);
+    if (status == SDLF_OK) status = sdlf_network_builtin_for(&s->model, set->net, shape, (int)set->classes);
+    return status == SDLF_OK ? sdlf_model_build(s->model, 1) : status;
+}
+
+static sdlf_status prepare(session *s)
 {
     settings *set = &s->set;
-    sdlf_status status = network_open(&s->model, set->net, 1);
+    sdlf_status status = open_network(s);
     if (status == SDLF_OK) status = execution_complete(&set->execution, s->model);
-    if (status == SDLF_OK && !arguments_given(given, "device"))
-        execution_take_device(&set->execution, s->ranks->local_rank);
+    if (status == SDLF_OK)
+        ranks_take_place(&set->ranks, s->ranks, &s->given, execution_of_devices(&set->execution),
+                         &set->execution.choice);
     if (status == SDLF_OK) status = execution_to_plan(&set->execution, &s->machine, &s->work.plan);
     if (status == SDLF_OK && set->svg && s->ranks->rank == 0) status = output_file_check(set->svg);
     if (status == SDLF_OK && set->batch < s->ranks->rank_count)
@@ -98,6 +136,7 @@ static void describe(session *s)
     if (calculator->type->describe) calculator->type->describe(calculator, text, sizeof text);
     snprintf(r->runs_on, sizeof r->runs_on, "%s: %s; rank 0 on %s", calculator->type->name, text, s->ranks->host);
     r->network = sdlf_model_name(s->model);
+    r->sample = network_sample_shape(s->model);
     r->communicator = s->ranks->type->name;
     r->math = sdlf_math_name((sdlf_math)s->set.execution.choice.math);
     r->gradients = gradient_dtypes[s->set.gradient_dtype];
@@ -123,7 +162,7 @@ static sdlf_status measure_ranks(session *s, int index, int ranks)
     }
     if (status == SDLF_OK && ranks > 1)
         status = scaling_measure_sum(&r->large[index], SCALING_SUM, s->work.plan.forward, &s->work);
-    live_clear();
+    if (s->ranks->rank == 0) live_clear();
     return status;
 }
 
@@ -142,12 +181,11 @@ static sdlf_status measure(session *s)
     return status;
 }
 
-static sdlf_status bench_all(session *s, const arguments *given)
+static sdlf_status bench_all(session *s)
 {
     settings *set = &s->set;
-    sdlf_status status =
-        sdlf_communicator_open(&s->ranks, set->communicator, &(sdlf_communicator_options){.timeout = set->timeout});
-    if (status == SDLF_OK) status = prepare(s, given);
+    sdlf_status status = ranks_open(&set->ranks, &s->ranks, execution_of_devices(&set->execution));
+    if (status == SDLF_OK) status = prepare(s);
     if (status != SDLF_OK) return status;
     bool leads = s->ranks->rank == 0, text = leads && !set->json;
     s->work = (scaling_work){.ranks = s->ranks,
@@ -163,8 +201,7 @@ static sdlf_status bench_all(session *s, const arguments *given)
     describe(s);
     if (text) {
         report_header(&s->out, s->machine.calculator, s->machine.count);
-        report_label(&s->out, "ranks");
-        printf("1 to %d of %s; this is rank 0 on %s\n", s->ranks->rank_count, s->ranks->type->name, s->ranks->host);
+        ranks_print(&set->ranks, s->ranks, &s->out);
         report_network(&s->out, &(report_subject){.model = s->model, .note = ""});
         fflush(stdout);
     }
@@ -188,11 +225,25 @@ static int conclude(session *s, sdlf_status status)
     return code;
 }
 
+static int bench_and_release(void *user)
+{
+    session *s = user;
+    int code = conclude(s, bench_all(s));
+    for (int i = 0; i < s->machine.count && s->ranks != NULL; i++)
+        if (s->ranks->type->forget) s->ranks->type->forget(s->ranks, s->machine.calculator[i]);
+    sdlf_model_free(s->model);
+    machine_close(&s->machine);
+    execution_release(&s->set.execution);
+    sdlf_communicator_close(s->ranks);
+    return code;
+}
+
 static int run(int count, char **words)
 {
     session s = {.out = terminal_of(stdout)};
-    arguments given;
     const argument_part parts[] = {{scaling_arguments, 0},
+                                   {rank_arguments, offsetof(settings, ranks)},
+                                   {shared_arguments, 0},
                                    {execution_arguments, offsetof(settings, execution)},
                                    {machine_arguments, offsetof(settings, execution.choice)},
                                    {output_arguments, 0},
@@ -200,30 +251,33 @@ static int run(int count, char **words)
     const command_usage usage = {
         .command = "bench scaling",
         .synopsis = "[options]",
-        .text = "Started by mpirun: train a network on 1, 2, 3 and so on of its processes, the ranks, with the same "
-                "batch for all together and with the same batch for each, on random numbers. How much faster do more "
-                "ranks train, how much of what they tell each other is hidden behind computing, and how far is that "
+        .text = "Train a network on 1, 2, 3 and so on of the ranks, which are the devices of --devices or the "
+                "processes that "
+                "mpirun has started, with the same batch for all together and with the same batch for each, on random "
+                "numbers. How much faster do more ranks train, how much of what they tell each other is hidden behind "
+                "computing, and how far is that "
                 "from what the links can do?",
         .parts = parts,
         .epilogue = network_print_list,
         .examples =
             "  mpirun -n 4 sdlf bench scaling\n"
             "  mpirun -n 2 --bind-to core sdlf bench scaling --net resnet20 --batch 64 --svg scaling.svg\n"
+            "  sdlf bench scaling --devices 0,1 --calculator cuda --math bf16 --net resnet50 --batch 64\n"
             "  mpirun -n 8 sdlf bench scaling --communicator nccl --calculator cuda --math bf16 --net resnet50\n",
     };
-    switch (arguments_read(&given, &usage, count, words, &s.set)) {
+    switch (arguments_read(&s.given, &usage, count, words, &s.set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;
     case ARGUMENTS_WRONG: return COMMAND_USAGE;
     case ARGUMENTS_OK: break;
     }
-    int code = conclude(&s, bench_all(&s, &given));
-    for (int i = 0; i < s.machine.count && s.ranks != NULL; i++)
-        if (s.ranks->type->forget) s.ranks->type->forget(s.ranks, s.machine.calculator[i]);
-    sdlf_model_free(s.model);
-    machine_close(&s.machine);
-    execution_release(&s.set.execution);
-    sdlf_communicator_close(s.ranks);
-    return code;
+    settings *set = &s.set;
+    if (set->ranks.devices == NULL && set->ranks.communicator == NULL) set->ranks.communicator = "mpi";
+    sdlf_status status =
+        ranks_check(&set->ranks, &s.given, execution_of_devices(&set->execution), &set->execution.choice);
+    if (status == SDLF_OK && set->ranks.device_count == 1)
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--devices %s: expected two devices at least", set->ranks.devices);
+    if (status != SDLF_OK) return command_conclude("bench scaling", status);
+    return ranks_run(&s, sizeof s, offsetof(session, set.ranks), bench_and_release);
 }
 
 const bench scaling_bench = {"scaling", "training on more and more ranks: speed-up, efficiency, what is hidden", run};

@@ -4,7 +4,7 @@
  * over the columns of each window. Backward adds dy / count to each window's positions. Moves each operand once: floor,
  * bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
-#include "calculators/cpu/kernels/pool_last.h"
+#include "calculators/cpu/kernels/pool_nhwc.h"
 
 typedef struct pool_context {
     const element *from;
@@ -72,7 +72,7 @@ int64_t avg_pool2d_forward_workspace_cpu(const sdlf_calculator *calculator, cons
 sdlf_status avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     if (sdlf_operation_is_channels_last(operation)) {
-        avg_pool_last_cpu(cpu_from(calculator), operation);
+        avg_pool_nhwc_cpu(cpu_from(calculator), operation);
         return SDLF_OK;
     }
     pool_context pool = context_of(operation, &operation->in[0], &operation->out[0]);
@@ -107,7 +107,7 @@ static void backward_planes(void *context, int64_t index, int thread)
 sdlf_status avg_pool2d_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     if (sdlf_operation_is_channels_last(operation)) {
-        avg_pool_last_backward_cpu(cpu_from(calculator), operation);
+        avg_pool_nhwc_backward_cpu(cpu_from(calculator), operation);
         return SDLF_OK;
     }
     pool_context pool = context_of(operation, &operation->out[0], &operation->in[0]);
@@ -133,7 +133,7 @@ static void global_forward_planes(void *context, int64_t index, int thread)
 sdlf_status global_avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     if (sdlf_operation_is_channels_last(operation)) {
-        global_avg_pool_last_cpu(cpu_from(calculator), operation);
+        global_avg_pool_nhwc_cpu(cpu_from(calculator), operation);
         return SDLF_OK;
     }
     pool_context pool = context_of(operation, &operation->in[0], &operation->out[0]);
@@ -145,7 +145,7 @@ sdlf_status global_avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdl
 int64_t global_avg_pool2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    return sdlf_operation_is_channels_last(operation) ? global_avg_pool_last_space_cpu(operation) : 0;
+    return sdlf_operation_is_channels_last(operation) ? global_avg_pool_nhwc_space_cpu(operation) : 0;
 }
 
 static void global_backward_planes(void *context, int64_t index, int thread)
@@ -162,7 +162,7 @@ static void global_backward_planes(void *context, int64_t index, int thread)
 sdlf_status global_avg_pool2d_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     if (sdlf_operation_is_channels_last(operation)) {
-        global_avg_pool_last_backward_cpu(cpu_from(calculator), operation);
+        global_avg_pool_nhwc_backward_cpu(cpu_from(calculator), operation);
         return SDLF_OK;
     }
     pool_context pool = context_of(operation, &operation->out[0], &operation->in[0]);

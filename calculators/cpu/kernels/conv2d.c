@@ -1,8 +1,8 @@
 /* conv2d_forward, conv2d_backward_input, conv2d_backward_weights: which algorithm. Contracts: <sdlf/operation.h>. */
 #include "calculators/cpu/conv2d_algorithms.h"
-#include "calculators/cpu/kernels/conv2d_last.h"
-#include "calculators/cpu/kernels/conv2d_last_backward.h"
 #include "calculators/cpu/kernels/conv2d_naive.h"
+#include "calculators/cpu/kernels/conv2d_nhwc.h"
+#include "calculators/cpu/kernels/conv2d_nhwc_backward.h"
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/kernels.h"
 
@@ -55,7 +55,7 @@ int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation
     convolution v = of_operation(operation, input_wanted ? &operation->out[0] : &operation->in[0],
                                  forward || input_wanted ? &operation->in[1] : &operation->out[0]);
     (void)calculator;
-    if (forward && conv2d_is_last_cpu(operation)) return conv2d_last_automatic_cpu(operation, &v);
+    if (forward && conv2d_is_nhwc_cpu(operation)) return conv2d_nhwc_automatic_cpu(operation, &v);
     if (sdlf_operation_is_channels_last(operation)) return CPU_CONV2D_AUTO;
     bool direct = forward ? is_direct_forward(&v, AUTO) : is_direct(&v, AUTO);
     return is_depthwise(&v, AUTO) || direct ? DIRECT : IM2COL;
@@ -69,7 +69,7 @@ bool conv2d_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdl
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
     (void)calculator;
     if (operation->algorithm != AUTO) return true; /* the others: see what takes channels last */
-    return conv2d_last_pays_cpu(&v) && !(v.c == 1 && direct_takes_cpu(&v));
+    return conv2d_nhwc_pays_cpu(&v) && !(v.c == 1 && direct_takes_cpu(&v));
 }
 
 /* Weights are laid out anew in every step of training: that pays where each meets pixels enough. */
@@ -102,20 +102,20 @@ int64_t conv2d_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operat
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
     (void)calculator;
-    return conv2d_last_prepared_size_cpu(operation, &v) * (int64_t)sizeof(element);
+    return conv2d_nhwc_prepared_size_cpu(operation, &v) * (int64_t)sizeof(element);
 }
 
 sdlf_status conv2d_prepare_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
-    conv2d_last_prepare_cpu(cpu_from(calculator), operation, &v);
+    conv2d_nhwc_prepare_cpu(cpu_from(calculator), operation, &v);
     return SDLF_OK;
 }
 
 int64_t conv2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
-    if (conv2d_is_last_cpu(operation)) return bytes_of(calculator, conv2d_last_space_cpu(operation, &v));
+    if (conv2d_is_nhwc_cpu(operation)) return bytes_of(calculator, conv2d_nhwc_space_cpu(operation, &v));
     if (is_depthwise(&v, operation->algorithm) || operation->algorithm == CPU_CONV2D_NAIVE) return 0;
     bool direct = is_direct_forward(&v, operation->algorithm);
     return bytes_of(calculator, direct ? direct_forward_space_cpu(&v, NULL) : im2col_forward_space_cpu(&v));
@@ -125,7 +125,7 @@ bool conv2d_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_o
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
     (void)calculator;
-    if (conv2d_is_last_cpu(operation)) return conv2d_last_supports_cpu(operation, &v);
+    if (conv2d_is_nhwc_cpu(operation)) return conv2d_nhwc_supports_cpu(operation, &v);
     return operation->algorithm == CPU_CONV2D_NAIVE || supports(&v, operation->algorithm);
 }
 
@@ -138,8 +138,8 @@ sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation
                                    .residual = input(operation, 3),
                                    .y = output(operation, 0),
                                    .activation = operation->conv2d.activation};
-    if (conv2d_is_last_cpu(operation)) {
-        conv2d_last_forward_cpu(cpu_from(calculator), operation, &forward);
+    if (conv2d_is_nhwc_cpu(operation)) {
+        conv2d_nhwc_forward_cpu(cpu_from(calculator), operation, &forward);
     } else if (operation->algorithm == CPU_CONV2D_NAIVE) {
         conv2d_naive_forward_cpu(cpu_from(calculator), &forward);
     } else if (is_depthwise(&forward.v, operation->algorithm)) {
@@ -167,7 +167,7 @@ int64_t conv2d_backward_input_workspace_cpu(const sdlf_calculator *calculator, c
 {
     convolution_backward backward = input_gradient(operation);
     if (sdlf_operation_is_channels_last(operation))
-        return bytes_of(calculator, conv2d_last_input_space_cpu(&backward.v));
+        return bytes_of(calculator, conv2d_nhwc_input_space_cpu(&backward.v));
     if (is_depthwise(&backward.v, operation->algorithm)) return 0;
     bool direct = is_direct(&backward.v, operation->algorithm);
     return bytes_of(calculator,
@@ -179,7 +179,7 @@ bool conv2d_backward_input_supports_cpu(const sdlf_calculator *calculator, const
     convolution_backward backward = input_gradient(operation);
     (void)calculator;
     if (sdlf_operation_is_channels_last(operation))
-        return operation->algorithm == AUTO && conv2d_last_input_takes_cpu(&backward.v);
+        return operation->algorithm == AUTO && conv2d_nhwc_input_takes_cpu(&backward.v);
     return !sdlf_tensor_present(&operation->in[2]) && supports(&backward.v, operation->algorithm);
 }
 
@@ -188,7 +188,7 @@ sdlf_status conv2d_backward_input_cpu(sdlf_calculator *calculator, const sdlf_op
     convolution_backward backward = input_gradient(operation);
     const cpu_calculator *cpu = cpu_from(calculator);
     if (sdlf_operation_is_channels_last(operation)) {
-        conv2d_last_input_cpu(cpu, &backward, input(operation, 2), operation->workspace.data);
+        conv2d_nhwc_input_cpu(cpu, &backward, input(operation, 2), operation->workspace.data);
     } else if (is_depthwise(&backward.v, operation->algorithm)) {
         depthwise_backward_cpu(cpu, &backward);
     } else if (is_direct(&backward.v, operation->algorithm)) {
@@ -214,7 +214,7 @@ int64_t conv2d_backward_weights_workspace_cpu(const sdlf_calculator *calculator,
 {
     convolution_backward backward = weights_gradient(operation);
     if (sdlf_operation_is_channels_last(operation))
-        return bytes_of(calculator, conv2d_last_weights_space_cpu(&backward.v));
+        return bytes_of(calculator, conv2d_nhwc_weights_space_cpu(&backward.v));
     if (is_depthwise(&backward.v, operation->algorithm)) return 0;
     bool direct = is_direct(&backward.v, operation->algorithm);
     return bytes_of(calculator, direct ? direct_backward_space_cpu(&backward, NULL)
@@ -226,7 +226,7 @@ bool conv2d_backward_weights_supports_cpu(const sdlf_calculator *calculator, con
     convolution_backward backward = weights_gradient(operation);
     (void)calculator;
     if (sdlf_operation_is_channels_last(operation))
-        return operation->algorithm == AUTO && conv2d_last_weights_takes_cpu(&backward.v);
+        return operation->algorithm == AUTO && conv2d_nhwc_weights_takes_cpu(&backward.v);
     return supports(&backward.v, operation->algorithm);
 }
 
@@ -236,7 +236,7 @@ sdlf_status conv2d_backward_weights_cpu(sdlf_calculator *calculator, const sdlf_
     const cpu_calculator *cpu = cpu_from(calculator);
     bool last = sdlf_operation_is_channels_last(operation), biased = sdlf_tensor_present(&operation->out[1]);
     if (last) {
-        conv2d_last_weights_cpu(cpu, &backward, operation->workspace.data);
+        conv2d_nhwc_weights_cpu(cpu, &backward, operation->workspace.data);
     } else if (is_depthwise(&backward.v, operation->algorithm)) {
         depthwise_backward_cpu(cpu, &backward);
     } else if (is_direct(&backward.v, operation->algorithm)) {
@@ -245,7 +245,7 @@ sdlf_status conv2d_backward_weights_cpu(sdlf_calculator *calculator, const sdlf_
         im2col_backward_weights_cpu(cpu, &backward.v, backward.x, backward.dy, backward.dw, operation->workspace.data);
     }
     if (biased && last) {
-        conv2d_last_bias_cpu(cpu, &backward.v, backward.dy, output(operation, 1));
+        conv2d_nhwc_bias_cpu(cpu, &backward.v, backward.dy, output(operation, 1));
     } else if (biased) {
         convolution_backward_bias_cpu(cpu, &backward.v, backward.dy, output(operation, 1));
     }

@@ -100,7 +100,7 @@ static block block_of(const sdlf_calculator *calculator, const sdlf_operation *o
     return b;
 }
 
-static bool is_last(const sdlf_operation *o)
+static bool is_nhwc(const sdlf_operation *o)
 {
     return sdlf_tensor_is_channels_last(&o->in[0]) && sdlf_tensor_is_channels_last(&o->out[0]) &&
            (!sdlf_tensor_present(&o->in[7]) || sdlf_tensor_is_channels_last(&o->in[7]));
@@ -110,7 +110,7 @@ bool conv2d_inverted_supports_cpu(const sdlf_calculator *calculator, const sdlf_
 {
     block b = block_of(calculator, o);
     const convolution *v = &b.between.v;
-    return depthwise_last_takes_cpu(v) && v->n > 0 && v->p_q > 0 && b.project.v.k > 0 && o->in[0].shape.dim[1] > 0 &&
+    return depthwise_nhwc_takes_cpu(v) && v->n > 0 && v->p_q > 0 && b.project.v.k > 0 && o->in[0].shape.dim[1] > 0 &&
            v->r <= INVERTED_MOST_LINES;
 }
 
@@ -162,7 +162,7 @@ int64_t conv2d_inverted_workspace_cpu(const sdlf_calculator *calculator, const s
     int64_t size = cpu_from_const(calculator)->threads * b.each + filtered_size(&b) + second_size(&b);
     int64_t outputs = sdlf_tensor_count(&o->out[0]);
     if (!sdlf_tensor_present(&o->prepared)) size += packed_size(&b);
-    if (!is_last(o)) size += sdlf_tensor_count(&o->in[0]) + (sdlf_tensor_present(&o->in[7]) ? 2 : 1) * outputs;
+    if (!is_nhwc(o)) size += sdlf_tensor_count(&o->in[0]) + (sdlf_tensor_present(&o->in[7]) ? 2 : 1) * outputs;
     return size * (int64_t)sizeof(element);
 }
 
@@ -268,7 +268,7 @@ sdlf_status conv2d_inverted_cpu(sdlf_calculator *calculator, const sdlf_operatio
     b.y = y;
     for (int i = 0; i < cpu->threads; i++) kept[i] = (kept_lines){.next = -1};
     b.kept = kept;
-    if (!is_last(o)) {
+    if (!is_nhwc(o)) {
         turn(scratch, b.x, n, c, pixels);
         b.x = scratch;
         b.y = scratch + n * pixels * c;

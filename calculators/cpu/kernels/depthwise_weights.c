@@ -1,16 +1,16 @@
-/* The gradient by the weights of a depthwise convolution, channels last. See weights_last.h.
+/* The gradient by the weights of a depthwise convolution, channels last. See weights_nhwc.h.
  *
  * dw[tap][c] = sum over pixels of x[c] dy[c]: vectors run over channels, and the taps of a row of the window stay in registers while a
  * task walks along a row of outputs. 2 N C P Q R S FLOPs; floor: x and dy moved once, as rows stay in the caches. */
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/lanes.h"
-#include "calculators/cpu/kernels/weights_last.h"
+#include "calculators/cpu/kernels/weights_nhwc.h"
 
 enum { SHARES = 16, MOST_TAPS = 8 };
 
-weights_last depthwise_weights_of_cpu(const convolution *v)
+weights_nhwc depthwise_weights_of_cpu(const convolution *v)
 {
-    weights_last all = {.parts = 1, .vectors = cpu_divide_up(v->groups, LANES)};
+    weights_nhwc all = {.parts = 1, .vectors = cpu_divide_up(v->groups, LANES)};
     all.shares = cpu_max(1, cpu_min(SHARES, v->n * v->p));
     all.sums_size = v->r_s * all.vectors * LANES;
     return all;
@@ -77,7 +77,7 @@ static window_row row_of(const convolution *v, const element *x, int64_t h, int6
 
 void depthwise_weights_share_cpu(void *context, int64_t index, int thread)
 {
-    const weights_last *all = context;
+    const weights_nhwc *all = context;
     const convolution *v = &all->backward->v;
     int64_t channels = v->groups, padded = all->vectors * LANES;
     element *sums = all->sums + index * all->sums_size;
@@ -105,7 +105,7 @@ void depthwise_weights_share_cpu(void *context, int64_t index, int thread)
 
 void depthwise_weights_write_cpu(void *context, int64_t index, int thread)
 {
-    const weights_last *all = context;
+    const weights_nhwc *all = context;
     const convolution *v = &all->backward->v;
     int64_t c = index * LANES, count = cpu_min(LANES, v->groups - c);
     (void)thread;

@@ -1,6 +1,6 @@
 /* gemm: c = act(alpha op(a) op(b) + bias + residual). Contract: <sdlf/operation.h>.
  *
- * A tall a and a narrow b have a kernel of their own, gemm_tall.c, and so have few rows, gemm_few.c. Else c is cut into tiles whose size
+ * A tall a and a narrow b have a kernel of their own, gemm_tall.c, and so have few rows, gemm_skinny.c. Else c is cut into tiles whose size
  * follows from its shape; a task computes one, all of the inner dimension, and finishes it (bias, activation) while it lies in the cache.
  * Two ways to a tile:
  * - straight: tiles of TILE_M rows; the columns of b that a tile needs are packed by its task. An a that is stored transposed
@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #include "calculators/cpu/kernels/activate.h"
-#include "calculators/cpu/kernels/gemm_few.h"
+#include "calculators/cpu/kernels/gemm_skinny.h"
 #include "calculators/cpu/kernels/gemm_tall.h"
 #include "calculators/cpu/kernels/interleave.h"
 #include "calculators/cpu/kernels/kernels.h"
@@ -56,9 +56,9 @@ static bool is_tall(const sdlf_operation *operation)
     return operation->algorithm == TALL_ALGORITHM || (operation->algorithm == AUTO && gemm_tall_pays_cpu(operation));
 }
 
-static bool is_few(const sdlf_operation *operation)
+static bool is_skinny(const sdlf_operation *operation)
 {
-    return operation->algorithm == AUTO && gemm_few_takes_cpu(operation);
+    return operation->algorithm == AUTO && gemm_skinny_takes_cpu(operation);
 }
 
 static gemm_way choose_way(const sdlf_operation *operation, const product *all)
@@ -122,7 +122,7 @@ int64_t gemm_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operati
 {
     const cpu_calculator *cpu = cpu_from_const(calculator);
     if (is_tall(operation)) return gemm_tall_workspace_cpu(calculator, operation);
-    if (is_few(operation)) return 0;
+    if (is_skinny(operation)) return 0;
     gemm_context gemm = context_of(cpu, operation);
     return (gemm.packed_size + cpu->threads * gemm.scratch_size) * (int64_t)sizeof(element);
 }
@@ -250,7 +250,7 @@ sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operatio
 {
     const cpu_calculator *cpu = cpu_from(calculator);
     if (is_tall(operation)) return gemm_tall_cpu(calculator, operation);
-    if (is_few(operation)) return gemm_few_cpu(calculator, operation);
+    if (is_skinny(operation)) return gemm_skinny_cpu(calculator, operation);
     gemm_context gemm = context_of(cpu, operation);
     const product *all = &gemm.all;
     if (all->m == 0 || all->n == 0) return SDLF_OK;

@@ -79,6 +79,10 @@ const cpu_instance instance_cpu = {
                                        .prepare = quantized_conv2d_prepare_cpu},
             [SDLF_QUANTIZED_ADD] = {.run = quantized_add_cpu},
             [SDLF_QUANTIZED_POOL2D] = {.run = quantized_pool2d_cpu},
+            [SDLF_INTEGER_MATMUL] = {.run = integer_matmul_cpu,
+                                     .workspace = integer_matmul_workspace_cpu,
+                                     .prepared = integer_matmul_prepared_cpu,
+                                     .prepare = integer_matmul_prepare_cpu},
 #endif
             [SDLF_SGD_UPDATE] = {.run = sgd_update_cpu},
             [SDLF_ADAM_UPDATE] = {.run = adam_update_cpu},

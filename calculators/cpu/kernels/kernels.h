@@ -54,6 +54,8 @@ workspace_function softmax_cross_entropy_forward_workspace_cpu;
 sdlf_kernel quantize_cpu, dequantize_cpu, quantized_add_cpu, quantized_pool2d_cpu;
 sdlf_kernel quantized_conv2d_cpu, quantized_conv2d_prepare_cpu;
 workspace_function quantized_conv2d_workspace_cpu, quantized_conv2d_prepared_cpu;
+sdlf_kernel integer_matmul_cpu, integer_matmul_prepare_cpu;
+workspace_function integer_matmul_workspace_cpu, integer_matmul_prepared_cpu;
 #endif
 sdlf_kernel sgd_update_cpu, adam_update_cpu, rmsprop_update_cpu, clip_scale_cpu;
 

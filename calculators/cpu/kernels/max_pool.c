@@ -4,7 +4,7 @@
  * (contiguous, so vectors), then over the columns of each window. Backward, for each window: count the positions that
  * attain the maximum, then add their shares. Moves x and y once: floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
-#include "calculators/cpu/kernels/pool_last.h"
+#include "calculators/cpu/kernels/pool_nhwc.h"
 
 typedef struct pool_context {
     const element *x, *y, *dy;
@@ -113,7 +113,7 @@ sdlf_status max_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_opera
 {
     if (sdlf_tensor_count(&operation->in[0]) == 0) return SDLF_OK;
     if (sdlf_operation_is_channels_last(operation)) {
-        max_pool_last_cpu(cpu_from(calculator), operation);
+        max_pool_nhwc_cpu(cpu_from(calculator), operation);
         return SDLF_OK;
     }
     pool_context pool = context_of(operation, &operation->out[0]);
@@ -215,7 +215,7 @@ sdlf_status max_pool2d_backward_cpu(sdlf_calculator *calculator, const sdlf_oper
 {
     if (sdlf_tensor_count(&operation->in[0]) == 0) return SDLF_OK;
     if (sdlf_operation_is_channels_last(operation)) {
-        max_pool_last_backward_cpu(cpu_from(calculator), operation);
+        max_pool_nhwc_backward_cpu(cpu_from(calculator), operation);
         return SDLF_OK;
     }
     pool_context pool = context_of(operation, &operation->in[1]);

@@ -2,14 +2,13 @@
  *
  *     sum of (x - zero) w = sum of x w - zero (sum of w),
  *
- * and the second term is a number for each filter, which is made with the packed weights and added to the bias; so padding holds the
- * zero. The image is brought into the form that the loops read, with its padding, unless it lies so already.
+ * and the sum of w is a number for each filter, which is made with the packed weights; so padding holds the zero. The image is brought into the form that the loops read, with its padding, unless it lies so already.
  *
  * Bound by its products: 64 of them an instruction with VNNI, 32 of int16 in 64 bytes. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized_tiles.h"
 
-enum { TASK_PRODUCTS = 1 << 21, PIXELS_TOGETHER = 24, SLACK = 64 };
+enum { SLACK = 64 };
 
 typedef struct geometry {
     const sdlf_operation *operation;
@@ -26,17 +25,12 @@ typedef struct geometry {
     bool x_last, y_last;
 } geometry;
 
-static bool has_vnni(const sdlf_calculator *calculator)
-{
-    return QUANTIZED_VNNI && cpu_from_const(calculator)->level->vnni();
-}
-
 static geometry geometry_of(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_quantized_conv2d_options *o = &operation->quantized_conv2d;
     const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
     const int64_t *in = x->shape.dim, *out = y->shape.dim;
-    bool vnni = has_vnni(calculator);
+    bool vnni = quantized_has_vnni(calculator);
     geometry g = {.operation = operation, .window = &o->window, .n = in[0], .c = in[1], .h = in[2], .w = in[3]};
     g.k = out[1], g.p = out[2], g.q = out[3], g.groups = o->groups;
     g.unit = vnni ? 1 : 2;
@@ -56,9 +50,9 @@ static geometry geometry_of(const sdlf_calculator *calculator, const sdlf_operat
     return g;
 }
 
-/* ---- weights: for each filter what is added to its bias, then the quads ---- */
+/* ---- weights: for each filter their sum, then the quads ---- */
 
-static int64_t correction_bytes(const geometry *g)
+static int64_t sums_bytes(const geometry *g)
 {
     return cpu_round_up(g->k * (int64_t)sizeof(int32_t), 64);
 }
@@ -71,7 +65,7 @@ static int64_t quads_of_vector(const geometry *g)
 static int64_t packed_bytes(const geometry *g)
 {
     int64_t groups = g->depthwise ? 1 : g->groups;
-    return correction_bytes(g) + groups * g->vectors * quads_of_vector(g) * (int64_t)sizeof(int32_t);
+    return sums_bytes(g) + groups * g->vectors * quads_of_vector(g) * (int64_t)sizeof(int32_t);
 }
 
 typedef struct packing {
@@ -80,7 +74,7 @@ typedef struct packing {
 } packing;
 
 /* Filter k, which is lane `lane` of the vector whose quads begin at `quads`. */
-static void pack_filter(const geometry *g, int64_t k, char *quads, int64_t lane, int32_t *correction)
+static void pack_filter(const geometry *g, int64_t k, char *quads, int64_t lane, int32_t *sums)
 {
     const int64_t *size = g->operation->in[1].shape.dim, taps = size[2] * size[3];
     const int8_t *w = (const int8_t *)g->operation->in[1].data + k * size[1] * taps;
@@ -98,7 +92,7 @@ static void pack_filter(const geometry *g, int64_t k, char *quads, int64_t lane,
             sum += (uint32_t)(int32_t)value;
         }
     }
-    correction[k] = (int32_t)(0 - (uint32_t)g->from.zero * sum);
+    sums[k] = (int32_t)sum;
 }
 
 static void pack_vector(void *argument, int64_t index, int thread)
@@ -107,7 +101,7 @@ static void pack_vector(void *argument, int64_t index, int thread)
     const packing *all = argument;
     const geometry *g = all->g;
     int64_t filters = g->depthwise ? g->k : g->k / g->groups, group = index / g->vectors, from = index % g->vectors;
-    char *quads = all->to + correction_bytes(g) + index * quads_of_vector(g) * (int64_t)sizeof(int32_t);
+    char *quads = all->to + sums_bytes(g) + index * quads_of_vector(g) * (int64_t)sizeof(int32_t);
     memset(quads, 0, (size_t)quads_of_vector(g) * sizeof(int32_t));
     for (int64_t lane = 0; lane < LANES && from * LANES + lane < filters; lane++)
         pack_filter(g, group * filters + from * LANES + lane, quads, lane, (int32_t *)(void *)all->to);
@@ -235,51 +229,31 @@ static const uint8_t *stage(const cpu_calculator *cpu, const geometry *g, uint8_
 
 /* ---- the convolution ---- */
 
-typedef struct work {
-    quantized_layer layer;
-    quantized_tile_function *tiles;
-    quantized_depthwise_function *depthwise;
-    int64_t vectors, blocks, each, pixels, chunk; /* of a group's filters, in blocks of so many; pixels, in chunks */
-} work;
-
-/* A chunk of pixels of a block of filters; neighbouring tasks have the same pixels. */
-static void tiles_task(void *argument, int64_t index, int thread)
-{
-    (void)thread;
-    const work *all = argument;
-    int64_t block = index % all->blocks, group = index / all->blocks % all->layer.groups;
-    int64_t first = index / all->blocks / all->layer.groups * all->chunk, from = block * all->each;
-    all->tiles(&all->layer, group, from, cpu_min(all->each, all->vectors - from), first,
-               cpu_min(all->pixels, first + all->chunk));
-}
+typedef struct depthwise_work {
+    const quantized_layer *layer;
+    quantized_depthwise_function *row;
+} depthwise_work;
 
 static void depthwise_task(void *argument, int64_t index, int thread)
 {
     (void)thread;
-    const work *all = argument;
-    all->depthwise(&all->layer, index);
+    const depthwise_work *all = argument;
+    all->row(all->layer, index);
 }
 
-static void convolve(const cpu_calculator *cpu, const geometry *g, work *all)
+static void convolve(const cpu_calculator *cpu, const geometry *g, const quantized_layer *layer)
 {
-    int64_t products = sdlf_tensor_count(&g->operation->out[0]) * sdlf_shape_span(g->operation->in[1].shape, 1, 4);
-    int64_t nanoseconds = cpu_time_of_flops(products) / (g->unit == 1 ? 2 : 1);
-    if (g->depthwise) {
-        cpu_parallel_near_exact(cpu, g->n * g->p, 4 * nanoseconds, depthwise_task, all);
+    depthwise_work all = {.layer = layer, .row = quantized_depthwise_cpu};
+    if (!g->depthwise) {
+        quantized_product_cpu(cpu, layer, g->unit == 1, g->n * g->p * g->q, g->length);
         return;
     }
-    all->vectors = g->vectors;
-    all->blocks = cpu_divide_up(g->vectors, QUANTIZED_VECTORS);
-    all->each = cpu_divide_up(g->vectors, all->blocks);
-    all->blocks = cpu_divide_up(g->vectors, all->each);
-    all->pixels = g->n * g->p * g->q;
-    int64_t of_pixel = g->runs * g->length * all->each * LANES, tasks = 4 * cpu->threads, groups = g->groups;
-    int64_t chunk = cpu_max(1, TASK_PRODUCTS / cpu_max(1, of_pixel));
-    int64_t chunks = cpu_max(1, tasks / (all->blocks * groups)); /* for every thread to have some */
-    chunk = cpu_min(chunk, cpu_divide_up(all->pixels, chunks));
-    all->chunk = cpu_round_up(cpu_max(1, chunk), PIXELS_TOGETHER);
-    cpu_parallel_near_exact(cpu, cpu_divide_up(all->pixels, all->chunk) * all->blocks * groups, nanoseconds, tiles_task,
-                            all);
+#if SDLF_VECTOR_BYTES == 64
+    if (g->unit == 1) all.row = quantized_depthwise_vnni_cpu;
+#endif
+    int64_t products = sdlf_tensor_count(&g->operation->out[0]) * sdlf_shape_span(g->operation->in[1].shape, 1, 4);
+    cpu_parallel_near_exact(cpu, g->n * g->p, 4 * cpu_time_of_flops(products) / (g->unit == 1 ? 2 : 1), depthwise_task,
+                            &all);
 }
 
 /* ---- results that are to be row-major ---- */
@@ -291,9 +265,9 @@ static void turn_plane(void *argument, int64_t index, int thread)
     const geometry *g = all->g;
     const sdlf_tensor *y = &g->operation->out[0];
     int64_t area = g->p * g->q, n = index / g->k, k = index % g->k;
-    if (y->dtype == SDLF_FLOAT32) {
-        const float *from = (const float *)(const void *)all->to + n * area * g->k + k;
-        for (int64_t i = 0; i < area; i++) ((float *)y->data)[index * area + i] = from[i * g->k];
+    if (y->dtype == SDLF_FLOAT32 || y->dtype == SDLF_INT32) { /* their bits */
+        const int32_t *from = (const int32_t *)(const void *)all->to + n * area * g->k + k;
+        for (int64_t i = 0; i < area; i++) ((int32_t *)y->data)[index * area + i] = from[i * g->k];
     } else {
         const uint8_t *from = all->to + n * area * g->k + k;
         for (int64_t i = 0; i < area; i++) ((uint8_t *)y->data)[index * area + i] = from[i * g->k];
@@ -307,14 +281,29 @@ static void set_runs(const geometry *g, int64_t *run)
         run[i] = i / s * g->window->dilation[0] * g->columns * pixel + i % s * g->window->dilation[1] * pixel;
 }
 
-static void set_numbers(const geometry *g, int32_t *bias, float *scale, const int32_t *correction)
+/* The zero point of x, which may be an operand. */
+static void load_zero(geometry *g)
+{
+    const sdlf_tensor *zero = &g->operation->in[4];
+    if (!sdlf_tensor_present(zero)) return;
+    int x_zero = zero->dtype == SDLF_INT8 ? *(const int8_t *)zero->data : *(const uint8_t *)zero->data;
+    g->from.zero = x_zero + g->from.flip;
+}
+
+static void set_numbers(const geometry *g, int32_t *bias, float *scale, const int32_t *sums)
 {
     const int32_t *given = sdlf_tensor_present(&g->operation->in[2]) ? g->operation->in[2].data : NULL;
     for (int64_t k = 0; k < g->k; k++)
-        bias[k] = (int32_t)((uint32_t)correction[k] + (given != NULL ? (uint32_t)given[k] : 0));
-    memcpy(scale, g->operation->in[3].data, (size_t)g->k * sizeof *scale);
+        bias[k] = (int32_t)((given != NULL ? (uint32_t)given[k] : 0) - (uint32_t)g->from.zero * (uint32_t)sums[k]);
     memset(bias + g->k, 0, LANES * sizeof *bias);
+    if (!sdlf_tensor_present(&g->operation->in[3])) return;
+    memcpy(scale, g->operation->in[3].data, (size_t)g->k * sizeof *scale);
     memset(scale + g->k, 0, LANES * sizeof *scale);
+}
+
+static quantized_form form_of(sdlf_dtype dtype)
+{
+    return dtype == SDLF_INT32 ? QUANTIZED_SUMS : dtype == SDLF_FLOAT32 ? QUANTIZED_FLOATS : QUANTIZED_BYTES;
 }
 
 sdlf_status quantized_conv2d_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -323,6 +312,7 @@ sdlf_status quantized_conv2d_cpu(sdlf_calculator *calculator, const sdlf_operati
     const sdlf_quantized_conv2d_options *o = &operation->quantized_conv2d;
     geometry g = geometry_of(calculator, operation);
     if (sdlf_tensor_count(&operation->out[0]) == 0) return SDLF_OK;
+    load_zero(&g);
     room r = room_of(&g);
     char *space = operation->workspace.data, *packed = space + r.packed;
     if (sdlf_tensor_present(&operation->prepared))
@@ -334,38 +324,30 @@ sdlf_status quantized_conv2d_cpu(sdlf_calculator *calculator, const sdlf_operati
     int64_t *run = (int64_t *)(void *)(space + r.run), pixel = g.c * g.unit;
     set_numbers(&g, bias, scale, (const int32_t *)(const void *)packed);
     set_runs(&g, run);
-    bool floats = operation->out[0].dtype == SDLF_FLOAT32;
-    work all = {
-        .layer = {.image = stage(cpu, &g, (uint8_t *)space + r.image),
-                  .image_step = g.rows * g.columns * pixel,
-                  .row_step = o->window.stride[0] * g.columns * pixel,
-                  .column_step = o->window.stride[1] * pixel,
-                  .group_step = g.depthwise ? g.unit : g.length * g.unit,
-                  .pixel_step = pixel,
-                  .columns = o->window.dilation[1] == 1 ? o->window.size[1] : 0,
-                  .stride = o->window.stride[1],
-                  .run = run,
-                  .runs = g.runs,
-                  .quads = g.quads,
-                  .weights = (const int32_t *)(const void *)(packed + correction_bytes(&g)),
-                  .bias = bias,
-                  .scale = scale,
-                  .to = floats ? (rounding){.low = o->low, .high = o->high} : rounding_to(o->y_zero, o->low, o->high),
-                  .floats = floats,
-                  .y = g.y_last ? operation->out[0].data : space + r.result,
-                  .p = g.p,
-                  .q = g.q,
-                  .k = g.k,
-                  .groups = g.groups},
-        .tiles = quantized_tiles_cpu,
-        .depthwise = quantized_depthwise_cpu};
-#if SDLF_VECTOR_BYTES == 64
-    if (g.unit == 1) {
-        all.tiles = quantized_tiles_vnni_cpu;
-        all.depthwise = quantized_depthwise_vnni_cpu;
-    }
-#endif
-    convolve(cpu, &g, &all);
+    quantized_form form = form_of(operation->out[0].dtype);
+    quantized_layer layer = {.image = stage(cpu, &g, (uint8_t *)space + r.image),
+                             .image_step = g.rows * g.columns * pixel,
+                             .row_step = o->window.stride[0] * g.columns * pixel,
+                             .column_step = o->window.stride[1] * pixel,
+                             .group_step = g.depthwise ? g.unit : g.length * g.unit,
+                             .pixel_step = pixel,
+                             .columns = o->window.dilation[1] == 1 ? o->window.size[1] : 0,
+                             .stride = o->window.stride[1],
+                             .run = run,
+                             .runs = g.runs,
+                             .quads = g.quads,
+                             .weights = (const int32_t *)(const void *)(packed + sums_bytes(&g)),
+                             .bias = bias,
+                             .scale = scale,
+                             .to = form == QUANTIZED_BYTES ? rounding_to(o->y_zero, o->low, o->high)
+                                                           : (rounding){.low = o->low, .high = o->high},
+                             .form = form,
+                             .y = g.y_last ? operation->out[0].data : space + r.result,
+                             .p = g.p,
+                             .q = g.q,
+                             .k = g.k,
+                             .groups = g.groups};
+    convolve(cpu, &g, &layer);
     staging turned = {.g = &g, .to = (uint8_t *)space + r.result};
     if (!g.y_last)
         cpu_parallel_near_exact(cpu, g.n * g.k, cpu_time_of_elements(sdlf_tensor_count(&operation->out[0])), turn_plane,

@@ -55,8 +55,12 @@ INLINE ints load_channels(const uint8_t *from)
 /* Filters k .. k + count - 1 of a pixel, of sums that the bias has begun. */
 INLINE void finish(const quantized_layer *layer, ints sum, int64_t pixel, int64_t k, int64_t count)
 {
+    if (layer->form == QUANTIZED_SUMS) {
+        memcpy((int32_t *)layer->y + pixel * layer->k + k, &sum, (size_t)cpu_min(count, LANES) * sizeof(int32_t));
+        return;
+    }
     vector v = __builtin_convertvector(sum, vector) * load(layer->scale + k);
-    if (layer->floats) {
+    if (layer->form == QUANTIZED_FLOATS) {
         v = clamp_to(v, layer->to.low, layer->to.high);
         memcpy((float *)layer->y + pixel * layer->k + k, &v, (size_t)cpu_min(count, LANES) * sizeof(float));
         return;
@@ -139,9 +143,21 @@ INLINE void tiles(const quantized_layer *layer, const int pixels, const int vect
     }
 }
 
+/* One row, as of a matrix of one: tiles of more would read it over and over. */
+INLINE void one_row(const quantized_layer *layer, int64_t group, int64_t from, int64_t vectors, int64_t first)
+{
+    int64_t at = 0;
+    for (; at + 2 <= vectors; at += 2) tiles(layer, 1, 2, group, from + at, first, first + 1);
+    if (at < vectors) tiles(layer, 1, 1, group, from + at, first, first + 1);
+}
+
 INLINE void all_tiles(const quantized_layer *layer, int64_t group, int64_t from, int64_t vectors, int64_t first,
                       int64_t last)
 {
+    if (last - first == 1) {
+        one_row(layer, group, from, vectors, first);
+        return;
+    }
 #if SDLF_VECTOR_BYTES == 64
     switch (vectors) {
     case 1: tiles(layer, 14, 1, group, from, first, last); break;

@@ -13,6 +13,9 @@
 
 #include "calculators/cpu/kernels/quantized.h"
 
+/* What a sum, the bias in it, becomes: round(sum scale), sum scale, or the sum itself. */
+typedef enum quantized_form { QUANTIZED_BYTES = 0, QUANTIZED_FLOATS, QUANTIZED_SUMS } quantized_form;
+
 typedef struct quantized_layer {
     /* the padded image, and where in it pixel (n, p, q)'s window begins, in bytes */
     const uint8_t *image;
@@ -23,11 +26,11 @@ typedef struct quantized_layer {
     const int64_t *run;     /* where each begins, in bytes, from the window's beginning */
     int64_t runs, quads;    /* of each */
     const int32_t *weights; /* [group][vector of filters][run][quad][lane]; depthwise [vector of channels][run][lane] */
-    /* what becomes of sums: y = the integers or floats of (sum + bias) scale */
+    /* what becomes of sums */
     const int32_t *bias;
     const float *scale;
     rounding to;
-    bool floats;
+    quantized_form form;
     void *y; /* (N,P,Q,K) */
     int64_t p, q, k, groups;
 } quantized_layer;
@@ -48,5 +51,15 @@ enum { QUANTIZED_VNNI = 1, QUANTIZED_VECTORS = 4 };
 #else
 enum { QUANTIZED_VNNI = 0, QUANTIZED_VECTORS = 2 };
 #endif
+
+/* The image's elements are bytes. */
+static inline bool quantized_has_vnni(const sdlf_calculator *calculator)
+{
+    return QUANTIZED_VNNI && cpu_from_const(calculator)->level->vnni();
+}
+
+/* All pixels and filters of a layer that is not depthwise, on all threads; `length`: elements of a run. */
+void quantized_product_cpu(const cpu_calculator *cpu, const quantized_layer *layer, bool vnni, int64_t pixels,
+                           int64_t length);
 
 #endif

@@ -1,4 +1,4 @@
-/* The gradient by 3x3 weights by Winograd's F(2x2,3x3), channels last. See winograd.h and weights_last.h.
+/* The gradient by 3x3 weights by Winograd's F(2x2,3x3), channels last. See winograd.h and weights_nhwc.h.
  *
  *     dw = G^T [ sum over tiles of (B^T d B) . (A dy A^T) ] G
  *
@@ -7,7 +7,7 @@
  * adds V^T Y to its sums [t][c][filter], all of it in the second-level cache where these are not large.
  * 2 . 16 K C tiles FLOPs, against 72 of the plain sum. */
 #include "calculators/cpu/kernels/interleave.h"
-#include "calculators/cpu/kernels/weights_last.h"
+#include "calculators/cpu/kernels/weights_nhwc.h"
 #include "calculators/cpu/kernels/winograd_stages.h"
 
 enum {
@@ -23,13 +23,13 @@ bool winograd_weights_takes_cpu(const convolution *v)
 }
 
 /* Sums of one point; points do not fall on the same lines of a cache. */
-static int64_t plane_of(const weights_last *all, const convolution *v)
+static int64_t plane_of(const weights_nhwc *all, const convolution *v)
 {
     return v->c * all->vectors * LANES + LANES;
 }
 
 /* The tiles, and what patches need to know. */
-static winograd tiles_of(const weights_last *all)
+static winograd tiles_of(const weights_nhwc *all)
 {
     const convolution *v = &all->backward->v;
     int64_t width = cpu_divide_up(all->vectors, all->parts) * LANES;
@@ -46,10 +46,10 @@ static winograd tiles_of(const weights_last *all)
     return tiles;
 }
 
-weights_last winograd_weights_of_cpu(const convolution *v)
+weights_nhwc winograd_weights_of_cpu(const convolution *v)
 {
     int64_t tiles = v->n * cpu_divide_up(v->p, 2) * cpu_divide_up(v->q, 2);
-    weights_last all = weights_last_of_cpu(v, cpu_divide_up(tiles, LEAST_TILES), POINTS);
+    weights_nhwc all = weights_nhwc_of_cpu(v, cpu_divide_up(tiles, LEAST_TILES), POINTS);
     const convolution_backward sizes = {.v = *v};
     all.sums_size = POINTS * plane_of(&all, v);
     all.backward = &sizes;
@@ -86,7 +86,7 @@ static inline void transform_gradient(const element *const from[4], int64_t k, i
 }
 
 /* Gradients of `count` tiles, `width` filters of a group from `start` on. */
-static void transform_gradients(const weights_last *all, const winograd *tiles, int64_t filter, int64_t filters,
+static void transform_gradients(const weights_nhwc *all, const winograd *tiles, int64_t filter, int64_t filters,
                                 int64_t width, int64_t first, int64_t count, element *to)
 {
     const convolution *v = &all->backward->v;
@@ -105,12 +105,12 @@ static void transform_gradients(const weights_last *all, const winograd *tiles, 
 
 void winograd_weights_share_cpu(void *context, int64_t index, int thread)
 {
-    const weights_last *all = context;
+    const weights_nhwc *all = context;
     const convolution_backward *backward = all->backward;
     const convolution *v = &backward->v;
     int64_t share = index % all->shares, part = index / all->shares % all->parts,
             group = index / all->shares / all->parts;
-    int64_t start = weights_last_start(all, part) * LANES, width = weights_last_start(all, part + 1) * LANES - start;
+    int64_t start = weights_nhwc_start(all, part) * LANES, width = weights_nhwc_start(all, part + 1) * LANES - start;
     int64_t row = all->vectors * LANES;
     const convolution_forward forward = {.v = *v, .x = backward->x};
     winograd tiles = tiles_of(all);
@@ -129,7 +129,7 @@ void winograd_weights_share_cpu(void *context, int64_t index, int thread)
         transform_gradients(all, &tiles, group * v->k + start, cpu_min(width, v->k - start), width, first, count,
                             gradients);
         for (int point = 0; point < POINTS; point++)
-            weights_last_add(sums + point * plane_of(all, v), row, transformed + point * tiles.patch_step,
+            weights_nhwc_add(sums + point * plane_of(all, v), row, transformed + point * tiles.patch_step,
                              tiles.channels, gradients + point * tiles.product_step, width, v->c, width, count);
     }
 }
@@ -145,7 +145,7 @@ static inline void gather_taps(vector to[3], const vector m[4])
 
 void winograd_weights_write_cpu(void *context, int64_t index, int thread)
 {
-    const weights_last *all = context;
+    const weights_nhwc *all = context;
     const convolution *v = &all->backward->v;
     int64_t group = index / all->vectors, k = index % all->vectors * LANES, row = all->vectors * LANES;
     int64_t count = cpu_min(LANES, v->k - k);

@@ -95,6 +95,12 @@ static bool gives_parameter(c_export *e, const sdlf_operation *operation)
     return true;
 }
 
+static bool takes(const layer_sink *base, const sdlf_operation *operation)
+{
+    (void)base;
+    return c_knows(operation->kind);
+}
+
 static sdlf_status emit(layer_sink *base, const sdlf_operation *operation)
 {
     c_sink *sink = (c_sink *)base;
@@ -180,7 +186,7 @@ static bool does_nothing(const sdlf_layer *layer)
 static void lower_layer(c_export *e, int layer)
 {
     const model_layer *at = c_at(e, layer);
-    c_sink sink = {.base = {.emit = emit, .scratch = scratch}, .e = e, .layer = layer};
+    c_sink sink = {.base = {.emit = emit, .takes = takes, .scratch = scratch}, .e = e, .layer = layer};
     for (int k = 0; k < at->output_count; k++)
         if (at->output_sparse[k])
             c_refuse(e, layer, "a sparse matrix is as large as its graph, and C's arrays are fixed");

@@ -1,8 +1,8 @@
 /* MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv: products of integers of a byte, as exact as the standard's in int32.
  *
- * Differences from zero points are at most 255 in magnitude, and float32 holds every integer up to 2^24: sums of products stay exact as long
- * as their terms cannot add up to more. Longer ones are cut: matrices along what is summed over, weights of convolutions into their upper
- * and lower four bits; the parts are added up in int32. */
+ * Matrices are multiplied by the layer matmul, which takes bytes and their zero points. Of convolutions, differences from zero points
+ * are at most 255 in magnitude, and float32 holds every integer up to 2^24: sums of products stay exact as long as their terms cannot
+ * add up to more. For others weights are cut into their upper and lower four bits, and the parts are added up in int32. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,40 +39,38 @@ static onnx_flow with_integer(onnx_context *c, const char *function, onnx_flow x
 }
 
 /* x - zero point, as floats. */
-static onnx_flow centred(onnx_context *c, int input, int zero, bool rows)
+static onnx_flow centred(onnx_context *c, int input, int zero)
 {
     onnx_flow x = onnx_in(c, input);
     if (onnx_ok(c) && !is_byte(x.dtype)) onnx_unsupported(c, "of %s", sdlf_dtype_name(x.dtype));
-    int rank = x.shape.rank;
     x = onnx_cast(c, x, SDLF_FLOAT32);
     if (onnx_has(c, zero) && is_number(c, zero)) return with_integer(c, "sub", x, zero);
-    return onnx_has(c, zero) ? onnx_two(c, "sub", x, along(c, zero, rows, rank)) : x;
+    return onnx_has(c, zero)
+               ? onnx_two(c, "sub", x, onnx_reshape(c, onnx_cast(c, onnx_in(c, zero), SDLF_FLOAT32), SDLF_SCALAR))
+               : x;
 }
 
 /* ---- matrices ---- */
 
-/* a b in int32. */
-static onnx_flow product(onnx_context *c, onnx_flow a, onnx_flow b)
+/* (a - zero point) (b - zero point) in int32, of inputs by these numbers. */
+static onnx_flow product(onnx_context *c, int a, int a_zero, int b, int b_zero)
 {
-    const int64_t most = EXACT / (LARGEST * LARGEST);
-    if (!onnx_ok(c)) return a;
-    int last = a.shape.rank - 1, first = b.shape.rank > 1 ? b.shape.rank - 2 : 0;
-    int64_t length = last >= 0 ? a.shape.dim[last] : 0;
-    if (last < 0 || b.shape.rank < 1 || length != b.shape.dim[first] || length < 1)
-        onnx_wrong(c, "its factors are %s and %s", sdlf_shape_print(a.shape).text, sdlf_shape_print(b.shape).text);
-    onnx_flow sum = a;
-    for (int64_t at = 0; at < length && onnx_ok(c); at += most) {
-        int64_t count = length - at < most ? length - at : most;
-        onnx_flow x = onnx_take(c, a, last, at, count, 1), y = onnx_take(c, b, first, at, count, 1);
-        onnx_flow part = onnx_cast(c, onnx_product(c, x, y, false), SDLF_INT32);
-        sum = at == 0 ? part : onnx_two(c, "add", sum, part);
-    }
-    return sum;
+    onnx_flow x[4] = {onnx_in(c, a), onnx_in(c, b)};
+    for (int i = 0; i < 2 && onnx_ok(c); i++)
+        if (!is_byte(x[i].dtype)) onnx_unsupported(c, "of %s", sdlf_dtype_name(x[i].dtype));
+    int count = onnx_has(c, b_zero) ? 4 : onnx_has(c, a_zero) ? 3 : 2;
+    if (count > 2) x[2] = onnx_has(c, a_zero) ? onnx_in(c, a_zero) : onnx_number(c, x[0].dtype, 0);
+    if (count > 3) x[3] = onnx_in(c, b_zero);
+    for (int i = 2; i < count && onnx_ok(c); i++)
+        if (x[i].dtype != x[i - 2].dtype)
+            onnx_wrong(c, "its operands are %s, and their zero points %s", sdlf_dtype_name(x[i - 2].dtype),
+                       sdlf_dtype_name(x[i].dtype));
+    return onnx_layer(c, "matmul", &(sdlf_matmul_options){.name = NULL}, x, count);
 }
 
 static void convert_matmul_integer(onnx_context *c)
 {
-    onnx_give(c, 0, product(c, centred(c, 0, 2, true), centred(c, 1, 3, false)));
+    onnx_give(c, 0, product(c, 0, 2, 1, 3));
 }
 
 /* saturate(round(x / scale) + zero point), in the zero point's type; `scale` is taken into x already. */
@@ -96,7 +94,7 @@ static void give_quantised(onnx_context *c, onnx_flow x, int zero)
 
 static void convert_qlinear_matmul(onnx_context *c)
 {
-    onnx_flow sum = onnx_cast(c, product(c, centred(c, 0, 2, true), centred(c, 3, 5, false)), SDLF_FLOAT32);
+    onnx_flow sum = onnx_cast(c, product(c, 0, 2, 3, 5), SDLF_FLOAT32);
     int rank = onnx_shape(c, 0).rank;
     onnx_flow scale = onnx_two(c, "mul", along(c, 1, true, rank), along(c, 4, false, rank));
     scale = onnx_two(c, "div", scale, onnx_reshape(c, onnx_in(c, 6), SDLF_SCALAR));
@@ -170,7 +168,7 @@ static onnx_flow convolution(onnx_context *c, onnx_flow x, int input, int zero)
 
 static void convert_conv_integer(onnx_context *c)
 {
-    onnx_give(c, 0, convolution(c, centred(c, 0, 2, false), 1, 3));
+    onnx_give(c, 0, convolution(c, centred(c, 0, 2), 1, 3));
 }
 
 /* One number, or one for each filter of x, (N, filters, ...). */
@@ -222,7 +220,7 @@ static onnx_flow scaled(onnx_context *c, onnx_flow sum, int rank)
 
 static void convert_qlinear_conv(onnx_context *c)
 {
-    onnx_flow x = centred(c, 0, 2, false), sum = x;
+    onnx_flow x = centred(c, 0, 2), sum = x;
     int rank = x.shape.rank;
     if (!convolve_at_once(c, x, &sum)) {
         sum = convolution(c, x, 3, 5);

@@ -1,12 +1,12 @@
 /* Communicator: what the ranks of one data-parallel training say to each other.
  *
- * A rank is one of `size` processes (or threads) that train the same network on parts of the same batches. Beside the calculator, which
+ * A rank is one of `rank_count` processes or threads that train the same network on parts of the same batches. Beside the calculator, which
  * computes on one kind of hardware, a communicator adds gradients over all ranks. A communicator class is a const table.
  *
  * Every rank calls the same functions in the same order, with the same sizes. With the same number of ranks sums have the same bits on every
  * run, and on every rank.
  *
- * Threads: one thread at a time uses a communicator.
+ * Threads: one thread at a time uses a communicator, but for `check`.
  * Ownership: a communicator is the caller's, to be closed after the plans and trainers that use it. Classes are the library's.
  * Errors: a status with a message (status.h). After SDLF_ERROR_DEVICE (a rank that is lost, or does not answer) a communicator is only good
  * for sdlf_communicator_abort and _close. */
@@ -22,9 +22,17 @@ extern "C" {
 typedef struct sdlf_communicator_class sdlf_communicator_class;
 typedef struct sdlf_communicator sdlf_communicator;
 
+/* Ranks that are threads of one process find each other by a group, which they share. It outlives their communicators. Errors of _create:
+ * SDLF_ERROR_ARGUMENT (no rank), SDLF_ERROR_MEMORY. */
+typedef struct sdlf_rank_group sdlf_rank_group;
+sdlf_status sdlf_rank_group_create(sdlf_rank_group **group, int count);
+void sdlf_rank_group_free(sdlf_rank_group *group);
+
 typedef struct sdlf_communicator_options {
-    double timeout;    /* seconds after which a rank that does not answer is given up; default 20 */
-    void *reserved[4]; /* zero: room for members to come */
+    double timeout;         /* seconds after which a process that does not answer is given up; default 20 */
+    sdlf_rank_group *group; /* of ranks that are threads; NULL: ranks are processes */
+    int rank;               /* of this thread in its group, each opened once; without a group it is not looked at */
+    void *reserved[2];      /* zero: room for members to come */
 } sdlf_communicator_options;
 
 enum { SDLF_MOST_SUMS = 256 };
@@ -64,7 +72,11 @@ struct sdlf_communicator_class {
     sdlf_status (*share_begin)(sdlf_communicator *communicator, sdlf_calculator *calculator, void *memory,
                                sdlf_dtype dtype, int64_t count, int64_t *ticket);
 
-    void *reserved[2]; /* zero, so that members can be added */
+    /* Is none of the others missing? Asked again and again, from any thread: whoever does not answer for the timeout is missed then, not only
+     * while it is waited for. SDLF_ERROR_DEVICE names it. Optional; NULL: it would have ended this process. */
+    sdlf_status (*check)(sdlf_communicator *communicator);
+
+    void *reserved[1]; /* zero, so that members can be added */
 };
 
 struct sdlf_communicator {

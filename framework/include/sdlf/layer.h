@@ -144,6 +144,9 @@ typedef struct sdlf_layer_context {
 /* Append an operation to the pass. Errors: what sdlf_operation_check says. */
 sdlf_status sdlf_emit(sdlf_layer_context *context, const sdlf_operation *operation);
 
+/* Can what computes the layer do that operation? Where not, a layer may append others that come to the same. */
+bool sdlf_layer_takes(const sdlf_layer_context *context, const sdlf_operation *operation);
+
 /* A tensor that lives for this pass of this layer only. */
 sdlf_tensor sdlf_scratch(sdlf_layer_context *context, sdlf_dtype dtype, sdlf_shape shape);
 

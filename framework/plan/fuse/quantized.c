@@ -1,6 +1,7 @@
 /* Inference: what stands between dequantize and quantize is computed in integers.
  *
  *     product with constant weights of integers, its activation     quantized_conv2d; without a quantize behind it, into float32
+ *     the same, then a copy to int32                                quantized_conv2d into int32, also of x less a computed zero point
  *     add, of two; relu or clip; nothing                            quantized_add
  *     max, average or global average pooling                        quantized_pool2d
  *
@@ -15,6 +16,7 @@ typedef struct origin {
     sdlf_tensor bytes; /* in the value's shape */
     float scale;
     int zero;
+    sdlf_tensor zero_point; /* one byte that is subtracted, instead of `zero`; absent: none */
 } origin;
 
 /* Where a result goes: y in the result's shape, and the step that quantises it; -1: it stays float32. */
@@ -39,6 +41,29 @@ static bool find_origin(const sdlf_plan *plan, const sdlf_tensor *x, const sdlf_
     from->scale = op->quantize.scale;
     from->zero = op->quantize.zero;
     return true;
+}
+
+/* x less a number that is computed: what both are copies of. */
+static bool find_difference(const sdlf_plan *plan, const sdlf_tensor *x, const sdlf_calculator *calculator,
+                            origin *from)
+{
+    if (plan->buffers[x->buffer].kind != BUFFER_ARENA || !sdlf_tensor_is_contiguous(x) ||
+        !plan_covers_buffer(plan, x) || plan_count_writers(plan, x->buffer) != 1)
+        return false;
+    const plan_step *step = &plan->steps[plan_first_writer(plan, x->buffer)];
+    const sdlf_operation *op = &step->operation;
+    if (step->calculator != calculator || op->kind != SDLF_BINARY || op->binary.function != SDLF_BINARY_SUBTRACT ||
+        !sdlf_tensor_present(&op->in[0]) || !sdlf_tensor_present(&op->in[1]))
+        return false;
+    sdlf_tensor zero = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1), NULL);
+    zero.buffer = op->in[1].buffer, zero.offset = op->in[1].offset;
+    origin point;
+    bool one = plan->buffers[zero.buffer].bytes == (int64_t)sizeof(float);
+    if (!one || !find_origin(plan, &op->in[0], calculator, from) || !find_origin(plan, &zero, calculator, &point))
+        return false;
+    from->zero_point = point.bytes;
+    return from->scale == 1 && from->zero == 0 && point.scale == 1 && point.zero == 0 &&
+           from->bytes.dtype == point.bytes.dtype;
 }
 
 /* What an activation does to results that are quantised afterwards: bounds. False: something else. */
@@ -232,7 +257,8 @@ static sdlf_status add_integers(sdlf_plan *plan, plan_integers *w, const product
     sdlf_status status = plan_new_tensor(plan, BUFFER_DERIVED, SDLF_INT8, p->w, &fused->in[1]);
     if (status == SDLF_OK && w->bias >= 0)
         status = plan_new_tensor(plan, BUFFER_DERIVED, SDLF_INT32, filters, &fused->in[2]);
-    if (status == SDLF_OK) status = plan_new_tensor(plan, BUFFER_DERIVED, SDLF_FLOAT32, filters, &fused->in[3]);
+    if (status == SDLF_OK && sdlf_tensor_present(&fused->in[3]))
+        status = plan_new_tensor(plan, BUFFER_DERIVED, SDLF_FLOAT32, filters, &fused->in[3]);
     if (status != SDLF_OK) return status;
     w->integers = fused->in[1].buffer, w->bias_sums = fused->in[2].buffer, w->multipliers = fused->in[3].buffer;
     list[plan->integers_count++] = *w;
@@ -241,12 +267,31 @@ static sdlf_status add_integers(sdlf_plan *plan, plan_integers *w, const product
     return SDLF_OK;
 }
 
+/* A copy to int32 that alone reads what step i makes; low and high: no bounds. */
+static target find_sums(const sdlf_plan *plan, int i)
+{
+    const sdlf_tensor *y = &plan->steps[i].operation.out[0];
+    target to = {.y = *y, .scale = 1, .low = -INFINITY, .high = INFINITY, .step = -1};
+    int reader = plan_is_between(plan, y) ? plan_next_reader(plan, y->buffer, i) : -1;
+    if (reader < 0 || plan->steps[reader].calculator != plan->steps[i].calculator) return to;
+    const sdlf_operation *op = &plan->steps[reader].operation;
+    if (op->kind != SDLF_COPY || op->out[0].dtype != SDLF_INT32 || !sdlf_tensor_is_contiguous(&op->in[0]) ||
+        !sdlf_tensor_is_contiguous(&op->out[0]))
+        return to;
+    to.y = sdlf_tensor_reshape(op->out[0], y->shape);
+    to.step = reader;
+    return to;
+}
+
 static sdlf_status fuse_product(sdlf_plan *plan, int i)
 {
     const sdlf_operation *op = &plan->steps[i].operation;
     product p;
     origin from;
-    if (!find_product(op, &p) || !find_origin(plan, &op->in[0], plan->steps[i].calculator, &from)) return SDLF_OK;
+    if (!find_product(op, &p)) return SDLF_OK;
+    const sdlf_calculator *calculator = plan->steps[i].calculator;
+    bool computed = !find_origin(plan, &op->in[0], calculator, &from);
+    if (computed && !find_difference(plan, &op->in[0], calculator, &from)) return SDLF_OK;
     bool has_bias = p.bias != NULL && sdlf_tensor_present(p.bias);
     plan_integers w = {.weight = parameter_of(plan, &op->in[1]),
                        .bias = has_bias ? parameter_of(plan, p.bias) : -1,
@@ -261,6 +306,13 @@ static sdlf_status fuse_product(sdlf_plan *plan, int i)
         f = (factor){.step = -1, .number = 1, .parameter = -1};
         to.y = op->out[0];
     }
+    target sums = find_sums(plan, i);
+    bool is_sum = sums.step >= 0 && plain && !has_bias && from.scale == 1;
+    if (computed && !is_sum) return SDLF_OK;
+    if (is_sum) {
+        f = (factor){.step = -1, .number = 1, .parameter = -1};
+        to = sums;
+    }
     w.factor = (float)f.number;
     w.factors = f.parameter;
     if (w.weight < 0 || (has_bias && w.bias < 0) || !bound(&p.activation, &to)) return SDLF_OK;
@@ -271,10 +323,12 @@ static sdlf_status fuse_product(sdlf_plan *plan, int i)
                             .out = {sdlf_tensor_reshape(to.y, p.y)},
                             .quantized_conv2d = {p.window, p.groups, from.zero, to.zero, to.low, to.high}};
     fused.in[1].buffer = op->in[1].buffer;
-    fused.in[3] = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(p.filters), NULL);
+    if (!is_sum) fused.in[3] = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(p.filters), NULL);
+    fused.in[4] = from.zero_point;
     if (has_bias) fused.in[2] = sdlf_tensor_view(SDLF_INT32, sdlf_shape(p.filters), NULL);
     bool found = is_taken(plan, i, &fused);
     sdlf_status status = found ? has_integers(plan, &w, &found) : SDLF_OK;
+    for (int64_t k = 0; k < p.filters && found && is_sum; k++) found = w.scale[k] == 1;
     if (status == SDLF_OK && found) status = add_integers(plan, &w, &p, &fused);
     if (status != SDLF_OK || !found) {
         free(w.scale);

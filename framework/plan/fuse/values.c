@@ -1,6 +1,9 @@
 /* Inference: what a layer `value` gives is its parameter, read where it lies. Else every run would copy it: the whole table of an
- * embedding, of which a gather then reads some rows. */
+ * embedding, of which a gather then reads some rows. One of another type, such as bytes or indices, becomes that when parameters are loaded,
+ * where the host's memory is computed in. */
 #include "framework/plan/passes.h"
+
+#include <string.h>
 
 /* Whole, in the order that elements lie in. */
 static bool is_whole(const sdlf_plan *plan, const sdlf_tensor *x)
@@ -12,7 +15,8 @@ static bool is_copy_of_parameter(const sdlf_plan *plan, const plan_step *step)
 {
     const sdlf_tensor *from = &step->operation.in[0], *to = &step->operation.out[0];
     return step->operation.kind == SDLF_COPY && plan->buffers[from->buffer].kind == BUFFER_PARAMETER &&
-           plan->buffers[to->buffer].kind == BUFFER_ARENA && from->dtype == to->dtype &&
+           plan->buffers[to->buffer].kind == BUFFER_ARENA &&
+           (from->dtype == to->dtype || strcmp(step->calculator->space, SDLF_HOST_SPACE) == 0) &&
            sdlf_shape_equal(from->shape, to->shape) && is_whole(plan, from) && is_whole(plan, to) &&
            plan_count_writers(plan, to->buffer) == 1;
 }
@@ -20,7 +24,16 @@ static bool is_copy_of_parameter(const sdlf_plan *plan, const plan_step *step)
 static sdlf_status read_parameter(sdlf_plan *plan, int step)
 {
     int copy = plan->steps[step].operation.out[0].buffer, parameter = plan->steps[step].operation.in[0].buffer;
+    sdlf_tensor converted = plan->steps[step].operation.out[0];
     sdlf_status status = SDLF_OK;
+    if (converted.dtype != plan->buffers[parameter].dtype) {
+        int source = plan->buffers[parameter].parameter;
+        status = plan_new_tensor(plan, BUFFER_PARAMETER, converted.dtype, converted.shape, &converted);
+        if (status != SDLF_OK) return status;
+        parameter = converted.buffer;
+        plan->buffers[parameter].parameter = source;
+        plan->buffers[parameter].constant = true;
+    }
     for (int reader = plan_next_reader(plan, copy, step); reader >= 0 && status == SDLF_OK;
          reader = plan_next_reader(plan, copy, reader)) {
         sdlf_operation operation = plan->steps[reader].operation;

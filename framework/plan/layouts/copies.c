@@ -36,9 +36,9 @@ bool layout_follows_copy(const layout_pass *p, const plan_step *step)
     const sdlf_operation *op = &step->operation;
     sdlf_tensor in = op->in[0], out = op->out[0];
     if (op->kind != SDLF_COPY || !layout_is_image(&in) || !layout_is_image(&out) || in.dtype != out.dtype) return false;
-    if (layout_is_last(p, &out)) return true;
+    if (layout_is_nhwc(p, &out)) return true;
     sdlf_shape shape = shape_around(p, &out);
-    return !p->form[out.buffer].written && layout_is_last(p, &in) && layout_restride(p, &in) &&
+    return !p->form[out.buffer].written && layout_is_nhwc(p, &in) && layout_restride(p, &in) &&
            p->plan->buffers[out.buffer].kind == BUFFER_ARENA && shape.rank == 4 &&
            only_copies_write(p, out.buffer, shape);
 }
@@ -48,12 +48,12 @@ sdlf_status layout_convert_copy(layout_pass *p, plan_step *step)
     sdlf_operation *op = &step->operation;
     sdlf_tensor in = op->in[0], out = op->out[0];
     sdlf_status status = SDLF_OK;
-    if (!layout_is_last(p, &out)) status = layout_add_last(p, out.buffer, shape_around(p, &out));
+    if (!layout_is_nhwc(p, &out)) status = layout_add_nhwc(p, out.buffer, shape_around(p, &out));
     if (status != SDLF_OK) return status;
     p->form[out.buffer].row_major = p->form[out.buffer].last == out.buffer;
     layout_must_restride(p, &out);
     sdlf_tensor same = in;
-    if (layout_is_last(p, &in) && layout_restride(p, &same))
+    if (layout_is_nhwc(p, &in) && layout_restride(p, &same))
         in = same;
     else
         status = layout_need_row_major(p, step, in.buffer);

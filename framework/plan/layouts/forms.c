@@ -55,7 +55,7 @@ sdlf_tensor layout_channels_behind(sdlf_tensor tensor)
     return sdlf_tensor_transpose(sdlf_tensor_transpose(tensor, 1, 2), 2, 3);
 }
 
-bool layout_is_last(const layout_pass *p, const sdlf_tensor *tensor)
+bool layout_is_nhwc(const layout_pass *p, const sdlf_tensor *tensor)
 {
     return layout_is_image(tensor) && p->form[tensor->buffer].last != 0;
 }
@@ -63,7 +63,7 @@ bool layout_is_last(const layout_pass *p, const sdlf_tensor *tensor)
 /* ---- making forms ---- */
 
 /* A buffer for the form of `buffer` that is channels last. */
-sdlf_status layout_add_last(layout_pass *p, int buffer, sdlf_shape shape)
+sdlf_status layout_add_nhwc(layout_pass *p, int buffer, sdlf_shape shape)
 {
     layout_forms *form = &p->form[buffer];
     const plan_buffer original = p->plan->buffers[buffer];
@@ -100,11 +100,11 @@ sdlf_status layout_need_row_major(layout_pass *p, const plan_step *reader, int b
 }
 
 /* The operand in the form that is channels last, which is made if need be. */
-sdlf_status layout_need_last(layout_pass *p, const plan_step *reader, sdlf_tensor *operand)
+sdlf_status layout_need_nhwc(layout_pass *p, const plan_step *reader, sdlf_tensor *operand)
 {
     int buffer = operand->buffer;
     if (p->form[buffer].last == 0) {
-        sdlf_status status = layout_add_last(p, buffer, operand->shape);
+        sdlf_status status = layout_add_nhwc(p, buffer, operand->shape);
         if (status != SDLF_OK) return status;
         sdlf_tensor from = layout_channels_behind(whole(p, buffer, false)),
                     to = layout_channels_behind(whole(p, buffer, true));
@@ -115,12 +115,12 @@ sdlf_status layout_need_last(layout_pass *p, const plan_step *reader, sdlf_tenso
     return SDLF_OK;
 }
 
-/* Could layout_need_last make it, without gaps? */
-bool layout_can_be_last(const layout_pass *p, const sdlf_tensor *operand)
+/* Could layout_need_nhwc make it, without gaps? */
+bool layout_can_be_nhwc(const layout_pass *p, const sdlf_tensor *operand)
 {
     sdlf_tensor copy = *operand;
     if (!layout_is_image(operand) || !plan_covers_buffer(p->plan, operand)) return false;
-    return layout_is_last(p, operand) ? layout_restride(p, &copy) : sdlf_tensor_is_contiguous(operand);
+    return layout_is_nhwc(p, operand) ? layout_restride(p, &copy) : sdlf_tensor_is_contiguous(operand);
 }
 
 /* Is there one step that writes the buffer, and no second? */
@@ -139,10 +139,10 @@ bool layout_can_be_made(const layout_pass *p, const sdlf_tensor *out)
 }
 
 /* An output that is written channels last; afterwards layout_settle_output. */
-sdlf_status layout_make_last(layout_pass *p, sdlf_tensor *operand)
+sdlf_status layout_make_nhwc(layout_pass *p, sdlf_tensor *operand)
 {
     int buffer = operand->buffer;
-    sdlf_status status = p->form[buffer].last != 0 ? SDLF_OK : layout_add_last(p, buffer, operand->shape);
+    sdlf_status status = p->form[buffer].last != 0 ? SDLF_OK : layout_add_nhwc(p, buffer, operand->shape);
     if (status != SDLF_OK) return status;
     p->form[buffer].row_major = p->form[buffer].last == buffer;
     layout_must_restride(p, operand);

@@ -49,8 +49,8 @@ static bool takes_last(const layout_pass *p, const plan_step *step)
     if (operands == 0 || !slot->channels_last || !outputs_can_be_made(p, op, operands)) return false;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (!(operands >> i & 1) || !sdlf_tensor_present(&op->in[i])) continue;
-        if (!layout_can_be_last(p, &op->in[i])) return false;
-        wanted = wanted || layout_is_last(p, &op->in[i]);
+        if (!layout_can_be_nhwc(p, &op->in[i])) return false;
+        wanted = wanted || layout_is_nhwc(p, &op->in[i]);
         for (int j = 0; j < i; j++) { /* one content under two shapes would need two forms */
             if (operands >> j & 1 && op->in[j].buffer == op->in[i].buffer &&
                 !sdlf_shape_equal(op->in[j].shape, op->in[i].shape))
@@ -67,7 +67,7 @@ static bool reads_row_major(const layout_pass *p, const plan_step *step)
     bool allowed = p->storage == SDLF_NONE && sdlf_operation_class_of(step->operation.kind)->stays_row_major & 1u;
     sdlf_operation mixed = sdlf_operation_channels_last(&step->operation);
     mixed.in[0] = step->operation.in[0];
-    return allowed && !layout_is_last(p, &mixed.in[0]) && sdlf_operation_is_mixed(&mixed) &&
+    return allowed && !layout_is_nhwc(p, &mixed.in[0]) && sdlf_operation_is_mixed(&mixed) &&
            sdlf_calculator_supports(step->calculator, &mixed);
 }
 
@@ -85,7 +85,7 @@ static sdlf_status append_turned(layout_pass *p, plan_step *step, unsigned opera
             continue;
         }
         written[i] = out->buffer;
-        sdlf_status status = layout_make_last(p, out);
+        sdlf_status status = layout_make_nhwc(p, out);
         if (status != SDLF_OK) return status;
         if (view != NULL) *out = view(*out);
     }
@@ -105,7 +105,7 @@ static sdlf_status convert_kernel(layout_pass *p, plan_step *step)
         sdlf_tensor *in = &op->in[i];
         if (!sdlf_tensor_present(in)) continue;
         sdlf_status status =
-            operands >> i & 1 ? layout_need_last(p, step, in) : layout_need_row_major(p, step, in->buffer);
+            operands >> i & 1 ? layout_need_nhwc(p, step, in) : layout_need_row_major(p, step, in->buffer);
         if (status != SDLF_OK) return status;
     }
     return append_turned(p, step, operands, NULL);
@@ -164,8 +164,8 @@ static bool follows_turned(const layout_pass *p, const plan_step *step)
         const sdlf_tensor *in = &op->in[i];
         if (!sdlf_tensor_present(in) || (rows && !(type->storage >> i & 1))) continue;
         if (is_full(in, &op->out[0])) {
-            if (!layout_can_be_last(p, in)) return false;
-            wanted = wanted || layout_is_last(p, in);
+            if (!layout_can_be_nhwc(p, in)) return false;
+            wanted = wanted || layout_is_nhwc(p, in);
         } else if (!layout_is_image(in)) {
             return false;
         }
@@ -184,7 +184,7 @@ static sdlf_status convert_turned(layout_pass *p, plan_step *step)
         sdlf_tensor *in = &op->in[i];
         if (!sdlf_tensor_present(in)) continue;
         bool image = images >> i & 1, full = image && is_full(in, &out);
-        sdlf_status status = full ? layout_need_last(p, step, in) : layout_need_row_major(p, step, in->buffer);
+        sdlf_status status = full ? layout_need_nhwc(p, step, in) : layout_need_row_major(p, step, in->buffer);
         if (status != SDLF_OK) return status;
         if (image) *in = view(*in);
     }

@@ -54,19 +54,19 @@ void layout_must_restride(const layout_pass *p, sdlf_tensor *tensor);
 /* (N,C,H,W) as (N,H,W,C) */
 sdlf_tensor layout_channels_behind(sdlf_tensor tensor);
 /* Does its content exist channels last? */
-bool layout_is_last(const layout_pass *p, const sdlf_tensor *tensor);
+bool layout_is_nhwc(const layout_pass *p, const sdlf_tensor *tensor);
 /* A buffer for the form of `buffer` that is channels last. */
-sdlf_status layout_add_last(layout_pass *p, int buffer, sdlf_shape shape);
+sdlf_status layout_add_nhwc(layout_pass *p, int buffer, sdlf_shape shape);
 /* See to it that the content is there in row-major form. */
 sdlf_status layout_need_row_major(layout_pass *p, const plan_step *reader, int buffer);
 /* The operand in the form that is channels last, which is made if need be. */
-sdlf_status layout_need_last(layout_pass *p, const plan_step *reader, sdlf_tensor *operand);
-/* Could layout_need_last make it, without gaps? */
-bool layout_can_be_last(const layout_pass *p, const sdlf_tensor *operand);
+sdlf_status layout_need_nhwc(layout_pass *p, const plan_step *reader, sdlf_tensor *operand);
+/* Could layout_need_nhwc make it, without gaps? */
+bool layout_can_be_nhwc(const layout_pass *p, const sdlf_tensor *operand);
 /* An output that could be made channels last: all of its buffer, by this step alone. */
 bool layout_can_be_made(const layout_pass *p, const sdlf_tensor *out);
 /* An output that is written channels last; afterwards layout_settle_output. */
-sdlf_status layout_make_last(layout_pass *p, sdlf_tensor *operand);
+sdlf_status layout_make_nhwc(layout_pass *p, sdlf_tensor *operand);
 /* What others than this plan's steps read is row-major. */
 sdlf_status layout_settle_output(layout_pass *p, const plan_step *step, int buffer);
 /* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the buffer. */

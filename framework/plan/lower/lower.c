@@ -31,6 +31,11 @@ static sdlf_status emit(layer_sink *base, const sdlf_operation *operation)
     return plan_emit(sink->plan, sink->node, sink->phase, sink->calculator, operation);
 }
 
+static bool takes(const layer_sink *base, const sdlf_operation *operation)
+{
+    return sdlf_calculator_supports(((const plan_sink *)base)->calculator, operation);
+}
+
 static sdlf_status scratch(layer_sink *base, sdlf_dtype dtype, sdlf_shape shape, sdlf_tensor *tensor)
 {
     return plan_new_tensor(((plan_sink *)base)->plan, BUFFER_ARENA, dtype, shape, tensor);
@@ -40,7 +45,7 @@ plan_sink plan_make_sink(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calcu
 {
     static_assert(offsetof(plan_sink, base) == 0, "base must be first");
     return (plan_sink){
-        .base = {.emit = emit, .scratch = scratch},
+        .base = {.emit = emit, .takes = takes, .scratch = scratch},
         .plan = plan,
         .node = node,
         .phase = phase,

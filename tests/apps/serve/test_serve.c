@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "apps/program.h"
+#include "apps/web.h"
 
 #ifdef SDLF_HAVE_MICROHTTPD
 enum { SERVES = true };
@@ -20,69 +20,7 @@ enum { SERVES = false };
 #endif
 
 static program served;
-static int port;
-static char token[64], weights[512];
-
-/* The answer to these bytes, a new connection; static. */
-static const char *ask(const void *bytes, size_t length)
-{
-    static char answer[1 << 21];
-    struct sockaddr_in here = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int connection = socket(AF_INET, SOCK_STREAM, 0);
-    setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = 60}, sizeof(struct timeval));
-    answer[0] = '\0';
-    if (!CHECK(connect(connection, (struct sockaddr *)&here, sizeof here) == 0)) return answer;
-    for (size_t sent = 0; sent < length;) {
-        ssize_t count = send(connection, (const char *)bytes + sent, length - sent, MSG_NOSIGNAL);
-        if (count <= 0) break; /* it has heard enough */
-        sent += (size_t)count;
-    }
-    shutdown(connection, SHUT_WR);
-    size_t used = 0;
-    for (ssize_t count;
-         used + 1 < sizeof answer && (count = recv(connection, answer + used, sizeof answer - 1 - used, 0)) > 0;)
-        used += (size_t)count;
-    answer[used] = '\0';
-    close(connection);
-    return answer;
-}
-
-/* METHOD /PATH with the host and one more header line; a body. */
-static const char *request(const char *method, const char *path, const char *host, const char *more, const void *body,
-                           size_t length)
-{
-    char *text = malloc(4096 + length);
-    int head = snprintf(text, 4096, "%s %s HTTP/1.1\r\nHost: %s\r\n%sContent-Length: %zu\r\nConnection: close\r\n\r\n",
-                        method, path, host, more, length);
-    if (length > 0) memcpy(text + head, body, length);
-    const char *answer = ask(text, (size_t)head + length);
-    free(text);
-    return answer;
-}
-
-static const char *path_to(const char *name)
-{
-    static char path[4][128];
-    static int next;
-    char *at = path[next++ % 4];
-    snprintf(at, sizeof path[0], "/%s/%s", token, name);
-    return at;
-}
-
-static const char *host(void)
-{
-    static char text[32];
-    snprintf(text, sizeof text, "127.0.0.1:%d", port);
-    return text;
-}
-
-static bool says(const char *answer, const char *text)
-{
-    if (strstr(answer, text)) return true;
-    fprintf(stderr, "expected %s, found %.300s\n", text, answer);
-    return false;
-}
+static char weights[512];
 
 static void starts(void)
 {
@@ -90,19 +28,18 @@ static void starts(void)
     SDLF(0, "train", "--net", "lenet5", "--data", "digits:2000", "--epochs", "2", "--quiet", "--out", weights);
     program_start(&served, (const char *const[]){"serve", "--weights", weights, NULL});
     if (!CHECK(program_wait_for(&served, "Ctrl-C ends."))) return;
-    CHECK_EQUAL(sscanf(served.out, "http://127.0.0.1:%d/%32[0-9a-f]/", &port, token), 2);
-    CHECK_EQUAL((int64_t)strlen(token), 32);
+    CHECK(web_open(served.out));
 }
 
 static void shows_its_page(void)
 {
-    const char *answer = request("GET", path_to(""), host(), "", NULL, 0);
-    CHECK(says(answer, "HTTP/1.1 200"));
-    CHECK(says(answer, "<canvas"));
-    CHECK(says(answer, "Content-Security-Policy: default-src 'none'"));
-    CHECK(says(answer, "X-Content-Type-Options: nosniff"));
-    CHECK(says(request("GET", path_to("page.js"), host(), "", NULL, 0), "fetch('classify'"));
-    CHECK(says(request("GET", path_to(""), "localhost:0", "", NULL, 0), "HTTP/1.1 403")); /* another port */
+    const char *answer = web_request("GET", web_path(""), web_host(), "", NULL, 0);
+    CHECK(web_says(answer, "HTTP/1.1 200"));
+    CHECK(web_says(answer, "<canvas"));
+    CHECK(web_says(answer, "Content-Security-Policy: default-src 'none'"));
+    CHECK(web_says(answer, "X-Content-Type-Options: nosniff"));
+    CHECK(web_says(web_request("GET", web_path("page.js"), web_host(), "", NULL, 0), "fetch('classify'"));
+    CHECK(web_says(web_request("GET", web_path(""), "localhost:0", "", NULL, 0), "HTTP/1.1 403")); /* another port */
 }
 
 static void classifies_pictures(void)
@@ -115,55 +52,56 @@ static void classifies_pictures(void)
     char *bytes = malloc(1 << 20);
     size_t length = file ? fread(bytes, 1, 1 << 20, file) : 0;
     if (file) fclose(file);
-    const char *answer = request("POST", path_to("classify"), host(), "", bytes, length),
+    const char *answer = web_request("POST", web_path("classify"), web_host(), "", bytes, length),
                *body = strstr(answer, "\r\n\r\n");
-    CHECK(says(answer, "HTTP/1.1 200"));
+    CHECK(web_says(answer, "HTTP/1.1 200"));
     json_t *result = json_loads(body ? body + 4 : "", 0, NULL), *classes = json_object_get(result, "classes");
     CHECK_EQUAL((int64_t)json_array_size(classes), 10);
     CHECK_EQUAL(json_integer_value(json_object_get(json_array_get(classes, 0), "class")), 2);
     CHECK((int64_t)json_array_size(json_object_get(result, "layers")) >= 3); /* the picture, and layers of lenet5 */
     json_decref(result);
     free(bytes);
-    answer = request("POST", path_to("classify"), host(), "", "no picture", 10);
-    CHECK(says(answer, "HTTP/1.1 400"));
-    CHECK(says(answer, "\"error\":\"the picture"));
-    CHECK(says(request("POST", path_to("classify"), host(), "", NULL, 0), "HTTP/1.1 400"));
+    answer = web_request("POST", web_path("classify"), web_host(), "", "no picture", 10);
+    CHECK(web_says(answer, "HTTP/1.1 400"));
+    CHECK(web_says(answer, "\"error\":\"the picture"));
+    CHECK(web_says(web_request("POST", web_path("classify"), web_host(), "", NULL, 0), "HTTP/1.1 400"));
 }
 
 static void refuses_what_is_not_its_own(void)
 {
     char wrong[128], origin[128];
-    snprintf(wrong, sizeof wrong, "/%.31s%c/", token, token[31] == '0' ? '1' : '0');
-    CHECK(says(request("GET", wrong, host(), "", NULL, 0), "HTTP/1.1 404"));
-    CHECK(says(request("GET", "/", host(), "", NULL, 0), "HTTP/1.1 404"));
+    snprintf(wrong, sizeof wrong, "/%.31s%c/", web_token, web_token[31] == '0' ? '1' : '0');
+    CHECK(web_says(web_request("GET", wrong, web_host(), "", NULL, 0), "HTTP/1.1 404"));
+    CHECK(web_says(web_request("GET", "/", web_host(), "", NULL, 0), "HTTP/1.1 404"));
     wrong[0] = '\0';
-    snprintf(wrong, sizeof wrong, "/%.10s", token);
-    CHECK(says(request("GET", wrong, host(), "", NULL, 0), "HTTP/1.1 404"));
-    CHECK(says(request("GET", path_to("../../etc/passwd"), host(), "", NULL, 0), "HTTP/1.1 404"));
-    CHECK(says(request("GET", path_to("classify"), host(), "", NULL, 0), "HTTP/1.1 404"));
-    CHECK(says(request("GET", path_to(""), "evil.example", "", NULL, 0), "HTTP/1.1 403"));
-    CHECK(
-        says(request("POST", path_to("classify"), host(), "Origin: http://evil.example\r\n", "x", 1), "HTTP/1.1 403"));
-    CHECK(says(request("POST", path_to("classify"), host(), "Sec-Fetch-Site: cross-site\r\n", "x", 1), "HTTP/1.1 403"));
-    snprintf(origin, sizeof origin, "Origin: http://%s\r\n", host());
-    CHECK(says(request("POST", path_to("classify"), host(), origin, "x", 1),
-               "HTTP/1.1 400")); /* its own page, and no picture */
-    CHECK(says(request("DELETE", path_to(""), host(), "", NULL, 0), "HTTP/1.1 405"));
-    CHECK(says(request("PUT", path_to("classify"), host(), "", "x", 1), "HTTP/1.1 405"));
+    snprintf(wrong, sizeof wrong, "/%.10s", web_token);
+    CHECK(web_says(web_request("GET", wrong, web_host(), "", NULL, 0), "HTTP/1.1 404"));
+    CHECK(web_says(web_request("GET", web_path("../../etc/passwd"), web_host(), "", NULL, 0), "HTTP/1.1 404"));
+    CHECK(web_says(web_request("GET", web_path("classify"), web_host(), "", NULL, 0), "HTTP/1.1 404"));
+    CHECK(web_says(web_request("GET", web_path(""), "evil.example", "", NULL, 0), "HTTP/1.1 403"));
+    CHECK(web_says(web_request("POST", web_path("classify"), web_host(), "Origin: http://evil.example\r\n", "x", 1),
+                   "HTTP/1.1 403"));
+    CHECK(web_says(web_request("POST", web_path("classify"), web_host(), "Sec-Fetch-Site: cross-site\r\n", "x", 1),
+                   "HTTP/1.1 403"));
+    snprintf(origin, sizeof origin, "Origin: http://%s\r\n", web_host());
+    CHECK(web_says(web_request("POST", web_path("classify"), web_host(), origin, "x", 1),
+                   "HTTP/1.1 400")); /* its own page, and no picture */
+    CHECK(web_says(web_request("DELETE", web_path(""), web_host(), "", NULL, 0), "HTTP/1.1 405"));
+    CHECK(web_says(web_request("PUT", web_path("classify"), web_host(), "", "x", 1), "HTTP/1.1 405"));
 }
 
 static void bodies_have_a_limit(void)
 {
     char text[512];
     int length = snprintf(text, sizeof text, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 99999999999\r\n\r\n",
-                          path_to("classify"), host());
-    CHECK(says(ask(text, (size_t)length), "HTTP/1.1 413"));
+                          web_path("classify"), web_host());
+    CHECK(web_says(web_ask(text, (size_t)length), "HTTP/1.1 413"));
     /* one that does not say its length */
     enum { CHUNK = 1 << 20, CHUNKS = 20 };
     char *all = malloc(512 + (size_t)CHUNKS * (CHUNK + 32));
     size_t used = (size_t)snprintf(
         all, 512, "POST %s HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n",
-        path_to("classify"), host());
+        web_path("classify"), web_host());
     for (int i = 0; i < CHUNKS; i++) {
         used += (size_t)sprintf(all + used, "%x\r\n", CHUNK);
         memset(all + used, 'x', CHUNK);
@@ -171,7 +109,7 @@ static void bodies_have_a_limit(void)
         used += (size_t)sprintf(all + used, "\r\n");
     }
     used += (size_t)sprintf(all + used, "0\r\n\r\n");
-    CHECK(says(ask(all, used), "HTTP/1.1 413"));
+    CHECK(web_says(web_ask(all, used), "HTTP/1.1 413"));
     free(all);
 }
 
@@ -180,17 +118,17 @@ static void lives_through_nonsense(void)
 {
     char text[600];
     int whole = snprintf(text, sizeof text, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 5\r\n\r\nab",
-                         path_to("classify"), host());
-    for (int length = 0; length < whole; length += 7) ask(text, (size_t)length);
+                         web_path("classify"), web_host());
+    for (int length = 0; length < whole; length += 7) web_ask(text, (size_t)length);
     unsigned seed = 1;
     for (int i = 0; i < 40; i++) {
         for (size_t k = 0; k < sizeof text; k++) {
             seed = seed * 1664525 + 1013904223;
             text[k] = (char)(seed >> 24);
         }
-        ask(text, sizeof text);
+        web_ask(text, sizeof text);
     }
-    CHECK(says(request("GET", path_to(""), host(), "", NULL, 0), "HTTP/1.1 200"));
+    CHECK(web_says(web_request("GET", web_path(""), web_host(), "", NULL, 0), "HTTP/1.1 200"));
 }
 
 static void ends_by_a_signal(void)
@@ -223,7 +161,7 @@ int main(void)
         return 77;
     }
     RUN(starts);
-    if (port > 0) {
+    if (web_port > 0) {
         RUN(shows_its_page);
         RUN(classifies_pictures);
         RUN(refuses_what_is_not_its_own);

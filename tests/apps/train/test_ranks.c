@@ -8,14 +8,7 @@
 #include <sdlf/sdlf.h>
 
 #include "apps/mpirun.h"
-
-enum { EPOCHS = 2 };
-
-typedef struct curve {
-    double loss[2 * EPOCHS], test[2 * EPOCHS];
-    char weights[2 * EPOCHS][16];
-    int epochs;
-} curve;
+#include "apps/train/ranks.h"
 
 /* The words before a rank's own. */
 static const char *mpirun(int ranks)
@@ -23,91 +16,20 @@ static const char *mpirun(int ranks)
     return mpirun_words(ranks, "train --communicator mpi");
 }
 
-static curve read_curve(const char *path)
-{
-    curve found = {.epochs = 0};
-    static char line[1 << 16];
-    FILE *file = fopen(path, "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL && found.epochs < 2 * EPOCHS) {
-        const char *loss = strstr(line, "\"loss\":"), *test = strstr(line, "\"test_loss\":");
-        const char *weights = strstr(line, "\"weights\":\"");
-        if (strstr(line, "\"event\":\"epoch\"") == NULL || loss == NULL || test == NULL || weights == NULL) continue;
-        found.loss[found.epochs] = atof(loss + 7);
-        found.test[found.epochs] = atof(test + 12);
-        sscanf(weights + 11, "%8s", found.weights[found.epochs++]);
-    }
-    if (file != NULL) fclose(file);
-    return found;
-}
-
-/* Train with so many ranks (0: without a communicator). */
+/* Train with so many ranks. */
 static curve train(int ranks, const char *options)
 {
-    remove("ranks.jsonl");
-    char alone[256];
-    snprintf(alone, sizeof alone, "%s train", program_path);
-    int code = shell("%s --quiet --log ranks.jsonl --log-steps 0 %s", ranks > 0 ? mpirun(ranks) : alone, options);
-    if (!CHECK_EQUAL(code, 0)) printf("%d ranks, %s:\n%s\n", ranks, options, output);
-    return read_curve("ranks.jsonl");
+    return train_with(mpirun(ranks), ranks, options);
 }
 
-static const char *const cases[] = {
-    "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2",            /* the last batch is one sample */
-    "--no-save --net ranks_dropout.json --data digits:300 --batch 7 --epochs 2", /* dropout, and parts that begin anywhere */
-    "--no-save --net lenet5 --data digits:300 --batch 64 --epochs 2 --optimizer adamw --clip-norm 0.5",
-    "--no-save --net lenet5 --data digits:301 --batch 20 --epochs 2 --accumulate 3 --ema 0.9 --learning-rate 0.01",
-    "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2 --class-weights balanced --augment-shift 2",
-    "--no-save --net ranks_norm.json --data digits:301 --batch 50 --epochs 2 --sync-batch-norm",
-    "--no-save --net ranks_norm.json --data digits:300 --batch 20 --epochs 2 --accumulate 3 --sync-batch-norm",
-};
-
-static bool write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    return CHECK(file != NULL) && CHECK(fputs(text, file) >= 0) && CHECK(fclose(file) == 0);
-}
-
-/* Sums in another order differ by rounding, which some steps of training enlarge. */
 static void same_training(void)
 {
-    bool written = write_text(
-        "ranks_dropout.json",
-        "{\"name\": \"ranks_dropout\", \"inputs\": [{\"name\": \"image\", \"shape\": [1, 28, 28]}], \"layers\": ["
-        "{\"name\": \"flat\", \"type\": \"flatten\", \"inputs\": [\"image\"]},"
-        "{\"name\": \"a\", \"type\": \"fully_connected\", \"inputs\": [\"flat\"], \"units\": 37},"
-        "{\"name\": \"relu\", \"type\": \"relu\", \"inputs\": [\"a\"]},"
-        "{\"name\": \"drop\", \"type\": \"dropout\", \"inputs\": [\"relu\"], \"probability\": 0.5},"
-        "{\"name\": \"b\", \"type\": \"fully_connected\", \"inputs\": [\"drop\"], \"units\": 10}],"
-        "\"outputs\": {\"class\": \"b\"}}\n");
-    written =
-        written &&
-        write_text(
-            "ranks_norm.json",
-            "{\"name\": \"ranks_norm\", \"inputs\": [{\"name\": \"image\", \"shape\": [1, 28, 28]}], \"layers\": ["
-            "{\"name\": \"c\", \"type\": \"conv2d\", \"inputs\": [\"image\"], \"filters\": 6, \"kernel\": 5, "
-            "\"stride\": 2},"
-            "{\"name\": \"n\", \"type\": \"batch_norm2d\", \"inputs\": [\"c\"]},"
-            "{\"name\": \"r\", \"type\": \"relu\", \"inputs\": [\"n\"]},"
-            "{\"name\": \"flat\", \"type\": \"flatten\", \"inputs\": [\"r\"]},"
-            "{\"name\": \"a\", \"type\": \"fully_connected\", \"inputs\": [\"flat\"], \"units\": 16},"
-            "{\"name\": \"m\", \"type\": \"batch_norm2d\", \"inputs\": [\"a\"]},"
-            "{\"name\": \"b\", \"type\": \"fully_connected\", \"inputs\": [\"m\"], \"units\": 10}],"
-            "\"outputs\": {\"class\": \"b\"}}\n");
-    if (!written) return;
+    if (!write_networks()) return;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        char alone_options[256];
-        snprintf(alone_options, sizeof alone_options, "%s", cases[c]);
-        char *of_ranks = strstr(alone_options, " --sync-batch-norm"); /* which one process does anyway */
-        if (of_ranks != NULL) *of_ranks = '\0';
-        curve alone = train(0, alone_options);
-        CHECK_EQUAL(alone.epochs, EPOCHS);
+        curve alone = train_alone(cases[c]);
         for (int ranks = 1; ranks <= 3; ranks++) {
             curve several = train(ranks, cases[c]);
-            CHECK_EQUAL(several.epochs, EPOCHS);
-            for (int e = 0; e < several.epochs; e++) {
-                CHECK_CLOSE(several.loss[e], alone.loss[e], 5e-5 * alone.loss[e]);
-                CHECK_CLOSE(several.test[e], alone.test[e], 5e-5 * alone.test[e]);
-            }
+            check_same_curve(&several, &alone);
         }
     }
 }
@@ -131,7 +53,7 @@ static void gradient_dtypes(void)
     CHECK(shell("%s --resume ranks16.safetensors --epochs 3 --gradient-dtype bfloat16", mpirun(2)) != 0);
     SAYS("gradient_dtype is not what the checkpoint was trained with (float16)");
     CHECK(shell("%s train --gradient-dtype bfloat16 --no-save", program_path) != 0);
-    SAYS("--gradient-dtype is about ranks, and needs --communicator NAME");
+    SAYS("--gradient-dtype is about ranks, and needs --devices LIST or --communicator NAME");
 }
 
 /* Megabytes that a training takes, as its first lines say. */
@@ -234,8 +156,6 @@ static void differences(void)
     }
     CHECK(shell("%s --no-save --data digits:60 --net lenet5 --batch 2", mpirun(3)) != 0);
     SAYS("3 ranks need a batch of at least 3 samples, one for each; found 2");
-    CHECK(shell("%s --no-save --data digits:60 --net lenet5 --mixup 0.2", mpirun(2)) != 0);
-    SAYS("mixup and cutmix pair the samples of a whole batch");
 }
 
 /* Start two ranks that train for ever, wait for a checkpoint, send a signal to the second; `output` is what came of it. */
@@ -267,7 +187,8 @@ static void stopped(void)
 {
     strike("STOP");
     SAYS("rank 0 on");
-    SAYS("rank 1 has not answered for 2 seconds");
+    SAYS("rank 1 on ");
+    SAYS(" has not answered for 2 seconds");
     SAYS("struck.safetensors still has what there was after epoch");
 }
 

@@ -93,10 +93,10 @@ static void one_seed_one_result(void)
 static void threads_and_stops_change_nothing(void)
 {
 #define LENET "train", "--net", "lenet5", "--data", "digits:1200", "--schedule", "constant"
-    static const char *const levels[] = {"plain", "avx2", "avx512"}, *const threads[] = {"1", "2", "3"};
+    static const char *const levels[] = {"plain", "neon", "avx2", "avx512"}, *const threads[] = {"1", "2", "3"};
     char file[512];
     snprintf(file, sizeof file, "%s", test_path("level.safetensors"));
-    for (int level = 0; level < 3; level++) {
+    for (int level = 0; level < 4; level++) {
         if (!test_set_level(levels[level])) continue;
         SDLF(0, LENET, "--epochs", "1", "--threads", "1", "--out", file);
         const char *expected = last_hash(SDLF(0, "train", "--resume", file, "--epochs", "2", "--threads", "3"));

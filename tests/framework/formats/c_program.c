@@ -104,7 +104,7 @@ static bool run_program(const arguments *a)
     if (file == NULL) return false;
     for (int i = 0; i < a->inputs; i++) fwrite(a->tensor[i]->data, (size_t)sdlf_tensor_bytes(a->tensor[i]), 1, file);
     fclose(file);
-    snprintf(command, sizeof command, "'%s' < '%s' > '%s'", test_path("program"), in, out);
+    snprintf(command, sizeof command, SDLF_EMULATOR " '%s' < '%s' > '%s'", test_path("program"), in, out);
     return system(command) == 0;
 }
 

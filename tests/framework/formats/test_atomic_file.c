@@ -2,6 +2,7 @@
  * processes that are killed while they write in test_atomic_file_killed.c. */
 #include "testing.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +99,7 @@ static void too_many_links_are_refused(void)
         snprintf(target, sizeof target, "%d", i + 1);
         CHECK(symlink(target, test_path(name)) == 0);
     }
-    CHECK_FAILS(write_text(test_path("chain/0"), "x"), SDLF_ERROR_IO, "Too many levels of symbolic links");
+    CHECK_FAILS(write_text(test_path("chain/0"), "x"), SDLF_ERROR_IO, strerror(ELOOP));
     CHECK_EQUAL(files_in(test_path("chain")), LINKS);
 }
 
@@ -140,7 +141,7 @@ static void links_in_a_circle_are_refused(void)
     const char *folder = make_folder("circle"), *a = test_path("circle/a"), *b = test_path("circle/b");
     CHECK(symlink("b", a) == 0 && symlink("a", b) == 0);
     CHECK_FAILS(write_text(a, "x"), SDLF_ERROR_IO, "cannot write");
-    CHECK_FAILS(write_text(a, "x"), SDLF_ERROR_IO, "Too many levels of symbolic links");
+    CHECK_FAILS(write_text(a, "x"), SDLF_ERROR_IO, strerror(ELOOP));
     struct stat information;
     CHECK(lstat(a, &information) == 0 && S_ISLNK(information.st_mode));
     CHECK_EQUAL(files_in(folder), 2);

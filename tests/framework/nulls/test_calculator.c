@@ -48,6 +48,8 @@ static void communicators(void)
     REFUSED(sdlf_communicator_open(NULL, "mpi", NULL), "communicator");
     REFUSED(sdlf_communicator_open(&made, NULL, NULL), "name");
     CHECK(made == NULL);
+    REFUSED(sdlf_rank_group_create(NULL, 2), "group");
+    DOES_NOTHING(sdlf_rank_group_free(NULL));
     DOES_NOTHING(sdlf_communicator_close(NULL));
     DOES_NOTHING(sdlf_communicator_abort(NULL));
     GIVES(sdlf_communicator_left_out(1000, NULL), NULL);

@@ -61,6 +61,11 @@ static const model_layer *source(const onnx_export *e, int input)
     return &e->model->layers[e->now->inputs[input].layer];
 }
 
+int export_in_count(const onnx_export *e)
+{
+    return e->now->input_count;
+}
+
 const char *export_in(const onnx_export *e, int input)
 {
     sdlf_node node = e->now->inputs[input];

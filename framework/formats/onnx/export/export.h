@@ -93,6 +93,7 @@ bool export_ok(const onnx_export *e);
 /* ---- the layer that is being written ---- */
 
 const void *export_options(const onnx_export *e);
+int export_in_count(const onnx_export *e);
 const char *export_in(const onnx_export *e, int input); /* the name of a value that it reads */
 sdlf_shape export_in_shape(const onnx_export *e, int input);
 sdlf_dtype export_in_dtype(const onnx_export *e, int input);

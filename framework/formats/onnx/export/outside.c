@@ -11,6 +11,7 @@
 #include "framework/formats/content_hash.h"
 #include "framework/formats/leftover_files.h"
 #include "framework/formats/little_endian.h"
+#include "framework/portable.h"
 
 enum { OUTSIDE = 1 /* TensorProto.DataLocation */, ALIGNMENT = 4096, SMALL = 1024, DIGITS = 16 };
 
@@ -146,8 +147,9 @@ static bool is_same(bool was, const struct stat *before, const char *path)
 {
     struct stat now;
     if (stat(path, &now) != 0) return !was;
+    struct timespec now_at = portable_modified(&now), was_at = portable_modified(before);
     return was && now.st_dev == before->st_dev && now.st_ino == before->st_ino && now.st_size == before->st_size &&
-           now.st_mtim.tv_sec == before->st_mtim.tv_sec && now.st_mtim.tv_nsec == before->st_mtim.tv_nsec;
+           now_at.tv_sec == was_at.tv_sec && now_at.tv_nsec == was_at.tv_nsec;
 }
 
 static void let_go(int lock)

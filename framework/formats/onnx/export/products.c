@@ -121,6 +121,12 @@ static const char *turned(onnx_export *e, int input, bool turn)
 void export_matmul(onnx_export *e)
 {
     const sdlf_matmul_options *options = export_options(e);
+    if (export_in_dtype(e, 0) == SDLF_INT8 || export_in_dtype(e, 0) == SDLF_UINT8) {
+        const char *operand[5] = {NULL};
+        for (int i = 0; i < export_in_count(e); i++) operand[i] = export_in(e, i);
+        export_node(e, "MatMulInteger", operand, NULL);
+        return;
+    }
     const char *a = turned(e, 0, options->transpose_a), *b = turned(e, 1, options->transpose_b);
     export_node(e, "MatMul", (const char *const[]){a, b, NULL}, NULL);
 }

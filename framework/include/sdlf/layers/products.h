@@ -25,7 +25,9 @@ typedef struct sdlf_fully_connected_options {
 sdlf_node sdlf_fully_connected(sdlf_model *model, sdlf_node x, const sdlf_fully_connected_options *options);
 
 /* y = a b of two nodes: a (...,m,k), b (...,k,n), y (...,m,n). Axes before the last two are broadcast as in numpy;
- * a vector is a row on the left, a column on the right, and that axis is missing in y. */
+ * a vector is a row on the left, a column on the right, and that axis is missing in y. Of bytes (int8, uint8; not turned) y is int32,
+ * modulo 2^32; two more inputs, by sdlf_model_add, are zero points of a's and of b's type, which are subtracted first: one number, one for each
+ * row of a or column of b, or any shape that broadcasts. */
 typedef struct sdlf_matmul_options {
     const char *name;
     bool transpose_a; /* a is (...,k,m) */

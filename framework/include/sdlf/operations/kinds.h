@@ -362,9 +362,11 @@ typedef enum sdlf_operation_kind {
 
     /* quantized_conv2d: y[n,k,p,q] = clamp(round(s multiplier[k]) + y_zero), where s is
      *   bias[k] + the sum over c,r,s of (x[n, ...] - x_zero) w[k,c,r,s], windows, groups and letters as in conv2d_forward;
-     * outside of x the difference is 0. Into float32 there is no rounding and no zero: y = clamp(s multiplier[k]). A product of
+     * outside of x the difference is 0. Into float32 there is no rounding and no zero: y = clamp(s multiplier[k]). Into int32, without a
+     * multiplier, y = s. An operand x_zero stands for the option's number. A product of
      * matrices (M,C) and (K,C), the second one transposed, is the convolution of (M,C,1,1) with (K,C,1,1).
-     *   in: x (N,C,H,W) Q, w (K,C/G,R,S) int8, bias? (K) int32, multiplier (K) float32   out: y (N,K,P,Q) Q or float32
+     *   in: x (N,C,H,W) Q, w (K,C/G,R,S) int8, bias? (K) int32, multiplier? (K) float32, x_zero? (1) x's type
+     *   out: y (N,K,P,Q) Q, float32 or int32
      * 2 N K P Q (C/G) R S operations. Row-major or channels last; beside a y that is channels last x may stay row-major. */
     SDLF_QUANTIZED_CONV2D,
 
@@ -378,6 +380,13 @@ typedef enum sdlf_operation_kind {
      * R S if count_padding. Every window holds an element of the input. Row-major or channels last.
      *   in: x (N,C,H,W) Q   out: y (N,C,P,Q) Q */
     SDLF_QUANTIZED_POOL2D,
+
+    /* integer_matmul: y = (a - a_zero) (b - b_zero) for every matrix of a batch (...), of any number of axes; a and b may have any
+     * strides along these, while each of their matrices is row-major. a_zero is one number, or one for each row, b_zero one number, or
+     * one for each column, of all matrices; without them 0 is subtracted.
+     *   in: a (...,m,k) Q, b (...,k,n) Q, a_zero? (1) or (m) a's type, b_zero? (1) or (n) b's type   out: y (...,m,n) int32
+     * 2 m n k operations a matrix. */
+    SDLF_INTEGER_MATMUL,
 
     SDLF_OPERATION_COUNT
 } sdlf_operation_kind;

@@ -148,9 +148,69 @@ static void other_weights_stay_floats(void)
     }
 }
 
+/* Sums of bytes less a zero point, one that is known or one that is an input, that become int32. */
+static sdlf_model *sums_net(bool computed, bool integers)
+{
+    sdlf_model *net = sdlf_model_create("sums");
+    sdlf_node x = sdlf_input(net, "image", SDLF_UINT8, sdlf_shape(3, SIDE, SIDE));
+    sdlf_node zero = sdlf_input(net, "zero", SDLF_UINT8, sdlf_shape(1));
+    x = sdlf_cast(net, x, &(sdlf_cast_options){.dtype = SDLF_VALUE_FLOAT});
+    if (computed) {
+        zero = sdlf_reshape(net, zero, &(sdlf_reshape_options){.shape = sdlf_shape(1), .whole = true});
+        zero = sdlf_cast(net, zero, &(sdlf_cast_options){.dtype = SDLF_VALUE_FLOAT});
+        x = sdlf_binary(net, (const sdlf_node[]){x, zero}, 2,
+                        &(sdlf_binary_layer_options){.function = SDLF_LAYER_SUBTRACT});
+    } else {
+        x = with_number(net, x, SDLF_LAYER_SUBTRACT, 131);
+    }
+    x = sdlf_conv2d(net, x, &(sdlf_conv2d_options){.filters = 8, .kernel = {3, 3}, .padding = {1, 1}, .no_bias = true});
+    x = sdlf_cast(net, x, &(sdlf_cast_options){.dtype = SDLF_VALUE_INT32});
+    sdlf_output(net, "y", x);
+    CHECK_OK(sdlf_model_build(net, 1));
+    float *w = sdlf_model_parameter(net, 0)->value.data;
+    for (int i = 0; i < 8 * 3 * 9; i++) w[i] = (float)(i * 37 % 255 - 127) * (integers ? 1 : 0.5f);
+    return net;
+}
+
+static bool run_sums(sdlf_model *net, sdlf_calculator *calculator, bool parts, bool computed, int32_t *y)
+{
+    static uint8_t image[PIXELS];
+    const uint8_t zero = 131;
+    for (int i = 0; i < PIXELS; i++) image[i] = (uint8_t)(i * 73 % 256);
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = calculator, .no_fusion = parts}));
+    if (plan == NULL) return false;
+    CHECK_OK(test_plan_write(plan, "image", image));
+    if (computed) CHECK_OK(test_plan_write(plan, "zero", &zero));
+    CHECK_OK(sdlf_plan_forward(plan));
+    CHECK_OK(test_plan_read(plan, "y", y));
+    bool fused = count_steps(plan, "quantized_conv2d") == 1;
+    CHECK_EQUAL(count_steps(plan, "conv2d_forward"), fused ? 0 : 1);
+    sdlf_plan_free(plan);
+    return fused;
+}
+
+static void sums_become_int32(void)
+{
+    static int32_t found[8 * SIDE * SIDE], parts[8 * SIDE * SIDE];
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
+        for (int i = 0; i < 4; i++) {
+            bool computed = i % 2 == 1, integers = i < 2;
+            sdlf_model *net = sums_net(computed, integers);
+            CHECK_EQUAL(run_sums(net, calculator, false, computed, found), integers && computes_integers(calculator));
+            CHECK(!run_sums(net, calculator, true, computed, parts));
+            CHECK(memcmp(found, parts, sizeof found) == 0);
+            sdlf_model_free(net);
+        }
+        sdlf_calculator_close(calculator);
+    }
+}
+
 int main(void)
 {
     RUN(quantised_networks_run_in_integers);
     RUN(other_weights_stay_floats);
+    RUN(sums_become_int32);
     return test_summary();
 }

@@ -146,7 +146,7 @@ static void conversions_stand_at_the_edges(void)
     static const struct {
         const char *level;
         int converted;
-    } levels[] = {{"plain", 1}, {"avx2", 1}, {"avx512", 0}};
+    } levels[] = {{"plain", 1}, {"neon", 1}, {"avx2", 1}, {"avx512", 0}};
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         if (!test_set_level(levels[i].level)) continue;
         printf("    at %s\n", levels[i].level);

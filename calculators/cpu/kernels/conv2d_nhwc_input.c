@@ -1,11 +1,11 @@
-/* conv2d_backward_input, channels last: as convolutions of dy. See conv2d_last_backward.h.
+/* conv2d_backward_input, channels last: as convolutions of dy. See conv2d_nhwc_backward.h.
  *
  * With stride 1 the gradient by the input is a convolution of dy, with the filters turned around and the channels of x as its filters.
  * With stride t the pixels of dx whose indices leave the same remainder of t are reached by the same taps: each such phase
  * is a convolution of dy with these, with stride 1. So the forward kernels (implicit GEMM, Winograd, depthwise) compute it, and nothing is
  * multiplied that is 0. A phase's pixels are computed side by side and then spread over dx; with one phase they are written to dx. */
-#include "calculators/cpu/kernels/conv2d_last.h"
-#include "calculators/cpu/kernels/conv2d_last_backward.h"
+#include "calculators/cpu/kernels/conv2d_nhwc.h"
+#include "calculators/cpu/kernels/conv2d_nhwc_backward.h"
 #include "calculators/cpu/kernels/depthwise.h"
 
 enum {
@@ -68,15 +68,15 @@ static bool is_empty(const phase *part)
     return part->axis[0].count <= 0 || part->axis[1].count <= 0;
 }
 
-bool conv2d_last_input_takes_cpu(const convolution *v)
+bool conv2d_nhwc_input_takes_cpu(const convolution *v)
 {
-    if (phases_of(v) > MOST_PHASES || (depthwise_takes(v) && !depthwise_last_takes_cpu(v))) return false;
+    if (phases_of(v) > MOST_PHASES || (depthwise_takes(v) && !depthwise_nhwc_takes_cpu(v))) return false;
     for (int axis = 0; axis < 2; axis++) {
         if (v->stride[axis] > 1 && v->dilation[axis] > 1) return false;
     }
     for (int64_t i = 0; i < phases_of(v); i++) {
         phase part = phase_of(v, i);
-        if (!is_empty(&part) && part.v.r_s > 0 && !conv2d_last_takes_cpu(&part.v)) return false;
+        if (!is_empty(&part) && part.v.r_s > 0 && !conv2d_nhwc_takes_cpu(&part.v)) return false;
     }
     return true;
 }
@@ -102,13 +102,13 @@ static int64_t pixels_size(const convolution *v)
     return cpu_round_up(v->n * first.v.p_q * v->groups * v->c, LANES);
 }
 
-im2col_space conv2d_last_input_space_cpu(const convolution *v)
+im2col_space conv2d_nhwc_input_space_cpu(const convolution *v)
 {
     im2col_space most = {0};
     for (int64_t i = 0; i < phases_of(v); i++) {
         phase part = phase_of(v, i);
         if (is_empty(&part) || part.v.r_s == 0) continue;
-        im2col_space space = conv2d_last_unprepared_space_cpu(&part.v);
+        im2col_space space = conv2d_nhwc_unprepared_space_cpu(&part.v);
         most.each = cpu_max(most.each, space.each);
         most.shared = cpu_max(most.shared, space.shared);
     }
@@ -175,14 +175,14 @@ static void compute_phase(const cpu_calculator *cpu, context *all, element *scra
                                        .y = whole ? all->backward->dx : pixels,
                                        .activation = {.function = SDLF_IDENTITY}};
         cpu_parallel(cpu, v->groups * turning_tasks(v), cpu_time_of_elements(4 * turned_size(v)), turn_filters, all);
-        conv2d_last_unprepared_cpu(cpu, &forward, pixels + pixels_size(v));
+        conv2d_nhwc_unprepared_cpu(cpu, &forward, pixels + pixels_size(v));
     }
     if (whole && any) return;
     cpu_parallel_near(cpu, v->n * part->axis[0].count, cpu_time_of_elements(2 * v->n * part->v.p_q * v->groups * v->c),
                       spread_row, all);
 }
 
-void conv2d_last_input_cpu(const cpu_calculator *cpu, const convolution_backward *backward, const element *residual,
+void conv2d_nhwc_input_cpu(const cpu_calculator *cpu, const convolution_backward *backward, const element *residual,
                            element *scratch)
 {
     const convolution *v = &backward->v;

@@ -2,7 +2,7 @@
  *
  * The channels of a pixel lie side by side, so that a window is reduced position by position, all channels at once. A task takes rows
  * of outputs, or for the mean of whole images some of its pixels. Moves x and y once: floor, bytes over bandwidth. */
-#include "calculators/cpu/kernels/pool_last.h"
+#include "calculators/cpu/kernels/pool_nhwc.h"
 
 enum { CHANNEL_BLOCK = 64, MEAN_RUN = 64, MEAN_PARTS = 16, POOL_VECTORS = 4 };
 
@@ -130,12 +130,12 @@ static void run(const cpu_calculator *cpu, const sdlf_operation *operation, cpu_
     cpu_parallel_near(cpu, all.n * cpu_divide_up(all.p, all.rows_per_task), cpu_time_of_elements(reads), task, &all);
 }
 
-void max_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
+void max_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
 {
     run(cpu, operation, max_rows);
 }
 
-void avg_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
+void avg_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
 {
     run(cpu, operation, avg_rows);
 }
@@ -172,13 +172,13 @@ static void sum_part(void *argument, int64_t index, int thread)
     }
 }
 
-int64_t global_avg_pool_last_space_cpu(const sdlf_operation *operation)
+int64_t global_avg_pool_nhwc_space_cpu(const sdlf_operation *operation)
 {
     context all = context_of(operation);
     return all.n * parts_of(&all) * all.channels * (int64_t)sizeof(double);
 }
 
-void global_avg_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
+void global_avg_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
 {
     context all = context_of(operation);
     int64_t parts = parts_of(&all);

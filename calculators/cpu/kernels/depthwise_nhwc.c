@@ -8,17 +8,17 @@
 
 enum { STRIP = 6, HALF_STRIP = 2, TASK_FLOPS = 1 << 18 };
 
-bool depthwise_last_takes_cpu(const convolution *v)
+bool depthwise_nhwc_takes_cpu(const convolution *v)
 {
     return v->c == 1 && v->k == 1 && v->groups >= LANES;
 }
 
-int64_t depthwise_last_packed_size_cpu(const convolution *v)
+int64_t depthwise_nhwc_packed_size_cpu(const convolution *v)
 {
     return v->groups * v->r_s;
 }
 
-void depthwise_last_pack_cpu(element *packed, const convolution *v, const element *w)
+void depthwise_nhwc_pack_cpu(element *packed, const convolution *v, const element *w)
 {
     for (int64_t i = 0; i < v->r_s; i++) {
         for (int64_t c = 0; c < v->groups; c++) packed[i * v->groups + c] = w[c * v->r_s + i];
@@ -189,14 +189,14 @@ static void compute_rows(void *argument, int64_t index, int thread)
     }
 }
 
-void depthwise_last_row_cpu(const convolution_forward *forward, const element *packed, const element *x, int64_t first,
+void depthwise_nhwc_row_cpu(const convolution_forward *forward, const element *packed, const element *x, int64_t first,
                             int64_t p, element *y)
 {
     context all = context_of(forward, packed);
     compute_row(&all, &(row_place){.x = x, .first = first, .y = y}, p, 0);
 }
 
-void depthwise_last_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed)
+void depthwise_nhwc_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed)
 {
     const convolution *v = &forward->v;
     context all = context_of(forward, packed);

@@ -1,7 +1,7 @@
 /* Pooling of activations that are channels last: what max_pool.c and avg_pool.c hand on. Scratch space, in bytes, for the mean of
  * whole images alone. */
-#ifndef SDLF_CALCULATORS_CPU_KERNELS_POOL_LAST_H
-#define SDLF_CALCULATORS_CPU_KERNELS_POOL_LAST_H
+#ifndef SDLF_CALCULATORS_CPU_KERNELS_POOL_NHWC_H
+#define SDLF_CALCULATORS_CPU_KERNELS_POOL_NHWC_H
 
 #include "calculators/cpu/kernels/element.h"
 
@@ -18,14 +18,14 @@ static inline span window_span(const sdlf_window2d *window, int axis, int64_t in
                   .last = start >= size ? 0 : cpu_min(window->size[axis], cpu_divide_up(size - start, dilation))};
 }
 
-void max_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
-void avg_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
-int64_t global_avg_pool_last_space_cpu(const sdlf_operation *operation);
-void global_avg_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
+void max_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
+void avg_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
+int64_t global_avg_pool_nhwc_space_cpu(const sdlf_operation *operation);
+void global_avg_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
 
 /* Their gradients, with no scratch space. */
-void max_pool_last_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
-void avg_pool_last_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
-void global_avg_pool_last_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
+void max_pool_nhwc_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
+void avg_pool_nhwc_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
+void global_avg_pool_nhwc_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
 
 #endif

@@ -1,5 +1,5 @@
-/* Convolution of activations that are channels last: which kernel, and weights made ready for it. See conv2d_last.h. */
-#include "calculators/cpu/kernels/conv2d_last.h"
+/* Convolution of activations that are channels last: which kernel, and weights made ready for it. See conv2d_nhwc.h. */
+#include "calculators/cpu/kernels/conv2d_nhwc.h"
 
 #include "calculators/cpu/conv2d_algorithms.h"
 #include "calculators/cpu/kernels/depthwise.h"
@@ -10,19 +10,19 @@
 
 enum { FEW_SUMS = 6 };
 
-static bool may_be_last(const sdlf_tensor *tensor)
+static bool may_be_nhwc(const sdlf_tensor *tensor)
 {
     return !sdlf_tensor_present(tensor) || sdlf_tensor_is_channels_last(tensor);
 }
 
 /* Could all activations be taken as channels last? (With one channel, or of one pixel, they are row-major too.) */
-static bool can_be_last(const sdlf_operation *operation)
+static bool can_be_nhwc(const sdlf_operation *operation)
 {
-    return may_be_last(&operation->in[0]) && may_be_last(&operation->in[3]) && may_be_last(&operation->out[0]);
+    return may_be_nhwc(&operation->in[0]) && may_be_nhwc(&operation->in[3]) && may_be_nhwc(&operation->out[0]);
 }
 
 /* Are they? Where it is left open, weights made ready for it say so. */
-bool conv2d_is_last_cpu(const sdlf_operation *operation)
+bool conv2d_is_nhwc_cpu(const sdlf_operation *operation)
 {
     return sdlf_operation_is_channels_last(operation) || operation->algorithm == CPU_CONV2D_IMPLICIT ||
            cpu_conv2d_winograd(operation->algorithm) != 0 || sdlf_tensor_present(&operation->prepared);
@@ -42,7 +42,7 @@ typedef struct last_way {
 
 static last_way automatic_way(const convolution *v)
 {
-    if (depthwise_last_takes_cpu(v)) return (last_way){.kernel = DEPTHWISE};
+    if (depthwise_nhwc_takes_cpu(v)) return (last_way){.kernel = DEPTHWISE};
     if (winograd_takes_cpu(v) && winograd_pays_cpu(v)) return (last_way){WINOGRAD, 2};
     return (last_way){.kernel = IMPLICIT};
 }
@@ -58,16 +58,16 @@ static last_way way_of(const sdlf_operation *operation, const convolution *v)
     return (last_way){.kernel = IMPLICIT};
 }
 
-bool conv2d_last_pays_cpu(const convolution *v)
+bool conv2d_nhwc_pays_cpu(const convolution *v)
 {
     bool strides = v->stride[0] > 1 || v->stride[1] > 1, overlaps = v->stride[0] < v->r && v->stride[1] < v->s;
-    if (v->c == 1 && v->k == 1 && v->groups > 1) return depthwise_last_takes_cpu(v);
+    if (v->c == 1 && v->k == 1 && v->groups > 1) return depthwise_nhwc_takes_cpu(v);
     if (v->k >= LANES) return true;
     if (!strides) return v->r_s > 1 && (v->c > LANES || v->c * v->k > FEW_SUMS * LANES);
     return v->c * v->k > 4 || v->p_q < (overlaps ? 8192 : 400);
 }
 
-int conv2d_last_automatic_cpu(const sdlf_operation *operation, const convolution *v)
+int conv2d_nhwc_automatic_cpu(const sdlf_operation *operation, const convolution *v)
 {
     return way_of(operation, v).kernel == WINOGRAD ? CPU_CONV2D_WINOGRAD_2 : CPU_CONV2D_IMPLICIT;
 }
@@ -75,7 +75,7 @@ int conv2d_last_automatic_cpu(const sdlf_operation *operation, const convolution
 static int64_t packed_size(last_way way, const convolution *v)
 {
     switch (way.kernel) {
-    case DEPTHWISE: return depthwise_last_packed_size_cpu(v);
+    case DEPTHWISE: return depthwise_nhwc_packed_size_cpu(v);
     case WINOGRAD: return winograd_packed_size_cpu(v, way.m);
     default: return implicit_packed_size_cpu(v);
     }
@@ -84,22 +84,22 @@ static int64_t packed_size(last_way way, const convolution *v)
 static void pack(const cpu_calculator *cpu, last_way way, element *packed, const convolution *v, const element *w)
 {
     switch (way.kernel) {
-    case DEPTHWISE: depthwise_last_pack_cpu(packed, v, w); break;
+    case DEPTHWISE: depthwise_nhwc_pack_cpu(packed, v, w); break;
     case WINOGRAD: winograd_pack_cpu(cpu, packed, v, w, way.m); break;
     case STEM: stem_pack_cpu(packed, v, w); break;
     default: implicit_pack_cpu(cpu, packed, v, w);
     }
 }
 
-bool conv2d_last_supports_cpu(const sdlf_operation *operation, const convolution *v)
+bool conv2d_nhwc_supports_cpu(const sdlf_operation *operation, const convolution *v)
 {
     bool named = operation->algorithm == CPU_CONV2D_AUTO || operation->algorithm == CPU_CONV2D_IMPLICIT;
     if (sdlf_operation_is_mixed(operation) && reads_row_major(operation))
         return named && (way_of(operation, v).kernel == STEM ||
                          (way_of(operation, v).kernel == IMPLICIT && implicit_takes_row_major_cpu(v)));
-    if (!can_be_last(operation)) return false;
+    if (!can_be_nhwc(operation)) return false;
     if (cpu_conv2d_winograd(operation->algorithm)) return winograd_takes_cpu(v);
-    return named && (depthwise_last_takes_cpu(v) || implicit_takes_cpu(v));
+    return named && (depthwise_nhwc_takes_cpu(v) || implicit_takes_cpu(v));
 }
 
 /* Scratch space, and the laid out weights where they were not made ready. */
@@ -124,37 +124,37 @@ static void run(const cpu_calculator *cpu, last_way way, const convolution_forwa
         scratch += cpu_round_up(packed_size(way, v), LANES);
     }
     switch (way.kernel) {
-    case DEPTHWISE: depthwise_last_forward_cpu(cpu, forward, packed); break;
+    case DEPTHWISE: depthwise_nhwc_forward_cpu(cpu, forward, packed); break;
     case WINOGRAD: winograd_forward_cpu(cpu, forward, way.m, packed, scratch); break;
     case STEM: stem_forward_cpu(cpu, forward, packed, scratch); break;
     default: implicit_forward_cpu(cpu, forward, packed, scratch, row_major);
     }
 }
 
-im2col_space conv2d_last_space_cpu(const sdlf_operation *operation, const convolution *v)
+im2col_space conv2d_nhwc_space_cpu(const sdlf_operation *operation, const convolution *v)
 {
     bool prepared = sdlf_tensor_present(&operation->prepared);
     return space_of(way_of(operation, v), v, reads_row_major(operation), prepared);
 }
 
-void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation,
+void conv2d_nhwc_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation,
                              const convolution_forward *forward)
 {
     run(cpu, way_of(operation, &forward->v), forward, operation->prepared.data, operation->workspace.data,
         reads_row_major(operation));
 }
 
-bool conv2d_last_takes_cpu(const convolution *v)
+bool conv2d_nhwc_takes_cpu(const convolution *v)
 {
-    return depthwise_last_takes_cpu(v) || implicit_takes_cpu(v);
+    return depthwise_nhwc_takes_cpu(v) || implicit_takes_cpu(v);
 }
 
-im2col_space conv2d_last_unprepared_space_cpu(const convolution *v)
+im2col_space conv2d_nhwc_unprepared_space_cpu(const convolution *v)
 {
     return space_of(automatic_way(v), v, false, false);
 }
 
-void conv2d_last_unprepared_cpu(const cpu_calculator *cpu, const convolution_forward *forward, element *scratch)
+void conv2d_nhwc_unprepared_cpu(const cpu_calculator *cpu, const convolution_forward *forward, element *scratch)
 {
     run(cpu, automatic_way(&forward->v), forward, NULL, scratch, false);
 }
@@ -163,16 +163,16 @@ void conv2d_last_unprepared_cpu(const cpu_calculator *cpu, const convolution_for
 static bool stays_row_major(const sdlf_operation *operation, const convolution *v)
 {
     return operation->algorithm == CPU_CONV2D_AUTO && v->groups * v->k == 1 && v->p_q > 1 &&
-           !sdlf_operation_is_channels_last(operation) && !conv2d_last_pays_cpu(v);
+           !sdlf_operation_is_channels_last(operation) && !conv2d_nhwc_pays_cpu(v);
 }
 
-int64_t conv2d_last_prepared_size_cpu(const sdlf_operation *operation, const convolution *v)
+int64_t conv2d_nhwc_prepared_size_cpu(const sdlf_operation *operation, const convolution *v)
 {
     if (stays_row_major(operation, v)) return 0;
-    return conv2d_last_supports_cpu(operation, v) ? packed_size(way_of(operation, v), v) : 0;
+    return conv2d_nhwc_supports_cpu(operation, v) ? packed_size(way_of(operation, v), v) : 0;
 }
 
-void conv2d_last_prepare_cpu(const cpu_calculator *cpu, const sdlf_operation *operation, const convolution *v)
+void conv2d_nhwc_prepare_cpu(const cpu_calculator *cpu, const sdlf_operation *operation, const convolution *v)
 {
     pack(cpu, way_of(operation, v), operation->prepared.data, v, input(operation, 1));
 }

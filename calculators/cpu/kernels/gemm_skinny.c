@@ -3,7 +3,7 @@
  * c[i, j] is the dot product of row i of a and row j of b. Several rows of b are read at a time, each a stream of its own, fetched
  * ahead, and each of their vectors is used for all rows of a: b moves through memory once, and nothing is packed. Floor: the bytes
  * of b over the bandwidth. A task takes a run of b's rows; no workspace. */
-#include "calculators/cpu/kernels/gemm_few.h"
+#include "calculators/cpu/kernels/gemm_skinny.h"
 
 #include "calculators/cpu/kernels/activate.h"
 
@@ -22,7 +22,7 @@ typedef struct few {
     const sdlf_activation *activation;
 } few;
 
-bool gemm_few_takes_cpu(const sdlf_operation *operation)
+bool gemm_skinny_takes_cpu(const sdlf_operation *operation)
 {
     const sdlf_shape *c = &operation->out[0].shape;
     return operation->gemm.transpose_b && !operation->gemm.transpose_a && !sdlf_tensor_present(&operation->in[3]) &&
@@ -84,7 +84,7 @@ static void compute_columns(void *context, int64_t index, int thread)
     }
 }
 
-sdlf_status gemm_few_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+sdlf_status gemm_skinny_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     few all = {.a = input(operation, 0),
                .b = input(operation, 1),

@@ -70,7 +70,7 @@ static sdlf_status fuse(sdlf_plan *plan, int i, int pool)
     return plan_replace_operation(plan, i, &fused);
 }
 
-sdlf_status plan_fuse_conv_pool_last(sdlf_plan *plan)
+sdlf_status plan_fuse_conv_pool_nhwc(sdlf_plan *plan)
 {
     if (plan->options.mode != SDLF_INFER || plan->options.no_fusion || plan->options.keep_activations) return SDLF_OK;
     sdlf_status status = plan_find_uses(plan);

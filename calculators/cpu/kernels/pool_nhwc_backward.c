@@ -3,7 +3,7 @@
  * Vectors run over channels. A task takes an image, or where there are few some of its channels, since windows may overlap: it clears dx and
  * adds to it what each window's output gives. Floor: x, y, dy read and dx written once. */
 #include "calculators/cpu/kernels/lanes.h"
-#include "calculators/cpu/kernels/pool_last.h"
+#include "calculators/cpu/kernels/pool_nhwc.h"
 
 enum { LEAST_TASKS = 16 };
 
@@ -142,7 +142,7 @@ static void run(const cpu_calculator *cpu, const context *all, cpu_task *task)
                       task, &copy);
 }
 
-void max_pool_last_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
+void max_pool_nhwc_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
 {
     context all = context_of(operation, &operation->in[2]);
     all.x = input(operation, 0);
@@ -150,7 +150,7 @@ void max_pool_last_backward_cpu(const cpu_calculator *cpu, const sdlf_operation 
     run(cpu, &all, max_windows);
 }
 
-void avg_pool_last_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
+void avg_pool_nhwc_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
 {
     context all = context_of(operation, &operation->in[0]);
     run(cpu, &all, avg_windows);
@@ -170,7 +170,7 @@ static void spread_mean(void *argument, int64_t index, int thread)
     }
 }
 
-void global_avg_pool_last_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
+void global_avg_pool_nhwc_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
 {
     context all = context_of(operation, &operation->in[0]);
     cpu_parallel_near(cpu, all.n, cpu_time_of_elements(all.n * all.channels * all.h * all.w), spread_mean, &all);

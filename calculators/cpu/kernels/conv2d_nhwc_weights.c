@@ -1,12 +1,12 @@
-/* conv2d_backward_weights, channels last. See conv2d_last_backward.h and weights_last.h.
+/* conv2d_backward_weights, channels last. See conv2d_nhwc_backward.h and weights_nhwc.h.
  *
  * For each tap of the window, dw[tap] (C,K) = x^T dy over the output pixels that it reaches inside the image: products of rows read where
  * they lie, with no patches in between; where rows are short, the pixels of several are brought together first. A task walks its share of
  * the rows of outputs a few at a time, so that what all taps read of x and dy stays in the second-level cache. 2 N K P Q C R S FLOPs; floor: x and dy moved once. */
-#include "calculators/cpu/kernels/conv2d_last_backward.h"
+#include "calculators/cpu/kernels/conv2d_nhwc_backward.h"
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/interleave.h"
-#include "calculators/cpu/kernels/weights_last.h"
+#include "calculators/cpu/kernels/weights_nhwc.h"
 
 enum {
     LEAST_TASKS = 16,
@@ -19,9 +19,9 @@ enum {
     BIAS_PIXELS = 256,
 };
 
-weights_last weights_last_of_cpu(const convolution *v, int64_t units, int64_t each)
+weights_nhwc weights_nhwc_of_cpu(const convolution *v, int64_t units, int64_t each)
 {
-    weights_last all = {.vectors = cpu_divide_up(v->k, LANES)};
+    weights_nhwc all = {.vectors = cpu_divide_up(v->k, LANES)};
     all.sums_size = each * v->c * all.vectors * LANES;
     int64_t most = cpu_max(1, MOST_SUMS / cpu_max(1, all.sums_size * v->groups));
     all.shares = cpu_max(1, cpu_min(cpu_min(most, LEAST_TASKS), units));
@@ -53,9 +53,9 @@ static int64_t rows_at_once(const convolution *v)
     return cpu_max(cpu_divide_up(PIECE_PIXELS, cpu_max(1, v->q)), BLOCK_ELEMENTS / cpu_max(1, row));
 }
 
-static weights_last rows_of(const convolution *v)
+static weights_nhwc rows_of(const convolution *v)
 {
-    weights_last all = weights_last_of_cpu(v, v->n * v->p, v->r_s);
+    weights_nhwc all = weights_nhwc_of_cpu(v, v->n * v->p, v->r_s);
     int64_t width = cpu_divide_up(all.vectors, all.parts) * LANES;
     if (gathers(v)) all.scratch_size = PIECE_PIXELS * (cpu_round_up(v->c, LANES) + width);
     return all;
@@ -69,7 +69,7 @@ typedef struct share_part {
 } share_part;
 
 /* One tap of the rows [first, first + rows), counted through all images: each row is a product. */
-static void add_tap(const weights_last *all, const share_part *part, int64_t tap, int64_t first, int64_t rows)
+static void add_tap(const weights_nhwc *all, const share_part *part, int64_t tap, int64_t first, int64_t rows)
 {
     const convolution *v = &all->backward->v;
     int64_t r = tap / v->s, s = tap % v->s, top, bottom, left, right, filters = all->vectors * LANES;
@@ -82,13 +82,13 @@ static void add_tap(const weights_last *all, const share_part *part, int64_t tap
         if (p < top || p >= bottom) continue;
         int64_t h = p * v->stride[0] + r * v->dilation[0] - v->before[0];
         int64_t w = left * v->stride[1] + s * v->dilation[1] - v->before[1];
-        weights_last_add(sums, filters, part->x + ((n * v->h + h) * v->w + w) * pixel, v->stride[1] * pixel,
+        weights_nhwc_add(sums, filters, part->x + ((n * v->h + h) * v->w + w) * pixel, v->stride[1] * pixel,
                          part->dy + (row * v->q + left) * dy_step, dy_step, v->c, part->width, right - left);
     }
 }
 
 /* The same of PIECE_PIXELS pixels at a time, brought together from as many rows as have them. */
-static void add_tap_in_pieces(const weights_last *all, const share_part *part, int64_t tap, int64_t first, int64_t rows)
+static void add_tap_in_pieces(const weights_nhwc *all, const share_part *part, int64_t tap, int64_t first, int64_t rows)
 {
     const convolution *v = &all->backward->v;
     int64_t r = tap / v->s, s = tap % v->s, top, bottom, left, right, filters = all->vectors * LANES, held = 0;
@@ -109,22 +109,22 @@ static void add_tap_in_pieces(const weights_last *all, const share_part *part, i
             held++;
         }
         if (held < PIECE_PIXELS && i + 1 < (first + rows) * v->q) continue;
-        weights_last_add(sums, filters, part->pixels, channels, part->gradients, part->width, v->c, part->width, held);
+        weights_nhwc_add(sums, filters, part->pixels, channels, part->gradients, part->width, v->c, part->width, held);
         held = 0;
     }
 }
 
 static void add_share(void *context, int64_t index, int thread)
 {
-    const weights_last *all = context;
+    const weights_nhwc *all = context;
     const convolution *v = &all->backward->v;
     int64_t share = index % all->shares, of = index / all->shares % all->parts,
             group = index / all->shares / all->parts;
-    int64_t start = weights_last_start(all, of) * LANES, last = (share + 1) * v->n * v->p / all->shares;
+    int64_t start = weights_nhwc_start(all, of) * LANES, last = (share + 1) * v->n * v->p / all->shares;
     element *room = all->scratch + thread * all->scratch_size;
     share_part part = {.x = all->backward->x + group * v->c,
                        .dy = all->backward->dy + group * v->k + start,
-                       .width = weights_last_start(all, of + 1) * LANES - start,
+                       .width = weights_nhwc_start(all, of + 1) * LANES - start,
                        .sums = all->sums + (group * all->shares + share) * all->sums_size + start,
                        .pixels = room,
                        .gradients = room + PIECE_PIXELS * cpu_round_up(v->c, LANES)};
@@ -135,7 +135,7 @@ static void add_share(void *context, int64_t index, int thread)
         rows = cpu_min(rows_at_once(v), last - first);
         if (pixels_follow(v) && !gathers(v)) {
             int64_t pixel = v->groups * v->c, dy_step = v->groups * v->k;
-            weights_last_add(part.sums, all->vectors * LANES, part.x + first * v->q * pixel, pixel,
+            weights_nhwc_add(part.sums, all->vectors * LANES, part.x + first * v->q * pixel, pixel,
                              part.dy + first * v->q * dy_step, dy_step, v->c, part.width, rows * v->q);
             continue;
         }
@@ -147,7 +147,7 @@ static void add_share(void *context, int64_t index, int thread)
 /* dw of one vector of filters of a group, from all shares. */
 static void write_filters(void *context, int64_t index, int thread)
 {
-    const weights_last *all = context;
+    const weights_nhwc *all = context;
     const convolution *v = &all->backward->v;
     int64_t group = index / all->vectors, k = index % all->vectors * LANES, filters = all->vectors * LANES;
     int64_t count = cpu_min(LANES, v->k - k);
@@ -166,29 +166,29 @@ static void write_filters(void *context, int64_t index, int thread)
 
 /* ---- which way ---- */
 
-static weights_last weights_of(const convolution *v)
+static weights_nhwc weights_of(const convolution *v)
 {
-    if (depthwise_last_takes_cpu(v)) return depthwise_weights_of_cpu(v);
+    if (depthwise_nhwc_takes_cpu(v)) return depthwise_weights_of_cpu(v);
     return winograd_weights_takes_cpu(v) ? winograd_weights_of_cpu(v) : rows_of(v);
 }
 
-bool conv2d_last_weights_takes_cpu(const convolution *v)
+bool conv2d_nhwc_weights_takes_cpu(const convolution *v)
 {
-    return !depthwise_takes(v) || depthwise_last_takes_cpu(v);
+    return !depthwise_takes(v) || depthwise_nhwc_takes_cpu(v);
 }
 
-im2col_space conv2d_last_weights_space_cpu(const convolution *v)
+im2col_space conv2d_nhwc_weights_space_cpu(const convolution *v)
 {
-    weights_last all = weights_of(v);
-    int64_t groups = depthwise_last_takes_cpu(v) ? 1 : v->groups;
+    weights_nhwc all = weights_of(v);
+    int64_t groups = depthwise_nhwc_takes_cpu(v) ? 1 : v->groups;
     return (im2col_space){.each = all.scratch_size, .shared = groups * all.shares * all.sums_size};
 }
 
-void conv2d_last_weights_cpu(const cpu_calculator *cpu, const convolution_backward *backward, element *scratch)
+void conv2d_nhwc_weights_cpu(const cpu_calculator *cpu, const convolution_backward *backward, element *scratch)
 {
     const convolution *v = &backward->v;
-    bool depthwise = depthwise_last_takes_cpu(v), winograd = !depthwise && winograd_weights_takes_cpu(v);
-    weights_last all = weights_of(v);
+    bool depthwise = depthwise_nhwc_takes_cpu(v), winograd = !depthwise && winograd_weights_takes_cpu(v);
+    weights_nhwc all = weights_of(v);
     int64_t groups = depthwise ? 1 : v->groups;
     all.backward = backward;
     all.sums = scratch;
@@ -232,7 +232,7 @@ static void sum_bias(void *context, int64_t index, int thread)
     for (int64_t k = 0; k < count; k++) all->db[first + k] = (element)sums[k];
 }
 
-void conv2d_last_bias_cpu(const cpu_calculator *cpu, const convolution *v, const element *dy, element *db)
+void conv2d_nhwc_bias_cpu(const cpu_calculator *cpu, const convolution *v, const element *dy, element *db)
 {
     bias_context all = {.v = v, .dy = dy, .db = db};
     int64_t filters = v->groups * v->k;

@@ -1,0 +1,18 @@
+/* What the embeddings of tokens and of positions share: a table of vectors, drawn from a normal distribution. */
+#ifndef SDLF_LAYERS_EMBEDDING_H
+#define SDLF_LAYERS_EMBEDDING_H
+
+#include "layers/views.h"
+
+/* The parameter "weight" of that shape. */
+sdlf_status sdlf_embedding_add_weight(sdlf_signature *signature, sdlf_shape shape, float deviation, bool decay);
+
+/* The row of a field table for its deviation, a member of the options. */
+#define SDLF_EMBEDDING_DEVIATION(options, usual)                                                                       \
+    {                                                                                                                  \
+        .name = "deviation", .type = SDLF_FIELD_FLOAT, .offset = offsetof(options, deviation), .minimum = 1e-6,        \
+        .maximum = 1000, .fallback = (usual), .zero_means_default = true,                                              \
+        .help = "standard deviation of the initial weights"                                                            \
+    }
+
+#endif

@@ -1,0 +1,109 @@
+"""Grad-CAM: see Model.grad_cam.
+
+    A (K,h,w): a layer's output; s: the score (logit) of a class
+    a[k] = mean over h,w of ds/dA[k];   map = max(0, sum over k of a[k] A[k])
+
+ds/dA is the library's backward pass in a plan with eval_mode. Its loss is the mean absolute error against the scores themselves, but for
+the class's, which is below: its slope is one over the number of classes there, and 0 elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import ArgumentError, ShapeError, UnsupportedError
+
+if TYPE_CHECKING:
+    from .model import Model
+
+SOFTMAXES = ("softmax", "log_softmax")
+
+
+def _copy(model: Model) -> Model:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.safetensors")
+        model.save(path)
+        return type(model).open(path)
+
+
+def _is_map(layer: dict[str, Any]) -> bool:
+    shape = layer["shape"]
+    return len(shape) == 4 and shape[2] * shape[3] > 1
+
+
+def _scores(layers: dict[str, dict[str, Any]], last: str) -> str:
+    """The layer whose values are the scores: what a softmax at the end reads."""
+    return layers[last]["inputs"][0] if layers[last]["type"] in SOFTMAXES else last
+
+
+def _last_convolution(layers: dict[str, dict[str, Any]], scores: str) -> str:
+    wanted = {scores}
+    for name in reversed(layers):
+        if name in wanted and layers[name]["type"] == "conv2d" and _is_map(layers[name]):
+            return name
+        if name in wanted:
+            wanted.update(layers[name]["inputs"])
+    raise UnsupportedError("the network has no convolution with an output larger than 1x1: name a layer")
+
+
+def _train_only(model: Model, layers: dict[str, dict[str, Any]], name: str) -> None:
+    """Gradients are computed where something trains: parameters of that layer, or the nearest before it, and none beyond."""
+    of: dict[str, list[str]] = {}
+    for parameter in model.parameters:
+        of.setdefault(model.parameters.info(parameter)["layer"], []).append(parameter)
+        _freeze(model, parameter, True)
+    at = name
+    while not any([_freeze(model, parameter, False) for parameter in of.get(at, [])]):
+        if not layers[at]["inputs"]:
+            raise UnsupportedError(f"layer '{name}' has no parameters of its own or before it")
+        at = layers[at]["inputs"][0]
+
+
+def _freeze(model: Model, parameter: str, frozen: bool) -> bool:
+    try:
+        model.freeze(parameter, frozen)
+    except ArgumentError:  # what nothing trains, running statistics
+        return False
+    return True
+
+
+def grad_cam(model: Model, samples: Any, classes: Any = None, layer: str | None = None) -> np.ndarray:
+    if len(model.inputs) != 1:
+        raise UnsupportedError(f"'{model.name}' has {len(model.inputs)} inputs, and one for a picture was expected")
+    samples = np.ascontiguousarray(samples, np.float32)
+    layers = {one["name"]: one for one in model._layers}
+    if layer is not None and layer not in layers:
+        raise ArgumentError(f"'{model.name}' has no layer '{layer}'")
+    copy = _copy(model)
+    scores = _scores(layers, model._output_layer(0))
+    layer = layer or _last_convolution(layers, scores)
+    if not _is_map(layers[layer]):
+        raise ShapeError(f"layer '{layer}' has an output of {layers[layer]['shape'][1:]}, and (C,H,W) larger than 1x1 was expected")
+    _train_only(copy, layers, layer)
+    copy.clear_outputs()
+    copy.output("score", copy.node(scores))
+    plan: Any = copy.plan(1, "train", loss="mae", gradients_only=True, eval_mode=True, keep_activations=True)
+    count = int(np.prod(plan.output("score").shape))
+    given = None if classes is None else np.broadcast_to(np.asarray(classes), (len(samples),))
+    if given is not None and given.size and not 0 <= given.min() <= given.max() < count:
+        raise ArgumentError(f"classes: expected 0 to {count - 1}, found {given.min()} to {given.max()}")
+    maps = np.empty((len(samples), *layers[layer]["shape"][2:]), np.float32)
+    for i, sample in enumerate(samples):
+        maps[i] = _one(plan, model.inputs[0], sample[None], None if given is None else int(given[i]), layer, count)
+    return maps
+
+
+def _one(plan: Any, name: str, x: np.ndarray, wanted: int | None, layer: str, count: int) -> np.ndarray:
+    targets = np.zeros((1, count), np.float32)
+    plan.run(**{name: x, "labels": targets})
+    targets[0] = plan.output("score").reshape(count)
+    chosen = int(targets[0].argmax()) if wanted is None else wanted
+    targets[0, chosen] -= 1 + abs(targets[0, chosen])
+    plan.run(**{name: x, "labels": targets})
+    plan.backward()
+    weights = count * plan.activation(layer, gradient=True)[0].mean((1, 2))
+    return np.maximum(np.tensordot(weights, plan.activation(layer)[0], 1), 0)

@@ -1,0 +1,76 @@
+"""Model.grad_cam."""
+
+import numpy as np
+import pytest
+
+import sdlf
+from sdlf import nn, optim
+
+
+def make(*end):
+    return sdlf.Model.sequential(
+        (1, 8, 8), [nn.Conv2d(filters=4, kernel=3, padding=1, name="conv"), nn.GlobalAvgPool2d(), nn.Flatten(), nn.Linear(3, name="head"), *end])
+
+
+def expected(model, x, chosen):
+    """Of this network in closed form: the gradient by every pixel of channel k is the head's weight of it, over the number of pixels."""
+    plan = model.plan(1, keep_activations=True)
+    plan.run(x)
+    a, weight = plan.activation("conv")[0], model.parameters["head.weight"]
+    weight = weight if weight.shape[0] == 3 else weight.T
+    return np.maximum(np.tensordot(weight[chosen], a, 1), 0) / 64
+
+
+@pytest.mark.parametrize("end", [(), (nn.Softmax(),)])
+def test_it_is_the_formula(end):
+    model = make(*end)
+    x = np.random.default_rng(1).standard_normal((3, 1, 8, 8)).astype(np.float32)
+    before = model.hash()
+    for chosen in range(3):
+        maps = model.grad_cam(x, chosen)
+        assert maps.shape == (3, 8, 8) and maps.dtype == np.float32
+        for i in range(3):
+            np.testing.assert_allclose(maps[i], expected(model, x[i : i + 1], chosen), rtol=1e-4, atol=1e-6)
+    likeliest = model(x).argmax(1)
+    np.testing.assert_array_equal(model.grad_cam(x), model.grad_cam(x, likeliest))
+    assert model.hash() == before and model(x).shape == (3, 3)
+
+
+def test_weights_are_the_slopes_of_the_score(separable):
+    """A convolution's bias moves all of its channel: the score's slope by it is the sum of the gradient over the pixels."""
+    samples, labels = separable
+    model = sdlf.Model.sequential(
+        (1, 8, 8), [nn.Conv2d(filters=8, kernel=3, padding=1), nn.BatchNorm2d(), nn.ReLU(), nn.Conv2d(filters=6, kernel=3, padding=1, name="last"),
+                    nn.Sigmoid(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(3)])
+    sdlf.Trainer(model, separable, batch=32, epochs=2, optimizer=optim.Adam(), schedule=optim.OneCycle(0.02), progress=False).run()
+    x = samples[:1].astype(np.float32) / 255
+    plan = model.plan(1, keep_activations=True)
+    plan.run(x)
+    a = plan.activation("last")[0]
+    del plan
+    bias, step, slopes = model.parameters["last.bias"].copy(), 1e-2, []
+    for k in range(6):
+        scores = []
+        for sign in (1, -1):
+            moved = bias.copy()
+            moved[k] += sign * step
+            model.parameters["last.bias"] = moved
+            scores.append(float(model(x)[0, labels[0]]))
+        slopes.append((scores[0] - scores[1]) / (2 * step))
+    model.parameters["last.bias"] = bias
+    expected_map = np.maximum(np.tensordot(np.array(slopes) / 64, a, 1), 0)
+    found = model.grad_cam(x, int(labels[0]))[0]
+    np.testing.assert_allclose(found, expected_map, atol=0.02 * max(expected_map.max(), np.abs(a).max() * np.abs(slopes).max() / 64))
+    np.testing.assert_array_equal(model.grad_cam(x, labels[:1], layer="last")[0], found)
+
+
+def test_what_cannot_be_is_told():
+    x = np.zeros((1, 1, 8, 8), np.float32)
+    with pytest.raises(sdlf.UnsupportedError, match="no convolution"):
+        sdlf.Model.sequential((1, 8, 8), [nn.Flatten(), nn.Linear(3)]).grad_cam(x)
+    with pytest.raises(sdlf.ArgumentError, match="no layer 'other'"):
+        make().grad_cam(x, layer="other")
+    with pytest.raises(sdlf.ShapeError, match="'head'"):
+        make().grad_cam(x, layer="head")
+    with pytest.raises(sdlf.ArgumentError, match="expected 0 to 2, found 3"):
+        make().grad_cam(x, 3)

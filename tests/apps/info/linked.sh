@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Does `sdlf --version --json` name every library that the program is linked with, with its licence?
+#
+#   linked.sh SDLF
+set -euo pipefail
+command -v readelf > /dev/null || { echo "skipped: there is no readelf" && exit 77; }
+said=$("$1" --version --json)
+files=("$(realpath "$1")")
+library=$(ldd "${files[0]}" | sed -n 's/.*libsdlf\.so[^ ]* => \([^ ]*\).*/\1/p')
+[ -z "$library" ] || files+=("$library")
+failed=0
+while read -r needed; do
+    case $needed in
+    libsdlf.* | libasan.* | libubsan.* | libtsan.* | libgcc_s.*) continue ;;
+    libz.*) name=zlib ;;
+    libjansson.*) name=jansson ;;
+    libpng*) name=libpng ;;
+    libturbojpeg.*) name=libjpeg-turbo ;;
+    libprotobuf-c.*) name=protobuf-c ;;
+    libmicrohttpd.*) name=libmicrohttpd ;;
+    libmpi*) name=MPI ;;
+    libopenblas* | libcblas* | libblas*) name=blas ;;
+    libcudnn*) name=cuDNN ;;
+    libnccl*) name=NCCL ;;
+    libcu* | libnv*) name=CUDA ;;
+    libc.* | libm.* | libdl.* | libpthread.* | librt.* | ld-linux* | ld-musl*) name='C Library\|musl' ;;
+    *) name="$needed, of which this test knows nothing" ;;
+    esac
+    grep -i "\"name\": \".*\($name\)" <<< "$said" > /dev/null || { echo "$needed is linked, and not named: no '$name'" && failed=1; }
+done < <(readelf -d "${files[@]}" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u)
+exit "$failed"
