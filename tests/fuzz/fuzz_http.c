@@ -45,14 +45,28 @@ static size_t add(char *text, size_t used, const char *more)
     return used + length;
 }
 
-/* Send it all, say that this was all, and read to the end; reset, so that no port stays taken. */
-static void send_request(const char *text, size_t length)
+/* Connect to the server from another loopback address each time: a closed connection keeps its port for a minute, and one address has fewer
+ * ports than a minute has requests. */
+static int connect_to_server(void)
 {
-    char reply[4096];
+    static uint32_t count;
+    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = {htonl(0x7f010000 + count++ % 0x10000)}};
     struct sockaddr_in here = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)http_port(server)), .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int connection = socket(AF_INET, SOCK_STREAM, 0);
-    if (connection < 0 || connect(connection, (struct sockaddr *)&here, sizeof here) != 0) abort();
+    if (connection < 0 || bind(connection, (struct sockaddr *)&from, sizeof from) != 0 ||
+        connect(connection, (struct sockaddr *)&here, sizeof here) != 0) {
+        perror("connecting to the server");
+        abort();
+    }
+    return connection;
+}
+
+/* Send it all, say that this was all, and read to the end. */
+static void send_request(const char *text, size_t length)
+{
+    char reply[4096];
+    int connection = connect_to_server();
     for (size_t sent = 0; sent < length;) {
         ssize_t count = send(connection, text + sent, length - sent, MSG_NOSIGNAL);
         if (count <= 0) break; /* it has heard enough */
@@ -60,7 +74,6 @@ static void send_request(const char *text, size_t length)
     }
     shutdown(connection, SHUT_WR);
     while (recv(connection, reply, sizeof reply, 0) > 0) continue;
-    setsockopt(connection, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
     close(connection);
 }
 
