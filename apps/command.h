@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The subcommands, and what they return. */
 #ifndef SDLF_APPS_COMMAND_H
 #define SDLF_APPS_COMMAND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf compare: how do training runs differ, by their logs: in options, in results, epoch by epoch? */
 #include <math.h>
 #include <stdio.h>

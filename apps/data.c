@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf data: what is in a data set, and a sheet of its samples as a network gets them. */
 #include <inttypes.h>
 #include <math.h>

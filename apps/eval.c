@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf eval: how good are these weights on a data set? */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf export: a network and its weights for other programs, as an ONNX file or as one file of C. */
 #include <stdio.h>
 #include <stdlib.h>

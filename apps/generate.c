@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf generate: write on from a text, a character at a time. */
 #include <math.h>
 #include <stdio.h>

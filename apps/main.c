@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sdlf program: which subcommand? */
 #include <errno.h>
 #include <fcntl.h>

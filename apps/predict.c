@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf predict: say what is in pictures. */
 #include <inttypes.h>
 #include <stdio.h>

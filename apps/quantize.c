@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf quantize: a network whose weights, and with data its activations, are integers, as an ONNX file; and how much that changes. */
 #include <stdio.h>
 #include <stdlib.h>

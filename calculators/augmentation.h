@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The geometry of gather_batch, bit for bit the same for every calculator: how an image is warped, how a pixel is read
  * between pixels, how it is normalised. The contract is sdlf_augmentation's in <sdlf/operation.h>; all of it is float32,
  * each operation rounded, whatever the type of y (only a float64 x that is not warped is normalised in float64).

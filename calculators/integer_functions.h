@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Functions of two 64-bit integers that the machine has not, or not for all of them; the same on every calculator. */
 #ifndef SDLF_CALCULATORS_INTEGER_FUNCTIONS_H
 #define SDLF_CALCULATORS_INTEGER_FUNCTIONS_H

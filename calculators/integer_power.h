@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* a^b of 64-bit integers, wrapping around as products do; the same on every calculator. */
 #ifndef SDLF_CALCULATORS_INTEGER_POWER_H
 #define SDLF_CALCULATORS_INTEGER_POWER_H

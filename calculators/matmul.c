@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See matmul.h. */
 #include "calculators/matmul.h"
 

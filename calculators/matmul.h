@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* matmul as a gemm for each matrix of the batch: for calculators whose gemm is fast. The class's slot for gemm computes each. */
 #ifndef SDLF_CALCULATORS_MATMUL_H
 #define SDLF_CALCULATORS_MATMUL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* next_batch on calculators that compute in the host's memory. A few hundred bytes: there is nothing to make faster. */
 #ifndef SDLF_CALCULATORS_NEXT_BATCH_H
 #define SDLF_CALCULATORS_NEXT_BATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The calculators of this build, in the order in which listings show them, for framework/calculator_classes.c. */
 #include "calculators/registry.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every calculator class of this build. Adding one: its line in list.h. */
 #ifndef SDLF_CALCULATORS_REGISTRY_H
 #define SDLF_CALCULATORS_REGISTRY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* shuffle on calculators that compute in the host's memory: once an epoch, and fast enough (see framework/shuffle.c). */
 #ifndef SDLF_CALCULATORS_SHUFFLE_H
 #define SDLF_CALCULATORS_SHUFFLE_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The CUDA language: SDLF_CUDA_ENABLED is true where it may be used. AUTO asks whether nvcc is there and works, and the
 # libraries with it; ON insists; OFF does not look. Architectures are those of CMAKE_CUDA_ARCHITECTURES, else of the
 # environment variable CUDAARCHS, else this machine's GPU's, or, where there is none, every generation from Turing on.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # cuDNN 9, for the cudnn calculator: SDLF_CUDNN_ENABLED is true where it may be used. AUTO takes it where it is found, ON insists,
 # OFF does not look. Headers and library must both be there; the library is not linked, but loaded where a cudnn calculator is opened.
 

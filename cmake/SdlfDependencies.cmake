@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Packages, as imported targets. Threads, zlib and jansson are needed; the others switch a feature on where they are found.
 #
 # A program that links the static library needs the same packages. Whoever finds one says so:

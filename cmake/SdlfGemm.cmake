@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Which library multiplies matrices for the cpu calculator, beside its own kernels.
 #   SDLF_GEMM = auto (oneDNN, else a CBLAS library, else none), onednn, cblas, portable (none)
 # Sets SDLF_GEMM_BACKEND (onednn, cblas or none: calculators/cpu/gemm_*.c) and SDLF_GEMM_LIBRARIES.

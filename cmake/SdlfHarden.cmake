@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What makes a mistake in memory harder to exploit, in every program and shared library of this build and in none that uses it:
 # position-independent programs, relocations that are read-only once the program runs, canaries on stacks, and calls of the C
 # library that know the size of what they write to (FORTIFY; for files that are optimised, not beside sanitizers, and not where

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The libraries that decode images. Where one is absent or turned off, decoding such an image fails with a message that names it.
 option(SDLF_PNG "Read PNG pictures, where libpng is found" ON)
 option(SDLF_TURBOJPEG "Read JPEG, BMP, PGM and PPM pictures, where libturbojpeg is found" ON)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Installation: library, headers, programs, CMake package and pkg-config file. What a user of the static library must link
 # beside it was collected by sdlf_exports (SdlfDependencies.cmake); a shared library brings its own.
 

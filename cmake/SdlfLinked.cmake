@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # SDLF_LINKED: the libraries that are linked into the program, or that it loads, for `sdlf --version --json`. A row each: name|version|licence, an
 # SPDX expression; no version: it is found out by whoever installs it.
 set(SDLF_LINKED "zlib|${ZLIB_VERSION_STRING}|Zlib" "jansson|${JANSSON_VERSION}|MIT")

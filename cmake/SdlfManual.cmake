@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Manual pages and completions for shells. The program prints the pages from its tables of options, so they are made where it can be run.
 install(FILES apps/completions/sdlf.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME sdlf COMPONENT program)
 install(FILES apps/completions/_sdlf DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)

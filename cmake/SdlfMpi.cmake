@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # MPI, for the mpi communicator: SDLF_MPI_ENABLED is true where it may be used. AUTO takes it where it is found, ON insists, OFF does not look.
 set(SDLF_MPI AUTO CACHE STRING "The mpi communicator: AUTO (where MPI is found), ON (or fail), OFF")
 set_property(CACHE SDLF_MPI PROPERTY STRINGS AUTO ON OFF)

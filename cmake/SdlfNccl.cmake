@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # NCCL, for the nccl communicator: SDLF_NCCL_ENABLED is true where it may be used. AUTO takes it where it is found beside CUDA, ON
 # insists, OFF does not look.
 set(SDLF_NCCL AUTO CACHE STRING "The nccl communicator: AUTO (where CUDA and NCCL are found), ON (or fail), OFF")

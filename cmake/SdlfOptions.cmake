@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Options, build type, warnings and sanitizers. Flags apply through the interface target sdlf_build_flags, which stays
 # inside this build: nothing of it reaches a program that uses the library.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Packages: cpack -G DEB and -G TGZ, of what install() puts in the components library, dev, program and python. Of one state of the tree they are the
 # same bytes every time: their dates are SOURCE_DATE_EPOCH, or the last commit's.
 

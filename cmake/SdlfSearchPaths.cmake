@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Where an installed program and a shared library look for the libraries that they need (RUNPATH): in the folders outside of this
 # build in which these were found, and a program of the shared library in ../lib, so that an installation may be moved.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What configuring found, collected while it goes on and printed once, at its end, as a table.
 
 # sdlf_summary(FEATURE TEXT): one row. TEXT says what was found, or "off" with the reason and the remedy.

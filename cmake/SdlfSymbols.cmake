@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The names that leave the library are those that its public headers declare, so that a program may have a function of any
 # other name. A shared library has a version script for that. A static one is linked into one object, in which all other
 # names are then made local: this takes objcopy, and where there are COMDAT groups (of .cu files) a linker that resolves them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A toolchain file: cross-compile for 64-bit ARM with Debian's packages gcc-aarch64-linux-gnu and qemu-user, which runs the tests.
 # Libraries are looked for in build/aarch64-root, which scripts/aarch64-libraries.sh fills.
 set(CMAKE_SYSTEM_NAME Linux)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A toolchain file: the musl C library, by Debian's package musl-tools. Libraries are looked for in build/musl-root, which
 # scripts/musl-libraries.sh fills.
 set(CMAKE_C_COMPILER musl-gcc)

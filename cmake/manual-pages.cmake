@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The manual pages, as the program (after an emulator, where it needs one) prints them:  cmake -DSDLF=[EMULATOR;]PROGRAM -DFOLDER=FOLDER [-DGZIP=PROGRAM] -P manual-pages.cmake
 #
 # The program is asked for its commands, and each for what it is made of, so that none is missing.

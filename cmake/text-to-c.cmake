@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Files as C strings:  cmake -DOUT=FILE.c -DHEADER=HEADER -DPREFIX=PREFIX "-DFILES=a.html;b.js" -P text-to-c.cmake
 #
 # a.html becomes PREFIX_a_html, an array of its bytes and a 0.

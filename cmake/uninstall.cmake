@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # cmake -DMANIFEST=FILE -P uninstall.cmake: remove the files that an installation listed there, and the folders of ours that it leaves empty.
 if(NOT EXISTS "${MANIFEST}")
     message(FATAL_ERROR "${MANIFEST} is not there: nothing has been installed from this build folder.")

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The communicators of this build. A row of NULL ends each list, which may have no other. */
 #include "communicators/registry.h"
 

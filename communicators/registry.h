@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The communicator classes of this build. */
 #ifndef SDLF_COMMUNICATORS_REGISTRY_H
 #define SDLF_COMMUNICATORS_REGISTRY_H

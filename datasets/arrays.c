@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Samples and labels from arrays of NumPy's. See arrays.h. */
 #include "datasets/arrays.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Data sets that are arrays in NumPy's format, whatever file they are in. */
 #ifndef SDLF_DATASETS_ARRAYS_H
 #define SDLF_DATASETS_ARRAYS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cifar10 and cifar100: folders of the binary version of CIFAR (A. Krizhevsky, Learning multiple layers of features from tiny images,
  * 2009), plain or gzip (.gz). A record is one label (cifar100: the coarse label, which is passed over, then the fine one), then 1,024
  * bytes of red, of green and of blue, row by row.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* csv: rows of numbers, of which one column is the label.
  *
  *     csv:FILE[,label=COLUMN[..COLUMN]][,shape=CxHxW][,all]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A table of numbers in a text file, as a data set. */
 #ifndef SDLF_DATASETS_CSV_H
 #define SDLF_DATASETS_CSV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows and cells of CSV. See csv.h. */
 #include <inttypes.h>
 #include <locale.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the data sets share among themselves: their class tables, for the registry, and the normalisation of grey pictures
  * of handwriting. */
 #ifndef SDLF_DATASETS_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* digits: an embedded data set of handwriting-like digits, drawn when it is opened; nothing is read or downloaded.
  *
  *     digits              60,000 images for training, 10,000 for testing, seed 1

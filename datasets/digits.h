@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How the data set `digits` is made. An image is drawn in three steps, each a file:
  *
  *     digits_glyphs.c    the shapes: strokes as lists of points, several variants a digit

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The shapes of the digits: the ways of writing each, as strokes through points in two poses. */
 #include "datasets/digits.h"
 

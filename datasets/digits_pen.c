@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One handwriting of a digit: a glyph is posed, jittered, bent, slanted and turned; its points are joined by centripetal
  * Catmull-Rom curves (Catmull, Rom: A class of local interpolating splines, 1974), and the pen's width varies along them. */
 #include "datasets/digits.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The random numbers of one image of `digits`. */
 #include "datasets/digits.h"
 

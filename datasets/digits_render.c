@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Painting: ink is scaled so that it just fits a box of 20x20 pixels, painted in grey levels, and moved by whole pixels so
  * that its centre of mass lies in the middle of 28x28: the normalisation that MNIST documents. */
 #include "datasets/digits.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* folder: pictures in a subfolder for each class, of any size and in any format of <sdlf/image.h>.
  *
  *     DIR/roses/1.jpg, DIR/tulips/a.png, ...              every fifth picture or so is for testing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The files of a folder of pictures, with a class for each of its subfolders. */
 #ifndef SDLF_DATASETS_FOLDER_FILES_H
 #define SDLF_DATASETS_FOLDER_FILES_H

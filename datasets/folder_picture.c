@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A picture of a folder becomes a sample. */
 #include <math.h>
 #include <stdio.h>

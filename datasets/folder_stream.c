@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pictures that are read when they are needed. See folder_stream.h. */
 #include "datasets/folder_stream.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The pictures of a folder, read when they are needed, with a bounded cache of those that were read first. */
 #ifndef SDLF_DATASETS_FOLDER_STREAM_H
 #define SDLF_DATASETS_FOLDER_STREAM_H

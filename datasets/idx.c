@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* IDX: the format of the MNIST files.
  *
  *     byte 0, 1   0

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The header of IDX files. */
 #ifndef SDLF_DATASETS_IDX_H
 #define SDLF_DATASETS_IDX_H

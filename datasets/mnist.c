@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mnist: a folder of the four files of MNIST, or of any set in the same form (Fashion-MNIST, KMNIST, EMNIST, sets of
  * one's own with pictures of any size and up to 256 classes).
  *

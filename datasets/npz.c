@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* npz: arrays of an archive that NumPy's savez or savez_compressed has made.
  *
  *     npz:FILE                   x_train, y_train, x_test and y_test, or other names of `halves`; or one pair of `pairs` for both halves

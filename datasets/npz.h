@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The arrays of a .npz archive as a data set. */
 #ifndef SDLF_DATASETS_NPZ_H
 #define SDLF_DATASETS_NPZ_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The data sets that are known by name. */
 #include "datasets/datasets_internal.h"
 

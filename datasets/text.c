@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* text: the characters of a file, each to be foretold from those before it.
  *
  *     text:FILE[,length=T]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Words of PyTorch, Keras, ONNX and their command lines. */
 #include "framework/aliases.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What other frameworks call things: the words that their users write, and SDLF's for the same. For suggestions only: none of them is
  * taken for the other. Layers, fields of layers, functions, options of the program and its commands. */
 #ifndef SDLF_FRAMEWORK_ALIASES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The samples and labels of any batch of any epoch. */
 #include "framework/batch_maker.h"
 

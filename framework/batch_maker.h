@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Batch maker: the samples and labels of any batch of any epoch, in the caller's memory.
  *
  * A batch depends on (data set, options, epoch, index) alone. The samples are gathered, augmented and normalised by one

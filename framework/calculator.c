@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The public face of calculators: open by name, close, ask and run. Kernels rely on the checks made here. */
 #include <sdlf/calculator.h>
 #include <sdlf/suggest.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The registry of calculator classes: those of the build, then those that programs register. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/calculator_inherit.h"
 
 #include <stdlib.h>

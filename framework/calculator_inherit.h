@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calculators that inherit the kinds of operations that they have no kernels for: `inherits` in <sdlf/calculator.h>. */
 #ifndef SDLF_FRAMEWORK_CALCULATOR_INHERIT_H
 #define SDLF_FRAMEWORK_CALCULATOR_INHERIT_H

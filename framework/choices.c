@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Choices of algorithms in memory: a sorted list. */
 #include "framework/choices.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Choices of algorithms: what a plan looks up and adds, and what a file of them holds. See sdlf_choices in plan.h. */
 #ifndef SDLF_FRAMEWORK_CHOICES_H
 #define SDLF_FRAMEWORK_CHOICES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The roles of a model's inputs and outputs. See classifier.h. */
 #include "framework/classifier.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a model is used to classify the samples of a data set: which input takes the samples, which the labels, and which
  * output gives the classes' scores. */
 #ifndef SDLF_FRAMEWORK_CLASSIFIER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A clock for measuring how long things take. */
 #ifndef SDLF_FRAMEWORK_CLOCK_H
 #define SDLF_FRAMEWORK_CLOCK_H

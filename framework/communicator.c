@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The public face of communicators: open by name, close, and what all classes do alike. */
 #include <sdlf/communicator.h>
 #include <sdlf/suggest.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sparse matrices in host memory: checking, transposing, converting. Layout: <sdlf/tensor.h>. */
 #include <sdlf/tensor.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Data sets by name: "NAME" or "NAME:ARGUMENT". */
 #include <sdlf/dataset.h>
 #include <sdlf/suggest.h>

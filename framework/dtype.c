@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Element types: sizes, names, and conversion between any two of them.
  *
  * Conversion goes in blocks through a wide type: float64 for floating sources, int64 for integer ones. Every source fits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Eigenvalues and eigenvectors of a small symmetric matrix. */
 #ifndef SDLF_FRAMEWORK_EIGEN_H
 #define SDLF_FRAMEWORK_EIGEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running a model over a data set once. */
 #include <sdlf/trainer.h>
 

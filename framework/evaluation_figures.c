@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What an evaluation says of classes and of float targets. */
 #include <math.h>
 

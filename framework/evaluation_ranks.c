@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An evaluation that several ranks have each done a part of. */
 #include <stdlib.h>
 

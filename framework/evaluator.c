@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running a model over a data set: batches in, scores out, counts kept. See evaluator.h.
  *
  * The last batch is filled up with zeros, so that one plan serves all. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Completing an options struct by its field table. See field.h. */
 #include "framework/field.h"
 

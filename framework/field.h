@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Field tables (see layer.h): completing an options struct. */
 #ifndef SDLF_FRAMEWORK_FIELD_H
 #define SDLF_FRAMEWORK_FIELD_H

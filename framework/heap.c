@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Aligned memory of the C heap, or of the program's allocator. */
 #include "framework/heap.h"
 

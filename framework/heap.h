@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Aligned memory of the C heap: what host tensors and the calculators that compute in host memory allocate. */
 #ifndef SDLF_FRAMEWORK_HEAP_H
 #define SDLF_FRAMEWORK_HEAP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Starting values of parameters. See initializer.h. */
 #include "framework/initializer.h"
 

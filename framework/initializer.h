@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How parameters start. */
 #ifndef SDLF_FRAMEWORK_INITIALIZER_H
 #define SDLF_FRAMEWORK_INITIALIZER_H

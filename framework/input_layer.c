@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* input: output 0 is what the user writes before a run. */
 #include "framework/input_layer.h"
 

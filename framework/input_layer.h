@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The layer behind sdlf_input: a place where a model's input enters the graph. Models make it themselves, so it is the
  * framework's, in no registry and in no network file's list of layers. */
 #ifndef SDLF_FRAMEWORK_INPUT_LAYER_H

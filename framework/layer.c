@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a layer's `infer` fills its signature with. */
 #include <sdlf/layer.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The registry of layer classes: those of the library, then those that programs register. */
 #include <string.h>
 

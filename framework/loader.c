@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Loader: batches in order, from a batch maker, made ahead of time by a prefetch thread.
  *
  * Batch b of epoch e is item e * batches + b of the prefetch queue. So the thread goes on by itself from the end of an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Mixing the samples of a batch in pairs. See mixing.h. */
 #include "framework/mixing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Mixing the samples of a batch in pairs: sdlf_mixing in <sdlf/dataset.h>. */
 #ifndef SDLF_FRAMEWORK_MIXING_H
 #define SDLF_FRAMEWORK_MIXING_H

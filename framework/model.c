@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Building a model: layers and outputs are appended; the first error is kept until someone asks. */
 #include "framework/model_internal.h"
 

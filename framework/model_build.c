@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inferring a model's shapes. */
 #include "framework/model_internal.h"
 

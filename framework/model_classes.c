@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of the classes that a model tells apart. */
 #include <stdlib.h>
 #include <string.h>

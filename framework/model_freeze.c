@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parameters that training leaves alone. A layer keeps a list of them beside its options, but for a value, whose option it is. */
 #include "framework/model_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The layer that makes a classifier's scores, and another in its place. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The model's own structures, for the model, the plan and the formats. */
 #ifndef SDLF_FRAMEWORK_MODEL_INTERNAL_H
 #define SDLF_FRAMEWORK_MODEL_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a model's outputs are compared with. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Finding layers by name, and names for layers that are given none. */
 #include "framework/model_internal.h"
 

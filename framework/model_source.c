@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parameters whose values have been left in a file, until a plan takes them from there. */
 #include "framework/heap.h"
 #include "framework/model_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is known of every kind of operation: the table of classes, the common part of a check, costs. */
 #include <sdlf/operation.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The optimizer classes by position and by name, and the check of an optimizer's options. */
 #include <sdlf/optimizer.h>
 

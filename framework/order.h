@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Putting numbers in order: times of repeated runs have their median in the middle then. */
 #ifndef SDLF_FRAMEWORK_ORDER_H
 #define SDLF_FRAMEWORK_ORDER_H

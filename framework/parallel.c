@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads that take items from a shared counter. */
 #include "framework/parallel.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Work on numbered items, shared among threads. */
 #ifndef SDLF_FRAMEWORK_PARALLEL_H
 #define SDLF_FRAMEWORK_PARALLEL_H

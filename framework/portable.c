@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See portable.h. */
 #include "framework/portable.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What Linux, with glibc or musl, and macOS have each in their own way. All else in the library is C11 and POSIX. (The program has
  * apps/system/portable.h.) */
 #ifndef SDLF_FRAMEWORK_PORTABLE_H

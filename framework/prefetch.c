@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A thread that makes numbered items ahead of the one who takes them. */
 #include "framework/prefetch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Prefetch: a thread that makes numbered items ahead of the one who takes them.
  *
  * Item n is made by `make(context, n, slot)` into one of a few slots and depends on n alone, so what is taken does not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Classes that programs add to a registry: a list that only grows, so that readers need no lock. */
 #ifndef SDLF_FRAMEWORK_REGISTERED_H
 #define SDLF_FRAMEWORK_REGISTERED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The check at the head of public functions: a pointer that must not be NULL. See "NULL" in <sdlf/status.h>. */
 #ifndef SDLF_FRAMEWORK_REQUIRE_H
 #define SDLF_FRAMEWORK_REQUIRE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Learning-rate schedules.
  *
  * With W = floor(warmup total) steps of warm-up, step s of `total` has the rate ramp(s) main(s):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Field tables of schedules, for those who read and write settings. */
 #ifndef SDLF_FRAMEWORK_SCHEDULE_H
 #define SDLF_FRAMEWORK_SCHEDULE_H

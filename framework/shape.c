@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shapes: counting with overflow checks, comparing, printing. */
 #include <sdlf/shape.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The order of an epoch: samples sorted by random keys.
  *
  * The keys come in the samples' order, are uniform, and are all different but for one chance in 10^10 at 60,000 samples;

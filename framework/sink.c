@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See sink.h: what layers call, handed on. */
 #include "framework/sink.h"
 #include "framework/require.h"

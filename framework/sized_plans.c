@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans of one ONNX file for many sizes. See sized_plans.h. */
 #include <sdlf/sized_plans.h>
 

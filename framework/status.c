@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Status codes and the calling thread's last message. */
 #include <sdlf/status.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nearest words: those that other frameworks have for the same, then the Damerau-Levenshtein distance (insertions, deletions, changes,
  * and exchanges of neighbours). */
 #include <sdlf/suggest.h>

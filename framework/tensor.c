@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensors: views, allocation, strides. */
 #include <sdlf/calculator.h>
 #include <sdlf/tensor.h>

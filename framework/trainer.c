@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running a trainer: steps, epochs, tests, checkpoints. */
 #include "framework/trainer_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The moving average of the weights, and the weights themselves. While training runs, parameters have the weights as their values and the
  * average as a state; between runs, and for tests and files, it is the other way round. */
 #include <string.h>

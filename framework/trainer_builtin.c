@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How the built-in networks are best trained. fast_cnn's were chosen on 10,000 of MNIST's training pictures that were kept apart (docs/guides/train.md);
  * cifar_fast's are those of Jordan's recipe for CIFAR-10. */
 #include <sdlf/trainer.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Epochs of a trainer whose plans draw their own batches (see sdlf_feed in <sdlf/plan.h>): where the forward pass runs on a
  * device, the data set lives there, or is brought there ahead of time, and steps follow each other without the host. The
  * samples, rates and numbers of every step are those of a trainer that is fed by a loader. */

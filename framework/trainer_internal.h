@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The trainer from the inside: trainer.c runs it (trainer_feed.c where the plans draw their own batches), trainer_setup.c makes it,
  * trainer_state.c notes and restores where it stands, trainer_options.c checks and compares what it is asked for, trainer_settings.c writes
  * and reads that. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A trainer that is one of several ranks: what they tell each other beside gradients, which the plans add. */
 #include "framework/trainer_internal.h"
 

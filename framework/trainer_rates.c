@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Learning rates and weight decays of groups of parameters: "trunk=0.1,conv2d.*=0.5", "head=1e-4". */
 #include <math.h>
 #include <stdlib.h>

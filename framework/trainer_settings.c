@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a trainer was asked for, as JSON for checkpoints.
  *
  *   {"optimizer":{"type":"sgd","momentum":0.9,...},"schedule":{"type":"one_cycle","peak":0.05,...},

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Making a trainer: options, calculators, plans, loaders; all the memory that training will use. */
 #include "framework/trainer_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Optimizer states of which each rank has a part, put together for a checkpoint, which says nothing of ranks. */
 #include <stdlib.h>
 #include <string.h>

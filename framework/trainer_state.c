@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where training stands, in the model's training state and back. */
 #include "framework/trainer_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What samples count in the loss: by their class, and by the share of it where samples are mixed. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* TrivialAugment. See trivial.h; the contract is at sdlf_loader_options in <sdlf/dataset.h>. All of it is float32 with every operation rounded, or whole
  * numbers: the same bits everywhere. */
 #include "framework/trivial.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* TrivialAugment of pictures of bytes: see sdlf_loader_options. */
 #ifndef SDLF_FRAMEWORK_TRIVIAL_H
 #define SDLF_FRAMEWORK_TRIVIAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The version of the library that runs. */
 #include <sdlf/version.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Views of samples: mirrored, moved by a pixel. */
 #include "framework/views.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Views of samples for test-time augmentation. */
 #ifndef SDLF_FRAMEWORK_VIEWS_H
 #define SDLF_FRAMEWORK_VIEWS_H

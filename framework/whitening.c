@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See whitening.h. */
 #include "framework/whitening.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions whose filters whiten patches of the data (initializer `whitening`). */
 #ifndef SDLF_FRAMEWORK_WHITENING_H
 #define SDLF_FRAMEWORK_WHITENING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Edge lists as text, in the form of the SNAP collection: a line an edge, two node numbers with blanks or tabs between them;
  * lines that begin with # or % are comments, empty lines are passed over. Plain or gzip. */
 #ifndef SDLF_GRAPHS_EDGE_LIST_H

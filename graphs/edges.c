@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "graphs/edges.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A list of edges on its way to an adjacency matrix. */
 #ifndef SDLF_GRAPHS_EDGES_H
 #define SDLF_GRAPHS_EDGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Graphs by name: "NAME" or "NAME:ARGUMENT". */
 #include <sdlf/graph.h>
 #include <sdlf/suggest.h>

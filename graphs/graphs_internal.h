@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the sources of graphs share: their class tables, for the registry, and names. */
 #ifndef SDLF_GRAPHS_INTERNAL_H
 #define SDLF_GRAPHS_INTERNAL_H

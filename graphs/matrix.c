@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The matrix of a graph convolution: self loops added, normalised. */
 #include <sdlf/graph.h>
 

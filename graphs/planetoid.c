@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* planetoid:DIR: a citation graph as six text files, in which # begins a comment line (scripts/convert-citations.py makes them):
  *
  *     edges.txt     an undirected edge list, node numbers from 0

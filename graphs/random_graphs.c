@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rmat:V,E,SEED and uniform:V,E,SEED: E directed edges among V nodes, drawn. Equal edges are one, so a graph has somewhat fewer.
  *
  * uniform draws both ends evenly. rmat picks one of the four quarters of the matrix with the chances 0.57, 0.19, 0.19, 0.05,

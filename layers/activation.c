@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shape inference and operations of the activation layers. See activation.h. */
 #include "layers/activation.h"
 

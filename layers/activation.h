@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the activation layers share: y = f(x) element by element, dx = dy f'(x) with f' worked out from y or x. */
 #ifndef SDLF_LAYERS_ACTIVATION_H
 #define SDLF_LAYERS_ACTIVATION_H

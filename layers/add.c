@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* add: y = a + b, two inputs of one shape: the residual connection. da = db = dy, which is passed on, not copied. */
 #include "layers/layers_internal.h"
 

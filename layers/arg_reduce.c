@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* arg_reduce: the index of the largest (or smallest) element along an axis, as int64. It has no gradient. */
 #include "layers/views.h"
 

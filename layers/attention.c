@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Self-attention's heads: cut out of the projection, put back side by side, multiplied. See attention.h. */
 #include "layers/attention.h"
 

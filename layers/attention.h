@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Self-attention of several heads: what the passes of multi_head_attention share. */
 #ifndef SDLF_LAYERS_ATTENTION_H
 #define SDLF_LAYERS_ATTENTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Self-attention's scores: masks, softmax, dropout. See attention.h.
  *
  * Dropout acts on p between softmax and product, and is drawn again for the gradient. A score of NOT_SEEN has the probability 0 beside

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* avg_pool2d: the mean of each window.
  *
  *   x (N,C,H,W) -> y (N,C,P,Q); divides by the window's positions inside the image, or by all of them (zeros of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* batch_norm2d: each channel normalised to mean 0 and variance 1, then scaled and shifted (Ioffe and Szegedy 2015).
  *
  *   x (N,C,H,W) or (N,C), weight (C), bias (C) -> y of x's shape

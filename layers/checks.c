@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Windows, and checks that the layers' `infer` functions share. See layers_internal.h. */
 #include "layers/layers_internal.h"
 

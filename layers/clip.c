@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* clip: y = min(max(x, low), high); dx = dy where low < y < high, else 0. */
 #include "layers/activation.h"
 

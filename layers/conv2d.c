@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d: 2-D convolution (cross-correlation), grouped, strided, padded, dilated.
  *
  *   x (N,C,H,W), weight (K,C/G,R,S), bias (K) -> y (N,K,P,Q)

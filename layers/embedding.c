@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* embedding: a row of the weight for each token.
  *
  *   tokens (N,...), weight (V,U) -> y (N,...,U), y[...,u] = weight[token,u]

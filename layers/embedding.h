@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the embeddings of tokens and of positions share: a table of vectors, drawn from a normal distribution. */
 #ifndef SDLF_LAYERS_EMBEDDING_H
 #define SDLF_LAYERS_EMBEDDING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* flatten: (N, ...) seen as (N, product). No operation: the output is the input's memory under another shape. */
 #include "layers/layers_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* global_avg_pool2d: y[n,c] = the mean over h,w of x (N,C,H,W), as (N,C,1,1); dx = dy / (H W). */
 #include "layers/layers_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* graph_conv: y = A (x weight) + bias, a convolution over a graph (T. Kipf, M. Welling: Semi-supervised classification with
  * graph convolutional networks, ICLR 2017). The batch is the graph's nodes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gru: gated recurrent units; see layers/sequences.h for the formula.
  *
  *   Saved: the states h (T + 1,N,H); of each step the gates r, z, n (3,N,H), and what it got from the state before it (N,3 H), of which the

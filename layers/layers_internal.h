@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the layer classes share: their tables, and checks for their `infer`. */
 #ifndef SDLF_LAYERS_INTERNAL_H
 #define SDLF_LAYERS_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* leaky_relu: y = x where x > 0, else slope x; dx = dy where y > 0, else slope dy. */
 #include "layers/activation.h"
 

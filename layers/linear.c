@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See linear.h. */
 #include "layers/linear.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows times a weight: what layers with projections inside share. */
 #ifndef SDLF_LAYERS_LINEAR_H
 #define SDLF_LAYERS_LINEAR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* log_softmax: y = x - log sum exp(x) along an axis; dx = dy - exp(y) sum dy. Axis and shapes are softmax's. */
 #include "layers/softmax.h"
 

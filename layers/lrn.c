@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lrn: normalisation by neighbouring channels (Krizhevsky and others, 2012). With s = bias + alpha mean of x^2 over `size` channels
  * around each, those beyond the ends counting as 0: y = x s^-beta. The mean is an average pooling along the channels, so
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lstm: long short-term memory; see layers/sequences.h for the formula.
  *
  *   Saved: the states h (T + 1,N,H); of each step the gates i, f, g, o (4,N,H); the cells c (T + 1,N,H); tanh c (T,N,H).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the two files of the layer matmul share: products of floats (matmul.c), and of bytes (matmul_integers.c). */
 #ifndef SDLF_LAYERS_MATMUL_H
 #define SDLF_LAYERS_MATMUL_H

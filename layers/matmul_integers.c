@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* matmul of bytes: y = (a - a_zero) (b - b_zero) in int32, modulo 2^32. What computes has integer_matmul for that; where it has not, or
  * where matrices of a batch have zero points of their own, the product is put together from others: float32 holds every integer up to
  * 2^24, and so the sums of MOST products of differences, which are at most 255 in magnitude; longer sums are cut, and added in int32. */

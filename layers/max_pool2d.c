@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* max_pool2d: the largest value of each window.
  *
  *   x (N,C,H,W) -> y (N,C,P,Q); padding never wins.

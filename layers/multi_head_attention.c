@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* multi_head_attention: self-attention of several heads; see layers/sequences.h for the formula.
  *
  *   x (N,T,C) -> y (N,T,C), H heads of D = C / H; q is scaled by 1 / sqrt(D) as it is cut out of the projection.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* layer_norm and group_norm: (x - mean) / sqrt(variance + epsilon) weight + bias, with the mean and the biased variance
  *
  *   layer_norm   over all axes from `axis` on; weight and bias have these axes' shape. Outputs 1 and 2 are the means and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pad: before[i] and after[i] elements around axis i; negative ones take so many away. They are a constant, or x goes on: with its
  * last element (edge), back again without repeating it (reflect), from the other end (wrap).
  *

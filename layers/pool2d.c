@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Geometry and shape inference of sliding-window pooling. See pool2d.h. */
 #include "layers/pool2d.h"
 

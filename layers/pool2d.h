@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What max_pool2d and avg_pool2d share: (N,C,H,W) -> (N,C,P,Q), a window that slides over each channel. */
 #ifndef SDLF_LAYERS_POOL2D_H
 #define SDLF_LAYERS_POOL2D_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* position_embedding: y[n,t,c] = x[n,t,c] + weight[t,c], a learned vector for each position.
  *
  *   x (N,T,C), weight (T,C) -> y (N,T,C); dx = dy; dweight = the sum of dy over n. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See recurrent.h. */
 #include "layers/recurrent.h"
 

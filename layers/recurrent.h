@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Recurrent layers: what lstm and gru share. Steps are unrolled: one after another, each of some operations, and before and behind them the
  * products that all steps have in common. What has an axis of steps has them in the order in which they go: backwards with `reverse`. */
 #ifndef SDLF_LAYERS_RECURRENT_H

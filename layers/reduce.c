@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* reduce: y = sum, mean, max, min, product of x over some axes, or a norm or logarithm made of these:
  *
  *   l1 sum |x|   l2 sqrt(sum x^2)   sum_squares   log_sum log(sum x)   log_sum_exp m + log(sum exp(x - m)), m = max x

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the two halves of the reduce layer share. */
 #ifndef SDLF_LAYERS_REDUCE_H
 #define SDLF_LAYERS_REDUCE_H

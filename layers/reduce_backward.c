@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradients of the reduce layer. With n elements folded into one, and dy and y broadcast back over them:
  *
  *   sum dy   mean dy / n   sum_squares 2 x dy   l2 x dy / y   l1 sign(x) dy   log_sum dy / exp(y)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The layer classes of this library, in the order of listings, for framework/layer_classes.c. */
 #include "layers/layers_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* relu: y = max(x, 0); dx = dy where y > 0, else 0 (so 0 at x = 0). */
 #include "layers/activation.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* relu6: y = min(max(x, 0), 6); dx = dy where 0 < y < 6, else 0. */
 #include "layers/activation.h"
 

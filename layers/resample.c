@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See resample.h. */
 #include "layers/resample.h"
 

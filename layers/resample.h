@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What resize and pad share: resampling one axis after the other. */
 #ifndef SDLF_LAYERS_RESAMPLE_H
 #define SDLF_LAYERS_RESAMPLE_H

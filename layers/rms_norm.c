@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rms_norm: y = x r weight, r = 1 / sqrt(mean of x^2 + epsilon) of each row of the last axis.
  *
  *   x (...,C), weight (C) -> y; r (rows) is saved. With g = dy weight and h = x r:

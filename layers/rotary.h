@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rotary positions: what rotary_embedding and multi_head_attention share. */
 #ifndef SDLF_LAYERS_ROTARY_H
 #define SDLF_LAYERS_ROTARY_H

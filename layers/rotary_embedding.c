@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rotary_embedding: pairs of elements turned by angles that grow with the position.
  *
  *   x (...,T,D) -> y: y = x C + x' S, where x' has the halves of each row exchanged, C = (cos a, cos a), S = (-sin a, sin a),

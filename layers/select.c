@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* select: y = condition ? a : b, all three broadcast. da is dy where the condition holds and 0 elsewhere, db the other way
  * round, both summed over what was broadcast. */
 #include "layers/views.h"

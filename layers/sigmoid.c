@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sigmoid: y = 1 / (1 + exp(-x)); dx = dy y (1 - y). */
 #include "layers/activation.h"
 

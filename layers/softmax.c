@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* softmax: y = exp(x) / sum exp(x) along an axis; dx = y (dy - sum y dy). */
 #include "layers/softmax.h"
 

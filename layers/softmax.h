@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What softmax and log_softmax share: the axis, shapes, and what their operations read and write. */
 #ifndef SDLF_LAYERS_SOFTMAX_H
 #define SDLF_LAYERS_SOFTMAX_H

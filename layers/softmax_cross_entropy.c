@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* softmax_cross_entropy: the mean over the rows of -sum t log p; or, with weights, their weighted sum. A row is a sample, or, of sequences
  * (N,T,C) with labels and weights (N,T), a position of one.
  *

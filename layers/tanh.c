@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tanh: y = tanh(x); dx = dy (1 - y^2). */
 #include "layers/activation.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mse, mae, huber, bce_with_logits: losses against float targets, means over all elements.
  *
  *   x (N,...), t (the same shape) -> loss (1) = sum over E elements of l(x, t) / E; with d = x - t

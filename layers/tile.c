@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tile: x, repeats[i] times along each axis i. dx is the sum of the parts of dy. Axis by axis, each as one copy of
  * (outer, size inner) into (outer, times, size inner). */
 #include "layers/views.h"

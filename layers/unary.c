@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* unary: y = f(x), one of the functions of <sdlf/operations/elementwise.h> that have no layer of their own; dx = dy f'(x).
  *
  * alpha and beta left at zero become what is usual for the function: a sigmoid of slope 0 or an elu without a negative side

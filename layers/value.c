@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* value: no input; y is the layer's parameter "value", of the shape that the options say, which has no batch.
  *
  * Parameters are float32: of integers, those up to 2^24 are exact. It is not trained unless `trainable` says so. A shape may

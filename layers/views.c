@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See views.h. */
 #include "layers/views.h"
 

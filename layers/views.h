@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What layers that move elements share: axes that may count from the end, copies, sums over broadcast axes. */
 #ifndef SDLF_LAYERS_VIEWS_H
 #define SDLF_LAYERS_VIEWS_H

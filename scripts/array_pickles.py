@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pickles of numpy arrays and scipy matrices, read without numpy and scipy: numbers, lists and arrays, and no code in them is run."""
 import collections
 import pickle

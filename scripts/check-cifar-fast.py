@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """cifar_fast's training beside the published recipe (https://github.com/KellerJordan/cifar10-airbench, the variant with Muon), written in
 PyTorch from its description: the same first weights, the same batch, some steps; whitening, losses and weights have to agree.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Trains cifar_fast on CIFAR-10 with several seeds, and prints each run's accuracy without and with test-time augmentation, its seconds of
 training (as `sdlf train` says: without opening the data, compiling nothing, without tests) and its whole time from the program's start; then
 means and deviations.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Write docs/reference/commands.md from the manual pages that the program prints, which come from its tables of options.
 
     scripts/commands-page.py [--sdlf build/sdlf] [--page FILE] [--check]

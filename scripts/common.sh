@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Shared by the scripts of this folder: where the project is, and how a script says what it does.
 # shellcheck shell=bash
 

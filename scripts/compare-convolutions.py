@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Hold the cuda calculator's convolutions against cuDNN, on all workloads of `sdlf bench conv`, and print tables in Markdown.
 
     scripts/compare-convolutions.py [--sdlf build/sdlf] [--workload study,networks] [--batch 1,32]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Training on several GPUs, here and in PyTorch's DistributedDataParallel: one run, one machine, the same networks and batches.
 
     scripts/compare-ddp.py [--sdlf build/sdlf] [--devices 0,1] [--case resnet50:64,resnet18:64,simple_cnn:1024] [--math bf16]

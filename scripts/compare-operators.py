@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Compare SDLF with onnxruntime, operator by operator, at every opset in which the operator's meaning changed.
 
     scripts/compare-operators.py [--peer build/tests/onnx/onnx_peer] [--calculator cpu] [--only Conv] [--cases 12] [--seed 1]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """One graph convolution with log-softmax, here and in PyTorch: one run, one machine, the same threads, sizes and precision.
 
     scripts/compare-pytorch-gcn.py [--sdlf build/sdlf] [--calculator cpu|cuda] [--threads N] [--graph uniform,rmat,hub,snap:FILE]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Inference on one GPU, here and in PyTorch: one run, one machine, the same networks, batches and precision.
 
     scripts/compare-pytorch-gpu.py [--sdlf build/sdlf] [--folder FOLDER] [--net vgg16,mobilenet_v2,resnet18] [--batch 1,32]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Training steps of any network, here and in PyTorch: one run, one machine, the same threads or GPU, batch and precision.
 
     scripts/compare-pytorch-networks.py NET ... [--sdlf build/sdlf] [--shape 3,32,32] [--batch 128] [--steps N] [--rounds N]

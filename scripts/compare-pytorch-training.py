@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Epochs of simple_cnn, here, in PyTorch and in JAX: one run, one machine, the same training of the same network.
 
     scripts/compare-pytorch-training.py [--sdlf build/sdlf] [--device cuda|cpu] [--batch 16,64,128,1024] [--math fp32,tf32,bf16]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """An epoch of training simple_cnn, here and in PyTorch: one run, one machine, the same threads, batches and precision.
 
     scripts/compare-pytorch.py [--sdlf build/sdlf] [--threads N] [--batch 16,64,128,1024] [--steps N]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the scripts share that time SDLF beside another program: arguments, and how what goes wrong is said."""
 import argparse
 import importlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Citation graphs in the form that `planetoid:DIR` reads, from the forms in which they are published.
 
     scripts/convert-citations.py SOURCE NAME DIR

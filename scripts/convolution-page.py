@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Draw the charts of docs/reference/convolution.md and write its tables anew, from stored reports; nothing is measured.
 
     scripts/convolution-page.py [--sdlf build/sdlf] [--measured docs/measured] [--page docs/reference/convolution.md] [--check]

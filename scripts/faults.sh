@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Does sdlf end well whatever fails beneath it? Each command below is run again and again, and each time another call of the C library
 # fails: the n-th allocation, or the n-th and all that follow, or the making of the n-th thread, or the n-th call on a file (EIO, ENOSPC), in
 # the program or in any library (tests/faults/shim.c). A call on a file that is interrupted, or moves fewer bytes than it was asked for, changes
@@ -30,7 +31,7 @@ while [ $# -gt 0 ]; do
     --jobs) jobs=$2 && shift 2 ;;
     --list) list=yes && shift ;;
     -*)
-        sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+        sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"
         [ "$1" = --help ] && exit 0 || exit 2
         ;;
     *) commands+=("$1") && shift ;;

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Lay out every tracked C, C++, header and CUDA file as .clang-format says.
 #
 #   scripts/format.sh            change the files
@@ -29,7 +30,7 @@ case ${1:-} in
     echo "${#files[@]} files are laid out as .clang-format says."
     ;;
 *)
-    sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+    sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"
     [ "$1" = --help ] || exit 2
     ;;
 esac

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Download MNIST's four files into a folder, and check them.
 #
 #   scripts/get-mnist.sh [options] [FOLDER]      FOLDER is data/mnist if none is named
@@ -49,7 +50,7 @@ while [ $# -gt 0 ]; do
         shift
         ;;
     --help | -h)
-        sed -n '2,/^set/s/^# \{0,1\}//p' "$0"
+        sed -n '3,/^set/s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     -*) usage "unknown option '$1'" ;;

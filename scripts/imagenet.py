@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Networks of torchvision as ONNX files, for scripts that compare SDLF with other programs on them."""
 import os
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """simple_cnn trained by JAX, for scripts/compare-pytorch-training.py: an epoch is one lax.scan, and a step for the shorter last batch."""
 import os
 import time

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Make what the ONNX fuzz target starts from: tests/fuzz/corpus/onnx/test_*.onnx and tests/fuzz/onnx.dict.
 
     scripts/make-onnx-corpus.py [--limit 1500]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Make the small ONNX models under tests/onnx/fixtures, with inputs and the outputs that onnxruntime computes.
 
     scripts/make-onnx-fixtures.py [FOLDER [NAME ...]]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Regenerate tests/fixtures/torch_*.json: what PyTorch computes for every layer, optimizer and schedule.
 
     python3 scripts/make-torch-fixtures.py [FOLDER]

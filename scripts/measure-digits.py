@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """How well does a network that has seen `digits` alone read real handwriting?
 
     scripts/measure-digits.py --mnist DIR [--epochs N] [--seeds N]

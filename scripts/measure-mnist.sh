@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Accuracies on real MNIST, as docs/notebook/performance.md lists them.
 #
 #   scripts/measure-mnist.sh SDLF DIR [OPTION...]
@@ -8,7 +9,7 @@
 # (SDLF_SIMD); times do.
 set -euo pipefail
 
-[ $# -ge 2 ] || { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 2; }
 sdlf=$1
 data=$2
 shift 2

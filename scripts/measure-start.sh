@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # How long the program takes to start: to say its version, to list its options, to classify one picture.
 #
 #   scripts/measure-start.sh [PROGRAM [RUNS]]      default: build/release/sdlf, 50 runs, whose median is told
@@ -7,7 +8,7 @@
 . "$(dirname "$0")/common.sh"
 
 case ${1:-} in
--h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
+-h | --help) sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
 esac
 sdlf=${1:-build/release/sdlf}
 runs=${2:-50}

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Build the libraries that SDLF needs with musl, from the sources of Debian's packages, in build/musl-root: for the preset musl. The system
 # itself stays as it is: lists and sources are kept in that folder too.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Compare exported networks, run by onnxruntime, with what SDLF computes.
 
     scripts/onnx-export-check.py --peer build/tests/onnx/onnx_export_peer [--opset 17 --opset 22]

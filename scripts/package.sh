@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Make packages: sdlf, libsdlf0, libsdlf-dev and python3-sdlf for Debian and Ubuntu, and one .tar.gz of all. They lie in
 # build/package/packages.
 #

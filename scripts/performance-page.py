@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Write docs/reference/performance.md, and the table of results in README.md, from the figures in docs/measured/performance.json.
 
     scripts/performance-page.py [--measured FILE] [--page FILE] [--readme FILE] [--check]

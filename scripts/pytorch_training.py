@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """simple_cnn trained by PyTorch, for scripts/compare-pytorch-training.py.
 
     scripts/pytorch_training.py DEVICE MODE SAMPLES BATCH ...

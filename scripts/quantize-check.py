@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Compare networks that 'sdlf quantize' has written, run by onnxruntime, with what SDLF computes of the same files.
 
     scripts/quantize-check.py --sdlf build/sdlf

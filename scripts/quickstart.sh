@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # From a clean clone to classified pictures: install what is missing, build, train, test, predict.
 #
 #   scripts/quickstart.sh            learns MNIST where it finds it (SDLF_DATA/mnist, data/mnist), else digits that SDLF draws itself
@@ -22,7 +23,7 @@ case ${1:-} in
     epochs=1
     ;;
 *)
-    sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+    sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"
     [ "$1" = --help ] || exit 2
     exit 0
     ;;

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Install what building SDLF needs and is missing, on Debian and Ubuntu, as root or with sudo.
 #
 #   scripts/setup.sh           what building, testing and running need
@@ -22,7 +23,7 @@ for argument in "$@"; do
     case $argument in
     --dev) optional+=("${developer[@]}") ;;
     --check) install=no ;;
-    -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
     *) echo "$0: unknown option '$argument'; see --help" >&2 && exit 2 ;;
     esac
 done

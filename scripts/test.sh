@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Install what is missing, build, and run every test.
 #
 #   scripts/test.sh [ctest options]     for instance: scripts/test.sh -R layers
@@ -7,7 +8,7 @@
 . "$(dirname "$0")/common.sh"
 
 case ${1:-} in
--h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
+-h | --help) sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
 esac
 
 step "Packages"

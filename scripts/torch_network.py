@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A network of SDLF as a PyTorch module: made of the description and the weights in a safetensors file of `sdlf train`."""
 import json
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the programs of scripts/compare-pytorch-training.py all train on: pictures, and sdlf's order of them."""
 import gzip
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What tests need to go through all calculators: which there are, and their memory, which may not be the host's. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* "guarded": a pretended device, so that tests on a machine without one meet what a device does to them.
  *
  * It computes as the reference calculator does, in a memory space of its own that the host cannot touch: outside of its

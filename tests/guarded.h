@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The pretended device from the inside (guarded.c), its queues (guarded_queues.c) and what it records
  * (guarded_recording.c).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The queues of the pretended device, on one thread: work is put off, and done when somebody waits for it or when its queue
  * is the eager one. See guarded.h. */
 #include "guarded.h"

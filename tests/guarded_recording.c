@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the pretended device records and replays. */
 #include "guarded.h"
 

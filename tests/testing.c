@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The test harness: checks that are counted, tests that are run and summed up. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A small test harness: checks that count, tests that skip with a reason, allocations that are counted and made to fail.
  *
  *     static void adds_up(void) { CHECK(1 + 1 == 2); }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The test harness: allocations that are counted, and made to fail.
  *
  * The linker's --wrap sends every call of these functions from the library and the test here. Blocks that are alive are kept in

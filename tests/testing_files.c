@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The test harness: temporary files, and where real data are. */
 #include "testing.h"
 

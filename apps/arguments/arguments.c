@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Long options from a table: reading them. help.c prints the table, value.c reads one value. */
 #include "apps/arguments/arguments.h"
 

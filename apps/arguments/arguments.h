@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Long options from a table: --name value or --name=value, typed, with ranges, defaults and the help text made from the
  * same rows. One that has a letter too is also -o value and -ovalue.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See config.h. */
 #include "apps/arguments/config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options from files: '@run.conf', or '--config run.conf', stands for what is in that file, at the place where it stands. A line is
  *
  *     name = value       --name=value; the value is the rest of the line

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See effective.h. */
 #include "apps/arguments/effective.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options as they are in effect, from the table that describes them: as JSON, and as the command line that says them all. */
 #ifndef SDLF_APPS_ARGUMENTS_EFFECTIVE_H
 #define SDLF_APPS_ARGUMENTS_EFFECTIVE_H

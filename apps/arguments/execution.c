@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a network runs. */
 #include "apps/arguments/execution.h"
 

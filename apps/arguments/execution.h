@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a network runs: the options that train, info and bench share. machine_arguments belong right behind
  * execution_arguments, for `choice`. */
 #ifndef SDLF_APPS_ARGUMENTS_EXECUTION_H

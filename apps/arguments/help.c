@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The help text of a command, from its table of options. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An option in help: what both the help text and the manual page say of it. */
 #ifndef SDLF_APPS_ARGUMENTS_HELP_H
 #define SDLF_APPS_ARGUMENTS_HELP_H

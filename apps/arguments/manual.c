@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The manual page of a command, in roff (man(7)), from its table of options. */
 #include <ctype.h>
 #include <stdio.h>

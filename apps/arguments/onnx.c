@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* --dim NAME=SIZE and --batch. */
 #include "apps/arguments/onnx.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options that say how an ONNX file becomes a model, shared by the commands that read one. */
 #ifndef SDLF_APPS_ARGUMENTS_ONNX_H
 #define SDLF_APPS_ARGUMENTS_ONNX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* --optimizer and its options. */
 #include "apps/arguments/optimizer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* --optimizer and its options. The rows are made from the optimizers' own tables of fields, so that a new optimizer needs
  * no change here. */
 #ifndef SDLF_APPS_ARGUMENTS_OPTIMIZER_H

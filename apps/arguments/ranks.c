@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Several ranks. See ranks.h. */
 #include "apps/arguments/ranks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Several ranks: --devices makes them, as threads of this process, and --communicator joins those that mpirun has started. The options that
  * train, eval and bench scaling share. */
 #ifndef SDLF_APPS_ARGUMENTS_RANKS_H

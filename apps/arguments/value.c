@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One option's value. */
 #include "apps/arguments/value.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One option's value: reading it, and saying what it may be. */
 #ifndef SDLF_APPS_ARGUMENTS_VALUE_H
 #define SDLF_APPS_ARGUMENTS_VALUE_H

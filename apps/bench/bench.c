@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench: which benchmark? */
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The benchmarks of sdlf bench: a file or a folder each, one line each in bench.c. */
 #ifndef SDLF_APPS_BENCH_BENCH_H
 #define SDLF_APPS_BENCH_BENCH_H

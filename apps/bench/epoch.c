@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench epoch: an epoch of training on host and device, side by side. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Epochs on host and device side by side, as tables and as JSON. */
 #include "apps/bench/epoch_report.h"
 

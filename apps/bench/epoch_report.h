@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What sdlf bench epoch found, and how it is shown. */
 #ifndef SDLF_APPS_BENCH_EPOCH_REPORT_H
 #define SDLF_APPS_BENCH_EPOCH_REPORT_H

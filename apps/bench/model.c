@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench model: how long a model, such as an ONNX file, takes for a run, and each of its layers. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench network: an epoch's time and each layer's, beside what the machine could do. */
 #include <stdio.h>
 #include <stdlib.h>

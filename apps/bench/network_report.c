@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What sdlf bench network found. */
 #include "apps/bench/network_report.h"
 

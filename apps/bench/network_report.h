@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What sdlf bench network found, and how it is shown. */
 #ifndef SDLF_APPS_BENCH_NETWORK_REPORT_H
 #define SDLF_APPS_BENCH_NETWORK_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf doctor: what is in an ONNX file, and would it run? Nothing is allocated for its weights. */
 #include "apps/doctor/doctor.h"
 

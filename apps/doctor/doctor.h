@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf doctor: what it found, and how it says it. */
 #ifndef SDLF_APPS_DOCTOR_DOCTOR_H
 #define SDLF_APPS_DOCTOR_DOCTOR_H

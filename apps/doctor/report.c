@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What sdlf doctor prints, for people and for programs. */
 #include <inttypes.h>
 #include <stdlib.h>

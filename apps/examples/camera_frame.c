@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Classify frames of a camera that lie in memory, with a model whose file lies in memory, too.
  *
  *     camera_frame WEIGHTS    a .safetensors or .onnx file of a network for digits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A layer and a calculator of a program's own, on the public headers alone: both are registered, a network file names the one, a trainer
  * the other, and the weights file brings the network back.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fine-tune a network of an ONNX file: a head for other classes, which learns while all other parameters stay.
  *
  *     finetune_onnx FILE.onnx            learns digits that SDLF draws itself

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A graph: two graph convolutions learn which side each of 34 people took, from who knows whom and the sides of two of them.
  *
  *     karate_club

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Train a network on arrays of the program's own: two spirals in the plane, 600 points in memory, no file and no copy.
  *
  *     own_arrays

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Train a small convolutional network on handwritten digits, test it, and keep it.
  *
  *     train_mnist                   learns digits that SDLF draws itself

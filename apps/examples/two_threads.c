@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two models in two threads: each trains and tests a network of its own while the other does.
  *
  *     two_threads

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf gcn: infer or train? And what both say about a graph. */
 #include "apps/gcn/gcn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf gcn: graph convolutions on a whole graph. Each way is a file, NAME.c, with one line in gcn.c. */
 #ifndef SDLF_APPS_GCN_GCN_H
 #define SDLF_APPS_GCN_GCN_H

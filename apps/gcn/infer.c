@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf gcn infer: log_softmax(A (X W)) over a graph, timed operation by operation. */
 #include "apps/gcn/infer.h"
 

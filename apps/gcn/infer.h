@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of `sdlf gcn infer` share: infer.c reads the words and keeps the order of things, infer_run.c computes and
  * times, infer_report.c tells. */
 #ifndef SDLF_APPS_GCN_INFER_H

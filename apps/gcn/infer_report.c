@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What `sdlf gcn infer` found, for people and for programs. */
 #include <stdio.h>
 

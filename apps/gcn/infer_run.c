@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One graph convolution over a whole graph: its input, its plan, its times and the check of what comes out. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The dense product of a graph convolution, by each algorithm that a calculator has for it. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf gcn train: a network of two graph convolutions that classifies the nodes of a citation graph.
  *
  * The recipe is that of T. Kipf and M. Welling (Semi-supervised classification with graph convolutional networks, ICLR 2017):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of `sdlf gcn train` share: train.c reads the words and prepares the data, train_run.c trains once,
  * train_report.c tells. */
 #ifndef SDLF_APPS_GCN_TRAIN_H

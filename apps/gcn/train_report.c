@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What `sdlf gcn train` came to, for people and for programs. */
 #include <math.h>
 #include <stdio.h>

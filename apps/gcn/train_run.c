@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One training of two graph convolutions, and the accuracy of what it comes to. The recipe is in train.c. */
 #include <math.h>
 #include <stdlib.h>

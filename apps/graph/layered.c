@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See layered.h. Four steps: ranks by the longest path; a bend for every rank that an edge passes; the order in each rank by barycentres,
  * down and up in turns; places across by what the neighbours have, as near as the distances allow. */
 #include "apps/graph/layered.h"

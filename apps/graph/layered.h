@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A layered drawing of a directed acyclic graph (Sugiyama, Tagawa, Toda 1981): edges lead downwards, nodes of a rank stand side by side,
  * edges that pass ranks go around what stands there. */
 #ifndef SDLF_APPS_GRAPH_LAYERED_H

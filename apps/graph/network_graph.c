@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See network_graph.h. */
 #include "apps/graph/network_graph.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A network as a drawing: boxes of layers, joined by what flows between them. */
 #ifndef SDLF_APPS_GRAPH_NETWORK_GRAPH_H
 #define SDLF_APPS_GRAPH_NETWORK_GRAPH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf info: what was built in. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf info: what is in this program, and what a network will do before it does it. */
 #include <stdio.h>
 #include <stdlib.h>

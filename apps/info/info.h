@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The two halves of sdlf info. */
 #ifndef SDLF_APPS_INFO_INFO_H
 #define SDLF_APPS_INFO_INFO_H

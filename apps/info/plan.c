@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf info --net: the plan of a network, and the memory it takes. */
 #include "apps/info/info.h"
 

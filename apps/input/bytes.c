@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whole files in memory, and standard input in a file's place. */
 #include "apps/input/bytes.h"
 

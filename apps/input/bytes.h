@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whole files in memory, and standard input in a file's place. */
 #ifndef SDLF_APPS_INPUT_BYTES_H
 #define SDLF_APPS_INPUT_BYTES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a file holds. */
 #include "apps/input/file_form.h"
 

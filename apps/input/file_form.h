@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a file holds, by its first bytes, or by its name where they say nothing. */
 #ifndef SDLF_APPS_INPUT_FILE_FORM_H
 #define SDLF_APPS_INPUT_FILE_FORM_H

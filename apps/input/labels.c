@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of classes. */
 #include "apps/input/labels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of classes: one a line of a text file, or those that a model carries. */
 #ifndef SDLF_APPS_INPUT_LABELS_H
 #define SDLF_APPS_INPUT_LABELS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Networks by what a user wrote. */
 #include "apps/input/network.h"
 

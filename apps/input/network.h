@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Networks by what a user wrote: a built-in name, a JSON file, an ONNX file, or a weights file. */
 #ifndef SDLF_APPS_INPUT_NETWORK_H
 #define SDLF_APPS_INPUT_NETWORK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A data set's samples for the inputs of a plan. */
 #include "apps/input/samples.h"
 

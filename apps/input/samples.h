@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A data set's samples for the inputs of a plan that is timed or compared: zeros would be quicker or slower than what a
  * network meets. */
 #ifndef SDLF_APPS_INPUT_SAMPLES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See agreement.h. */
 #include "apps/output/agreement.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How much two networks agree on the samples of a data set: the outputs of one that has been changed, and of what it was before. */
 #ifndef SDLF_APPS_OUTPUT_AGREEMENT_H
 #define SDLF_APPS_OUTPUT_AGREEMENT_H

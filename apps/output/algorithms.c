@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which algorithm computes what. */
 #include "apps/output/algorithms.h"
 

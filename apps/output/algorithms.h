@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which algorithm computes what, for operations whose calculator has several: a table, and JSON. */
 #ifndef SDLF_APPS_OUTPUT_ALGORITHMS_H
 #define SDLF_APPS_OUTPUT_ALGORITHMS_H

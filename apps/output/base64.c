@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See base64.h. */
 #include "apps/output/base64.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bytes as text (RFC 4648), as a page holds its pictures. */
 #ifndef SDLF_APPS_OUTPUT_BASE64_H
 #define SDLF_APPS_OUTPUT_BASE64_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How well each class is told from the others. */
 #include "apps/output/classes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How well each class is told from the others: a table of precision and recall, and the confusion matrix. */
 #ifndef SDLF_APPS_OUTPUT_CLASSES_H
 #define SDLF_APPS_OUTPUT_CLASSES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The copies between memories that a step of a plan makes. */
 #include "apps/output/copies.h"
 

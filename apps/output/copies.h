@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The copies between memories that a step of a plan makes: where, of what, how many bytes and how long. No calculator
  * computes them, and no layer counts them. */
 #ifndef SDLF_APPS_OUTPUT_COPIES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What an evaluation comes to. See evaluation.h. */
 #include "apps/output/evaluation.h"
 

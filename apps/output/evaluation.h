@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What an evaluation comes to, whatever the loss: classes, labels of which several may hold, or numbers. */
 #ifndef SDLF_APPS_OUTPUT_EVALUATION_H
 #define SDLF_APPS_OUTPUT_EVALUATION_H

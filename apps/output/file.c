@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The file that a long run will write at its end. */
 #include "apps/output/file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The file that a long run will write at its end: can it be written? Asked before the run begins; and writing it. */
 #ifndef SDLF_APPS_OUTPUT_FILE_H
 #define SDLF_APPS_OUTPUT_FILE_H

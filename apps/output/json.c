@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* JSON that programs read. */
 #include "apps/output/json.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* JSON that programs read: made with jansson, printed with an indent and no surprise. */
 #ifndef SDLF_APPS_OUTPUT_JSON_H
 #define SDLF_APPS_OUTPUT_JSON_H

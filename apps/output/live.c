@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A line that says what is at work. */
 #include "apps/output/live.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers as people read them. Every function returns a small value that holds its text. */
 #ifndef SDLF_APPS_OUTPUT_NUMBER_H
 #define SDLF_APPS_OUTPUT_NUMBER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Words for a shell. */
 #include "apps/output/quote.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of files inside commands that people copy from the terminal back into a shell. */
 #ifndef SDLF_APPS_OUTPUT_QUOTE_H
 #define SDLF_APPS_OUTPUT_QUOTE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The lines that begin a command's output. */
 #include "apps/output/report.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The lines that begin a command's output: what runs, on what data, which network.
  *
  *     sdlf 0.1.0  cpu: 2 threads, avx512, gemm oneDNN 2.6; release build

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a network says of classes. */
 #include "apps/output/scores.h"
 

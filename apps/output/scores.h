@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a network says of classes, as probabilities. */
 #ifndef SDLF_APPS_OUTPUT_SCORES_H
 #define SDLF_APPS_OUTPUT_SCORES_H

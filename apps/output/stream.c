@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file that the library writes by its name, where that may be standard output or a pipe. */
 #include "apps/output/stream.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file that the library writes by its name, where that may be standard output, "-", or a pipe.
  *
  * Those cannot take the library's file under another name, nor wait for it to be whole: it is written to a folder for temporary files, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables whose columns line up. */
 #include "apps/output/table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables whose columns line up. Cells are collected, then printed with every column as wide as its widest cell.
  *
  *     table *t = table_create("layer|>parameters|>MFLOP");

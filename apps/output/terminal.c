@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where text goes. */
 #include "apps/output/terminal.h"
 

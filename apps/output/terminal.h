@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where text goes: is it a terminal, how wide, may it have colour, does it show UTF-8? */
 #ifndef SDLF_APPS_OUTPUT_TERMINAL_H
 #define SDLF_APPS_OUTPUT_TERMINAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See trained.h. */
 #include "apps/output/trained.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which parameters training changes, and which it leaves alone: in a line, and as JSON. */
 #ifndef SDLF_APPS_OUTPUT_TRAINED_H
 #define SDLF_APPS_OUTPUT_TRAINED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text broken into lines at blanks. */
 #include "apps/output/wrap.h"
 

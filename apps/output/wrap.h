@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text broken into lines at blanks. */
 #ifndef SDLF_APPS_OUTPUT_WRAP_H
 #define SDLF_APPS_OUTPUT_WRAP_H

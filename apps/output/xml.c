@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text inside XML. */
 #include "apps/output/xml.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text inside XML. */
 #ifndef SDLF_APPS_OUTPUT_XML_H
 #define SDLF_APPS_OUTPUT_XML_H

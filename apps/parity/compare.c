@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How far apart are two tensors? */
 #include "apps/parity/compare.h"
 

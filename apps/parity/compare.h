@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How far apart are two tensors that should be equal but for rounding?
  *
  * The scale is the largest magnitude in either, or, if that is larger, the given least scale. The error of an element is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf parity: do two calculators compute the same? */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What sdlf parity found, as a table and as JSON. */
 #include "apps/parity/report.h"
 

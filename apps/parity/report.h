@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What sdlf parity found, and how it is shown. */
 #ifndef SDLF_APPS_PARITY_REPORT_H
 #define SDLF_APPS_PARITY_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One network on two calculators, tensor by tensor. */
 #include "apps/parity/run.h"
 

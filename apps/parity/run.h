@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One network on two calculators, tensor by tensor.
  *
  * Both sides run unfused, with every activation kept: the forward pass, then, for a training plan, the backward pass. Side b's

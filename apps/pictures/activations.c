@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See activations.h. */
 #include "apps/pictures/activations.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What layers make of a picture, as pictures: the outputs (1,C,H,W) of convolutions and poolings, a grey plane for each channel. */
 #ifndef SDLF_APPS_PICTURES_ACTIVATIONS_H
 #define SDLF_APPS_PICTURES_ACTIVATIONS_H

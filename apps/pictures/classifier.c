@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See classifier.h. */
 #include "apps/pictures/classifier.h"
 

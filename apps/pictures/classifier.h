@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A network that says what is in pictures, one at a time: opened, with a plan, and with what its pictures are preprocessed by. */
 #ifndef SDLF_APPS_PICTURES_CLASSIFIER_H
 #define SDLF_APPS_PICTURES_CLASSIFIER_H

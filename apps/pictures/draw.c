@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A picture drawn with characters. */
 #include "apps/pictures/draw.h"
 

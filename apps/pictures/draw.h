@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A picture drawn with characters. */
 #ifndef SDLF_APPS_PICTURES_DRAW_H
 #define SDLF_APPS_PICTURES_DRAW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Samples of a data set as a network gets them, drawn. See drawn.h. */
 #include "apps/pictures/drawn.h"
 

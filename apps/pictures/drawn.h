@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Samples of a data set as a network gets them, drawn. */
 #ifndef SDLF_APPS_PICTURES_DRAWN_H
 #define SDLF_APPS_PICTURES_DRAWN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A picture on its way into a network. */
 #include "apps/pictures/picture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A picture on its way into a network: brought to the size, the polarity and the place of what the network was trained on.
  *
  * Networks for handwritten digits learn light ink on a black ground, the digit's longer side taking 20 of 28 pixels, its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See png.h. */
 #include "apps/pictures/png.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A picture as the bytes of a PNG file, by libpng. */
 #ifndef SDLF_APPS_PICTURES_PNG_H
 #define SDLF_APPS_PICTURES_PNG_H

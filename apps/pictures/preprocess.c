@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From a file to a sample. See preprocess.h. */
 #include "apps/pictures/preprocess.h"
 

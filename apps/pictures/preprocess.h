@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Preprocessing: a picture becomes the sample that a network was trained to see. How, the model's file says (sdlf_normalization), or the
  * command line; where neither does, no picture is read, since a network answers anything to a sample that was made another way. */
 #ifndef SDLF_APPS_PICTURES_PREPROCESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pictures that are drawn into pixels: a sheet of samples, and a confusion matrix. */
 #ifndef SDLF_APPS_PICTURES_SHEET_H
 #define SDLF_APPS_PICTURES_SHEET_H

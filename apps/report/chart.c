@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See chart.h. */
 #include "apps/report/chart.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A chart of lines, as SVG inside a page. */
 #ifndef SDLF_APPS_REPORT_CHART_H
 #define SDLF_APPS_REPORT_CHART_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See chosen.h. */
 #include "apps/report/chosen.h"
 

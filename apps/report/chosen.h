@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One picture, and what a network makes of it: probabilities, the outputs of its layers, and where it finds what speaks for a class. */
 #ifndef SDLF_APPS_REPORT_CHOSEN_H
 #define SDLF_APPS_REPORT_CHOSEN_H

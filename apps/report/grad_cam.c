@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See grad_cam.h. */
 #include "apps/report/grad_cam.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Grad-CAM (Selvaraju and others 2017): where in a picture a network finds what speaks for a class.
  *
  *   A (K,H,W): a layer's output; s: the score (logit) of a class

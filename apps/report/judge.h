@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A model over a data set, sample by sample: how much of it was right, and which samples it was surest of while wrong. */
 #ifndef SDLF_APPS_REPORT_JUDGE_H
 #define SDLF_APPS_REPORT_JUDGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See page.h. */
 #include "apps/report/page.h"
 

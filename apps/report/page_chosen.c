@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One picture: what the network takes it for, Grad-CAM, and what its layers make of it. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Classes: the confusion matrix, what each class comes to, and the worst mistakes with their pictures. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory: what is live while a batch passes, step by step, for inference and for a training step. */
 #include <stdlib.h>
 

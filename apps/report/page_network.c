@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The network: its graph, each layer with its cost and its time beside the least that this can be, the filters of the first convolution. */
 #include <stdlib.h>
 #include <string.h>

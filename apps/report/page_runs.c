@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Training: how the runs went, as a table and as curves, and how their options differ. */
 #include <math.h>
 #include <stdlib.h>

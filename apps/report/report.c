@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf report: training runs and a model as one page to look at. */
 #include <dirent.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What goes into a model that is run. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What comes out of a model that was run. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A batch that several devices share: each has a part of the samples, with a model and a plan of its own, in a thread of its own. */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf run: a model on inputs from files. */
 #include "apps/run/run.h"
 #include "apps/output/live.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf run: a model, what goes into it, and what comes out. */
 #ifndef SDLF_APPS_RUN_RUN_H
 #define SDLF_APPS_RUN_RUN_H

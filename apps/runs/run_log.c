@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See run_log.h. */
 #include "apps/runs/run_log.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Training runs by the logs that 'sdlf train --log' writes: what was trained, how, and how it went. */
 #ifndef SDLF_APPS_RUNS_RUN_LOG_H
 #define SDLF_APPS_RUNS_RUN_LOG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See http.h. */
 #include "apps/serve/http.h"
 

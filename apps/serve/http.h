@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A small HTTP server on 127.0.0.1, by libmicrohttpd: one thread, which calls `answer` for each request that may be answered.
  *
  * A request is refused before anybody looks at it where its address does not begin with the token (404), where it names another host than this one,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The page of sdlf serve; CMake makes C of page.html and page.js. */
 #ifndef SDLF_APPS_SERVE_PAGE_H
 #define SDLF_APPS_SERVE_PAGE_H

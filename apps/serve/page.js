@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 'use strict';
 const canvas = document.getElementById('canvas'), pen = canvas.getContext('2d'), said = document.getElementById('said');
 let drawing = false, asking = false, again = null;

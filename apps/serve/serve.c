@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf serve: a page on this machine to draw on, which shows what a network makes of it. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See axis.h. */
 #include "apps/sweep/axis.h"
 

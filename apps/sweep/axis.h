@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An option that a sweep varies: "--try batch=32,64" has values, "--try learning-rate=log:1e-3..1e-1" a range to draw from. */
 #ifndef SDLF_APPS_SWEEP_AXIS_H
 #define SDLF_APPS_SWEEP_AXIS_H

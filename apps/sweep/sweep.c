@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf sweep: training with many combinations of options, each with several seeds, as one table. */
 #include <inttypes.h>
 #include <math.h>

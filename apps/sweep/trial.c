@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See trial.h. */
 #include "apps/sweep/trial.h"
 

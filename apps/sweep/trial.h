@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One training run of a sweep: a process of its own, whose log says how it went. */
 #ifndef SDLF_APPS_SWEEP_TRIAL_H
 #define SDLF_APPS_SWEEP_TRIAL_H

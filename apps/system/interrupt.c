@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ctrl-C during long work. */
 #include "apps/system/interrupt.h"
 

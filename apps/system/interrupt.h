@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ctrl-C during long work: the first one asks it to stop, the second one ends the program at once. SIGTERM and SIGHUP do the
  * same. So does SIGPIPE, which says that nobody reads the output any more, but that any number of it only ask.
  *

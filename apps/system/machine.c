@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The calculators that a command works with, and the memory of this machine. */
 #include "apps/system/machine.h"
 

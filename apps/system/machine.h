@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The calculators that a command works with: each opened once, by name; and the memory of this machine. */
 #ifndef SDLF_APPS_SYSTEM_MACHINE_H
 #define SDLF_APPS_SYSTEM_MACHINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory of the program itself. */
 #include "apps/system/memory.h"
 

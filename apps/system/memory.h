@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory of the program itself: small texts and tables. When it runs out the program says so and ends with code 1, but where a
  * function returns whether. */
 #ifndef SDLF_APPS_SYSTEM_MEMORY_H

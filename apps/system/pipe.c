@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Waiting for the other end of a pipe. */
 #include "apps/system/pipe.h"
 

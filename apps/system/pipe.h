@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Waiting for the other end of a pipe, which may never come: a signal ends the wait. */
 #ifndef SDLF_APPS_SYSTEM_PIPE_H
 #define SDLF_APPS_SYSTEM_PIPE_H

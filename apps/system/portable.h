@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What Linux, with glibc or musl, and macOS have each in their own way, for the program. */
 #ifndef SDLF_APPS_SYSTEM_PORTABLE_H
 #define SDLF_APPS_SYSTEM_PORTABLE_H

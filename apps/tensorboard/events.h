@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An event file of TensorBoard's: numbers over steps, pictures, histograms, hyper-parameters and a graph. Written without
  * TensorFlow, a record at a time, each flushed, so that TensorBoard can follow.
  *

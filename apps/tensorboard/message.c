@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See message.h; the encoding is that of protobuf.dev/programming-guides/encoding. */
 #include "apps/tensorboard/message.h"
 

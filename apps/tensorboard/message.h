@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Protocol buffers, writing: the four forms of fields that TensorBoard's messages have. A message grows in memory; when that is
  * out the program ends (system/memory.h). Fields of 0 are written too where they are put: readers take both.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See record.h. */
 #include "apps/tensorboard/record.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* TFRecord: how messages follow one another in an event file.
  *
  *     uint64 length, uint32 masked CRC-32C of these 8 bytes, the message, uint32 masked CRC-32C of the message

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a calculator can do at most. */
 #include "apps/timing/ceilings.h"
 

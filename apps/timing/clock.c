@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Seconds on the monotonic clock. */
 #include "apps/timing/clock.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The time of a training epoch. */
 #include "apps/timing/epoch.h"
 

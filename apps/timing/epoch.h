@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The time of a training epoch, by a real trainer on real data. */
 #ifndef SDLF_APPS_TIMING_EPOCH_H
 #define SDLF_APPS_TIMING_EPOCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The times of two plans, layer by layer, side by side. */
 #include "apps/timing/layers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The time of an operation on a calculator. */
 #include "apps/timing/operation.h"
 

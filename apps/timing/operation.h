@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The time of an operation on a calculator. */
 #ifndef SDLF_APPS_TIMING_OPERATION_H
 #define SDLF_APPS_TIMING_OPERATION_H

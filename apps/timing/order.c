@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Putting numbers in order. */
 #include "apps/timing/order.h"
 

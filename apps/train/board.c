@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See board.h. */
 #include "apps/train/board.h"
 

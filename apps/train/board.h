@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a training run writes for TensorBoard (--tensorboard DIR). */
 #ifndef SDLF_APPS_TRAIN_BOARD_H
 #define SDLF_APPS_TRAIN_BOARD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See curves.h. The trainer's thread adds lines, the server's thread makes pages of them. */
 #include "apps/train/curves.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a training run shows while it trains (--serve): a page on this machine with its curves, and buttons that save and stop it. */
 #ifndef SDLF_APPS_TRAIN_CURVES_H
 #define SDLF_APPS_TRAIN_CURVES_H

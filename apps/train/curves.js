@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 'use strict';
 const live = document.getElementById('live'), said = document.getElementById('said');
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See frozen.h. */
 #include "apps/train/frozen.h"
 

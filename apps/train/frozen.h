@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* --freeze and --unfreeze: parameters that training leaves alone, by name. */
 #ifndef SDLF_APPS_TRAIN_FROZEN_H
 #define SDLF_APPS_TRAIN_FROZEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The log of a training run: JSON, one object a line, each flushed, so that a program can follow it.
  *
  *     {"event":"start", ...}    what is trained, on what, how: with every option of the command, "learning_rate" for --learning-rate,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a network is trained. */
 #include "apps/train/options.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a network is trained: the options of `train` that become sdlf_trainer_options. */
 #ifndef SDLF_APPS_TRAIN_OPTIONS_H
 #define SDLF_APPS_TRAIN_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a network brings for its training. */
 #include "apps/train/own.h"
 

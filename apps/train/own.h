@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a built-in network is trained unless the user says otherwise: sdlf_network_builtin_training. */
 #ifndef SDLF_APPS_TRAIN_OWN_H
 #define SDLF_APPS_TRAIN_OWN_H

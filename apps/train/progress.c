@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Progress of a training run. */
 #include "apps/train/progress.h"
 

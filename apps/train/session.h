@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A training run from the command line to a trainer that is ready. */
 #ifndef SDLF_APPS_TRAIN_SESSION_H
 #define SDLF_APPS_TRAIN_SESSION_H

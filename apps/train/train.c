@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf train: train a network on labelled pictures and keep its weights. */
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* binary of integers and truth values, and select of any type: what needs no vectors of floats. Contracts: <sdlf/operation.h>.
  *
  * Integers are widened to 64 bits in blocks, where they wrap around as they should; the low bits go back. Moves each

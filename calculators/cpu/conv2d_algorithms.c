@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The ways to a convolution: names, notes and work. The kernels are kernels/conv2d*.c, im2col*.c, direct*.c, winograd*.c.
  *
  * "auto" takes a depthwise kernel (a part of "direct") where each filter reads one channel, else "direct" where images are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The ways that the cpu calculator has to a convolution: their names, what is known of them, and what each of them does. */
 #ifndef SDLF_CALCULATORS_CPU_CONV2D_ALGORITHMS_H
 #define SDLF_CALCULATORS_CPU_CONV2D_ALGORITHMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cpu calculator's class: opening, memory, and the way from an operation to its kernel. See cpu.h for the plan. */
 #include "calculators/cpu/cpu.h"
 #include "calculators/cpu/conv2d_algorithms.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cpu calculator's own types: the fast one, in host memory.
  *
  * How it is put together. The loops over elements live in kernels/, written once, in C with vector types, for an element

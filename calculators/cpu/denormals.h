@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Denormal numbers as zeros, for the thread that asks.
  *
  * On most processors an operation on a denormal number costs a hundred times one on a normal number, and training makes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Matrix products of a CBLAS library, OpenBLAS first of all. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A build without an outside library for matrix products. */
 #include "calculators/cpu/cpu.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Matrix products of oneDNN (dnnl_sgemm, row-major like ours; float32 only). It is loaded when a product is first wanted of it.
  *
  * Where memory runs out as it is loaded, or as it assembles its kernels, which it does at the first product of each form, it throws an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gather and resample of single elements: rows of `inner` elements of any type, moved as bytes. Contracts: <sdlf/operation.h>.
  * Moves y once each way. */
 #include "calculators/cpu/cpu.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Instruction sets: what was built, and what this machine has. */
 #include "calculators/cpu/cpu.h"
 

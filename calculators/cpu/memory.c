@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fill, copy, and gather_batch of integers: moving elements of any dtype. Contracts: <sdlf/operation.h>.
  *
  * copy turns its operands into the fewest dimensions that describe both (neighbours that follow one another in memory are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tasks shared among the calculator's threads. */
 #include <stdatomic.h>
 

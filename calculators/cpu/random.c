@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* random_uniform and random_normal: numbers by position, the same on every calculator. Contracts: <sdlf/operation.h>.
  *
  * 10 rounds of Philox a group of four elements, some 60 integer instructions; each element is written once. Compiled

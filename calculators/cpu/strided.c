@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See strided.h. */
 #include "calculators/cpu/strided.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Walking several operands of one shape and any strides together, in rows along the innermost axis that is left when
  * neighbours which are one run in every operand have been merged. */
 #ifndef SDLF_CALCULATORS_CPU_STRIDED_H

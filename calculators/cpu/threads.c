@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One region after the other: the caller publishes its number with the count of threads that take part, those that do take it up
  * and count themselves out. Nobody sleeps or wakes anybody without the lock, and each side says that it will sleep before it looks
  * for the last time whether it should. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The threads of a cpu calculator: made when it is opened, ended when it is closed. Between two pieces of work they spin for some ten
  * microseconds, as long as the gaps between the parallel parts of a step, and then sleep.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The derivative of an activation. */
 #ifndef SDLF_CALCULATORS_CUDA_ACTIVATION_CUH
 #define SDLF_CALCULATORS_CUDA_ACTIVATION_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* y = act(a + b). A thread an element, striding; moves three tensors once. */
 #include "calculators/cuda/kernels.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Boxes of tensors, brought into shared memory by the bulk copy engine: compute capability 9.0 and newer.
  *
  * A map (CUtensorMap) says where a tensor of four axes lies, channels innermost, and how large a box is; a copy names the box's first

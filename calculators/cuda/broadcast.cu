@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* binary, binary_backward, select. A thread an element, striding; moves each operand once. */
 #include "calculators/cuda/arithmetic.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Neighbouring numbers that a thread takes together: four of a line, where lines are multiples of four and begin at multiples of 16
  * bytes, or one. Where a number belongs is then worked out once for four of them. */
 #ifndef SDLF_CALCULATORS_CUDA_BUNDLE_CUH

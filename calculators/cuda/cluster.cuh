@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sums that meet between the blocks of a cluster (compute capability 9.0; elsewhere none of this must be reached). */
 #ifndef SDLF_CALCULATORS_CUDA_CLUSTER_CUH
 #define SDLF_CALCULATORS_CUDA_CLUSTER_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How many clusters of blocks the device runs at a time, which no table says: the parts that it is made of have more multiprocessors in one
  * device than in another of the same name, and a cluster does not spread over two of them. */
 #include "calculators/cuda/cuda.h"

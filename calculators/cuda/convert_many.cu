@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Copies of float32 tensors, many in one launch (multi_tensor.cuh): weights (K,C,R,S) as (K,R,S,C), in the type that convolutions
  * channels last read. A block reads a run of channels of one filter, with all of their taps, and turns it in shared memory. */
 #include "calculators/cuda/multi_tensor.cuh"

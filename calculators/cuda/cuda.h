@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The CUDA calculator's object, its kernels, and what they share. For C and for CUDA C. */
 #ifndef SDLF_CALCULATORS_CUDA_H
 #define SDLF_CALCULATORS_CUDA_H

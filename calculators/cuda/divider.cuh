@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Division by a number that is known before the launch: a multiplication and a shift where everything can be counted in 31 bits, as
  * by Granlund and Montgomery, "Division by invariant integers using multiplication" (1994). A division proper takes some twenty
  * instructions in 32 bits and a hundred in 64. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* next_batch, and gather_batch by the indices that it draws, in one launch.
  *
  * A thread makes four pixels of the batch (one, where images are not of whole quads), and finds its image itself: at the cursor, in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What stands behind a product or a convolution where its own kernel cannot do it: c = act(c + bias + residual), in place.
  * c is (N, channels, area); bias has one number a channel. A thread an element, striding; reads and writes c once. */
 #include "calculators/cuda/divider.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gather_batch: samples of a resident data set, normalised and augmented on their way into a batch. Reads a byte (or an
  * element) and writes one for each pixel; a warped pixel reads four neighbours, mostly from cache.
  *

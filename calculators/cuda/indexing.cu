@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gather and gather_backward: x seen as (outer, L, inner). gather: a thread 16 bytes of y, or an element. */
 #include "calculators/cuda/divider.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the .cu files share: dispatch on the element type, launches, strides over a grid, activations. */
 #ifndef SDLF_CALCULATORS_CUDA_KERNELS_CUH
 #define SDLF_CALCULATORS_CUDA_KERNELS_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Many sums over the lanes of a warp, in fewer exchanges than one after the other would take. */
 #ifndef SDLF_CALCULATORS_CUDA_LANES_CUH
 #define SDLF_CALCULATORS_CUDA_LANES_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Launches that overlap: the blocks of a kernel may start while the kernel before it on the stream is still at work
  * ("programmatic dependent launch", from compute capability 9.0 on), so that starting costs little. Works in recordings too.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fill and copy: any dtype, any strides, conversion on the way. Moves every number once.
  *
  * Contiguous copies of one dtype are a plain memory copy. Else what is moved is bits, in units of up to 16 bytes: as many numbers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What kernels with tensor cores share: products of small tiles by one warp, rounding of factors, and asynchronous copies into
  * shared memory.
  *

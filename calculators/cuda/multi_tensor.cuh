@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Many tensors in one launch (multi-tensor): the list of them is the kernel's parameter, and a block has a piece of one tensor. */
 #ifndef SDLF_CALCULATORS_CUDA_MULTI_TENSOR_CUH
 #define SDLF_CALCULATORS_CUDA_MULTI_TENSOR_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Transfers beside the kernels: pinned host memory, a second stream, events as fences. The host sleeps where it waits. */
 #include "calculators/cuda/cuda.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dropout, random_uniform, random_normal: a thread a group of four elements, one Philox block each; the same numbers as on
  * every calculator. Dropout reads and writes its tensor once and stores no mask: the backward pass draws it again. */
 #include "calculators/cuda/kernels.cuh"

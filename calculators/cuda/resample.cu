@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* resample and its gradient. What an output is made of depends on its place along the axis alone, and is worked out in float64 by the
  * sums of framework/operations/resample_taps.h. So a thread stays with one place of the plane (axis, inner) and goes through the planes of the
  * axes before it, four of them together, with the weights in registers, where there are few of them: up to TAPS forward, SHARES backward. With

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sgd rule, for one number at a time, wherever a kernel applies it: with gradient g, weight w, velocity v,
  *
  *   step = g + decay w;   v = momentum v + step;   w -= rate v, or rate (step + momentum v) by Nesterov's rule

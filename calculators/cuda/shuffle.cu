@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* shuffle: numbers 0 .. M - 1 sorted by random keys, without a general sort. The keys are uniform, so their upper bits share
  * the numbers out evenly among as many buckets as there are numbers to 16; within its bucket a number's place is the count of
  * smaller keys. Where a number comes to lie in its bucket at first depends on the threads' order; its place does not, so that

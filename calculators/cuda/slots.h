@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The parts of the CUDA calculator's class table, for that class and for those that extend it: an object whose first member is a
  * cuda_calculator, some slots of its own, and these for everything else. */
 #ifndef SDLF_CALCULATORS_CUDA_SLOTS_H

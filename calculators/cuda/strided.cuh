@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operands of one shape and any strides, walked together. Neighbouring axes that are one run in every operand are merged, and
  * where the elements can be counted in 32 bits, so are they, with divisions made ready (divider.cuh). */
 #ifndef SDLF_CALCULATORS_CUDA_STRIDED_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which operations the CUDA calculator puts together: those whose kernels do so little that starting them is most of it. */
 #include "calculators/cuda/together.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operations that follow one another, in fewer launches than one for each (sdlf_calculator_class.run_together). */
 #ifndef SDLF_CALCULATORS_CUDA_TOGETHER_H
 #define SDLF_CALCULATORS_CUDA_TOGETHER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Optimizer updates, of one tensor or of many in one launch (multi_tensor.cuh), and clip_scale. Every state, the gradient and the weight are
  * read once and written once. Scalars (rate, scale, step) come from device memory, so that a recorded step can be replayed. */
 #include "calculators/cuda/multi_tensor.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Products of tiles by a warpgroup, four warps together (wgmma), and bulk copies: compute capability 9.0a alone.
  *
  * wgmma.m64nNk8 (tf32) and k16 (halves): c (64,N) += a b. Warp w of the group has rows 16 w .. 16 w + 15 of a and c, laid out as in mma.sync

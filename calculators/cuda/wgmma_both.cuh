@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Products of a warpgroup (wgmma.cuh) whose two factors lie in shared memory: c (64,N) += a b, a 64 rows of k, b N rows of k. */
 #ifndef SDLF_CALCULATORS_CUDA_WGMMA_BOTH_CUH
 #define SDLF_CALCULATORS_CUDA_WGMMA_BOTH_CUH

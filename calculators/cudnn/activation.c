@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Activations by cuDNN: ReLU, clipping from 0 on (ReLU6), sigmoid, tanh and, forward, ELU. All others are cuda's. */
 #include "calculators/cudnn/cudnn.h"
 

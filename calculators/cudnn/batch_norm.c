@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Batch normalisation by cuDNN. */
 #include "calculators/cudnn/cudnn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cudnn calculator's class: cuda's, but for the slots that cuDNN fills. */
 #include "calculators/cudnn/cudnn.h"
 

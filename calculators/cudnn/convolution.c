@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution by cuDNN: forward with bias, residual and ReLU in one call where cuDNN takes them together, else with cuda's
  * epilogue behind it (a kernel more, which reads and writes y); backward by the input and by the weights.
  *

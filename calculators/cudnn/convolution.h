@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a convolution's choice of algorithm and its kernels share. */
 #ifndef SDLF_CALCULATORS_CUDNN_CONVOLUTION_H
 #define SDLF_CALCULATORS_CUDNN_CONVOLUTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What cuDNN knows of its own algorithms, of the three kinds of convolution in one form. */
 #include "calculators/cudnn/convolution.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which of cuDNN's algorithms computes a convolution.
  *
  * "auto" is cuDNN's own advice (cudnnGetConvolution..._v7): the first algorithm in its list that gives the same bits in every run

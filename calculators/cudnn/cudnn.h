@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cudnn calculator: the cuda calculator with NVIDIA's own kernels for convolution, pooling, batch normalisation, softmax
  * and the commonest activations. It is there to be measured against. What cuDNN does not take, and every other
  * operation, is computed by the cuda calculator's kernels, in the same memory and the same stream. */

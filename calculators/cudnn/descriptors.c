@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Descriptors, kept for as long as the calculator is open: each is made when a plan first asks about an operation, or when it
  * first runs, and found again by its key. */
 #include "calculators/cudnn/cudnn.h"

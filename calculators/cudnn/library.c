@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Loading cuDNN: from where the system's loader looks, or else from where it was when this was built. */
 #include "calculators/cudnn/library.h"
 

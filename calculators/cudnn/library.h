@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cuDNN, loaded when the first cudnn calculator is opened and not before, as cuBLAS is: its parts are a gigabyte. */
 #ifndef SDLF_CALCULATORS_CUDNN_LIBRARY_H
 #define SDLF_CALCULATORS_CUDNN_LIBRARY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pooling by cuDNN: forward, and backward of the mean. Dilated windows and padding that differs from side to side stay with
  * cuda's kernels; so does backward of the maximum, since cuDNN does not say which of tied elements get the gradient. */
 #include "calculators/cudnn/cudnn.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Softmax and its gradient by cuDNN, and log_softmax's gradient, along any axis: the axes before it are its images, those behind it
  * its pixels. log_softmax itself is cuda's: cuDNN takes the largest logit and the logarithm of the sum off one after the other, which
  * leaves few digits of what is close to 0 beside large logits. */

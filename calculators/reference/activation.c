@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Activations: y = f(x) and dx = dy f'(x), where f' is told from y, or from x where that will not do. */
 #include "calculators/reference/reference.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* add: y = act(a + b). */
 #include "calculators/reference/reference.h"
 

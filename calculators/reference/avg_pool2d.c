@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* avg_pool2d and global_avg_pool2d: means over windows, and over whole channels. x (N,C,H,W), y (N,C,P,Q).
  *
  * The mean divides by R S if padding counts, else by the number of the window's positions inside the input; its gradient

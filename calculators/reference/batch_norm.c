@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* batch_norm2d: each channel is shifted and scaled to mean 0 and variance 1, then by its own scale and shift.
  *
  * x is (N,C,H,W) or (N,C); the n = N H W values of channel c are x[i,c,j], j running over the H W places. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* binary, binary_backward, select: element by element over operands of any strides. */
 #include "calculators/integer_functions.h"
 #include "calculators/reference/reference.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The reference calculator: every operation in plain loops with double accumulation, on one thread.
  *
  * It is the specification of what an operation computes, a tutorial of how, and the oracle that the tests hold every

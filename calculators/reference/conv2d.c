@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d and its gradients. x (N,C,H,W), w (K,C/G,R,S), y (N,K,P,Q).
  *
  *     y[n,k,p,q] = act(bias[k] + residual[n,k,p,q] + sum over c,r,s of x[n, g C/G + c, h(p,r), w(q,s)] w[k,c,r,s])

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_inverted_residual: x (N,C,H,W), depthwise (M,1,R,S), project (K,M,1,1), expand (M,C,1,1), residual and y (N,K,P,Q).
  *
  *     h[n,m,i,j] = expanded(bias[m] + sum over c of x[n,c,i,j] expand[m,c]), 0 outside; without expand h = x

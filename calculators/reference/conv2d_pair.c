@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_pointwise_depthwise: a 1x1 convolution and the depthwise one behind it. x (N,C,H,W), w (K,C,1,1), depthwise (K,1,R,S), y
  * (N,K,P,Q).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_relu_max_pool: y = max_pool2d(max(conv2d(x, w, bias), 0)), its gradients, and these with the updates they are for.
  *
  * x (N,C,H,W), w (K,C/G,R,S), y and mask (N,K,P,Q). Bit r * window_w + s of the mask is set where position (r, s) of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dropout: y = x m / (1 - p), where m is 0 with probability p; the gradient is dropped by the same m, drawn again.
  *
  * Element number e, counted from operation->dropout.first on, takes word e % 4 of group e / 4 of Philox(seed, ., stream, step). */

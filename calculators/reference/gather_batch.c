@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gather_batch: y[n] = (x[index[n]] - mean) scale, after an augmentation; or a plain copy of integers.
  *
  * x (M, ...), index (N), y (N, ...). What happens to a pixel is in calculators/augmentation.h. */

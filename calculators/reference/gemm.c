@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm: c = act(alpha op(a) op(b) + bias + residual). op(a) is (m,k), op(b) is (k,n), c is (m,n). */
 #include "calculators/reference/reference.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_backward_sgd: a fully connected layer's backward pass and its update. x (N,I), dy (N,U), w (U,I), b (U).
  *
  *     dx[n,i] = f'(x[n,i]) sum over u of dy[n,u] w[u,i]      (the w before the update; x is f's output)

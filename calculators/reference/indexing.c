@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* arg_reduce, gather, gather_backward, top_k: x seen as (outer, L, inner). */
 #include "calculators/reference/reference.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* integer_matmul: y = (a - a_zero) (b - b_zero) for every matrix of a batch, modulo 2^32. */
 #include "calculators/reference/reference.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* matmul: y = a b for every matrix of a batch. */
 #include "calculators/reference/reference.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* max_pool2d: y[n,c,p,q] = max over the window of x, and its gradient. x (N,C,H,W), y (N,C,P,Q).
  *
  * Padding never wins; NaN does. Inputs that tie for the maximum share its gradient equally, or the first in row-major

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fill, copy: setting and moving elements, with conversion between any two dtypes. */
 #include "calculators/reference/reference.h"
 

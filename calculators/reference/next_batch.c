@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* next_batch: the indices, the labels, the learning rate and the number of the step that the cursor points at; the cursor
  * moves on. */
 #include "calculators/next_batch.h"

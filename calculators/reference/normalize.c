@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* normalize: rows of `length` consecutive elements; e's channel is e / inner mod C. */
 #include "calculators/reference/reference.h"
 

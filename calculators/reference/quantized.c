@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Quantised numbers: quantize, dequantize, quantized_conv2d, quantized_add, quantized_pool2d. Integers are summed in int32, modulo 2^32;
  * all else is float32, each operation rounded, so that every calculator has the same bits. */
 #include <math.h>

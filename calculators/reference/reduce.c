@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* reduce: y[o,i] = sum | mean | max | sum of squares | min | product over j of x[o,j,i]. */
 #include "calculators/reference/reference.h"
 

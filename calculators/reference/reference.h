@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The reference calculator's kernels, and how they read and write elements. */
 #ifndef SDLF_CALCULATORS_REFERENCE_H
 #define SDLF_CALCULATORS_REFERENCE_H

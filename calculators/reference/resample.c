@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* resample and its gradient: x seen as (outer, L, inner), y as (outer, M, inner). */
 #include "calculators/reference/reference.h"
 #include "framework/operations/resample_taps.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* shuffle: 0 .. M - 1 in the order of their random keys. */
 #include "calculators/shuffle.h"
 #include "calculators/reference/reference.h"

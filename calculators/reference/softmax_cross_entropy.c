@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* softmax_cross_entropy: p = softmax(logits), loss = mean over the N rows of -sum over classes of t log p.
  *
  * The target t is (1 - smoothing) at the row's label plus smoothing / C everywhere; log p = x - max - log sum exp. */

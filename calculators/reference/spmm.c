@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* spmm_csr: y = f(a x + bias), a stored in compressed rows. */
 #include "calculators/reference/reference.h"
 

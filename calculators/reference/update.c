@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Optimizer updates: how a parameter w follows its gradient g. `rate` is the learning rate; with scale present, g is
  * first multiplied by scale[0]. */
 #include "calculators/reference/reference.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Are the other ranks there? Asked of them by a rank that has waited for a while, or wants to know at any time, answered by each rank's thread, however busy that rank is
  * otherwise. A rank that is stopped, or whose machine or network is gone, does not answer. */
 #include "communicators/mpi/queue.h"

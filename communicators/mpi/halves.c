@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sums of numbers of 16 bits: two are added in float32, and the sum is rounded to nearest, ties to even. */
 #include "communicators/mpi/halves.h"
 

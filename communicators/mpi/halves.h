@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sums of numbers of 16 bits, which MPI has no types for. */
 #ifndef SDLF_COMMUNICATORS_MPI_HALVES_H
 #define SDLF_COMMUNICATORS_MPI_HALVES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The thread that speaks MPI. See queue.h. */
 #include "communicators/mpi/queue.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The thread that speaks MPI, and the queue of what it is asked to do.
  *
  * One thread makes all calls of MPI, from MPI_Init_thread to MPI_Finalize, so that MPI_THREAD_FUNNELED is enough of every library. It begins each

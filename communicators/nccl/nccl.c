@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The nccl communicator: a GPU for each process, or for each thread of one. Numbers in a GPU's memory are added by NCCL on a stream of their own,
  * without the host; all else, and finding each other, is left to an mpi communicator beside it, or to one of threads.
  *

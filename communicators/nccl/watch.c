@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The thread that sees to it that waiting ends. See watch.h. */
 #include "communicators/nccl/watch.h"
 

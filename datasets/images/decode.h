@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The decoders behind image.h. Each takes the `size` bytes of a whole file; `path` begins messages. */
 #ifndef SDLF_DATASETS_IMAGES_DECODE_H
 #define SDLF_DATASETS_IMAGES_DECODE_H

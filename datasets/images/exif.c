@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How the camera was held. See exif.h. */
 #include "datasets/images/exif.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How the camera was held: the orientation in a picture's Exif data.
  *
  * Exif data are a TIFF file (TIFF 6.0) inside of the picture: in the APP1 segment of a JPEG, behind "Exif\0\0" (CIPA DC-008, 4.7.2), or in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include <sdlf/image.h>
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PNG, through libpng's simplified interface. */
 #include "datasets/images/decode.h"
 

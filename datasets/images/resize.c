@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A separable triangle filter (<sdlf/image.h>). What shrinks comes first, so that both passes look at no more than the pixels of the part
  * and of the result: rows first where these become fewer, else columns of the few rows there are. */
 #include <sdlf/image.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* JPEG, BMP, PGM and PPM, through libturbojpeg. */
 #include "datasets/images/decode.h"
 

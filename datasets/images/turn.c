@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pictures turned and mirrored. See turn.h. */
 #include "datasets/images/turn.h"
 

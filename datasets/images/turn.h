@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pictures turned and mirrored. */
 #ifndef SDLF_DATASETS_IMAGES_TURN_H
 #define SDLF_DATASETS_IMAGES_TURN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/formats/atomic_file.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file that appears whole or not at all.
  *
  * Bytes go to a temporary file in the target's folder (leftover_files.h has its name). Committing writes it through to the disk,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What reading a file may take. See budget.h. */
 #include "framework/formats/budget.h"
 

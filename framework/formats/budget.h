@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How much memory reading a file may take: a few bytes can describe any amount of work, and who opens a file has not asked for that.
  *
  * The budget is 128 MB and 32 times what the file has stored, so that no network that somebody has made comes near. It counts what a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Networks that are a row of features and a classifier, with torchvision's names of layers: VGG-11 with batch normalisation and
  * MobileNetV2. */
 #include "framework/formats/builtin_networks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The networks that come with SDLF: for images of any size, or sequences of any length, and any number of classes. */
 #include <sdlf/formats.h>
 

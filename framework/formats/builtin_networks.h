@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The built-in networks: what makes the logits of each from images (N,C,H,W), and what they are put together from. */
 #ifndef SDLF_FORMATS_BUILTIN_NETWORKS_H
 #define SDLF_FORMATS_BUILTIN_NETWORKS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Transformers: vit_tiny and char_gpt. Blocks normalise first: x + attention(norm(x)), then x + mlp(norm(x)), the mlp being four times as wide inside. */
 #include "framework/formats/builtin_networks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bytes from a file or from memory, plain or gzip. */
 #include "framework/formats/byte_stream.h"
 

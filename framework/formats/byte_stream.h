@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A stream of bytes from a file or from memory, plain or gzip (RFC 1952), told apart by their first two bytes.
  *
  * A reader asks for as many bytes as it knows it needs; nothing is decompressed beyond that, so the memory that a

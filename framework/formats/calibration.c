@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The names of calibrations. See <sdlf/quantize.h>. */
 #include <sdlf/quantize.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plan files: choices of algorithms as text. docs/reference/plan-files.md describes the form. */
 #include <sdlf/formats.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/formats/content_hash.h"
 
 #include <string.h>

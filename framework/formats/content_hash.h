@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* 64 bits that tell contents apart: for names of files, not against anybody who wants two contents to agree. */
 #ifndef SDLF_FORMATS_CONTENT_HASH_H
 #define SDLF_FORMATS_CONTENT_HASH_H

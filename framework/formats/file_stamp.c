@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/formats/file_stamp.h"
 
 #include <time.h>

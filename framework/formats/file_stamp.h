@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Has somebody written to an open file since it was opened? By its size and the time of its last change. (Not by the time of its inode,
  * which renaming and removing change, too: neither matters to who has it open.) */
 #ifndef SDLF_FORMATS_FILE_STAMP_H

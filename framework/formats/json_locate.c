@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/formats/json_locate.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where in a JSON text something stands. A parser tells what a text means; a message also wants the line. */
 #ifndef SDLF_FORMATS_JSON_LOCATE_H
 #define SDLF_FORMATS_JSON_LOCATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The pieces that JSON is made of, read one after the other: what json_text.c's parser stands on. */
 #ifndef SDLF_FORMATS_JSON_READER_H
 #define SDLF_FORMATS_JSON_READER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* JSON to and from text, as values of jansson. The parser is our own: where memory runs out, jansson's drops characters of strings
  * without a word, and may end the process by an assertion. Its values and its printer say so. */
 #ifndef SDLF_FORMATS_JSON_TEXT_H

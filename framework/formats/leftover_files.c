@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/formats/leftover_files.h"
 
 #include <dirent.h>

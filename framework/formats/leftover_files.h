@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Temporary files that killed processes have left beside a file: "FILE.sdlf-tmp-PID-N" (atomic_file.h). Names have an end: of a FILE of
  * more than 96 bytes its first 79 at most stand there, whole characters of UTF-8, then '-' and 16 hexadecimal digits of the name's hash.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files hold numbers in little-endian order. On a little-endian host nothing here does anything. */
 #ifndef SDLF_FORMATS_LITTLE_ENDIAN_H
 #define SDLF_FORMATS_LITTLE_ENDIAN_H

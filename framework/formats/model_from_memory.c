@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A model from the content of a file that is in memory already: weights with their network, or ONNX. */
 #include <sdlf/formats.h>
 

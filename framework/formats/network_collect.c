@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Finding the inputs and layers of a network file, their lines and their names, before any is made. */
 #include "framework/formats/network_graph.h"
 

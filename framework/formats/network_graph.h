@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The graph of a network file: inputs, layers and outputs become a model. */
 #ifndef SDLF_FORMATS_NETWORK_GRAPH_H
 #define SDLF_FORMATS_NETWORK_GRAPH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The names of a network's inputs and layers, and the positions they stand for. */
 #ifndef SDLF_FORMATS_NETWORK_NAMES_H
 #define SDLF_FORMATS_NETWORK_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A layer's options in a network file, by the field table of its class: nothing here knows any layer. */
 #ifndef SDLF_FORMATS_NETWORK_OPTIONS_H
 #define SDLF_FORMATS_NETWORK_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Network files in JSON; docs/guides/network-files.md describes the form. */
 #include <sdlf/formats.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/formats/network_text.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A network file that is being read, and how its mistakes are told: "FILE:LINE: what is wrong". */
 #ifndef SDLF_FORMATS_NETWORK_TEXT_H
 #define SDLF_FORMATS_NETWORK_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The network as JSON: one input or layer a line, defaults left out, so that people can read and change it. */
 #include <sdlf/formats.h>
 

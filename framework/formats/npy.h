@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arrays in NumPy's .npy format, versions 1.0 to 3.0: a magic string, a header that is a Python dictionary of three entries,
  * and the elements. Row-major arrays of little-endian float16, float32, float64, uint8 (and bool), int32 and int64. */
 #ifndef SDLF_FORMATS_NPY_H

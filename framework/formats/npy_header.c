@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/formats/npy_header.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The header of a .npy file: a magic string, two numbers, and the text of a Python dictionary. */
 #ifndef SDLF_FORMATS_NPY_HEADER_H
 #define SDLF_FORMATS_NPY_HEADER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/formats/overwrite_file.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file's content written over another file's, in place.
  *
  * For targets that no other file may take the place of: a mount point, such as a single file that a container is given,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A whole file in memory, up to a limit. */
 #ifndef SDLF_FORMATS_READ_FILE_H
 #define SDLF_FORMATS_READ_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* safetensors files: tensors by name, with text beside them. What the tensors mean is the affair of weights.h.
  *
  * Layout: 8 bytes, the header's length L, little endian; L bytes of JSON; then the data. The JSON is one object:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The header of a safetensors file: nothing in it is believed before it is checked. */
 #include "framework/formats/safetensors.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Single tensors in files: .npy, and ONNX's TensorProto in .pb. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text from outside: is it UTF-8, and how does it look in a message? */
 #ifndef SDLF_FORMATS_TEXT_H
 #define SDLF_FORMATS_TEXT_H

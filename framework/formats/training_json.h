@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the metadata of a weights file says of training and of its pictures, as JSON. */
 #ifndef SDLF_FORMATS_TRAINING_JSON_H
 #define SDLF_FORMATS_TRAINING_JSON_H

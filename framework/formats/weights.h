@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tensors and the metadata of a weights file mean. */
 #ifndef SDLF_FORMATS_WEIGHTS_H
 #define SDLF_FORMATS_WEIGHTS_H

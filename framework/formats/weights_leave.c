@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening a model whose weights stay in their file until a plan takes them. */
 #include <sdlf/formats.h>
 

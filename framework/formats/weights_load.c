@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Loading a model: everything is read and checked aside before the model is touched. */
 #include <sdlf/formats.h>
 

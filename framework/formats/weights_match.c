@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which tensor of a weights file is which parameter's. */
 #include "framework/formats/weights.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Saving a model: its parameters, and what is needed to use them or to train on. */
 #include <sdlf/formats.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A whole file from memory, and whether it could be written. */
 #include <sdlf/formats.h>
 

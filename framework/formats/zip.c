@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The directory of a ZIP archive. See zip.h. */
 #include "framework/formats/zip.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading ZIP archives (PKWARE's APPNOTE 6.3), as NumPy's .npz files are: entries that are stored or deflated, Zip64 too. What the central
  * directory says is believed only as far as the file bears it out: entries lie inside the file, deflate packs at most 1032 bytes into
  * one, and checksums are checked. Encrypted entries, other methods and archives in several parts are refused. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the two halves of reading ZIP archives share: bytes of the archive, and numbers in them. */
 #ifndef SDLF_FORMATS_ZIP_BYTES_H
 #define SDLF_FORMATS_ZIP_BYTES_H

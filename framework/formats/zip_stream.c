@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The content of an entry of a ZIP archive. See zip.h. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Limits of control groups. See cgroup.h. */
 #include "framework/machine/cgroup.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What control groups (cgroups) allow this process: version 1, where each controller has a hierarchy of its own, version 2, where there
  * is one, or both at once, as on many systems.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Small text files by lines. See lines.h. */
 #include "framework/machine/lines.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The system's small text files (/proc, /sys/fs/cgroup), line by line, without allocating. */
 #ifndef SDLF_FRAMEWORK_MACHINE_LINES_H
 #define SDLF_FRAMEWORK_MACHINE_LINES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory and processors that this process may use. See sdlf/machine.h. */
 #include "framework/machine/machine.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What sdlf_machine_look puts together, for tests. */
 #ifndef SDLF_FRAMEWORK_MACHINE_MACHINE_H
 #define SDLF_FRAMEWORK_MACHINE_MACHINE_H

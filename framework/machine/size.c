@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/machine/size.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Amounts of memory as people write and read them. */
 #ifndef SDLF_FRAMEWORK_MACHINE_SIZE_H
 #define SDLF_FRAMEWORK_MACHINE_SIZE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Is anything random wanted of an image? */
 #ifndef SDLF_OPERATIONS_AUGMENTED_H
 #define SDLF_OPERATIONS_AUGMENTED_H

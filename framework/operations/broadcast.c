@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* binary, binary_backward, select: operands of one shape, any strides. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Expectations on operands and options. */
 #include "framework/operations/check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the checks of the operation classes are written with.
  *
  * A check collects expectations; the first one that is not met leaves its message, and those after it are not looked at:

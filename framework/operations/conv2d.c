@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d: forward and its two gradients. Contracts: <sdlf/operation.h>.
  *
  * One rule ties the operands of all three together: x (N,C,H,W), w (K,C/G,R,S), y (N,K,P,Q), bias (K), with R and S the

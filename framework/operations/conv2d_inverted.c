@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_inverted_residual, forward: a 1x1 convolution, the depthwise one behind it, and the 1x1 convolution behind that. Contract:
  * <sdlf/operation.h>. */
 #include "framework/operations/check.h"

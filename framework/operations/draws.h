@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From the words of Philox (see <sdlf/random.h>) to the numbers of dropout, random_uniform and random_normal: the same
  * on every calculator. */
 #ifndef SDLF_FRAMEWORK_OPERATIONS_DRAWS_H

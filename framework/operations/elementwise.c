@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* add, activation, dropout: element by element. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

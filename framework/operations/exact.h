@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arithmetic that must give the same bits on every calculator: no product may be contracted with the sum behind it.
  *
  * GCC does not contract under -std=c11; Clang does where the machine has such an instruction, and is told here. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm and gemm_backward_sgd: dense products. Contracts: <sdlf/operation.h>. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* arg_reduce, gather, gather_backward, top_k: picking elements along one axis. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

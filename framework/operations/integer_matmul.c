@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* integer_matmul: products of batches of matrices of bytes. Contract: <sdlf/operations/kinds.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

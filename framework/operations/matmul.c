@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* matmul: products of batches of matrices. Contract: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fill, copy, gather_batch, next_batch, shuffle: filling and moving elements. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/augmented.h"
 #include "framework/operations/check.h"

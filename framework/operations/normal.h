@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Normal numbers with the same bits on every calculator: Box and Muller's transform of two words of Philox.
  *
  * Logarithm, sine and cosine are series of our own, since mathematical libraries differ in the last place. All operations in them are

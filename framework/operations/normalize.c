@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* normalize: rows of consecutive elements. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

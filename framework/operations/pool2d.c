@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* max_pool2d, avg_pool2d, global_avg_pool2d, forward and backward. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* quantize, dequantize, quantized_conv2d, quantized_add, quantized_pool2d. Contracts: <sdlf/operations/kinds.h>. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* random_uniform, random_normal. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* reduce: one axis folded to a number. Contract: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* resample, resample_backward: enlarging, shrinking and padding along an axis. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What an output element of resample is made of, the same on every calculator: `count` elements of the input from `first` on,
  * with their weights. The contract is sdlf_resample_options's in <sdlf/operations/indexing.h>.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* softmax, log_softmax and softmax_cross_entropy, forward and backward. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

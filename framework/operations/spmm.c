@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* spmm_csr: a sparse matrix times a dense one. Contract: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

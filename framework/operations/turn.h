@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cosine and sine of an angle, the same bits everywhere. */
 #ifndef SDLF_FRAMEWORK_OPERATIONS_TURN_H
 #define SDLF_FRAMEWORK_OPERATIONS_TURN_H

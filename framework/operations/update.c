@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sgd_update, adam_update, rmsprop_update, clip_scale. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"

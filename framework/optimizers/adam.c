@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* adam (Kingma and Ba 2015) and adamw (Loshchilov and Hutter 2019), which differ in where the weight decay goes.
  *
  *   m = beta1 m + (1 - beta1) g;   v = beta2 v + (1 - beta2) g^2;   t = steps done + 1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lars: gradient descent with momentum whose rate is adapted to each parameter (You, Gitman, Ginsburg 2017).
  *
  *   rate' = rate trust max(|w|, 1e-3) / (max(|g|, 1e-3) + weight_decay max(|w|, 1e-3));   then as sgd (sgd.c) with rate'

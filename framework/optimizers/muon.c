@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* muon: momentum that is made orthogonal (Jordan 2024), in Nesterov's form.
  *
  *   v = momentum v + g;   u = g + momentum v;   X = u / |u|;   newton_schulz times X = 3.4445 X - 4.775 (X X') X + 2.0315 (X X')^2 X

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The optimizer classes; one file each beside this one. */
 #ifndef SDLF_FRAMEWORK_OPTIMIZERS_H
 #define SDLF_FRAMEWORK_OPTIMIZERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rmsprop: steps divided by the running root mean square of the gradient (Tieleman and Hinton 2012).
  *
  *   g += weight_decay w;   v = rho v + (1 - rho) g^2;   u = g / (sqrt(v) + epsilon)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sgd: gradient descent with momentum (Polyak 1964) in its plain or Nesterov's form.
  *
  *   g += weight_decay w;   v = momentum v + g;   w -= rate (nesterov ? g + momentum v : v)

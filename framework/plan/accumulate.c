@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running a plan whose updates are of several batches. */
 #include "framework/plan/plan_internal.h"
 #include "framework/require.h"

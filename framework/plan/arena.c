@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The arena pass: workspaces, lifetimes, in-place operations, and one offset for every buffer in its space's arena.
  *
  * Buffers are placed from the largest to the smallest, each at the lowest offset where it overlaps nothing that lives at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The binding pass: arenas are allocated, every operand gets its address, parameters and constants are loaded. */
 #include "framework/plan/passes.h"
 

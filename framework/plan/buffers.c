@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Buffers, steps and the questions that the passes ask about them. */
 #include "framework/plan/passes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The check pass: every step's calculator must have a kernel that takes it. Sets the cost of each, and the algorithms that were asked
  * for. */
 #include "framework/plan/passes.h"

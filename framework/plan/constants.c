@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Constant inputs: host tensors that a plan reads where they lie, and that devices get a copy of, once. */
 #include "framework/plan/passes.h"
 

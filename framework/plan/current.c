@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Are the weights that a plan keeps still those of its model? */
 #include "framework/plan/passes.h"
 

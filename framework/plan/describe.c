@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What buffers hold, in words: listings say it of the copies between memory spaces. */
 #include "framework/plan/passes.h"
 

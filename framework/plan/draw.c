@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Starting values, of a model that nobody has built before its plan is made: every parameter is drawn where the plan keeps it, by the
  * calculator that computes there, and the model gets the numbers from there. They do not depend on who draws: the operations give
  * the same bits everywhere. Optimizer states begin with zeros.

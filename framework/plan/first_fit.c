@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Placing rooms in memory and time. See first_fit.h. */
 #include "framework/plan/first_fit.h"
 

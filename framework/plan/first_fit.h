@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* First fit: rooms in an arena, each at the lowest offset at which it overlaps no room placed before that lives at the same time.
  *
  * A tree over time holds, for each of its stretches, the spans of memory that are taken throughout it, and those that are taken in

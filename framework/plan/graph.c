@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The graph pass: the model's layers as nodes with shapes, calculators and parameters; what is idle or not needed goes. */
 #include "framework/plan/passes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a plan tells of itself: steps, memory. (Layers: listing.c.) */
 #include "framework/plan/plan_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Small steps that a training plan has for each parameter, side by side, so that a calculator that puts operations together computes many
  * tensors in one launch (multi-tensor): conversions of weights come first in the step, updates one behind the other. Updates of large tensors stay where they
  * are: a launch is little beside them, and the gradient's memory is free sooner. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the steps of inference are told of those around them, once their operands have addresses. */
 #include "framework/plan/plan_internal.h"
 #include "framework/plan/running.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parameters and states between a plan and its model: copies of them elsewhere, and what inference works out from them (weights with
  * batch normalisation folded in, weights made ready for a kernel). */
 #include "framework/plan/passes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The passes that make a plan, and what they share beside the questions of plan_internal.h. */
 #ifndef SDLF_FRAMEWORK_PLAN_PASSES_H
 #define SDLF_FRAMEWORK_PLAN_PASSES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory that copies between the host and a device use, pinned: a device transfers it several times faster, and a copy to
  * the device is queued without the host waiting for it. Part of binding.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Making, measuring and freeing plans. */
 #include "framework/plan/passes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A plan from the inside: nodes, buffers, steps, and the passes that make them.
  *
  *   graph    nodes with shapes, calculators; dead and idle layers gone              plan_build_graph

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights of integers, found and worked out. See quantized.h. */
 #include "framework/plan/quantized.h"
 

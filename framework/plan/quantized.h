@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights of integers: those that a model has as float32 though they are whole multiples of one number for each filter, as the weights of
  * quantised networks are. Nothing in a model marks them: they are found by their values, so that they stay what they are in every
  * format, and are none any more once training has moved them. */

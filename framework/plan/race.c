@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Racing algorithms. Operands are filled with random numbers: zeros would be quicker on hardware that saves power by them. */
 #include "framework/plan/race.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A race: the algorithms of one operation against each other, outside of any plan's memory. */
 #ifndef SDLF_FRAMEWORK_PLAN_RACE_H
 #define SDLF_FRAMEWORK_PLAN_RACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Recordings: the steps of a pass as one unit that its calculator replays (see calculator.h), where one calculator that can
  * record computes them all.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running a plan: its steps in order, and data in and out. Nothing here allocates. */
 #include "framework/plan/plan_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running a bound plan: recordings, marks, pinned memory, transfers. */
 #ifndef SDLF_FRAMEWORK_PLAN_RUNNING_H
 #define SDLF_FRAMEWORK_PLAN_RUNNING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sharing: what a plan finds in the memory of another plan of its model (sdlf_plan_options.share). */
 #include "framework/plan/plan_internal.h"
 

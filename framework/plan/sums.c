@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradients in buckets, added over all ranks. A pass behind fusion and layouts, so that neither knows of it, and before placing.
  *
  * In the order in which the backward pass makes them, gradients are put side by side into buckets of BUCKET bytes or a little more: one sum each,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Batch normalisation over the batch of all ranks. A pass behind lowering, before any fusion: each batch_norm2d_forward and _backward of
  * training becomes operations that every calculator has, with sums over all ranks between them; layers and kernels know nothing of it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Timing a plan step by step.
  *
  * In inference, steps of calculators that record are timed as recorded rows (time_together.c): a step of some microseconds would

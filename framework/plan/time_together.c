@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Timing the steps of inference, each many times in a row: on a device, waiting for one short kernel takes longer than the
  * kernel. Where its calculator records, the row is one unit. (Its operands may then lie in a cache where a run of the whole network
  * brings them from memory.) */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers between the host and a plan's buffers, wherever these are. */
 #include "framework/plan/plan_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Outputs whose length depends on what the model was given: of what a run leaves in them the part that counts. */
 #include <inttypes.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which steps use a buffer, and the questions that rules ask about that. See uses.h. */
 #include "framework/plan/uses.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Uses: for every buffer, the steps that name it, so that no rule looks through all steps to find a buffer's readers. Made once for a pass
  * in time that grows with the steps; a rule that gives a step another operation says so (plan_replace_operation).
  *

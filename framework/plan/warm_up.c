@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A plan that draws its own batches and can be recorded is warmed up when it is made: one step runs, so that whatever
  * libraries set up lazily is there, and its recordings are made; then everything is as it was. Its first epoch is then as fast
  * as all others.

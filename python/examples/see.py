@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """From nothing to a plotted training and a Grad-CAM: python see.py (needs matplotlib)
 
 Trains a network on digits that SDLF draws, and writes training.png and grad_cam.png.

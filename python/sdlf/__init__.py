@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """SDLF, the Simple Deep Learning Framework: build, train, time and run neural networks.
 
     import numpy as np, sdlf

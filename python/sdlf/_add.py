@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How functions and objects add layers to a model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What goes wrong, with the library's message: classes below Error, and below Python's own of that kind."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Grad-CAM: see Model.grad_cam.
 
     A (K,h,w): a layer's output; s: the score (logit) of a class

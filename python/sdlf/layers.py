@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Layers as functions on nodes, as the C interface has them. Made by python/tools/generate_layers.py.
 
 Each takes the nodes that it reads, and returns the node that it makes. An option left out has its default. `name` is the layer's, unique in

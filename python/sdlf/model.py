@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Model: a network with its parameters."""
 
 from __future__ import annotations

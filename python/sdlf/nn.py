@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Layers as objects, for lists: Model.sequential(shape, [Conv2d(filters=32, kernel=3), ReLU(), ...]). Made by python/tools/generate_layers.py.
 
 An object is called with the nodes that the function of sdlf.layers takes, and adds a layer each time.

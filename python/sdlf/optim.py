@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Optimizers, and schedules of the learning rate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Networks with integers for weights and activations."""
 
 from __future__ import annotations

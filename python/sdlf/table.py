@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Tables for terminals and notebooks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Trainer and evaluation."""
 
 from __future__ import annotations

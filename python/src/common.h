@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What all parts of the binding share: errors, shapes, element types, arrays. */
 #ifndef SDLF_PYTHON_COMMON_H
 #define SDLF_PYTHON_COMMON_H

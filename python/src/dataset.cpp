@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Dataset: opened from files, or around arrays. */
 #include "dataset_object.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A data set, and what it keeps alive. */
 #ifndef SDLF_PYTHON_DATASET_OBJECT_H
 #define SDLF_PYTHON_DATASET_OBJECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "common.h"
 
 status_error::status_error(sdlf_status status) : std::runtime_error(sdlf_error_message()), status(status)

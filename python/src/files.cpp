@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Model: files that it is made of and written to. */
 #include "common.h"
 

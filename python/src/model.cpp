@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Model, Node: building and looking. */
 #include "common.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The extension module sdlf._sdlf: the C library's objects as Python's. The package around it (python/sdlf) has what is pleasant to use. */
 #include "common.h"
 

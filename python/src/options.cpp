@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What Python says of options, as the library's structs. */
 #include "common.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Model: its parameters, as arrays over its memory. */
 #include "common.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plan: making and looking. */
 #include "plan_object.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A plan, and what it keeps alive. */
 #ifndef SDLF_PYTHON_PLAN_OBJECT_H
 #define SDLF_PYTHON_PLAN_OBJECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A network with integers for weights, and for activations, as an ONNX file. */
 #include "dataset_object.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running and training on arrays: a plan, and a model without making one by hand. */
 #include "plan_object.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trainer, and evaluation. */
 #include "dataset_object.h"
 

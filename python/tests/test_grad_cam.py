@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Model.grad_cam."""
 
 import numpy as np

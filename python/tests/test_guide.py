@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The code of docs/guides/python.md and of the notebook runs."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Models: building, running, parameters, files, errors."""
 
 import gc

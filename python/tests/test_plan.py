@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Plans: running in place, training step by step, gradients."""
 
 import numpy as np

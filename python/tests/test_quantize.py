@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """sdlf.quantize."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Data sets, Trainer, evaluation."""
 
 import os

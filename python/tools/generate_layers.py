@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Write sdlf/layers.py and sdlf/nn.py from the layer classes of the library: python python/tools/generate_layers.py [--check]
 
 Run it after a layer class or an option was added; CI runs it with --check.
@@ -15,7 +16,8 @@ CAMEL = {"fully_connected": "Linear", "relu": "ReLU", "relu6": "ReLU6", "leaky_r
          "softmax_cross_entropy": "SoftmaxCrossEntropy", "mse": "MSE", "mae": "MAE", "bce_with_logits": "BCEWithLogits"}
 FIRST = {"fully_connected": "units", "max_pool2d": "window", "avg_pool2d": "window", "dropout": "probability"}  # may be given without its name
 
-LAYERS_HEAD = '''"""Layers as functions on nodes, as the C interface has them. Made by python/tools/generate_layers.py.
+LAYERS_HEAD = '''# SPDX-License-Identifier: MIT
+"""Layers as functions on nodes, as the C interface has them. Made by python/tools/generate_layers.py.
 
 Each takes the nodes that it reads, and returns the node that it makes. An option left out has its default. `name` is the layer's, unique in
 its model; left out, the layer is named after its class. Shapes include the batch N as axis 0.
@@ -30,7 +32,8 @@ from ._add import Pair, add_layer, add_source
 
 Node = _sdlf.Node
 '''
-NN_HEAD = '''"""Layers as objects, for lists: Model.sequential(shape, [Conv2d(filters=32, kernel=3), ReLU(), ...]). Made by python/tools/generate_layers.py.
+NN_HEAD = '''# SPDX-License-Identifier: MIT
+"""Layers as objects, for lists: Model.sequential(shape, [Conv2d(filters=32, kernel=3), ReLU(), ...]). Made by python/tools/generate_layers.py.
 
 An object is called with the nodes that the function of sdlf.layers takes, and adds a layer each time.
 """

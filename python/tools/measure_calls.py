@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a call from Python costs: python python/tools/measure_calls.py [MODEL.onnx [THREADS]]
 
 Times one linear layer by the library's forward pass alone, by a plan's run, and by a model's run; and a model's run beside onnxruntime's,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # scripts/gpu-check.sh: what is timed, on one device and on two, and what two compute.
 # shellcheck shell=bash disable=SC2154 # sdlf, logs and data are the script's, outcome and spent are `within`'s
 

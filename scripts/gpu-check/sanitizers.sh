@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # scripts/gpu-check.sh: compute-sanitizer's four tools on the tests of kernels, side by side.
 # shellcheck shell=bash disable=SC2154 # build and logs are the script's, outcome is `within`'s
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # scripts/gpu-check.sh: commands within the time that is left, and the table of what came of them.
 # shellcheck shell=bash disable=SC2154 # limit and logs are the script's, SECONDS the shell's
 

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """What scripts/compare-operators.py draws and runs: models of one node."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A case: a model of one node, with its inputs."""
 import numpy as np
 import onnx

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What cases are drawn with: one generator for choices, R, and one for arrays, G. Both begin anew with reseed."""
 import random
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Operators that go element by element, or nearly so."""
 import numpy as np
 from onnx import helper

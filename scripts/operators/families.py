@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which function draws cases of which operators, and at which opsets."""
 import onnx
 

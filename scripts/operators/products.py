@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Products and normalisations."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One case in onnxruntime and in SDLF."""
 import os
 import subprocess

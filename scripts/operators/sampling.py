@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Operators that pick, reduce or sample along axes."""
 import numpy as np
 

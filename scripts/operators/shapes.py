@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Operators that move elements, and those that make shapes and ranges."""
 import numpy as np
 from onnx import numpy_helper

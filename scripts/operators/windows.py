@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Convolutions and pooling."""
 import numpy as np
 

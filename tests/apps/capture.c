@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running a benchmark inside the test. */
 #include "apps/capture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running a benchmark inside the test, where the pretended device can be opened: what it prints is kept. */
 #ifndef SDLF_TESTS_APPS_CAPTURE_H
 #define SDLF_TESTS_APPS_CAPTURE_H

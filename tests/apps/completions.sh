@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What shells offer: commands, options, values, files. zsh and fish where they are there.
 #
 #   completions.sh SDLF FOLDER      the sdlf program, the folder with the scripts

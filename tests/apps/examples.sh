@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The example programs do what they say. Each runs in a temporary folder, on digits that SDLF draws itself.
 #
 #   examples.sh FOLDER_OF_EXAMPLES SDLF_PROGRAM [EMULATOR WORD...]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ONNX models for tests of the program. See fixtures.h. */
 #include "apps/fixtures.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ONNX models for tests of the program: those that tests/onnx keeps, and their own. */
 #ifndef SDLF_TESTS_APPS_FIXTURES_H
 #define SDLF_TESTS_APPS_FIXTURES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running sdlf as several processes from a test. A build without MPI skips such tests. */
 #ifndef SDLF_TESTS_APPS_MPIRUN_H
 #define SDLF_TESTS_APPS_MPIRUN_H

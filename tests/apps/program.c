@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running the sdlf program from a test. */
 #include "apps/program.h"
 

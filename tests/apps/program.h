@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running the sdlf program from a test: its output, its exit code, and what it does when signals come. */
 #ifndef SDLF_TESTS_APPS_PROGRAM_H
 #define SDLF_TESTS_APPS_PROGRAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shell commands from a test, and what they say. */
 #ifndef SDLF_TESTS_APPS_SHELL_H
 #define SDLF_TESTS_APPS_SHELL_H

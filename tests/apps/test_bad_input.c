@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What users give the program that it cannot use: each time an exit code, one clear line, and nothing lost. */
 #include "testing.h"
 

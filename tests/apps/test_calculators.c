@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the program runs on: choices that cannot be had end with one clear line; where there is a GPU it is used. */
 #include "testing.h"
 

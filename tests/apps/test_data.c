@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf data: what it says of a set, and the sheet that it draws. */
 #include <stdio.h>
 #include <stdlib.h>

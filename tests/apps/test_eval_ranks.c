@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf eval --communicator: ranks that each classify a part of the samples find what one finds. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf export: what it writes, what it says, and what it refuses. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf generate: a network of characters is trained for a moment, and writes on. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a command needs and what there is: limits of the process are kept to, said, and no reason for a crash. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ONNX files of any form, given to the commands that take networks. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf predict: the same answers as the library gives, from whatever file the picture comes. */
 #include "testing.h"
 

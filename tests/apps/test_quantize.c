@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf quantize: what it writes and says, and what it refuses. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* "-" in the place of a file, over all commands: standard input, standard output, or a clear refusal. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sdlf program without a network: help, versions, and the ways to use it wrongly. */
 #include "testing.h"
 

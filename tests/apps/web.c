@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "apps/web.h"
 
 #include <arpa/inet.h>

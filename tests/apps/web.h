@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Requests to a page that the program serves, for tests. */
 #ifndef SDLF_TESTS_APPS_WEB_H
 #define SDLF_TESTS_APPS_WEB_H

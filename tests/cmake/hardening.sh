@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Are programs and shared libraries built as cmake/SdlfHarden.cmake says? Programs are position-independent; relocations are
 # read-only and all done at the start; and what has the library in it has canaries and, where a level is given, calls of FORTIFY.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Where do programs and shared libraries look for libraries? Each entry of their RPATH and RUNPATH must be $ORIGIN, the folder
 # of the file itself, or a folder that is there; and nobody but its owner and group may write to it. An empty entry is the
 # working directory, whose libraries would then be run.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # SDLF as a part of another CMake project: it leaves that project's settings alone, and brings the library, nothing else.
 #
 #   subproject.sh FOLDER C_COMPILER      the project's folder

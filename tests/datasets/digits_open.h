@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The digits, opened by themselves: for tests of what they hold and of their arguments. */
 #ifndef SDLF_TESTS_DATASETS_DIGITS_OPEN_H
 #define SDLF_TESTS_DATASETS_DIGITS_OPEN_H

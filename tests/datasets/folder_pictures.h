@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Folders of pictures that tests write, as IDX files (which every build reads) with the names of pictures. */
 #ifndef SDLF_TESTS_DATASETS_FOLDER_PICTURES_H
 #define SDLF_TESTS_DATASETS_FOLDER_PICTURES_H

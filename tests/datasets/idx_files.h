@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* IDX files for tests: their bytes, gzip of any bytes, both into files. */
 #ifndef SDLF_TESTS_DATASETS_IDX_FILES_H
 #define SDLF_TESTS_DATASETS_IDX_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cifar10 and cifar100 on folders that the test writes. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The csv data set: tables that the test writes. */
 #include <stdio.h>
 #include <stdlib.h>

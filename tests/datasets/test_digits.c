@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The procedural digits: the same bits everywhere, balanced, centred, two disjoint splits. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The argument of the procedural digits: counts, seeds, what is refused, and lack of memory. */
 #include "testing.h"
 

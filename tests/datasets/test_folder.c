@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The folder data set, of pictures that the test writes. */
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A folder whose pictures are read when they are needed: the samples of one that is held, with any cache and any number of threads. */
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The IDX reader: what it reads, and what it refuses and how it says so. */
 #include <stdio.h>
 #include <stdlib.h>

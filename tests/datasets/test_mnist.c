@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The mnist data set on folders that the test writes, and on the real files where SDLF_DATA has them. */
 #include <stdio.h>
 #include <stdlib.h>

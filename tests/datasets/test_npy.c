@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The npy data set: two arrays that the test writes. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The npz data set, and the ZIP archives that it lies in, which the test writes: sound ones, and those that lie. */
 #include <math.h>
 #include <stdio.h>

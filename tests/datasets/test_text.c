@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The text data set: characters, samples, what is refused; and that a network learns from one. */
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Do dependencies point the way that CONTRIBUTING.md says? Each folder's files include headers of the folders that it may use; the public
 # ones, <sdlf/...>, are everybody's.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Do the documents name what is there? Links and their headings, files of the tree, commands of the program and their options.
 #
 #   check.sh FOLDER PROGRAM      the project's folder, the sdlf program

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Does docs/guides/from-pytorch.md name what there is? In the columns of SDLF, words in backquotes are layers or options of
 # docs/reference/layers.md, functions and types of the public headers (sdlf_...), members of the options that they are said to be of, or
 # commands, which check.sh looks at.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # follow.sh C_COMPILER PAGE...: do what pages of docs/ tell their reader to do, one after the other, in a copy of the project.
 #
 # In the pages, a fenced block whose first line is

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Are the words that docs/reference/glossary.md calls SDLF's own still in the tree, where it says that they are?
 #
 #   glossary.sh FOLDER      the project's folder

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Does the comment at the top of every public header say what holds of threads, ownership and errors?
 #
 #   headers.sh FOLDER      the project's folder
@@ -7,7 +8,7 @@ cd "$1"
 failed=0
 headers=(framework/include/sdlf/*.h framework/include/sdlf/*/*.h)
 for header in "${headers[@]}"; do
-    top=$(sed '/\*\//q' "$header")
+    top=$(sed '1d; /\*\//q' "$header")
     for word in Threads Ownership Errors; do
         grep -q "^ \* $word: ." <<< "$top" || { echo "$header: its first comment says nothing of '$word:'" && failed=1; }
     done

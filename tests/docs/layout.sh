@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Do pages lie where their kind does, and are they as short as that kind is to be?
 #
 #   layout.sh FOLDER      the project's folder

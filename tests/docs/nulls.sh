@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Is every public function that takes a pointer called with NULL by a test? The tests are those of tests/framework/nulls; what each
 # answers is theirs to check.
 #

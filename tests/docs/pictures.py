@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """pictures.py FOLDER: words in the drawings of docs/ stay inside of their picture, and beside each other.
 
 Widths are those of DejaVu Sans, the widest of the fonts that viewers put in the place of Helvetica.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # walk.sh BUILD_FOLDER C_COMPILER PAGE: do what a tutorial tells its reader to do, in an empty folder, with this build installed.
 #
 # In the page, a fenced block whose first line is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A library to be preloaded, under which a call that asks the system for something fails, whoever makes it: the program, the library or
  * one beneath it. scripts/faults.sh drives it. The environment says what it does:
  *

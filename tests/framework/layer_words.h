@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The words that network files are written in. */
 #ifndef SDLF_TESTS_FRAMEWORK_LAYER_WORDS_H
 #define SDLF_TESTS_FRAMEWORK_LAYER_WORDS_H

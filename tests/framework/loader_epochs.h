@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A made-up data set, a loader of it, and all batches of its first epochs to compare with. */
 #ifndef SDLF_TESTS_LOADER_EPOCHS_H
 #define SDLF_TESTS_LOADER_EPOCHS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A good operation of each kind, for the tests of the operation classes. */
 #ifndef SDLF_TESTS_OPERATION_EXAMPLES_H
 #define SDLF_TESTS_OPERATION_EXAMPLES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A tiny data set and network for tests that train. */
 #ifndef SDLF_TESTS_SYNTHETIC_H
 #define SDLF_TESTS_SYNTHETIC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Training on real MNIST on a device reaches what it reaches on the CPU (docs/notebook/performance.md, scripts/measure-mnist.sh).
  *
  * Wants SDLF_DATA and a calculator with memory of its own; a few seconds on a GPU, under a minute everywhere. The same

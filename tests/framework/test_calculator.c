@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calculators: the registry, and memory of every class. */
 #include "testing.h"
 

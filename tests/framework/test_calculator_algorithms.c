@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Algorithms of a calculator: what is told of each, and which one "auto" takes. */
 #include "testing.h"
 

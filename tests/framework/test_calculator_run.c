@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What running an operation outside a plan checks, and its workspace: watched through a class of the test's own. */
 #include "testing.h"
 

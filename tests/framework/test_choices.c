@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Choices of algorithms: plans race what is not chosen, take what is, and files keep it. */
 #include <sdlf/sdlf.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sparse matrices: one block, its parts, checks, transposes, lack of memory. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Philox here and in cuRAND: which of its words are which of ours. Its device functions are compiled for the host here
  * (curand_words.cu), and its library draws on the host, so no GPU is needed; the toolkit is.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Data sets by name: what is known, and what is refused. (What they hold: tests/datasets.) */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Element types: names, sizes, and conversion with its rounding and its ends of range. */
 #include "testing.h"
 

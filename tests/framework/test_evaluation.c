@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf_evaluate: counts, losses of every kind of output, batches of any size, what is refused. */
 #include <math.h>
 #include <stdlib.h>

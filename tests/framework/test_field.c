@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Field tables: defaults, ranges, and differences between options. */
 #include <math.h>
 

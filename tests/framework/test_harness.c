@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The test harness itself: allocations are counted and fail on demand, files have a place. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory of tensors, from the heap and from an allocator of the program's. */
 #include <stdlib.h>
 #include <string.h>

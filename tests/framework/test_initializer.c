@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Starting values: exact positions in the random stream, bounds, moments. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a layer's `infer` may put into its signature, and what is refused. */
 #include "testing.h"
 

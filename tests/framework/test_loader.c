@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The loader: what each batch holds, that it can be gone to, and that nothing is allocated. */
 #include <string.h>
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a loader's augmentation does to a sample depends on seed, epoch and sample alone, and each part of it does something. */
 #include "framework/loader_epochs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Mixup, cutmix and TrivialAugment of a loader's batches: what becomes of samples and labels, the same at any time and from any source. */
 #include "framework/mixing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Data sets whose samples are read one by one: the same batches as from memory, whoever reads. */
 #include "framework/loader_epochs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parameters that training leaves alone: they keep their bits, and what is trained beside them is trained as it was. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Another number of classes for a trained model. */
 #include <string.h>
 

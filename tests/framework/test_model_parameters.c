@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A model that has its parameters takes more layers: what it has stays, bit for bit, and only what is new is drawn. */
 #include "testing.h"
 

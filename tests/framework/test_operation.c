@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The operation classes: every kind has one, accepts a good operation and refuses operands that do not fit; costs. */
 #include "operation_examples.h"
 #include "testing.h"

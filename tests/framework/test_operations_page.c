@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* docs/reference/operations.md lists every kind of operation with its operands. The list follows from the kinds' own tables; this test
  * compares.
  *

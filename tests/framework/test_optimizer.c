@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Optimizers: their options, and the operation that each describes. */
 #include <math.h>
 

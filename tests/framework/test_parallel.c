@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Items shared among threads: each once, with any number of threads. */
 #include <stdatomic.h>
 

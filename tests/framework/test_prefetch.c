@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The prefetch thread: items in order, slots left alone while in use, seeks, errors, stopping. */
 #include <string.h>
 #include <time.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Queues of calculators that have them: transfers in order, fences between the queues, waiting, memory that is known.
  *
  * A ring of two places in the device's memory is filled by one queue and emptied by the other, in one go, so that every

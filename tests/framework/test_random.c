@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Philox4x32-10 against its authors' known answers, and the numbers made of its words. */
 #include "testing.h"
 

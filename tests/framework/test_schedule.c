@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Learning-rate schedules against values worked out by hand. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shapes: counts and their overflow, comparison, printing. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The order of an epoch: a permutation, the one that the keys define, another one for each epoch and seed. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The message of the last error, and who is told of it. */
 #include <stdio.h>
 #include <string.h>

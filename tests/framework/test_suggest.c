@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Words that are near to what somebody wrote. */
 #include "testing.h"
 

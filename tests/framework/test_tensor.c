@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensors: views and their strides, allocation and its failures. */
 #include "testing.h"
 

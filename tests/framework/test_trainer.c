@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The trainer: it learns, it repeats itself bit for bit, it stops at NaN, and its steps allocate nothing. */
 #include <math.h>
 

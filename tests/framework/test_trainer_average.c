@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Averages of weights, steps of several batches, and learning rates of groups of parameters. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Training that keeps the epoch of the best test, and training that ends early. */
 #include "framework/trainer_history.h"
 

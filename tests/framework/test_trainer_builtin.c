@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What built-in networks bring for their training. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Checkpoints that disks refuse: once, for a while, at the end. Training goes on, and says so; the earlier file stays whole. */
 #include <errno.h>
 #include <time.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Training with weights of classes, and with two labels a sample: against gradients of weighted losses worked out here. */
 #include <math.h>
 #include <stdio.h>

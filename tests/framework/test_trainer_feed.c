@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trainers whose plans draw their own batches, as they do on a device: the same training, bit for bit, as with a loader;
  * repeated, stopped and gone on with. On every calculator that works here; "guarded" (see testing.h) stands in for a device. */
 #include "framework/watched_training.h"

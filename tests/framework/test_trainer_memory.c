@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where trainers keep their data: on a device, brought to it, or nowhere, as memory allows; and what is said where there is none. */
 #include "framework/watched_training.h"
 

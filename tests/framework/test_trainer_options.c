@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a trainer refuses: options out of range, data that do not fit the network, other options than before on resuming. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Training on samples that are read one by one: that of samples in memory. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A training that was stopped goes on as if it had not been: with the same trainer, with a new one, through a file. */
 #include "framework/trainer_history.h"
 

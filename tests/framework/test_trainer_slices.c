@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is told of an epoch that a device is given in slices: after so many steps, what a trainer that looks at every step has seen by
  * then. On "guarded", whose work is done as late as may be, so that slices pile up. The trainer's clock is the test's, so that slices
  * have the same sizes in every run. */

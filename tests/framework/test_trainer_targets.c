@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Training against float targets: what is learnt, what a test says of it, files, resuming, what is refused. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Eigenvectors of symmetric matrices, and convolutions that whiten what they are trained on. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A training of the synthetic network, watched: what tests of the trainer share. */
 #ifndef SDLF_TESTS_TRAINER_HISTORY_H
 #define SDLF_TESTS_TRAINER_HISTORY_H

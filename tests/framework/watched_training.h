@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A short training of the synthetic network that is watched, and stopped. */
 #ifndef SDLF_TESTS_WATCHED_TRAINING_H
 #define SDLF_TESTS_WATCHED_TRAINING_H

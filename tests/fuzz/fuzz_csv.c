@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A table on any bytes: an error with a message, or as many numbers and labels as it has rows. */
 #include <stdlib.h>
 #include <string.h>

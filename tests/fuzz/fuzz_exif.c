@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The search for a picture's orientation on any bytes: one of the eight, whatever they are. */
 #include <stdint.h>
 #include <stdlib.h>

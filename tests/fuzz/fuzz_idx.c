@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The IDX parser on any bytes: an error with a message, or a tensor that holds what the file does. */
 #include <stdlib.h>
 #include <string.h>

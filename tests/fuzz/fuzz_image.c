@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Images of any bytes: decoded, and then scaled, or refused. */
 #include <stdint.h>
 #include <stdlib.h>

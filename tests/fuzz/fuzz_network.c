@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The network reader on any text: an error that names its line, or a network that can be written and read again. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The .npy parser on any bytes: an error with a message, or a tensor whose every byte is there. */
 #include <stdlib.h>
 #include <string.h>

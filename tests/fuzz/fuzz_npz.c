@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An archive of arrays on any bytes: an error with a message, or samples and labels whose every byte is there. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The plan file reader on any text: an error that names its line, or choices. */
 #include <stdlib.h>
 #include <string.h>

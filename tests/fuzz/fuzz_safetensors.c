@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The reader of weights files on any bytes: an error that changes nothing, or a model that can be saved. */
 #include <stdio.h>
 #include <stdlib.h>

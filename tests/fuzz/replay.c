@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A main for fuzz targets where libFuzzer is not there: runs every file of the folders and every file named. */
 #include <dirent.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Edge lists: what is read, how nodes are numbered, what is refused and where. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Drawn graphs, citation graphs, and the matrices that are made of graphs. */
 #include <locale.h>
 #include <math.h>

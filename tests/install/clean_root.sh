@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Debian packages in a clean installation of this distribution: installed with what they depend on, used, and removed without a trace.
 #
 #   clean_root.sh FOLDER      the folder of the .deb files

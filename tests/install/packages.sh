@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Packages of a finished build: the same bytes twice, installed, used, and removed without a trace.
 #
 #   packages.sh BUILD_FOLDER

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Does a build of these sources in another folder, later and without ccache, give the same packages, bit for bit?
 #
 #   reproducible.sh FOLDER [CMAKE_OPTION...]      the packages that scripts/package.sh made here, with these options

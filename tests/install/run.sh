@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # run.sh BUILD_FOLDER C_COMPILER: install a finished build into a temporary folder, move it, then build and run a program
 # outside the tree twice, by find_package and by pkg-config. Works for static and for shared libraries.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Does an installed library, static or shared, have the names that its headers declare, and no others that a program could run into?
 #
 #   symbols.sh INCLUDE_FOLDER LIBRARY COMPILER

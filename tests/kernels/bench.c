@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Speed of kernels: time, FLOP/s, bytes/s and the share of the floor, at sizes that matter.
  *
  * The floor of an operation is the larger of its FLOPs at the calculator's best rate and its bytes at the calculator's

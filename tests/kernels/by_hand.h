@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Small examples worked out by hand, computed by the reference calculator: what the tests of it share. */
 #ifndef SDLF_TESTS_KERNEL_BY_HAND_H
 #define SDLF_TESTS_KERNEL_BY_HAND_H

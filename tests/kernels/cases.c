@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What generators of cases share: the activations to try, names of cases. */
 #include "kernels.h"
 

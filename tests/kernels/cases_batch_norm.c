@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of batch_norm2d.
  *
  * Tolerance: numbers within 1 are multiplied by 1 / deviation, which is about 2; 64 rounding errors leave room for sums in

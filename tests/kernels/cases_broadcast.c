@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of binary, binary_backward and select: every function, with every way in which operands go along.
  *
  * Tolerances: one rounding, 4; powers and what divides by squares, 64, as an error in an exponent grows. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of conv2d and its gradients.
  *
  * Tolerance: each output is a sum of so many products of numbers within 1 (C/G R S forward, K/G R S for dx, N P Q for dw

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of the 1x1 convolution with the depthwise one behind it.
  *
  * Tolerance: as many rounding errors as an element of y has products behind it, R S windows of C, and the activations. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of the fused convolution, ReLU and max-pool.
  *
  * Values lie on a grid on which sums are exact in any order, so that every calculator meets the same ties and must write

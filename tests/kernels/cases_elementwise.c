@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of reduce, add, activations and dropout.
  *
  * Tolerances: a sum of n numbers within 1, n rounding errors; the functions with an exponential, 16; sums, maxima and

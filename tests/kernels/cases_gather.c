@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of gather_batch, next_batch and shuffle. Its arithmetic is fixed operation by operation, so results must match bit for bit. */
 #include "kernels.h"
 

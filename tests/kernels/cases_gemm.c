@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of gemm and gemm_backward_sgd.
  *
  * Tolerance: a sum of k products of numbers within 1 is off by at most about k rounding errors however it is ordered;

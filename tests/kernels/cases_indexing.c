@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of arg_reduce, gather and gather_backward.
  *
  * What is picked is picked exactly; a gradient is a sum of as many terms as point to one element. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of fill, copy and gather_batch. All of them move or convert, so all must match bit for bit. */
 #include "kernels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of max_pool2d, avg_pool2d and global_avg_pool2d.
  *
  * Maxima are exact. Means and gradients are sums of at most as many terms as a window has positions (or a channel has

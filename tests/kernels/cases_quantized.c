@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of quantised numbers. Their arithmetic is fixed to the last bit, so every calculator has the bits of reference. */
 #include "kernels.h"
 

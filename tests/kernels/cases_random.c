@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of random_uniform and random_normal, which are the same bits everywhere. */
 #include "kernels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of matmul, normalize and resample.
  *
  * Tolerances: a product within k rounding errors; what is normalised or resampled is computed in float64 but for the last steps, and

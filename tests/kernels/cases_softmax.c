@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of softmax, log_softmax and softmax_cross_entropy.
  *
  * Tolerance: an exponential, a sum of C positive numbers (whose relative error grows slowly) and a quotient: 32 rounding

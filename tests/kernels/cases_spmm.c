@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of spmm_csr: rows alike, one row of half the elements, all in the last row, empty rows, no elements at all; and of its
  * log_softmax, numbers that its shortcuts are not for.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cases of the optimizer updates and of clip_scale.
  *
  * Tolerance: each is a handful of operations on every element; 16 rounding errors, 32 where there is a root and a

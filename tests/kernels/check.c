@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A case on one calculator: with 1, 2 and 3 threads, with each of its algorithms, off its alignment, with weights made ready. And
  * how far outputs may be off in other math modes and by other algorithms than plain sums. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A case on one calculator in one math mode, held against what reference computed. */
 #ifndef SDLF_TESTS_KERNEL_CHECK_H
 #define SDLF_TESTS_KERNEL_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Comparing what a kernel computed with what was expected, and telling how it differs. */
 #include "operands.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a run of the kernel tests has tried of a calculator. */
 #include "coverage.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a run of the kernel tests has tried of a calculator. */
 #ifndef SDLF_TESTS_KERNEL_COVERAGE_H
 #define SDLF_TESTS_KERNEL_COVERAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A backward kind of reference against finite differences of its forward kind, in float64.
  *
  * With a random dy, the loss is L = sum y dy; its derivative by an input is (L(x + h) - L(x - h)) / 2h, and must be what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The families of cases: a generator each of cases to check and of cases to time. */
 #include "families.h"
 

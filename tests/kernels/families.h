@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The families of cases, each a generator in a cases_*.c: those that are checked, and those that are timed. */
 #ifndef SDLF_TESTS_KERNEL_FAMILIES_H
 #define SDLF_TESTS_KERNEL_FAMILIES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Kernel tests: every operation of every calculator, held against `reference`.
  *
  * Generators (cases_*.c, one file a family) emit cases: an operation with shapes and options, and what its operands are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operands of kernel tests on the host: what fills them. */
 #include "operands.h"
 

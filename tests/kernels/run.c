@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running a case on a calculator, its operands between guard bytes in the calculator's memory. */
 #include "operands.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Some of the cases, spread over all of them. */
 #include "sample.h"
 

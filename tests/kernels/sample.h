@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Some of the cases, spread over all of them: where there is not the time for all.
  *
  * Cases are numbered as generators emit them, and belong to one of SAMPLE_PARTS parts by their number, neighbours to different ones. A run

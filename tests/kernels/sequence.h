@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A few operations on shared operands, run together and one by one, and compared. */
 #ifndef SDLF_TESTS_KERNELS_SEQUENCE_H
 #define SDLF_TESTS_KERNELS_SEQUENCE_H

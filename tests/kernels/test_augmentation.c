@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The geometry of gather_batch's augmentation against its contract, worked out again here in float64 from the words of
  * Philox. An image whose pixels hold their own row (or column) shows where each output pixel was read. */
 #include "testing.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Denormal numbers on the cpu calculator: arithmetic takes them for zeros, moving leaves them as they are. */
 #include <string.h>
 

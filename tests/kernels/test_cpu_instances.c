@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the general kernel tests cannot see of the cpu calculator: that every instruction set that this machine has computes
  * the same within rounding, that operations large enough to be shared give the same bits at any number of threads, and that an
  * outside library for matrix products, where there is one, agrees.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sharing tasks among threads: each is done once, with a thread's number to itself, whatever threads there are. */
 #include <stdatomic.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cpu calculator's threads where the system makes none, and in a child of fork(): each in a process of its own. */
 #include <pthread.h>
 #include <signal.h>

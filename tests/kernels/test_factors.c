@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Math modes: products in fp16 and bf16 are those of factors rounded to the mode's format, whatever computes them.
  *
  * A calculator computes an operation on operands as they are, and the reference on operands rounded here. The two may differ by the

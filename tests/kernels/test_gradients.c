@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every backward kind of reference against finite differences of its forward kind, but for windows: those are in
  * test_gradients_windows.c. */
 #include "differences.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Backward kinds with windows, convolution and pooling, of reference against finite differences of their forward kinds. */
 #include "differences.h"
 

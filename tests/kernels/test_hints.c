@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Hints of an operation change no bit of what it computes: `ahead`, wherever that lies. */
 #include "testing.h"
 

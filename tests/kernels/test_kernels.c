@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every operation of every calculator against `reference`; with --bench, its speed. options.h has the command line.
  *
  * There are many cases; ctest runs several processes of this program side by side, each with families of its own (--family) and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The reference calculator against small examples worked out by hand, one or more for every kind of operation; here those that
  * move, multiply and add. Windows are in test_reference_windows.c, what training needs in test_reference_training.c, updates in
  * test_reference_updates.c. Gradients are held against finite differences as well, in test_gradients.c; augmentation in

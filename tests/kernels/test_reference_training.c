@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The reference calculator against small examples worked out by hand: activations, normalisation, loss, random numbers. */
 #include "by_hand.h"
 

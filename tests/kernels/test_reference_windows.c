@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The reference calculator against small examples worked out by hand: convolution and pooling. */
 #include "by_hand.h"
 

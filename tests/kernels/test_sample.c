@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The parts in which the kernel tests take their cases where there is not the time for all. */
 #include "sample.h"
 

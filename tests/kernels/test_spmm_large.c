@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* spmm_csr with more elements than 32 bits count. On devices with the memory for it, some 44 GB, half of them for a form that is
  * made ready; on the host with addresses alone: the system lends one page of zeros for all that is never written. All but the
  * last elements are one row's. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradients of one layer against finite differences.
  *
  * Every element of the layer's input is made a parameter: an input "eye" holds the identity matrix, so that a fully

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* relu, relu6, clip, leaky_relu, sigmoid and tanh: values, what is refused, gradients. */
 #include "layers/gradients.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* add: shapes, what is refused, gradients, also where both inputs are one. */
 #include "layers/gradients.h"
 

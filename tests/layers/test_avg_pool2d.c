@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* avg_pool2d and global_avg_pool2d: shapes, what is refused, gradients. */
 #include "layers/gradients.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* batch_norm2d: shapes, parameters, gradients, running statistics, inference. */
 #include "layers/gradients.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* binary and select: values with broadcasting, what is refused, gradients. */
 #include "layers/gradients.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* concat: shapes, what is refused, gradients. */
 #include "layers/gradients.h"
 

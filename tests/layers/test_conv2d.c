@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d: shapes, what is refused, gradients. */
 #include "layers/gradients.h"
 

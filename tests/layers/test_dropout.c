@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dropout: gradients with the forward pass's mask, other elements each step, nothing in inference. */
 #include "layers/gradients.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Values without elements: outputs that cost nothing, on every calculator; no layer takes one. */
 #include "testing.h"
 

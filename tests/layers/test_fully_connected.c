@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fully_connected: shapes, parameters, what is refused, gradients. */
 #include "layers/gradients.h"
 

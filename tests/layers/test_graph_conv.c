@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* graph_conv: shapes, what is refused, gradients on every calculator, constants, fusion. */
 #include "layers/gradients.h"
 

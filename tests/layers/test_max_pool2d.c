@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* max_pool2d: shapes, what is refused, gradients, ties. */
 #include "layers/gradients.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lstm and gru: gradients, what is refused, and both ends of a sequence. */
 #include "layers/gradients.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* reduce, arg_reduce and gather: values, shapes, what is refused, gradients. */
 #include "layers/gradients.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The registry, and what every layer class must have. */
 #include <string.h>
 

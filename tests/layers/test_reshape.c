@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* reshape and flatten: shapes, what is refused, gradients that pass through. */
 #include "layers/gradients.h"
 

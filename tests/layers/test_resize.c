@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* resize: which axes, by a scale or to sizes; values are worked out by hand. (All its ways of looking: ONNX's own tests of Resize.) */
 #include <stdlib.h>
 

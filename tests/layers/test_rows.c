@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* matmul, conv_transpose2d, layer_norm, group_norm, lrn, top_k, resize, and pad's modes: values, what is refused, gradients. */
 #include "layers/gradients.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* embedding, position_embedding, rotary_embedding, rms_norm, multi_head_attention: values, what is refused, gradients. */
 #include "layers/gradients.h"
 

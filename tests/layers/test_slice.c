@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* slice takes what numpy's does: every start, end and step in and around an axis; two axes at once, named from either end. */
 #include <stdlib.h>
 

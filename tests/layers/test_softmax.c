@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* softmax and log_softmax: shapes, values, gradients along any axis. */
 #include "layers/gradients.h"
 

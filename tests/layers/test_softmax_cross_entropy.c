@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* softmax_cross_entropy: what is refused, the loss and the metrics by hand, gradients. */
 #include "layers/gradients.h"
 

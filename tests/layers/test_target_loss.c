@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mse, mae, huber, bce_with_logits: what is refused, loss and metrics by hand, gradients by both inputs. */
 #include "layers/gradients.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* unary: values of every function, what is refused, gradients, and that it is an epilogue of what stands before it. */
 #include "layers/gradients.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random networks, trained and run in several ways that must agree: `reference` without fusion says what is right; the other calculators in
  * the host's memory with and without fusion, in float64, where a difference is a mistake and not rounding; and models that went through a
  * weights file, a network file or an ONNX file.

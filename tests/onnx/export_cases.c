@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The networks. See export_cases.h. */
 #include "onnx/export_nodes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Networks that together have every layer that is exported, and what they compute: for the test of the export, and for
  * scripts/onnx-export-check.py, which compares with onnxruntime. */
 #ifndef SDLF_TESTS_ONNX_EXPORT_CASES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The networks that move elements, and those that resize. See export_cases.h. */
 #include "onnx/export_nodes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the networks of export_cases.h are put together from, and the functions that do it. */
 #ifndef SDLF_TESTS_ONNX_EXPORT_NODES_H
 #define SDLF_TESTS_ONNX_EXPORT_NODES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Models of the cases, and runs of them. See export_cases.h. */
 #include "onnx/export_cases.h"
 

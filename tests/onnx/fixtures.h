@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The models under fixtures/, which scripts/make-onnx-fixtures.py makes, and whether this build reads any. */
 #ifndef SDLF_TESTS_ONNX_FIXTURES_H
 #define SDLF_TESTS_ONNX_FIXTURES_H

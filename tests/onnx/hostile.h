@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Small ONNX files that describe much: models of any number of nodes, and nodes that protobuf makes large. */
 #ifndef SDLF_TESTS_ONNX_HOSTILE_H
 #define SDLF_TESTS_ONNX_HOSTILE_H

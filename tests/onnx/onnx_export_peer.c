@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Export the networks of the tests and write down what they compute, for scripts/onnx-export-check.py.
  *
  *     onnx_export_peer FOLDER OPSET

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Run an ONNX model on stored inputs and compare with stored outputs, for scripts/onnx-conformance.py and for comparisons with
  * other programs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The files beside a graph that hold its weights, "GRAPH.HASH.data". */
 #ifndef SDLF_TESTS_ONNX_OUTSIDE_H
 #define SDLF_TESTS_ONNX_OUTSIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A network that is mostly weights, in an ONNX file, and how to leave them there. */
 #ifndef SDLF_TESTS_ONNX_PRODUCTS_H
 #define SDLF_TESTS_ONNX_PRODUCTS_H

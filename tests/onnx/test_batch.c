@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A model of one sample is a model of batches too, but where an operator says how many samples there are: then the plan refuses
  * another batch, and does not give numbers that the file never meant. */
 #include "testing.h"

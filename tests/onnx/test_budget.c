@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Small files that describe much: what they become is bounded before it is made, the message says by what, and who wants to may
  * have more. */
 #include "testing.h"

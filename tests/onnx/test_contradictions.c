@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ONNX files that say two things at once: which of them was meant cannot be known, and they are refused. */
 #include "testing.h"
 

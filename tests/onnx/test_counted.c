@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Outputs whose length depends on the input: what counts of them, what reads them, and what does not. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Models written as ONNX: what SDLF reads back computes the same. test_export_refused.c has what cannot be said. */
 #include "testing.h"
 

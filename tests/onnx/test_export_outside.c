@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Graphs with weights beside them that are replaced: at every moment the graph has its own weights, whatever fails, whoever is killed,
  * and however many write at once. */
 #include "onnx/fixtures.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What cannot be said as ONNX is refused, with the layer and the reason, and leaves old files whole. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ONNX models: fixtures run as onnxruntime ran them, on every calculator. */
 #include "testing.h"
 

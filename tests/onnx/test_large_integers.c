@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Integers that float32 does not hold, as numbers of an operator: exact, or refused. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What stays of an ONNX file whose weights are left in it: where they are, and elements that are not in it because they were worked out. */
 #include "onnx/fixtures.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights that are left in their ONNX file until a plan takes them: a device's never lie in the host's memory, and of those that the host
  * wants in another form one at a time is there twice. */
 #include "onnx/fixtures.h"

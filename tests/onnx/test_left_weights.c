@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights that are left in their ONNX file until a plan takes them: what is computed is what it is without, and until then the model says
  * what it is good for. (Memory: test_left_memory.c.) */
 #include "onnx/fixtures.h"

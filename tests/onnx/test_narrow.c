@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Integers of sizes that SDLF has not: computed in larger ones where that is exact, refused where it is not; and inputs without
  * elements, of which everything is known. */
 #include "testing.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory that runs out while an ONNX file is looked at, read and run, and while tensors are read and written: a status, and
  * nothing is left over. */
 #include "onnx/fixtures.h"

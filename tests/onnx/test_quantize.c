@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf_quantize: what its files compute, which steps they become, and what it refuses. */
 #include <math.h>
 #include <stdio.h>

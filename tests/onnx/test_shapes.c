@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shapes of inputs and outputs: dimensions that a file leaves open, with and without a name, and what a report says of shapes that
  * the file does not have, or has wrong; and bounds of Clip of which the lower is the higher. */
 #include "testing.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans of one ONNX file for many sizes: made once for each, kept, and let go in the order of their last use. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texts with a byte 0, which C would end there: each is refused, wherever it stands, and nothing is opened under half a name. */
 #include "testing.h"
 

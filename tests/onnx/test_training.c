@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Networks that PyTorch exported, trained on: as PyTorch trains them, every parameter that the network has and nothing else; and run, at
  * batches that the file knows nothing of, as onnxruntime runs them. scripts/make-onnx-fixtures.py made the fixtures. */
 #include "testing.h"

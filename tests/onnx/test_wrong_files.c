@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ONNX files that are wrong, made byte by byte, cut or changed: what is wrong is told, and nothing is lost. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checks that are counted, for the tests of scripts."""
 import subprocess
 import sys

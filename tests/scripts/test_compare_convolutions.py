@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Does scripts/compare-convolutions.py add up what was run, leave out what was not, and say so?
 
     test_compare_convolutions.py SCRIPT SDLF

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Does scripts/compare-pytorch-training.py take turns, add up, notice what was not the same training, and say what is missing?
 
     test_compare_pytorch_training.py SCRIPT SDLF

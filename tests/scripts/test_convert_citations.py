@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Does scripts/convert-citations.py read both published forms, refuse what is malformed, and write what sdlf reads?
 
     test_convert_citations.py SCRIPT SDLF

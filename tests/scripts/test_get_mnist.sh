@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Does scripts/get-mnist.sh get files, check them, and leave nothing half done? Mirrors are folders and file:// URLs of
 # small made-up files; where SDLF_DATA has the real ones, their checksums are tested too.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # scripts/gpu-check.sh on a pretended GPU: nvidia-smi, nvcc, cmake, ctest and compute-sanitizer are stand-ins, and the program
 # computes on the host where it is asked for cuda, on little data, once: asked again, it repeats what it said. What is tested is the
 # script: each row, what fails, what is left out, the exit status. Its clock is a file, in which only slow tests move it on, so that nothing

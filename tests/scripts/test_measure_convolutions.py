@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Do scripts/measure-convolutions.py and scripts/convolution-page.py measure, go on, stop in time, and write what was measured?
 
     test_measure_convolutions.py SCRIPTS SDLF

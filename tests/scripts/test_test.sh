@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # scripts/test.sh: build/release, which people install from, is never built for fewer GPUs than it is for. The tools are stand-ins.
 #
 #   test_test.sh FOLDER      the project's folder

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading tests/fixtures/torch_*.json, which scripts/make-torch-fixtures.py makes. SDLF_FIXTURES is their folder. */
 #ifndef SDLF_TESTS_TORCH_FIXTURES_H
 #define SDLF_TESTS_TORCH_FIXTURES_H

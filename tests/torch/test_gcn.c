@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A graph's matrix and a network of two graph convolutions against PyTorch's, whose matrices are dense: on every calculator, fused
  * and unfused; directed graphs with the transpose. */
 #include <sdlf/graph.h>

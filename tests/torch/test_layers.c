@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every layer's output and gradients against PyTorch's, on every calculator, fused and unfused. */
 #include "torch/fixtures.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trajectories of the optimizers, with and without clipping, against PyTorch's. */
 #include "torch/fixtures.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Schedules against PyTorch's. */
 #include "torch/fixtures.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The plane of the convolution lab's chart. */
 #include "apps/bench/conv/axes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The plane of the convolution lab's chart: two logarithmic axes, and the roof that a machine's limits make over them. */
 #ifndef SDLF_APPS_BENCH_CONV_AXES_H
 #define SDLF_APPS_BENCH_CONV_AXES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The convolution lab as a roofline chart, an SVG file.
  *
  * Across: the convolution's FLOPs for each byte that a rung moves; up: the convolution's FLOPs in a second; both logarithmic.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random inputs for the convolution lab. */
 #include "apps/bench/conv/fill.h"
 

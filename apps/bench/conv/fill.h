@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random inputs for the convolution lab. */
 #ifndef SDLF_APPS_BENCH_CONV_FILL_H
 #define SDLF_APPS_BENCH_CONV_FILL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where words go in a chart full of marks. */
 #include "apps/bench/conv/labels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where words go in a chart full of marks. */
 #ifndef SDLF_APPS_BENCH_CONV_LABELS_H
 #define SDLF_APPS_BENCH_CONV_LABELS_H

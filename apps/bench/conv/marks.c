@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The marks of the convolution lab's chart.
  *
  * Colours come round after eight rungs, and the forms then begin one further: rung r has colour r mod 8 and form (r + r / 8) mod 4,

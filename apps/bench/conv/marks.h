@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The marks of the convolution lab's chart: a colour and a form for each rung. */
 #ifndef SDLF_APPS_BENCH_CONV_MARKS_H
 #define SDLF_APPS_BENCH_CONV_MARKS_H

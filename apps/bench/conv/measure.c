@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Measuring the rungs of the convolution lab.
  *
  * Reference computes in plain loops with double sums: all outputs of a large convolution would take it minutes. So what is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Measuring the rungs of the convolution lab: how long each takes, and how far it is from the truth. */
 #ifndef SDLF_APPS_BENCH_CONV_MEASURE_H
 #define SDLF_APPS_BENCH_CONV_MEASURE_H

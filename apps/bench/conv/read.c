@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A stored report of the convolution lab, read back.
  *
  * What is read is checked as input from outside: the first value that is not as it should be ends the reading, with its place in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A stored report of the convolution lab, read back. */
 #ifndef SDLF_APPS_BENCH_CONV_READ_H
 #define SDLF_APPS_BENCH_CONV_READ_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the convolution lab found, as tables. */
 #include "apps/bench/conv/report.h"
 

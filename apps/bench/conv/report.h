@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the convolution lab found: as tables, as JSON, as a chart. */
 #ifndef SDLF_APPS_BENCH_CONV_REPORT_H
 #define SDLF_APPS_BENCH_CONV_REPORT_H

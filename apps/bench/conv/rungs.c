@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which rungs the convolution lab has. */
 #include "apps/bench/conv/rungs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which rungs the convolution lab has: the algorithms of one calculator, and what others take beside them. */
 #ifndef SDLF_APPS_BENCH_CONV_RUNGS_H
 #define SDLF_APPS_BENCH_CONV_RUNGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A run of `sdlf bench conv`. */
 #include "apps/bench/conv/session.h"
 

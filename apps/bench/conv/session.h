@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A run of `sdlf bench conv`: what was asked for, who computes, what was found until now. */
 #ifndef SDLF_APPS_BENCH_CONV_SESSION_H
 #define SDLF_APPS_BENCH_CONV_SESSION_H

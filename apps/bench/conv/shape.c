@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One convolution of the lab. */
 #include "apps/bench/conv/shape.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One convolution of the lab: its sizes, as text and as an operation. */
 #ifndef SDLF_APPS_BENCH_CONV_SHAPE_H
 #define SDLF_APPS_BENCH_CONV_SHAPE_H

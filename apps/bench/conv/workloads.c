@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The convolutions that the lab times. */
 #include "apps/bench/conv/workloads.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The convolutions that the lab times: by the name of a network or an experiment, or one from the command line. */
 #ifndef SDLF_APPS_BENCH_CONV_WORKLOADS_H
 #define SDLF_APPS_BENCH_CONV_WORKLOADS_H

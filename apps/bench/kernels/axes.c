@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of `sdlf bench kernels`: what works along an axis, and what picks. */
 #include "apps/bench/kernels/kernels.h"
 

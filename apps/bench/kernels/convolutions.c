@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of `sdlf bench kernels`: convolutions, and those that are fused with another one, or with ReLU and max-pool. */
 #include "apps/bench/kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of `sdlf bench kernels`: what works element by element, moves or makes numbers, or updates weights. */
 #include "apps/bench/kernels/kernels.h"
 

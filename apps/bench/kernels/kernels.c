@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench kernels: every kernel of a calculator by itself, beside what the machine can do. */
 #include <stdio.h>
 #include <stdlib.h>

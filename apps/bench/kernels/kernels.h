@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernels of a calculator, one by one: what is run, what was measured, what is said of it. */
 #ifndef SDLF_APPS_BENCH_KERNELS_KERNELS_H
 #define SDLF_APPS_BENCH_KERNELS_KERNELS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of `sdlf bench kernels`: pooling, normalisation, and what draws batches. */
 #include "apps/bench/kernels/kernels.h"
 

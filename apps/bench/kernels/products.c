@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of `sdlf bench kernels`: products of matrices, dense and sparse. */
 #include "apps/bench/kernels/kernels.h"
 

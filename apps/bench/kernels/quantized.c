@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of `sdlf bench kernels`: quantised numbers, images channels last. They have one type, whatever the others are run in. */
 #include "apps/bench/kernels/kernels.h"
 

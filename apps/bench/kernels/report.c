@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What `sdlf bench kernels` found, as a table and as JSON. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The list of what `sdlf bench kernels` runs, and what its parts share. */
 #include <math.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The rows of the placement experiment. */
 #include "apps/bench/placement/experiment.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The experiment of sdlf bench placement: one network, trained with its layers in different places.
  *
  *   all on the host, with one thread ("serial") and with all of them;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One row of the placement experiment, measured. */
 #include "apps/bench/placement/experiment.h"
 

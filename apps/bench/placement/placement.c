@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench placement: where should the layers of a network run? */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The placement experiment as a table and as JSON. */
 #include "apps/bench/placement/report.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the placement experiment found, as a table, as JSON and as a chart. */
 #ifndef SDLF_APPS_BENCH_PLACEMENT_REPORT_H
 #define SDLF_APPS_BENCH_PLACEMENT_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How long a training step takes on a number of ranks, and of what that is made. */
 #include "apps/bench/scaling/measure.h"
 

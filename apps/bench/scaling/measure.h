@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How long a training step takes on a number of ranks, and of what that is made. */
 #ifndef SDLF_APPS_BENCH_SCALING_MEASURE_H
 #define SDLF_APPS_BENCH_SCALING_MEASURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The scaling benchmark as tables and as JSON. */
 #include "apps/bench/scaling/report.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the scaling benchmark found, as tables, as JSON and as a chart. */
 #ifndef SDLF_APPS_BENCH_SCALING_REPORT_H
 #define SDLF_APPS_BENCH_SCALING_REPORT_H

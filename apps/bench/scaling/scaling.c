@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench scaling: how much faster do more ranks train? */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every activation function: a loop each, without branches, so that the compiler makes vectors of it. log and erf in
  * float64, and the logarithm in softplus and log, stay calls. Comparisons are written so that NaN passes through. */
 #include "calculators/cpu/kernels/activate.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Activation functions on runs of elements: y = f(x), x may be y. activation.c has them all; products and convolutions
  * call it for each row that they finish, while it lies in the cache. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_ACTIVATE_H

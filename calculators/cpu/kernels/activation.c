@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* activation_forward, activation_backward, add: element by element. Contracts: <sdlf/operation.h>.
  *
  * Each operand is moved once and the arithmetic hides behind it, sigmoid and tanh within the caches excepted. Floor: the

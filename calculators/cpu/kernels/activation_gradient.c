@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dx = dy f'(x) of every activation function, from y or from x as <sdlf/operations/elementwise.h> says. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/exponential.h"

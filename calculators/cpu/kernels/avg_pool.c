@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* avg_pool2d and global_avg_pool2d, forward and backward. Contracts: <sdlf/operation.h>.
  *
  * A task takes whole planes (n, c). Forward, for each row of windows: the sum over the window's rows, column by column, then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* batch_norm2d: forward, infer, backward. Contracts: <sdlf/operation.h>.
  *
  * x is (N,C,S) with S = H W. Training walks each channel in one task: the sums of a channel are added up image by image, in double, in

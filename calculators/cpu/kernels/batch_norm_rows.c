@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* batch_norm2d of rows of channels, (M,C): forward and backward. Contracts: <sdlf/operation.h>.
  *
  * Rows are cut into blocks, a task each, that stay in the second-level cache. A block is one run of elements, in which the channels come

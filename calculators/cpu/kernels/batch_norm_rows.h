@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Batch normalisation of rows of channels, (M,C): training and its gradient, with a residual and an activation. See batch_norm_rows.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_BATCH_NORM_ROWS_H
 #define SDLF_CALCULATORS_CPU_KERNELS_BATCH_NORM_ROWS_H

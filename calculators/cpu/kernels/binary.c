@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* binary and binary_backward of floats. Contracts: <sdlf/operation.h>.
  *
  * Rows of the operands seen together (strided.h): in each, a and b go on by 1, stay (0), or jump. The first two are loops of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_forward, conv2d_backward_input, conv2d_backward_weights: which algorithm. Contracts: <sdlf/operation.h>. */
 #include "calculators/cpu/conv2d_algorithms.h"
 #include "calculators/cpu/kernels/conv2d_naive.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution forward in plain loops. See conv2d_naive.h.
  *
  * Every output asks for its window by itself: c R S multiplications, each with two loads and the question whether the position

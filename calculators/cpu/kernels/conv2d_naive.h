@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The convolution as its formula reads: the first rung of the ladder of docs/reference/convolution.md, there to be compared with. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_CONV2D_NAIVE_H
 #define SDLF_CALCULATORS_CPU_KERNELS_CONV2D_NAIVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution of activations that are channels last: which kernel, and weights made ready for it. See conv2d_nhwc.h. */
 #include "calculators/cpu/kernels/conv2d_nhwc.h"
 

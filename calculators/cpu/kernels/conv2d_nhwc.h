@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_forward of activations that are channels last. Its weights are laid out anew: when the plan makes them ready, or else
  * at every run, in scratch space. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_CONV2D_NHWC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradients of a convolution whose activations are channels last: x (N,H,W,C), dy (N,P,Q,K); w and dw are row-major, (K,C/G,R,S). */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_CONV2D_NHWC_BACKWARD_H
 #define SDLF_CALCULATORS_CPU_KERNELS_CONV2D_NHWC_BACKWARD_H

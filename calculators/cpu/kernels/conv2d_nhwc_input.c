@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_backward_input, channels last: as convolutions of dy. See conv2d_nhwc_backward.h.
  *
  * With stride 1 the gradient by the input is a convolution of dy, with the filters turned around and the channels of x as its filters.

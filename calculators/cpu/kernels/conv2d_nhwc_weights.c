@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_backward_weights, channels last. See conv2d_nhwc_backward.h and weights_nhwc.h.
  *
  * For each tap of the window, dw[tap] (C,K) = x^T dy over the output pixels that it reaches inside the image: products of rows read where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_relu_max_pool, forward and backward, for any shape. Contracts: <sdlf/operation.h>.
  *
  * Forward: a task takes one image and one group, convolves into scratch space and pools from there, so that the

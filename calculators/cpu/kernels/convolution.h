@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A convolution's sizes, as every convolution kernel uses them. Letters: <sdlf/operation.h>; c and k count the channels and
  * filters of one group, r_s = R S, p_q = P Q, taps = c R S. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_CONVOLUTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* softmax_cross_entropy, forward and backward. Contracts: <sdlf/operation.h>.
  *
  * Rows are cut into chunks of fixed size; each leaves its sum of losses and its count of hits in the workspace, and one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Depthwise convolution: forward, and both gradients. See depthwise.h.
  *
  * A plane at a time, a tap at a time, a row at a time: y's row += w[r,s] times a row of x, in vectors along the row where the

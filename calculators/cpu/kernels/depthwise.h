@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution where each filter reads one channel: groups = channels. Scratch space: none. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_DEPTHWISE_H
 #define SDLF_CALCULATORS_CPU_KERNELS_DEPTHWISE_H

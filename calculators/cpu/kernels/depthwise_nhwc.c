@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Depthwise convolution, channels last: one filter a channel. See depthwise.h.
  *
  * Vectors run over the channels of a pixel. Weights are laid out as [r][s][channel], so that a vector of them serves a strip of

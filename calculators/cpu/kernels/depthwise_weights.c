@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradient by the weights of a depthwise convolution, channels last. See weights_nhwc.h.
  *
  * dw[tap][c] = sum over pixels of x[c] dy[c]: vectors run over channels, and the taps of a row of the window stay in registers while a

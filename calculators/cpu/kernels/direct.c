@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Direct convolution: the convolution proper. See direct.h.
  *
  * The inner loop does DIRECT_POSITIONS x DIRECT_VECTORS multiply-adds for as many loads of single values, broadcast, and

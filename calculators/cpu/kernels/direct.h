@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Direct convolution, for small images and filters: stride 1, no dilation, one group. Vectors run over output channels.
  *
  * Images are laid out anew in scratch space as [h][w][channel], with their padding around them, so that what one row of the

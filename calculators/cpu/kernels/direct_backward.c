@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Direct convolution backward, alone or behind ReLU and max-pool. See direct.h.
  *
  * A task takes a fixed share of the images. For each it lays out the gradient by the convolution's output as [h][w][filter]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The convolution operations by direct.h, over all images. Each takes what direct_takes_cpu accepts; pool: a window of 2x2. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_DIRECT_CONV2D_H
 #define SDLF_CALCULATORS_CPU_KERNELS_DIRECT_CONV2D_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Direct convolution forward, alone or with ReLU and max-pool 2x2: a task takes one image. See direct.h.
  *
  * The image is laid out (C H W elements), convolved into [position][filter], and turned into y's (K,P,Q) by blocks in

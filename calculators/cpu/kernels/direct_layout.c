@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Direct convolution: what it takes, and how images and filters are laid out for it. See direct.h. */
 #include "calculators/cpu/kernels/direct.h"
 #include "calculators/cpu/kernels/interleave.h"

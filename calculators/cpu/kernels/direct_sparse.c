@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradients behind a max-pool from the marked positions alone. See direct_sparse.h.
  *
  * 4 C R S FLOPs a mark for both gradients, against 4 C R S a position without marks: a quarter of the work behind a pool of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A convolution's gradients behind a max-pool, from the marked positions alone. See direct.h for the layouts.
  *
  * Behind a pool of 2x2 three quarters of the gradient are zeros (and where ReLU was at work, more). A marked position (p,q) of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dropout_forward and dropout_backward: y = x m / (1 - p) with m drawn by position. Contracts: <sdlf/operation.h>.
  *
  * Forward and backward are one loop: the same positions draw the same numbers. Groups of four elements are drawn side by

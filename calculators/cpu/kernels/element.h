@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The element type and the vectors of an instance. CMake defines SDLF_ELEMENT (float or double) and SDLF_VECTOR_BYTES
  * (16, 32 or 64) for each compilation of this folder; the code is written for any of them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* exp, log, tanh and erf, written without branches and calls so that the compiler makes vectors of a loop over them. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_EXPONENTIAL_H
 #define SDLF_CALCULATORS_CPU_KERNELS_EXPONENTIAL_H

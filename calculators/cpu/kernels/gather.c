@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gather_batch of uint8 or T into T: select images, normalise, and augment where asked. Contract: <sdlf/operation.h>.
  *
  * What happens to a pixel is in calculators/augmentation.h and comes out the same, bit for bit, on every calculator: this

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_backward_sgd: a fully connected layer's backward pass and its update in one sweep. Contract: <sdlf/operation.h>.
  *
  * A task takes a stripe of columns and a range of rows, and goes down w row by row of tiles. For each tile: dx += dy w, while

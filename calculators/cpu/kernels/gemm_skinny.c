@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm for few rows of a and a b that is stored transposed: a fully connected layer of one or a few samples.
  *
  * c[i, j] is the dot product of row i of a and row j of b. Several rows of b are read at a time, each a stream of its own, fetched

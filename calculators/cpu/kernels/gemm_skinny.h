@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm for few rows of a and a b that is stored transposed. See gemm_skinny.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_GEMM_SKINNY_H
 #define SDLF_CALCULATORS_CPU_KERNELS_GEMM_SKINNY_H

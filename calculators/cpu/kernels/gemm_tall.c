@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm for a tall a and a narrow b: c = act(alpha a op(b) + bias), a (m,k) with m large, b (k,n) with n of a few vectors. It is
  * what features of many nodes or samples come to. Contract: <sdlf/operation.h>.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm for a tall a and a narrow b. See gemm_tall.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_GEMM_TALL_H
 #define SDLF_CALCULATORS_CPU_KERNELS_GEMM_TALL_H

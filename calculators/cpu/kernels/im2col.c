@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The matrix of patches: from an image and back. See im2col.h.
  *
  * One row of the matrix is the image seen through one tap (c, r, s): for each output row a run of an image row, shifted, with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution as a matrix product: rows (c, r, s) of the matrix of patches, columns (p, q). */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_IM2COL_H
 #define SDLF_CALCULATORS_CPU_KERNELS_IM2COL_H

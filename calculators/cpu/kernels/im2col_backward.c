@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution's gradients by matrix products, for each image and group:
  *
  *     d patches (CRS, PQ) = w^T (CRS, K) dy (K, PQ), added up into dx

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution forward by matrix products: y (K, PQ) = w (K, CRS) patches (CRS, PQ), for each image and group.
  *
  * A task takes one image, one group and a piece of the output columns. It lays out PRODUCT_INNER rows of the patches at a

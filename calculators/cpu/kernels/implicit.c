@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Implicit GEMM, channels last: its tasks. See implicit.h.
  *
  * A task takes one panel, whose weights stay in the second-level cache, over a run of pixels, a tile at a time. 2 N K P Q C R S

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution of activations that are channels last, as a product that is never written out: rows are output pixels, columns
  * filters, and the inner dimension runs over the window's positions and, at each, over the channels, which lie side by side.
  *

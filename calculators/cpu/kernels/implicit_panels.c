@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights in panels. See implicit_panels.h; implicit.h has what this offers to others. */
 #include "calculators/cpu/kernels/implicit_panels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How weights are cut into panels for implicit GEMM (implicit.h): each of up to PANEL_VECTORS vectors of filters, which a task walks
  * with all of a window's taps. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_PANELS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One tile of an implicit product. See implicit_tile.h. */
 #include "calculators/cpu/kernels/implicit_tile.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One tile of an implicit product: some pixels of the output times a panel of filters.
  *
  *     y[i, :] = f(bias + residual[i, :] + sum over runs r and t of at[r][i][t] w[r, t, :])

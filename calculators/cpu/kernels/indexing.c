@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* arg_reduce, gather_backward and top_k: x seen as (outer, L, inner). Contracts: <sdlf/operation.h>.
  *
  * arg_reduce walks x once, some lines a task. gather_backward clears dx and adds dy's rows in the order of the indices; a task

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The table of an instance: one compilation of this folder, for one element type and one instruction set. */
 #include "calculators/cpu/kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Transposing small blocks in registers.
  *
  * zip_low(a, b) = a0 b0 a1 b1 ..., zip_high goes on with the upper halves. Applied to the vectors i and i + rows / 2 of a

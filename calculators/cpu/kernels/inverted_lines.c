@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A line of a panel of channels, expanded or filtered. See inverted_lines.h.
  *
  * Products are tiles of some pixels times all of the panel's vectors, 8 x 3 where registers are many: a step makes 24 multiply-adds for 3

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lines of a panel of channels between the convolutions of an inverted residual block: expanded, and filtered. See inverted_lines.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_INVERTED_LINES_H
 #define SDLF_CALCULATORS_CPU_KERNELS_INVERTED_LINES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Expansion and depthwise convolution of one panel of channels. See inverted_panel.h.
  *
  * A panel has so few channels that the lines of the expanded image which a row of outputs reaches (three of them, for a window of 3x3)

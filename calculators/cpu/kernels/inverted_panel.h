@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A panel of the channels between the first two convolutions of an inverted residual block, channels last: expanded and filtered row by
  * row, so that what lies between stays in the first-level cache. See inverted_panel.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_INVERTED_PANEL_H

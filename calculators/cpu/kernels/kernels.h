@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernels of an instance. Contracts: <sdlf/operation.h>; the formulas' files are named after them.
  *
  * Names that leave a file of this folder end in _cpu; CMake gives each instance its own (see ../CMakeLists.txt). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Vectors at the end of a run of elements, of which fewer are there than a vector has lanes. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_LANES_H
 #define SDLF_CALCULATORS_CPU_KERNELS_LANES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* log_softmax of rows: y[j] = (x[j] - max x) - log(sum of exp(x - max x)).
  *
  * Rows of few elements, as many as there are classes, would leave most of a vector's lanes empty, and each would need its maximum and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* log_softmax of rows. See log_softmax.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_LOG_SOFTMAX_H
 #define SDLF_CALCULATORS_CPU_KERNELS_LOG_SOFTMAX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* max_pool2d, forward and backward. Contracts: <sdlf/operation.h>.
  *
  * A task takes whole planes (n, c). Forward, for each row of windows: the maximum over the window's rows, column by column

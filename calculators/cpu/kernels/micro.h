@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The innermost product: a small tile of c in registers, one multiply-add a vector and k.
  *
  *     c[i, :] = (accumulate ? c[i, :] : 0) + alpha sum over p of a[i, p] b[p, :]      i < rows, `vectors` vectors of columns

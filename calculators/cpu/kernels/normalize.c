@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* normalize, forward and backward. Contracts: <sdlf/operation.h>.
  *
  * A row is read three times, from memory once if it fits the cache: mean, variance around it, result. Sums are taken in float64,

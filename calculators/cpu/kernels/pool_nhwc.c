@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pooling of activations that are channels last. Contracts: <sdlf/operation.h>.
  *
  * The channels of a pixel lie side by side, so that a window is reduced position by position, all channels at once. A task takes rows

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pooling of activations that are channels last: what max_pool.c and avg_pool.c hand on. Scratch space, in bytes, for the mean of
  * whole images alone. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_POOL_NHWC_H

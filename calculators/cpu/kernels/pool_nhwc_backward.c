@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradients of pooling of activations that are channels last. Contracts: <sdlf/operation.h>.
  *
  * Vectors run over channels. A task takes an image, or where there are few some of its channels, since windows may overlap: it clears dx and

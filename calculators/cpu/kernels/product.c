@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A matrix product on one thread, for every transposition, any sizes. See product.h and micro.h.
  *
  * The inner dimension is cut into pieces of PRODUCT_INNER, the columns into pieces of PRODUCT_COLUMNS; such a piece of b is

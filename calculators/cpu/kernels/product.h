@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A matrix product on the calling thread: c (m,n) = [c +] alpha a b. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_PRODUCT_H
 #define SDLF_CALCULATORS_CPU_KERNELS_PRODUCT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Vectors for quantised numbers: bytes, the integers and floats that they become, and the way back. For instances of float alone.
  *
  * A byte is read as uint8; one that is int8 has its upper bit flipped first, which adds 128, as to its zero. Rounding adds a number

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* quantize, dequantize, quantized_add. Contracts: <sdlf/operations/kinds.h>. Each moves its operands once: floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized.h"

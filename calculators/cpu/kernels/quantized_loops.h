@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The loops of quantized_tiles.h, compiled once with VNNI and once without: which, SDLF_VNNI says. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_QUANTIZED_LOOPS_H
 #define SDLF_CALCULATORS_CPU_KERNELS_QUANTIZED_LOOPS_H

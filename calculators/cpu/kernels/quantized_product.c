@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The loops of quantized_tiles.h over all of a layer, on all threads: what quantized_conv2d and integer_matmul have in common. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized_tiles.h"

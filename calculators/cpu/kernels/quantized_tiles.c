@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The loops of quantized_conv2d for every instruction set: see quantized_tiles.h. */
 #define SDLF_VNNI 0
 #include "calculators/cpu/kernels/quantized_loops.h"

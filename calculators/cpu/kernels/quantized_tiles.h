@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The inner loops of quantized_conv2d: tiles of pixels and filters, of sums in int32 that stay in registers.
  *
  * The image lies channels last with its padding. Its elements are bytes where an instruction multiplies bytes by bytes and adds four

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The loops of quantized_conv2d with VNNI, for the instance of 64 bytes: see quantized_tiles.h. Compiled with what they need. */
 #include "calculators/cpu/kernels/quantized_tiles.h"
 

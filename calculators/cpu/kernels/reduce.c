@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* reduce, and clip_scale, which follows one. Contracts: <sdlf/operation.h>.
  *
  * x is seen as (outer, length, inner), the reduced axis in the middle. The axis is cut into chunks of fixed size, each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* resample and its gradient, of floats. Contracts: <sdlf/operation.h>.
  *
  * What each output of the axis is made of is worked out once, into a table: indices and weights. Then rows of `inner` elements

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* softmax and log_softmax, forward and backward. Contracts: <sdlf/operation.h>.
  *
  * Along the axis each row is walked two or three times while it lies in the cache; each operand moves through memory once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* spmm_csr: y = f(a x + bias), a in compressed rows. Contract: <sdlf/operation.h>.
  *
  * For each of the E stored elements a row of x is fetched: E F elements in no order that the machine foresees, so the rows

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The convolution that a network begins with. See stem.h.
  *
  * A task takes some rows of the outputs. It copies the lines of x that these reach, with their padding, channel by channel as they lie,

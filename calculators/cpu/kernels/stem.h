@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The convolution that a network begins with: few channels of a row-major image into outputs that are channels last. See stem.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_STEM_H
 #define SDLF_CALCULATORS_CPU_KERNELS_STEM_H

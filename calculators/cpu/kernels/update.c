@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sgd_update, adam_update, rmsprop_update: one pass over gradient, weights and state. Contracts: <sdlf/operation.h>.
  *
  * Every tensor is read once and every updated one written once; a few FLOPs an element hide behind that. Floor: bytes over

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How the gradient by the weights is cut into tasks and put together, channels last; what conv2d_nhwc_weights.c and winograd_weights.c
  * share.
  *

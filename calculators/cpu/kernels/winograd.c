@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Winograd convolution: its geometry, filters made ready, and its tasks. See winograd.h.
  *
  * A task takes one panel over a run of tiles. Neighbouring tasks take the panels of one run, whose patches each thread transforms

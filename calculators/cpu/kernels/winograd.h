@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution forward by Winograd's minimal filtering, F(m x m, 3 x 3): m x m outputs of a 3x3 window from (m + 2)^2
  * multiplications instead of 9 m^2: 16 instead of 36 for m = 2, 36 instead of 144 for m = 4. Lavin and Gray, "Fast Algorithms
  * for Convolutional Neural Networks" (2015). Activations are channels last.

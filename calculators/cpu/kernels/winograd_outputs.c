@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Winograd: a panel's products become outputs, with bias, residual and activation. See winograd.h.
  *
  * A step transforms a vector of filters of one tile: (m + 2)^2 loads, m^2 stores, 24 additions for m = 2. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Winograd: patches of the image, transformed. See winograd.h.
  *
  * A step transforms a vector of channels of one tile: (m + 2)^2 loads and stores, 32 additions for m = 2. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The stages of a Winograd convolution and what they share. See winograd.h. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_STAGES_H
 #define SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_STAGES_H

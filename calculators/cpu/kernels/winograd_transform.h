@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Winograd's transforms along one axis, on vectors; `m` is a constant where they are used. See winograd.h.
  *
  * Points of F(2,3): 0, 1, -1, infinity; of F(4,3): 0, 1, -1, 2, -2, infinity. A transform of two axes is one of them applied

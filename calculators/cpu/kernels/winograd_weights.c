@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradient by 3x3 weights by Winograd's F(2x2,3x3), channels last. See winograd.h and weights_nhwc.h.
  *
  *     dw = G^T [ sum over tiles of (B^T d B) . (A dy A^T) ] G

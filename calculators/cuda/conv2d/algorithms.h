@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The ways that the cuda calculator has to a convolution: their names, what is known of them, and what each of them does. The
  * order is that of the ladder in docs/reference/convolution.md. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_ALGORITHMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The convolution that "auto" takes, and whether it likes channels last. docs/reference/cuda-algorithms.md has the rule for users. */
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/boxes.h"

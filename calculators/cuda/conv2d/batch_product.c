@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See batch_product.h. */
 #include "calculators/cuda/conv2d/batch_product.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Products of many matrices in a strided batch, by cuBLAS: one for each image and group of a convolution. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_BATCH_PRODUCT_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_BATCH_PRODUCT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over boxes: what it takes, running. */
 #include "calculators/cuda/conv2d/boxes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over boxes: launching. Built for compute capability 9.0a, and called on 9.0 alone. */
 #include "calculators/cuda/conv2d/boxes.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over boxes: the kernel of conv2d/boxes.h, for compute capability 9.0a.
  *
  * Operands are swapped (conv2d/patch_halves.cuh): the rows of the product are filters, 64 of each of GROUPS warpgroups, its columns are the tile's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over boxes: channels last, on tensor cores, with patches that the copy engine brings.
  *
  * As in conv2d/patch.h a block makes a rectangle of pixels of one image, by some filters, and holds for 32 channels at a time all of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Four numbers of a tile's results at a time (conv2d/boxes_results.cuh): other blocks' parts of a sum, the larger ones, activations that
  * are a lower and an upper bound. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_BOXES_NUMBERS_CUH

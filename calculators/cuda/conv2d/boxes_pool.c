@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d, ReLU and 2x2 max-pool over boxes, channels last: as a convolution whose blocks pool what they have made, in halves that of
  * conv2d/boxes.h, in tf32 that of conv2d/patch.h. */
 #include "calculators/cuda/conv2d/boxes.h"

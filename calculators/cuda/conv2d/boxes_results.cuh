@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What becomes of the sums of a convolution over boxes (conv2d/boxes.cuh): they lie in the shared memory of the block, or of the blocks of a
  * cluster that share them, and go to y four filters of a pixel a thread, as they are or the largest of each 2x2. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_BOXES_RESULTS_CUH

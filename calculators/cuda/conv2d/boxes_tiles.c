@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over boxes: the tiles that a problem is cut into. */
 #include "calculators/cuda/conv2d/boxes.h"
 

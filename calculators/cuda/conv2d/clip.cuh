@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Epilogues that clip, or do nothing: identity, relu and clip as one, so that a kernel with many results a thread has no choice to make
  * for each of them. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_CLIP_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* im2col and col2im, the first step of two-step convolution, and the sum of per-image parts.
  *
  * columns[n][c][r][s][p][q] = x[n][c][p stride + r dilation - pad][q ...], 0 outside. A thread 16 bytes of a line of P Q columns;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The convolution slots: which algorithms there are, and what each of them takes. Which one "auto" takes: conv2d/automatic.c. */
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/boxes.h"

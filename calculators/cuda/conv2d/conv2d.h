@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution on the GPU: its geometry, and the algorithms that a slot chooses between. For C and for CUDA C. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_H

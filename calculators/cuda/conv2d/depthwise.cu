@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Depthwise convolution (groups = channels; K/C filters a channel), forward: nothing is shared between channels, so that memory
  * decides, and what counts is how many bytes are asked for at a time.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the depthwise kernels over row-major images share: strips of pixels, and windows whose sizes the compiler knows. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_CUH

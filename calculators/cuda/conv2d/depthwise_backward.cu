@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradients of a depthwise convolution, by strips of 4 pixels down a column (see depthwise.cuh). Bytes moved, of float32:
  *
  *   backward input   4 (NKPQ + NCHW); by rectangles (depthwise_rectangles.cuh) where there is no stride, and one filter a channel

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Depthwise convolution with 3x3 windows over channels that lie last, in boxes of the image that the copy engine brings: compute
  * capability 9.0 and newer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Depthwise convolution, one filter a channel, over channels that lie last: inference.
  *
  * x (N,H,W,C) -> y (N,P,Q,C). A thread makes up to 4 neighbouring channels of STRIP neighbouring pixels of a row; lanes are neighbours in

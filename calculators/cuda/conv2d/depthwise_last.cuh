@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the depthwise kernels over channels that lie last share. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_LAST_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_LAST_CUH

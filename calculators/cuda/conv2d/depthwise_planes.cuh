@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Depthwise convolution of small planes, 3x3 with a padding of 1, whose lines are too short to be read in wide steps: in x planes lie one
  * behind the other, so that some of them are one run of memory, whatever their lines are.
  *

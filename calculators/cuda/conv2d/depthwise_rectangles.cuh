@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Depthwise convolution by rectangles of pixels: 3x3 and 5x5 windows with strides 1 and 2, forward, and the gradient by the input
  * without a stride, which is a convolution with each filter turned round.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution in one step, for every size, stride, dilation and group: the plain rung of the ladder.
  *
  * Forward: a thread an output; a warp covers 32 neighbours in q, so that reads of x coalesce and all lanes read one weight.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which convolutions of few channels there is a kernel for, and which of them. */
 #include "calculators/cuda/conv2d/few.h"
 #include "calculators/cuda/conv2d/implicit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernels for convolutions of few channels share: what they are given, and storing results that lie channels last. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_FEW_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_FEW_CUH

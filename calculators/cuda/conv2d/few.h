@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions of few channels, forward: the first layer of a network, and single filters. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_FEW_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_FEW_H

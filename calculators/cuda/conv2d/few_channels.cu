@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions of few channels and many filters: the windows are small, so that a product would spend its time with gathering them.
  *
  * A block makes 32 x 4 pixels of up to 64 filters, and where there are many of them, those below, too: several rectangles with the weights

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions of few channels and few filters: memory alone decides.
  *
  * A thread makes a strip of STRIP pixels down a column of one filter, lanes are neighbours in q; a row of pixels serves all windows

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions of up to 4 channels that lie last, such as the first layer of a network whose others want them so: 3x3, in IEEE single
  * precision.
  *

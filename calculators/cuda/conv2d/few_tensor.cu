@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions of up to 3 channels on tensor cores, in tf32, whose results lie channels last: the first layer of a network whose others
  * want them so; 3x3, stride 1 or 2. x may lie channels last or row-major. For compute capability 8.0 and newer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* First layers of row-major images on tensor cores: which, and their launch (conv2d/few_warps.cuh). */
 #include "calculators/cuda/conv2d/few_warps.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* First layers on tensor cores, row-major: 3x3 windows with strides 1 and 2 over up to 3 channels, as few_tensor.cu, for images and results
  * that lie row-major.
  *

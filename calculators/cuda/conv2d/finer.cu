@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution, finer-grained: eight threads an output. Each sums an eighth of the rows (c,r) of its windows; the eight sums meet in
  * shared memory, where one of the threads adds them in their order.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* im2col and a product of our own: the first step writes every window as a column (conv2d/columns.cu), the second multiplies, as a
  * textbook has it:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Implicit GEMM: how an operation becomes one product, which tile it is cut into, and into how many parts its sum. */
 #include "calculators/cuda/conv2d/implicit.h"
 

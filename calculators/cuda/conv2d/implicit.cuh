@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the implicit GEMM kernels share: which tile a block has, tables of what is gathered from where, where results go. See
  * conv2d/implicit.h for the product. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_IMPLICIT_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Implicit GEMM: convolution as a matrix product whose second factor is never stored. A block computes a tile of the result
  * and gathers the windows that it needs straight from the image into shared memory.
  *

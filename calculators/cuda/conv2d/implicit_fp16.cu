@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Implicit GEMM in float16. */
 #include "calculators/cuda/conv2d/implicit_tensor.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What stands before and behind implicit GEMM: weights with filters and channels exchanged, and the sum of parts. */
 #include "calculators/cuda/conv2d/implicit.cuh"
 

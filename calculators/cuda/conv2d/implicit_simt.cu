@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Implicit GEMM on the ordinary cores: float32 and float64, IEEE throughout.
  *
  * A block computes ROWS x COLUMNS results, a thread DOWN x ACROSS of them in registers, so that each number read from shared memory serves

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Implicit GEMM on tensor cores: factors rounded to nearest to tf32, float16 or bfloat16, sums in float32.
  *
  * A block computes ROWS x COLUMNS results, a warp WARP_ROWS x WARP_COLUMNS of them, in steps of 16 words of the sum (a word is one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Implicit GEMM in tf32. */
 #include "calculators/cuda/conv2d/implicit_tensor.cuh"
 

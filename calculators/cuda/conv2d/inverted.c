@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inverted residual blocks: what is taken, and into which blocks it is cut. */
 #include "calculators/cuda/conv2d/inverted.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inverted residual blocks: launches, and weights made ready. The kernel: conv2d/inverted.cuh. */
 #include "calculators/cuda/conv2d/inverted.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An inverted residual block (inverted.h): x (C,H,W) -> y (K,P,Q), M channels in the middle.
  *
  *   h[m,i,j] = act(b[m] + sum over c of w[m,c] x[c,i,j]), 0 outside

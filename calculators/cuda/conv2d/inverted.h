@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An inverted residual block in one kernel, for inference with few images in modes with tensor cores (inverted.cuh): a 1x1 convolution
  * into many channels, a depthwise one of 3x3, and a 1x1 convolution into few; or the last two of these.
  *

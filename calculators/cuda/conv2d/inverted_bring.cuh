@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inverted residual blocks (inverted.cuh): a block's part of x, brought into shared memory. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_INVERTED_BRING_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_INVERTED_BRING_CUH

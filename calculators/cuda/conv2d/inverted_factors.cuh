@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inverted residual blocks (inverted.cuh): the problem, and factors of products as each math mode has them, 8 bytes of a row. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_INVERTED_FACTORS_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_INVERTED_FACTORS_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inverted residual blocks (inverted.cuh): the parts of y that the blocks of a cluster made, added and finished. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_INVERTED_FINISH_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_INVERTED_FINISH_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution, naive: one thread a pixel. It computes all filters at its pixel (n,p,q), one after another, with a test of the
  * border for each product.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution, padded first: the images are copied with their border of zeros around them, into the workspace; then one thread
  * computes an output, as in conv2d/direct.cu, and asks nothing in its loop.
  *

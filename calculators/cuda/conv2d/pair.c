@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A 1x1 convolution and the depthwise one behind it: what is taken, and into which blocks it is cut. */
 #include "calculators/cuda/conv2d/pair.h"
 

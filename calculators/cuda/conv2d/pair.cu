@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A 1x1 convolution and the depthwise one behind it: what lies between stays in shared memory (pair.h).
  *
  *   h[k,i,j] = between(bias[k] + sum over c of x[c,i,j] w[k,c]), 0 outside;  y[k,p,q] = act(bias'[k] + sum over r,s of h[k,..] w'[k,r,s])

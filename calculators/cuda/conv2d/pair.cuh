@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The first half of a pair (pair.h): its part of x brought into shared memory, and the numbers between the convolutions made of it.
  *
  * Products: a task of a warp is 8 filters by 64 pixels, two pixels a lane, so that lanes read neighbours and a filter's weight goes to

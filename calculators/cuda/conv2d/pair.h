@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A 1x1 convolution and the depthwise one behind it in one kernel, for inference with few images (pair.cu).
  *
  * A block makes `rows` rows of y of `group` filters of one image. It holds all channels of the rows of x that these rows' windows

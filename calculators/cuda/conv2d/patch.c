@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over a patch: what it takes, weights made ready, running. */
 #include "calculators/cuda/conv2d/patch.h"
 

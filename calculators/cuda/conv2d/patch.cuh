@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernels behind conv2d/patch.h share: which tile a block has, reading a patch, storing results.
  *
  * Numbers of x lie in shared memory as they are, float32, and are rounded when a warp reads them.

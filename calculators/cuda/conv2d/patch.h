@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over channels that lie last, on tensor cores: a product of pixels and filters whose first factor is a patch of the
  * image in shared memory.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over a patch in bfloat16. */
 #include "calculators/cuda/conv2d/patch_mma.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over a patch with products whose factors both lie in shared memory: built for compute capability 9.0a, and called on 9.0 alone. */
 #include "calculators/cuda/conv2d/patch_both.cuh"
 #include "calculators/cuda/conv2d/patch_launch.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over a patch in fp16 and bf16, with products of warpgroups whose two factors lie in shared memory: the largest tiles, for compute
  * capability 9.0a. (conv2d/patch_box.cuh has those of tf32, whose numbers need no rounding on their way.)
  *

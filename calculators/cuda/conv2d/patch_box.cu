@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over a patch that is moved as boxes: built for compute capability 9.0a, and called on 9.0 alone. */
 #include "calculators/cuda/conv2d/patch_box.cuh"
 #include "calculators/cuda/conv2d/patch_box_map.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What brings the factors of a convolution over boxes in tf32 (conv2d/patch_box.cuh) into shared memory: one warp has patches copied, another
  * the weights of each ring, as far ahead as there is room. A whole warp goes through the loop, and one lane of it copies: then numbers are in the
  * registers that a warp has once, which copies take. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Maps of what a convolution over boxes in tf32 reads (conv2d/patch_box.cuh). */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_MAP_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_MAP_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Results of a convolution over boxes in tf32 (conv2d/patch_box.cuh) whose sums are left in shared memory, in the place of factors, first: where
  * blocks of a cluster have a part each, and where activations are slow to make. What goes to y may be the largest of each 2x2. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_PARTS_CUH

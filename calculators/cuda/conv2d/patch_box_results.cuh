@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Results of a convolution over boxes in tf32 (conv2d/patch_box.cuh) that go straight to y, through a small part of shared memory. What goes there may
  * be the largest of each 2x2. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_RESULTS_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over boxes whose results leave as boxes: built for compute capability 9.0a, and called on 9.0 alone. */
 #include "calculators/cuda/conv2d/patch_box_wide.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over boxes in tf32 (conv2d/patch_box.cuh) whose results leave as boxes, too: for blocks that make several tiles.
  *
  * A group of warps writes its 64 filters of a tile, finished, into a staging area of shared memory, in the order in which the copy engine takes

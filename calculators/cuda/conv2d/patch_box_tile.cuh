@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tiles of a convolution over boxes in tf32 (conv2d/patch_box.cuh): their sizes, and which of them a block makes. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_TILE_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_TILE_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over boxes in tf32 whose results leave as boxes (conv2d/patch_box_store.cuh), with tiles of whole lines that are counted through two
  * groups of warps: the first has FIRST pixels, the second SECOND, of the same 64 filters. So fewer places of a product are no pixels: of 28 x 28
  * pixels, 14 lines of 29 places are 406 of 408, where 7 lines are 203 of 208.

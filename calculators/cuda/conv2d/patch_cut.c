@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over a patch: a problem cut into tiles of some number, and what shared memory they take. */
 #include "calculators/cuda/conv2d/patch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernels behind conv2d/patch.h multiply, and how: factors of each mode, reading them from shared memory, and sums that the blocks of
  * a cluster share. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_FACTORS_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What convolutions in fp16 and bf16 share whose products of warpgroups have both factors in shared memory (conv2d/patch_both.cuh, conv2d/boxes.cuh):
  * the product, numbers of a patch rounded in place, and a block's sums left in its shared memory. For compute capability 9.0a.
  *

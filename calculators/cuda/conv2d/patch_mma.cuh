@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over a patch with products of single warps (mma.sync), from compute capability 7.5 on: small tiles, for images of few
  * pixels.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over a patch: the tile that a problem is cut into, and how many blocks share a tile's sum.
  *
  * "auto" estimates the time of each tile with each number of blocks, and takes the least. The estimate has eight numbers a tile, fitted

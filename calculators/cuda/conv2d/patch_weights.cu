@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights made ready for convolution over a patch. */
 #include "calculators/cuda/conv2d/patch.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution over a patch with products of warpgroups (wgmma): large tiles, for compute capability 9.0a.
  *
  * Each of GROUPS warpgroups makes 64 pixels x FILTERS results: it reads its pixels from the patch into registers and multiplies them

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pointwise convolutions: which tile a product is cut into. */
 #include "calculators/cuda/conv2d/pointwise.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The product behind a 1x1 convolution: y[n,k,pixel] = act(sum over c of w[k,c] x[n,c,pixel] + bias + residual); any stride, no padding.
  *
  * A block makes FILTERS x PIXELS results; pixels are counted through all images. Its threads are SLICES groups: in every step of

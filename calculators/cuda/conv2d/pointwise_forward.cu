@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tiles of conv2d/pointwise.cuh, in float32 and float64. */
 #include "calculators/cuda/conv2d/pointwise.cuh"
 

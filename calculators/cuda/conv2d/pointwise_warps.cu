@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* 1x1 convolutions by warps that bring what they multiply themselves: the tiles (conv2d/pointwise_warps.cuh). */
 #include "calculators/cuda/conv2d/pointwise_warps.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The product behind a 1x1 convolution of row-major images: y[n,k,pixel] = clip(sum over c of w[k,c] x[n,c,pixel] + bias + residual).
  *
  * A warp makes GROUP filters of TILE pixels, counted through all images, over some steps of 8 channels; it waits for no other warp until its

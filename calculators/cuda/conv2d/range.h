@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Activations that keep numbers within two bounds, and do no more: kernels with many results a thread have these as two numbers. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_RANGE_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_RANGE_H

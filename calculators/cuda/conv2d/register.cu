@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution with a tile of the results in registers: one thread computes 4 pixels of 8 filters. For each position of the window it
  * reads 4 numbers of the image and 8 weights, and makes 32 products of these 12; one thread an output needs 64 reads for them.
  *

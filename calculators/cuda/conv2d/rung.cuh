@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernels of the ladder's lower rungs share: the operands of a forward convolution, and what happens to a sum when it is
  * complete. See docs/reference/convolution.md; each of these kernels adds one idea to one of the others, and is kept plain. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_RUNG_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution with a tile of the image in shared memory: one thread an output, as in conv2d/direct.cu, but a block of 32x8 of them
  * brings what all their windows read of a channel, the tile and its halo, into shared memory once, zeros where it leaves the image.
  * The loop over the window then reads there and asks nothing.

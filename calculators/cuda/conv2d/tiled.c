@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tiled convolution: rectangles that fit shared memory, and what stands before and behind the kernels. */
 #include "calculators/cuda/conv2d/tiled.h"
 

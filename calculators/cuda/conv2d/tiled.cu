@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tiled convolution: what a block reads again and again lies in shared memory, what a thread does in registers.
  *
  * Forward and backward input (which is a convolution of dy, see conv2d/implicit.h): a block computes up to 256 pixels of one image, a

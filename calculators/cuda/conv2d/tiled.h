@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tiled convolution: the rectangle of pixels that a block works on at a time. For C and for CUDA C. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_TILED_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_TILED_H

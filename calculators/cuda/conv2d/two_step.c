@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolution in two steps: im2col writes every window as a column, then products do the arithmetic, one for each image and
  * group in a strided batch. A 1x1 convolution with stride 1 has its columns in x already and skips the first step.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Winograd's convolutions: what they take, how many blocks there are, and the products between the steps. */
 #include "calculators/cuda/conv2d/winograd.h"
 

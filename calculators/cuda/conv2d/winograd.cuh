@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Winograd's transforms along one axis, and of two: columns first, then rows. M outputs; M + 2 points: 0, 1, -1 and infinity
  * for M = 2, with 2 and -2 for M = 4. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_WINOGRAD_CUH

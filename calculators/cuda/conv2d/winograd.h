@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Winograd's convolutions: 3x3 windows with stride 1, in float32, forward.
  *
  * A tile of MxM outputs needs a patch of (M+2)x(M+2) pixels. Patch and filter are transformed, multiplied point by point, and

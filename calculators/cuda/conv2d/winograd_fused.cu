@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Winograd's convolution with tiles of 2x2 outputs, in one kernel: neither patches nor products are ever in memory.
  *
  * A block makes 64 filters x 32 tiles, and walks along the channels in steps of 8. For a step it copies 16 x 8 x 64 numbers of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Winograd's transforms as kernels of their own: filters, patches and outputs. The products in between are cuBLAS's, or the fused
  * kernel's. A thread makes a transform; neighbours are neighbouring tiles, or filters. */
 #include "calculators/cuda/conv2d/winograd.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d + ReLU + max-pool: forward, by kernels for row-major activations or by those over boxes (conv2d/boxes.h) for such as lie channels
  * last; of the backward pass, what is supported, and its parts in order. */
 #include "calculators/cuda/conv2d_pool/conv2d_pool.h"

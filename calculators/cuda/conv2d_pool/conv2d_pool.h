@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The backward pass of conv2d + ReLU + max-pool, in parts: what conv2d_pool/conv2d_pool.c puts together. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The second kernel of the gradients of conv2d + ReLU + max-pool by weights and biases: adds the parts that the first one's blocks
  * left, and moves weights where this is an update.
  *

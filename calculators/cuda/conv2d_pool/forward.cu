@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_relu_max_pool_forward: the convolution's own output, four times y, is never stored.
  *
  * A thread makes one window of FILTERS filters: four sums a filter in registers, and of each channel the (R+1) x (R+1) patch

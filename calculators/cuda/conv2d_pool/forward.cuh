@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernels of conv2d_relu_max_pool_forward share: the operation, and pooling of a window's four numbers. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_FORWARD_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_FORWARD_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_relu_max_pool_forward on tensor cores for few taps: C R R up to 32, a network's first layer (see
  * conv2d_pool/forward_tensor.cu for the rest).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_relu_max_pool_forward in float32, for batches that keep the device busy (see conv2d_pool/forward.cu).
  *
  * A thread makes two windows side by side of 8 filters: 64 sums in registers, and of each channel the (R+1) x (R+3) patch of x

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_relu_max_pool_forward on tensor cores for small images of several channels (see conv2d_pool/forward_tensor.cu for the rest):
  * a second layer, whose few windows would leave most of the device without work.
  *

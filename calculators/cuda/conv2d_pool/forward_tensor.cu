@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_relu_max_pool_forward on tensor cores: factors rounded to tf32, float16 or bfloat16 (see conv2d_pool/forward.cu).
  *
  * The convolution is a product: patches (positions, C R R taps) x weights (taps, 32 filters). A warp makes 8 windows of 32

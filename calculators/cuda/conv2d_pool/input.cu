@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradient of conv2d + ReLU + max-pool by the input: dx[n,c,h,w] = sum over k,r,s of da[n,k,h+top-r,w+left-s] w[k,c,r,s],
  * where da, the convolution's gradient, is dy at marked positions and 0 elsewhere.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_relu_max_pool's gradient by the input on tensor cores for small images (see conv2d_pool/input.cu for the formula).
  *
  * A product: weights (16 channels, filters and taps) x da (filters and taps, pixels). A block makes some rows of dx of one image, up

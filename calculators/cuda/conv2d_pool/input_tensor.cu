@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d_relu_max_pool's gradient by the input on tensor cores: factors rounded to tf32, float16 or bfloat16 (see
  * conv2d_pool/input.cu for the formula).
  *

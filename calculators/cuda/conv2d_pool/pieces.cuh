@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How the tensor-core kernels of a first layer (conv2d_pool/forward_first.cu, conv2d_pool/weights_tensor.cu) cut the batch:
  * pieces are whole images, or rows of windows of one image; a block brings the rows of x that some pieces touch to shared memory,
  * with zeros around them and factors rounded, and tables that say of each of its windows where its patch begins there, and

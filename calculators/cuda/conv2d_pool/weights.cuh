@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernels of the gradients of conv2d + ReLU + max-pool by weights and biases share: their operands, and the second
  * kernel, which adds the parts that blocks leave in the workspace. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_WEIGHTS_CUH

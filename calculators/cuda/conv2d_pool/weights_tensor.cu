@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradients of conv2d + ReLU + max-pool by weights and biases on tensor cores, factors rounded to tf32, float16 or bfloat16 (see
  * conv2d_pool/weights.cu; biases' are exact sums of dy).
  *

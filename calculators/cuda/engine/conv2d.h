@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions channels last: implicit GEMM by the tensor cores of compute capability 9.0 (engine/mainloop.cuh).
  *
  * A convolution here has x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K) in memory, all bfloat16, all float16, or all float32 whose products are in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Forward and gradient by the input: operands, classes and tile configurations of engine/conv2d_image.cuh. */
 #include "calculators/cuda/engine/conv2d_image.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions whose result is an image: forward (fprop) and the gradient by the input (dgrad), as implicit GEMM. Rows of the tile are
  * pixels of the result, columns its channels; the reduction goes over taps of the filter and, within a tap, over the channels of the
  * image that is read, CHUNK at a time.

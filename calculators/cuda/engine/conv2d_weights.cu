@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradient by the weights: operands and splits of engine/conv2d_weights.cuh, and the sum over the splits. */
 #include "calculators/cuda/engine/conv2d_weights.cuh"
 

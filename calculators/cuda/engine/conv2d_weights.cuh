@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradient of a convolution by its weights (wgrad), as implicit GEMM: rows of the tile are filters, columns are (tap, channel), CHUNK
  * channels of a tap at a time, and the reduction goes over the pixels of dy. Both operands are MN-major: pixels are rows in memory.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The mainloop of all products: a block computes a tile BM x BN of c = a b, 128 bytes of the reduction a k-step. A producer warp
  * loads tiles of both operands by TMA into a ring of stages; two consumer warpgroups multiply them as they come and then run the
  * epilogue: by wgmma, or, where both operands are MN-major in tf32, which wgmma does not take, by mma.sync (engine/mma_tf32.cuh). Two blocks share a multiprocessor, so that one's epilogue runs beside the other's mainloop. Compute capability 9.0a.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The product of a k-step by mma.sync in tf32, of operands that are MN-major in shared memory: rows of 32 of the reduction (pixels) as
  * engine/tma.cuh loads them, [BM / 32][32][32] and [128 / CHUNK][32][CHUNK]. Four warps, two rows of two, have BM/2 x 64 of the tile each: what they load from shared memory binds.
  *

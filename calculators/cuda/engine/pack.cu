@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Packing, transposing and unfolding (engine/pack.h). A thread 8 elements of the copy; the copy is written once, and what is read stays in caches. */
 #include "calculators/cuda/engine/pack.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operands that TMA cannot read, because their rows of channels are no multiple of 8 elements, or that tensor cores cannot multiply: copies of
  * them that these can.
  *

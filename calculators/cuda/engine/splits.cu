@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sum over the splits of a gradient by weights (engine/splits.h). Reads every number once, and writes dw once.
  *
  * A block has 32 channels of up to SUM_LINES lines: a line is a tap of a filter, 8 threads read it, and its splits are shared out to `lanes`

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The end of split-K gradients by weights: the sums of all splits, added in order. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_SPLITS_H
 #define SDLF_CALCULATORS_CUDA_ENGINE_SPLITS_H

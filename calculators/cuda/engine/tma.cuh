@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* TMA: tensor maps for operands of bfloat16, float16 and float32, and the loads that bring tiles of them into shared memory (compute
  * capability 9.0 and newer). float32 is rounded to tf32, to nearest, as it is loaded.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Products of a warpgroup (wgmma.mma_async m64nNk16, of tf32 m64nNk8) of operands that both lie in shared memory, summed in float32:
  * compute capability 9.0a. An operand is K-major (rows of the reduction's elements) or, of 16 bits, MN-major (rows of the result's).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm: which products each way takes, and which of them "auto" does. docs/reference/cuda-algorithms.md has the rule for users. Limits are from every way's
  * times on an H200. */
 #include "calculators/cuda/gemm/factors.h"

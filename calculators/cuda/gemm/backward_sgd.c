@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_backward_sgd: which way it takes. */
 #include "calculators/cuda/gemm/backward_sgd.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the sweeps of gemm_backward_sgd share (see gemm/backward_sgd.h): the operation, and the biases' rule. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is left of gemm_backward_sgd when cuBLAS has made its products: v = momentum v + g is there.
  *
  * Weights: a thread an element, striding: v += decay w; w -= rate v. Reads w and v, writes w, and v where there is decay.

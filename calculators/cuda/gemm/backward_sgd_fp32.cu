@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_backward_sgd in one sweep, in float32 (see gemm/backward_sgd.h).
  *
  * A block has a strip of columns, and walks down its units in tiles. Warps 0 to 3 make dx, and bring the tiles of w and of dy; warps 4

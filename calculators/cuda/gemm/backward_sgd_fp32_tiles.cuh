@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tiles of gemm_backward_sgd in float32 (gemm/backward_sgd_fp32.cu): how the work is cut, and how x, w, dy and v come to where it is
  * done. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_FP32_TILES_CUH

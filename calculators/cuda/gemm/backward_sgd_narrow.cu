@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_backward_sgd for a last layer: U up to 16 units, any batch, float32 in every math mode (the products are small).
  *
  * A block owns 16 columns i; a thread one of them and every 32nd row n. It holds w's column (U numbers) in registers, and for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_backward_sgd of large batches, whose products take longer than the weights' way through memory (gemm/backward_sgd.h):
  *
  *   dx = dy w, then times the slope of the activation before it;   v = momentum v + dy^T x, where the product adds to the

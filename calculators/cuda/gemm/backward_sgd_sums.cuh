@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The end of gemm_backward_sgd on tensor cores: dx's sums, of which every lane of warps has a part, and every block of a strip
  * one for its units. The lanes' parts meet in the block's shared memory, the blocks' there too, where these are a cluster
  * (compute capability 9.0); else in scratch memory, where the last block to come adds them. The order is always the same. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_backward_sgd in one sweep, on tensor cores (see gemm/backward_sgd.h): factors rounded to tf32, float16 or bfloat16.
  *
  * For its tile of w (gemm/backward_sgd_tiles.cuh) a warp makes the gradient g (16,32) = dy^T x, whose sums it holds as groups

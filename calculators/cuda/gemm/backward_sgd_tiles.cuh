@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tiles of gemm_backward_sgd on tensor cores (gemm/backward_sgd_tensor.cu): how a block is divided, and how w, v, dy and x
  * come to where its products read them.
  *

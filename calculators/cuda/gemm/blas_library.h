@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cuBLAS and cuBLASLt, loaded when the first CUDA calculator is opened and not before: they are hundreds of megabytes, and a
  * program that uses no GPU should not spend its first tenth of a second on them, nor need them to be installed. */
 #ifndef SDLF_CALCULATORS_CUDA_BLAS_LIBRARY_H

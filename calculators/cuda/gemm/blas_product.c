@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Products through cuBLASLt, with bias, residual and ReLU in their own epilogue (gemm/blas_product.h).
  *
  * Our matrices are row-major, cuBLAS's column-major, so it is asked for the transposed product c^T = op(b)^T op(a)^T: its

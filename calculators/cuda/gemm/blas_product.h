@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Products through cuBLASLt: c = [ReLU](alpha op(a) op(b) + bias + beta residual), matrices row-major. */
 #ifndef SDLF_CALCULATORS_CUDA_BLAS_PRODUCT_H
 #define SDLF_CALCULATORS_CUDA_BLAS_PRODUCT_H

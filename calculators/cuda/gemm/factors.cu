@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* float32 to float16 or bfloat16: the factors of a product (gemm/factors.h). A thread 8 neighbours of a line, striding: 32 bytes read,
  * 16 written, 6 a number in all. */
 #include <cuda_bf16.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Factors of float32 products in 16 bits, as the math modes fp16 and bf16 have them: rounded to nearest by a kernel of ours,
  * into matrices whose lines begin at multiples of 16 bytes, whatever their length, as the fastest products want it.
  *

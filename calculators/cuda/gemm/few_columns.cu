@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm for a few columns: c (m,n) = act(alpha a (m,k) b^T + bias + residual), b (n,k), n up to 16, float32 in every math mode
  * (the products are small): a last layer's forward pass, bound by launching and by reading a, 4 m k bytes.
  *

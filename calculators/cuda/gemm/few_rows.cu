@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm for a few rows: c (m,n) = act(alpha a (m,k) b^T + bias + residual), b (n,k), m up to 128, float32: a fully connected
  * layer's forward pass at small batches, bound by the way of b through memory, 4 n k bytes, and, from some 30 rows on, by
  * multiplications.

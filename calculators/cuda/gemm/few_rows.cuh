@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernels of gemm for a few rows share in fp32 (gemm/few_rows.cu): c (m,n) = a (m,k) b^T, in parts of the sum over k. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_FEW_ROWS_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_FEW_ROWS_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm for 17 to 128 rows in fp32, on compute capability 9.0 (see gemm/few_rows.cu): multiplications bind it, so a thread has 8 x 16
  * numbers of c, and of four k reads 24 vectors from shared memory for 512 FMAs.
  *

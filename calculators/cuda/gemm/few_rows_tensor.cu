@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm for a few rows (gemm/few_rows.cu) on tensor cores: factors rounded to tf32, float16 or bfloat16.
  *
  * A block makes ROWS x 64 numbers of c over a part of k, so that there are enough blocks for the whole device, and its warps

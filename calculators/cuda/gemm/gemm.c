@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm: which way computes a product, and what a way through cuBLAS leaves over.
  *
  * In fp16 and bf16 cuBLAS is given factors of 16 bits. Rounding them beforehand takes 6 bytes a number of memory traffic, and half

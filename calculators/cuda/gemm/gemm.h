@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ways of gemm beside cuBLAS's, for products that it is slow at (float32), and the choice between all. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_H
 #define SDLF_CALCULATORS_CUDA_GEMM_H

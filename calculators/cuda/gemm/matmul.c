@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* matmul: where the matrices of a batch are evenly spaced, all products are one call of cuBLAS; else a product after the other, as gemm
  * makes them (calculators/matmul.h). In fp16 and bf16 the factors are rounded into the workspace first; they must then follow each other
  * without gaps, or be one matrix for all. */

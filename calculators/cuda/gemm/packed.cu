@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* float32 to 20 bits (gemm/packed.h), to nearest, ties to even. A thread 8 neighbours of a line, striding: 32 bytes read, 20 written. */
 #include "calculators/cuda/gemm/packed.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The weights of a tf32 product in 20 bits: sign, 8 bits of exponent and 11 of mantissa, one more than tf32 has. Where a product is bound by the
  * way of its weights through memory, as with one row, it takes five eighths of the time that float32 takes.
  *

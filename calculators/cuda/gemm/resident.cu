@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* c (m,n) = alpha a (m,k) b (k,n) in float32 for tall a, k up to 128 and n up to 16: all of b stays in registers, and a's rows come as
  * they lie, 8 at a time. From compute capability 9.0 on.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernels of `resident` share: c (m,n) = alpha a (m,k) b (k,n) with all of b in registers, CHUNKS times 32 inner numbers and 16
  * columns of it, in float32 (resident.cu) and float64 (resident64.cu). */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_RESIDENT_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* c (m,n) = alpha a (m,k) b (k,n) in float64 for tall a, even k up to 128 and n up to 16, on tensor cores: all of b stays in
  * registers, and a's fragments come straight from memory, a tile of 8 rows ahead. From compute capability 9.0 on.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* c (m,n) = act(alpha a (m,k) b (n,k)^T + bias + residual) for up to 4 rows: a fully connected layer on one image or a few.
  *
  * Every number of b is used m times, so that the time is that of reading b: 4 n k bytes, or where it was made ready 2.5 n k in tf32

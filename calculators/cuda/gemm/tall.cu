@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The lower rungs of the ladder of tall and narrow products, and the choice among all. Bytes that a rung asks the caches for
  * are given for m rows, k inner, n columns of T bytes; what must come from memory is T (m k + m n) whichever it is. */
 #include "calculators/cuda/gemm/tall.h"

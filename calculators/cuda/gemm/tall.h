@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tall and narrow products c (m,n) = alpha a (m,k) b (k,n), m large, n and k small: the dense half of a graph convolution.
  * Each is a rung of a ladder (docs/notebook/graph-convolution.md explains them by the bytes they move); all can be chosen by name, and
  * the last is what auto takes where it fits. */

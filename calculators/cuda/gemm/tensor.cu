@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm on tensor cores: c (m,n) = act(alpha op(a) op(b) + bias + residual), float32, factors rounded to float16 or bfloat16 on
  * their way from shared memory to the product: for shapes whose factors are used too seldom to be worth rounding beforehand.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* batch_norm2d of x (M,C), C a multiple of 8, for training: one kernel sums (column_sums.cuh) and works out what follows from the sums,
  * a second applies it (for_rows.cuh). Moves x twice, y and residual once. The variance is that of x less the channel's first number, so that a large mean cancels beforehand. */
 #include "calculators/cuda/nhwc/column_sums.cuh"

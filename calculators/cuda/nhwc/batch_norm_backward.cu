@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradient of batch_norm2d of x (M,C), C a multiple of 8: one kernel sums (column_sums.cuh), a second applies it (for_rows.cuh). Moves x
  * and dy twice, dx and dresidual once; and y twice where an activation's slope is not worked out from x, bit for bit as forward had y. */
 #include "calculators/cuda/nhwc/column_sums.cuh"

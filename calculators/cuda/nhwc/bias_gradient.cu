@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* db[k] = sum over n,p,q of dy (N,P,Q,K), K a multiple of 8: columns of a matrix (N P Q, K). Moves dy once. */
 #include "calculators/cuda/nhwc/column_sums.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two sums over each column of a matrix (M,C), C a multiple of 8, whatever is added: a thread has 8 neighbouring
  * columns of every so many rows of its block's part, in float32; the threads of a warp are added by shuffles, the warps of a block in shared
  * memory, and the parts' sums, in the workspace, by the last block of a group of columns, in double and in order. So the bits depend on the

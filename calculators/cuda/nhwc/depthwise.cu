@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Depthwise convolution, channels last: x (N,H,W,C), w (C,R,S), y (N,P,Q,C), C a multiple of 8, sums in float32. It moves
  * its images once; what neighbouring threads read again comes from caches.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernels of depthwise convolution channels last share: its numbers. Pairs are of height and width. */
 #ifndef SDLF_CALCULATORS_CUDA_NHWC_DEPTHWISE_CUH
 #define SDLF_CALCULATORS_CUDA_NHWC_DEPTHWISE_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradient of a depthwise convolution by its weights, channels last: a thread has 2 channels of runs of RUN pixels of dy, and a sum for
  * each tap; a block adds up its threads' and leaves them in the workspace, (splits, taps, C), for engine_add_splits. Filters of 3x3 and 5x5
  * and one stride have code of their own; of others a block has one tap. Moves x and dy once (or once a tap); what is read again comes from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Element-by-element kinds in 16 bits: a thread 8 elements, striding. Moves every operand once. */
 #include "calculators/cuda/activation.cuh"
 #include "calculators/cuda/arithmetic.cuh"

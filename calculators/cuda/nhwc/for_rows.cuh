@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is done to each row of a matrix (M,C) with numbers of its columns, C a multiple of 8. */
 #ifndef SDLF_CALCULATORS_CUDA_NHWC_FOR_ROWS_CUH
 #define SDLF_CALCULATORS_CUDA_NHWC_FOR_ROWS_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Images channels last in the cuda calculator, in 16 bits and in training: which operations there are kernels for, and convolutions as the engine
  * takes them. */
 #include "calculators/cuda/nhwc/nhwc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Kernels for images channels last: in 16-bit storage, and in float32 in training (operations/kinds.h). The slots of the cuda calculator call them where
  * cuda_is_nhwc says so. batch_norm2d and element-by-element kinds see images under other shapes, row-major. Operands begin at multiples of 16 bytes. */
 #ifndef SDLF_CALCULATORS_CUDA_NHWC_H

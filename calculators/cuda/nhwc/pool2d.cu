@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pooling of images (N,H,W,C), C a multiple of 8: a thread 8 channels of a pixel of what it writes. Backward gathers:
  * an input pixel visits the windows that hold it, so that no atomics are needed. Padding never wins, NaN does. */
 #include "calculators/cuda/divider.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operands of bfloat16, float16 or float32, eight neighbouring elements at a time as float32, and the type behind a dtype. */
 #ifndef SDLF_CALCULATORS_CUDA_NHWC_VECTOR8_CUH
 #define SDLF_CALCULATORS_CUDA_NHWC_VECTOR8_CUH

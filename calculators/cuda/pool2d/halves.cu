@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradients of 2x2 pooling (pool2d/halves.h). A thread has N windows, neighbours in a row: it reads what they need and writes 2 N numbers
  * of two rows of dx, each once, so that whole lines are moved. Where planes have an odd number of rows, the last one belongs to no
  * window and gets zeros. Moves dx, dy and, for a maximum, x and y. */

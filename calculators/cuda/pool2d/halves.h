@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradients of pooling over windows of 2x2 with stride 2, no padding and no dilation, whose columns tile the planes: the commonest pooling.
  * Each input belongs to one window at most. */
 #ifndef SDLF_CALCULATORS_CUDA_POOL2D_HALVES_H

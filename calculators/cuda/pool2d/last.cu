@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Max-pool, average pool and global average over channels that lie last: inference.
  *
  * x (N,H,W,C) -> y (N,P,Q,C). A thread makes 4 neighbouring channels of a pixel, or one where 4 do not divide them; lanes are neighbours

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pooling, forward, over channels that lie last (pool2d/last.cu). For C and for CUDA C. */
 #ifndef SDLF_CALCULATORS_CUDA_POOL2D_LAST_H
 #define SDLF_CALCULATORS_CUDA_POOL2D_LAST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Max-pool over RxS windows. x (N,C,H,W) -> y (N,C,P,Q): a thread an output; a warp covers 32 neighbours in q, so that loads
  * coalesce. Moves 4 (NCHW + NCPQ) bytes. Backward gathers: a thread an input element visits the windows that hold it, and no
  * atomics are needed; windows that do not overlap are visited once each, and those of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What pooling kernels share: windows over planes of (H,W) inputs and (P,Q) outputs, with divisions made ready. */
 #ifndef SDLF_CALCULATORS_CUDA_POOL2D_CUH
 #define SDLF_CALCULATORS_CUDA_POOL2D_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* arg_reduce: y[o,i] = the index j of the largest (or smallest) of x[o,j,i]. Reads x once.
  *
  * As in rows/reduce.cu, the axis is cut into parts where outputs are few: each leaves its first candidate in the workspace, and a warp an output

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Elements of a line in the order that arg_reduce and top_k want: the largest first (or the smallest), NaN before all, equal ones by
  * their index. No two of a line are equal in it, so that the order of comparing does not matter. */
 #ifndef SDLF_CALCULATORS_CUDA_CANDIDATES_CUH

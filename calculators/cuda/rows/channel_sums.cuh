@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two sums over each channel of a tensor (N,C,area), whatever is added: for normalisation and its gradients.
  *
  * The images are cut into parts, so that there are enough blocks for a whole device; each part leaves its sums in the workspace, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* softmax_cross_entropy: probabilities, mean loss, metrics and, if wanted, the gradient, in one pass over the logits (N,C);
  * moves 2 NC elements, or 3 NC with the gradient.
  *

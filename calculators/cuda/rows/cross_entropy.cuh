@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernels of softmax_cross_entropy share: the operation, the sums of its rows, and a row that one thread computes. */
 #ifndef SDLF_CALCULATORS_CUDA_CROSS_ENTROPY_CUH
 #define SDLF_CALCULATORS_CUDA_CROSS_ENTROPY_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* normalize, forward and backward. A block a row, or a warp where rows are short: its threads stride over the row, sums are taken in
  * float64 and meet in a fixed order. The row is read again from the cache. Gradients of channels are sums over them
  * (rows/channel_sums.cuh). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* reduce: y[o,i] = sum | mean | max | sum of squares | min | product over j of x[o,j,i]. Reads x once.
  *
  * Where there are fewer outputs than keep a device busy, the axis is cut into parts: each leaves its own in the workspace, and a

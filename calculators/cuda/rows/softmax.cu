@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* softmax and log_softmax along one axis, and their gradients: lines of `length` elements, `inner` apart.
  *
  * Where the axis is the last a warp takes a line; its lanes take every 32nd element, and up to HELD of them stay in registers, so

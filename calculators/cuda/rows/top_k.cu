@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* top_k: y[o,r,i] = the r-th of the line x[o,.,i], and where it stands. A warp a line.
  *
  * Short lines are held in registers as keys, unsigned numbers in the order that is wanted, and read once: a rank is the largest key of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The stream of a sparse matrix (spmm.cuh), by a block a chunk of rows: put the rows in order by their length, lay out the slices one
  * after the other, take as many stages of the stream as they need, and write. Slices of long rows get their elements by a
  * second kernel, on which the whole device works. Reads and writes the matrix once: some 30 us for 2.6 million elements,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of spmm_csr that are cut (spmm.cuh): a warp notes which parts it has stored, and says so in the end, or when 32 have come
  * together; who says the last one of a row adds up all of them, part i by group i % GROUPS, and finishes the row. Sums have one order,
  * whoever adds them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* spmm_csr in float32 (stream.cuh). */
 #include "calculators/cuda/spmm/stream.cuh"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* log_softmax of two rows at once, in spmm_csr: what depends on what is before it, step by step, has the other row to fill its time, and
  * the lanes of a group share the rows' sums and logarithms: half of them have one row's, half the other's. A row's numbers do
  * not depend on which of the two it is. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* exp and log as log_softmax in float64 needs them. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_LOG_SOFTMAX64_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_LOG_SOFTMAX64_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shared memory of spmm_csr by its address, 32 bits that the compiler keeps: from a pointer it works them out anew, in half a
  * dozen instructions, wherever one is used. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_SHARED_CUH

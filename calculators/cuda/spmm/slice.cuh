@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What becomes of the sums of a slice of spmm_csr (spmm.cuh): groups that share a row put them together, and a row gets its bias, its
  * activation and its log_softmax before it is stored. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_SLICE_CUH

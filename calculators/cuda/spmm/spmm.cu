@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* spmm_csr: the matrix is arranged once where it stays (the prepared form), else in the workspace before each run; then one kernel
  * goes through the whole stream. The idea is in spmm.cuh. */
 #include "calculators/cuda/spmm/spmm.cuh"

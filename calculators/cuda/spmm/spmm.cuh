@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of spmm_csr share: y = f(a x + bias), a (R,C) in compressed rows with E elements, x (C,F), y (R,F).
  *
  * The floor. Offsets, columns and values come from memory once, y goes there once: 8 R + (4 + T) E + T R F bytes. Each element

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A stage of the stream of spmm_csr (spmm.cuh) in a warp's shared memory: how it lies there, asking for it, adding it up. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_STAGE_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_STAGE_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A warp's part of the stream of spmm_csr (spmm.cuh).
  *
  * Everything comes through shared memory, asynchronously, so that what is under way takes no registers and does not end where a

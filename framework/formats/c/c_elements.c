@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Statements of functions of elements: activations, functions of two operands, sums of two. */
 #include "framework/formats/c/c_export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The export as a whole, and what its parts share. See c_export.h. */
 #include "framework/formats/c/c_export.h"
 

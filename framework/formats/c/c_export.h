@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From a model to one file of C: what its parts work with.
  *
  * Every live layer describes its forward pass, as it does to a plan (c_lower.c); what comes of it is a list of operations on

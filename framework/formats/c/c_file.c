@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The file: what it is, the kernels, the weights, the function that runs the network. */
 #include "framework/formats/c/c_export.h"
 

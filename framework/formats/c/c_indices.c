@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Statements that go along one axis: reduce, arg_reduce, top_k, resample. x is seen as (outer, length, inner). */
 #include "framework/formats/c/c_export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From layers to steps: each live layer describes its forward pass, once, and what it emits is kept.
  *
  * Values are numbered: 0 is none, then come the outputs of all layers, then the model's parameters, then what layers make for

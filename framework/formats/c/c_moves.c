@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Statements that move elements: fill, copy (with another type), select, gather. */
 #include "framework/formats/c/c_export.h"
 

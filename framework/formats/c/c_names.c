@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names and numbers as C has them. */
 #include "framework/formats/c/c_export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What an operation becomes: a row for each kind that networks as C may have, and the calls of kernels. */
 #include "framework/formats/c/c_export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a network as C computes: what its outputs depend on, and what needs no statement of its own. */
 #include "framework/formats/c/c_export.h"
 

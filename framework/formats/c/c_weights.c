@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights as lists of numbers, with batch normalisations folded in:
  *
  *   y = weight (x - mean) / sqrt(variance + epsilon) + bias = scale x + shift

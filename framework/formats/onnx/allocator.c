@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The bridge between protobuf-c and an arena. See allocator.h. */
 #include "framework/formats/onnx/allocator.h"
 

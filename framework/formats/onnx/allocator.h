@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* protobuf-c unpacks into an arena: nothing has to be freed message by message. */
 #ifndef SDLF_FORMATS_ONNX_ALLOCATOR_H
 #define SDLF_FORMATS_ONNX_ALLOCATOR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Blocks of memory, the newest first. See arena.h. */
 #include "framework/formats/onnx/arena.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory that is taken in small pieces while a file is read, and given back all at once. */
 #ifndef SDLF_FORMATS_ONNX_ARENA_H
 #define SDLF_FORMATS_ONNX_ARENA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attention and RotaryEmbedding, put together from products of matrices and a softmax. */
 #include <math.h>
 

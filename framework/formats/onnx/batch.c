@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The plan's batch in a graph that is read for a batch of 1: where it lies in each value, and views that keep it apart.
  *
  * Every layer is inferred a second time, for a batch that no network has in its shapes by chance. An axis that is larger by just that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See bilinear.h. */
 #include "framework/formats/onnx/bilinear.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pictures read between their elements, at places that are computed: the weighted sum of the four around each. */
 #ifndef SDLF_FORMATS_ONNX_BILINEAR_H
 #define SDLF_FORMATS_ONNX_BILINEAR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operators of two operands that broadcast, those that take any number of them, Not and Where. */
 #include <math.h>
 #include <string.h>

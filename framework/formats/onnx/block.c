@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Blocks in a list, counted. See block.h. */
 #include "framework/formats/onnx/block.h"
 

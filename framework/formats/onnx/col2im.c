@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Col2Im: blocks that overlap, added up into images. For every element of an image it is worked out which elements of which blocks lie
  * there; those are picked by a table, and added. */
 #include "framework/formats/onnx/compose.h"

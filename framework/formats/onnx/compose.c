@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Building blocks of operators. See compose.h. */
 #include "framework/formats/onnx/compose.h"
 

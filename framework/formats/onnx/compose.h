@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What operators are put together from, where no layer is the operator: each makes one layer, or a constant. See import.h. */
 #ifndef SDLF_FORMATS_ONNX_COMPOSE_H
 #define SDLF_FORMATS_ONNX_COMPOSE_H

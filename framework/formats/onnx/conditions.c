@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operators that tell elements apart by a condition: IsNaN, IsInf, ThresholdedRelu, Shrink, Hardmax; and Swish and SwiGLU. */
 #include <math.h>
 

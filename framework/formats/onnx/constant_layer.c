@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Constants that layers read: a layer of their own, whose parameter is trained if it is one of the network's. */
 #include <stdlib.h>
 #include <string.h>

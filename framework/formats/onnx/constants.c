@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What gives constants: Constant, ConstantOfShape, Shape, Size, Range. */
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Failures, attributes and inputs of a node that is being converted. See import.h. */
 #include "framework/formats/onnx/import.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Values whose length depends on what the model is given. See counted.h. */
 #include "framework/formats/onnx/counted.h"
 

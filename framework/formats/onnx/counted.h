@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Values whose length depends on what the model is given (NonZero, NonMaxSuppression, ...): they have as many elements along an axis as there
  * can be, and those from the beginning on count, of which a second value says how many. What does not count is some element or other, at
  * which nothing fails. As an output of the graph such a value has its length beside it (sdlf_output_length); the operators that read one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Det, from minors: those of the first r + 1 rows are sums of those of the first r, times an element of the row, with signs. Nothing is
  * divided, so no pivot is looked for; there are 2^n minors, so matrices are small. */
 #include "framework/formats/onnx/compose.h"

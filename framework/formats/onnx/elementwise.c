@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operators of single elements: activations and functions. */
 #include <math.h>
 #include <string.h>

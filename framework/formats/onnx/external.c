@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensors in files beside the model's. The place that a model names must be inside the model's own folder: neither an
  * absolute path, nor "..", nor a link leads out of it. */
 #include <inttypes.h>

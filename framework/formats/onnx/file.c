@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ModelProto and GraphProto, walked in place: first counted, then read. Nodes and value infos are small and go through
  * protobuf-c; the weights stay where they are. */
 #include "framework/formats/onnx/file.h"

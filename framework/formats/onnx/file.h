@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An ONNX file as it is: its nodes, weights, inputs and outputs, before anything is made of them. */
 #ifndef SDLF_FORMATS_ONNX_FILE_H
 #define SDLF_FORMATS_ONNX_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parameters get their memory and their values: each weight is read once, from the file into its parameter. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a parameter's values come from, and bringing them. */
 #ifndef SDLF_FORMATS_ONNX_FILL_H
 #define SDLF_FORMATS_ONNX_FILL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What folding operators share. See fold.h. */
 #include "framework/formats/onnx/fold.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Constants that follow from constants: shape arithmetic, weights under another shape, and what else is worked out before
  * anything runs. Moving elements works on any type; arithmetic goes through int64 or float64. */
 #ifndef SDLF_FORMATS_ONNX_FOLD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arithmetic of constants element by element, with the operator's name choosing the function. */
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reductions of constants. */
 #include <math.h>
 #include <string.h>

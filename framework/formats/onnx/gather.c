@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gather: rows picked by their numbers along an axis. */
 #include <string.h>
 

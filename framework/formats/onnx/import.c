@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The import: values, nodes in the file's order, outputs. See import.h. */
 #include "framework/formats/onnx/import.h"
 

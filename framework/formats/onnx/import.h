@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From an ONNX graph to a model: what the converters of the single operators work with.
  *
  * A graph is gone through once, in its own order. Every name in it is a value: either constant, with its elements known

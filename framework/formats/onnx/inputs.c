@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The graph's inputs as a model's. */
 #include "framework/formats/onnx/report.h"
 #include "framework/formats/text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv: products of integers of a byte, as exact as the standard's in int32.
  *
  * Matrices are multiplied by the layer matmul, which takes bytes and their zero points. Of convolutions, differences from zero points

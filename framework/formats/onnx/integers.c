@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operators of integers, put together from what layers do with integers exactly: arithmetic of two operands, comparisons, views.
  * Those of a byte go through floats, which hold them exactly (onnx_small_as_float). */
 #include <string.h>

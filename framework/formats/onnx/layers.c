@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Layers that a node becomes: names, shapes, parameters to be filled; and what a node gives. See import.h. */
 #include <stdio.h>
 #include <stdlib.h>

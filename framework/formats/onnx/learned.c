@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which constants of a graph are parameters of the network, that training changes. The format does not say: a file has weights, and
  * constants that belong to an operator's spelling or that an exporter made up.
  *

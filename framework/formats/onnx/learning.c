@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operators of ai.onnx.ml, which scikit-learn and boosted trees are exported in: scalers, linear models, trees, support vectors. Classes have
  * integers for labels; those that are words are refused. */
 #include <math.h>

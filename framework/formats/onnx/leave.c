@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights that stay in their file until a plan takes them. Of the file nothing is kept but where they are: what it says of the network is
  * in the model by then, and can be as large as the weights of a small one. */
 #include <stdlib.h>

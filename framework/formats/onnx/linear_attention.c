@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* LinearAttention and CausalConvWithState: what decoders have that keep a state of a fixed size. A sequence is unrolled, as recurrent.c
  * does it: some layers for each step. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss, as they stand in graphs that were exported for training. */
 #include <string.h>
 

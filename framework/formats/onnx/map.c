@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading a file in pieces, with every failure told. See map.h. */
 #include "framework/formats/onnx/map.h"
 

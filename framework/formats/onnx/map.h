@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file that is read where and when it is wanted, into memory of our own.
  *
  * It is not mapped: who reads a page of a mapped file that another program has cut off meanwhile is killed by SIGBUS, which no check

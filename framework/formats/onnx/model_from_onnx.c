@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The public way in: a file becomes a model. */
 #include "framework/formats/onnx/import.h"
 

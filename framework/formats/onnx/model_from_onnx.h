@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An ONNX model from memory, for tests. */
 #ifndef SDLF_FORMATS_ONNX_MODEL_FROM_ONNX_H
 #define SDLF_FORMATS_ONNX_MODEL_FROM_ONNX_H

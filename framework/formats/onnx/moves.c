@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operators that put elements elsewhere: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth; and Cast. Constants are moved at
  * once. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Open addressing, never more than half full. See names.h. */
 #include "framework/formats/onnx/names.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A table from names to numbers, for graphs of any size. */
 #ifndef SDLF_FORMATS_ONNX_NAMES_H
 #define SDLF_FORMATS_ONNX_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One node of the graph: what it reads, the operator that it is, and layers or constants made of it. */
 #include "framework/formats/onnx/import.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* BatchNormalization, Softmax, LogSoftmax, Dropout. */
 #include <string.h>
 

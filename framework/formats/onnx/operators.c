@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* All operators, by name and opset. */
 #include <stdio.h>
 #include <string.h>

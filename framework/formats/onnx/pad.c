@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pad: with a constant, or with the input's own elements; and CenterCropPad. */
 #include <math.h>
 #include <string.h>

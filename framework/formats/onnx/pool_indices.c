@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* MaxPool's second output: which element of x the largest of each window is, counted through all of x.
  *
  * The windows' elements are put side by side, (N,C,K,M) for K elements of a window and M windows; arg_reduce says which of the K

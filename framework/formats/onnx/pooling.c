@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* MaxPool, AveragePool and the global average. Over three dimensions both are pooling over height and width, then over the depth:
  * the largest of the largest; and, since padding is left out of the counts along each axis by itself, the mean of means. */
 #include <string.h>

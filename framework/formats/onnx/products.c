@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gemm and MatMul. With a constant second factor they are fully connected layers, whose weight can be trained. */
 #include "framework/formats/onnx/compose.h"
 

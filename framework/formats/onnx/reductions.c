@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operators that fold axes: ReduceSum and its family, ArgMax, ArgMin, and the global poolings that are reductions. */
 #include <string.h>
 

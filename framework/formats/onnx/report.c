@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Collecting a report while a graph is gone through. Everything in it lives in one arena, which the report owns. */
 #include "framework/formats/onnx/report.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What an import tells of a file: see sdlf_onnx_report. */
 #ifndef SDLF_FORMATS_ONNX_REPORT_H
 #define SDLF_FORMATS_ONNX_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Resize and its forerunner Upsample: one axis after the other, since all their interpolations are separable. */
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RoiAlign: regions of pictures, each read at a lattice of places between their elements. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* LayerNormalization, RMSNormalization, MeanVarianceNormalization, InstanceNormalization, GroupNormalization, LRN, LpNormalization. With constant scales and biases they are layers, whose
  * parameters can be trained; with computed ones they are put together from arithmetic. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ScatterND, ScatterElements, Scatter, TensorScatter and MaxUnpool: rows of a tensor replaced by, or joined with, others at given places.
  *
  * For every row there is, it is worked out which update goes there, the last one if there are several. Places that are known when the

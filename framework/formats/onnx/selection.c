@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* NonZero, Compress and Unique: which elements come out depends on what goes in. See counted.h. */
 #include "framework/formats/onnx/counted.h"
 

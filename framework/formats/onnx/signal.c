@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fourier transforms as products with a matrix of cosines and sines, and the windows that go with them: DFT, STFT, HannWindow,
  * HammingWindow, BlackmanWindow, MelWeightMatrix. */
 #include <math.h>

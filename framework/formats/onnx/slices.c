@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts of tensors, and tensors of parts: Slice, Split, Concat. Constants are cut and joined at once. */
 #include <string.h>
 

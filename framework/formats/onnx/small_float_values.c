@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The values of floats of a byte and less. See small_floats.h. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A TensorProto that is read where it lies: shape, element type, and where the elements are. */
 #ifndef SDLF_FORMATS_ONNX_TENSOR_H
 #define SDLF_FORMATS_ONNX_TENSOR_H

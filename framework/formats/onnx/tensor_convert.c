@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Elements of an ONNX tensor as one of SDLF's dtypes, in blocks, since they may lie at any address. */
 #include <string.h>
 

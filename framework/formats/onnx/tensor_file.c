@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/formats/onnx/tensor_file.h"
 
 #include "framework/formats/onnx/tensor.h"

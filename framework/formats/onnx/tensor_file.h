@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A single TensorProto in a .pb file. */
 #ifndef SDLF_FORMATS_ONNX_TENSOR_FILE_H
 #define SDLF_FORMATS_ONNX_TENSOR_FILE_H

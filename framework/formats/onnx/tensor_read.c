@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* TensorProto, walked twice: once to learn what there is, once to decode elements that are not simply lying there. */
 #include <inttypes.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Element types of ONNX tensors. */
 #include "framework/formats/onnx/tensor.h"
 

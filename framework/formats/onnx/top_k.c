@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* TopK. */
 #include "framework/formats/onnx/compose.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ensembles of trees, all at once: every node's comparison is made; a product with a matrix of +1 (the leaf lies where it holds), -1 (where it
  * does not) and 0 counts for each leaf how many on its way hold, less those that should not; the leaf that is reached is the one of
  * which that is the number of those that should; and a product with what leaves weigh gives the sum. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trees of comparisons, of ai.onnx.ml: from lists of nodes and leaves to three products of matrices. */
 #ifndef SDLF_FORMATS_ONNX_TREES_H
 #define SDLF_FORMATS_ONNX_TREES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the ONNX functions say in a build without them: protobuf-c was not there, or SDLF_ONNX is off. */
 #include <sdlf/formats.h>
 #include <sdlf/quantize.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions over three dimensions, as convolutions over two: layers that every calculator has.
  *
  * The slices of x (N,C,D,H,W) are stacked into one tall picture, so that one convolution serves all of them. Each slice gets a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Geometry of windows. See window.h. */
 #include "framework/formats/onnx/window.h"
 

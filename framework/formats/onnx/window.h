@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sliding windows of convolution and pooling: the attributes kernel_shape, strides, dilations, pads, auto_pad and ceil_mode
  * as one geometry. */
 #ifndef SDLF_FORMATS_ONNX_WINDOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading the wire format. Every length is compared with what is left before it is used. See wire.h. */
 #include "framework/formats/onnx/wire.h"
 

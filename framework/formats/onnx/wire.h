@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Protocol Buffers' wire format, field by field and in place: what holds an ONNX file's bulk is walked, not unpacked, so
  * that weights are never copied into a message first. */
 #ifndef SDLF_FORMATS_ONNX_WIRE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calculator: HOW operations are computed, on one kind of hardware.
  *
  * A calculator class is a const table: how to open and close it, its memory, and one slot for each kind of operation. A

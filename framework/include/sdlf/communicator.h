@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Communicator: what the ranks of one data-parallel training say to each other.
  *
  * A rank is one of `rank_count` processes or threads that train the same network on parts of the same batches. Beside the calculator, which

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Dataset: samples and labels in host memory. Loader: batches of them, shuffled, augmented, normalised, made ahead of time
  * on a thread of its own.
  *

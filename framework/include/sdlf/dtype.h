@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Element types of tensors.
  *
  * Threads: all functions may be called from any thread.

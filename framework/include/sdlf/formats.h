@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files: weights (safetensors), networks (JSON), models of other frameworks (ONNX).
  *
  * Threads: functions work on what they are given: one thread at a time for each model and each file that is written.

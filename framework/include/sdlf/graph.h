@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Graphs in host memory: from edge lists, citation data or drawn at random; and the matrices that are made of them.
  *
  * Threads: a graph that is loaded does not change, and any thread may read it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Image: a picture as a file holds it, decoded. PNG through libpng; JPEG, BMP, PGM and PPM through libturbojpeg; IDX, and nothing else
  * where the library was built without these.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Layer: WHAT one operation of a network means.
  *
  * A layer class says how output shapes follow from input shapes, which parameters there are, and which operations the

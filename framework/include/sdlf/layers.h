@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The layers that come with SDLF, as calls that append them to a model.
  *
  *   <sdlf/layers/windows.h>      conv2d, conv_transpose2d, max_pool2d, avg_pool2d, global_avg_pool2d

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What this process may use of the machine: in a container, under a batch system or after ulimit that is less than the machine has.
  *
  * Threads: all functions may be called from any thread.

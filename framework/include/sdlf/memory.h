@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where host memory of tensors comes from: parameters, activations, workspaces and samples, which is nearly all that a program takes. What the
  * library keeps books in (names, lists) comes from malloc, and memory of devices from their drivers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Model: a directed acyclic graph of layers with named parameters. It knows no batch size, no calculator, no memory
  * layout: those are a plan's. Nodes are added in topological order by construction.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operations: WHAT a calculator can compute.
  *
  * A layer describes its forward and backward pass as a sequence of operations; a calculator has a kernel for each kind.

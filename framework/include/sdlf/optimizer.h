@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Optimizers and learning-rate schedules: small values, made by calls that read like sdlf_sgd(.momentum = 0.9).
  *
  * Threads: values: all functions may be called from any thread.

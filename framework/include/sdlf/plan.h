@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plan: a model made ready to run.
  *
  * Making a plan infers every shape for one batch size and mode, gives each layer's forward and each layer's backward a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Quantisation of a trained network: an ONNX file whose convolutions and products of matrices have integers for weights, and, where
  * samples say in which range its values lie, for what they read as well (docs/guides/quantization.md).
  *

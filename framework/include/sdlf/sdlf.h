@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SDLF, the Simple Deep Learning Framework: everything.
  *
  * Threads: as each header says: objects that have nothing in common may be used in different threads, and one object in one thread at a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shapes: up to SDLF_MAX_RANK dimensions, outermost first.
  *
  * Threads: shapes are values; all functions may be called from any thread.

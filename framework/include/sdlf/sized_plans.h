@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans of one ONNX file for many sizes: a file that leaves height, width or the length of a sequence open is made a model and a plan for the
  * sizes that come, and those made last are kept.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Status codes and the message of the last error.
  *
  * Every fallible function returns an sdlf_status; SDLF_OK is zero. A function that returns anything else has left one

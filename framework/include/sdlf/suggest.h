@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* "Did you mean ...?": of the words that could stand somewhere, the one that is nearest to what somebody wrote there. For messages of
  * layers, data sets, formats and programs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensor: a shape, a dtype, strides, and memory that one calculator owns.
  *
  * sdlf_tensor is a small value: copy it freely. Most tensors are views of memory that belongs to a plan, a model or a

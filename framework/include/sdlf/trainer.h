@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trainer: epochs over a data set, with metrics, callbacks, stopping and resuming.
  *
  * Threads: one thread at a time uses a trainer; it has threads of its own, for batches and for saving, none of which calls back.

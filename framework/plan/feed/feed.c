@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lowering a plan that draws its own batches: every step begins with next_batch, which takes the step's indices, learning
  * rate and number from what the host left at the epoch's start (run.c), and gathers its inputs from the data set.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The epochs of a plan that draws its own batches: what is left at the start for all steps, and running them. */
 #include "framework/plan/plan_internal.h"
 #include "framework/require.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Batches that are brought to a device while it computes, where it cannot hold the data set.
  *
  * The device has places for a few batches in a ring, and so has the host, in memory that transfers read by themselves. For

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/plan/fuse/conv_chain.h"
 
 static bool is_constant(const sdlf_plan *plan, const sdlf_tensor *tensor)

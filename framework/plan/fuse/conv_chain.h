@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions behind each other, of which nobody sees what lies between: what the rules that join such look for. */
 #ifndef SDLF_FRAMEWORK_PLAN_FUSE_CONV_CHAIN_H
 #define SDLF_FRAMEWORK_PLAN_FUSE_CONV_CHAIN_H

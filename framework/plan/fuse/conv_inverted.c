@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inference: an inverted residual block as one operation, where the calculator takes it: a 1x1 convolution, the depthwise one that alone
  * reads it, and the 1x1 convolution that alone reads that, with its residual. All that goes through memory is what enters the block and
  * what leaves it.

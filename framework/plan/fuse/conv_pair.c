@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inference: a 1x1 convolution and the depthwise one that alone reads it as one operation, where the calculator takes it. What lies
  * between them, several times as large as what comes and goes in networks for small devices, is never stored.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d, ReLU and max_pool2d as one operation. Forward, the convolution's output is never stored: a byte a pooled element
  * (which window positions hold a positive maximum) replaces it. Backward, pooling, ReLU and convolution are one sweep that
  * visits only those positions.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* conv2d with its ReLU, and the max_pool2d behind it, as one operation where both lie channels last: what the convolution makes is never
  * stored. Inference alone, after layouts were chosen; row-major ones were fused before, in conv_pool.c. Where a copy alone reads the result, and
  * makes it row-major, that is what is made.

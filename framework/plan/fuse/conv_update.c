@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A fused convolution's backward pass and the SGD updates of its weights and biases in one:
  *
  *   conv2d_relu_max_pool_backward x, w, dy, mask -> dw, db, dx;  sgd_update dw -> w, v;  sgd_update db -> b, bv

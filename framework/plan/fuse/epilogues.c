@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Epilogues: an activation, or the addition of a residual, moves into the operation that makes its input. The value in
  * between is never stored. Works while training too, since the backward pass of an activation needs only its output. */
 #include "framework/plan/passes.h"

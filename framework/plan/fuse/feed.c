@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A fed plan's labels come with the batch's indices:
  *
  *   next_batch order, rates, first -> index, rate, step;  gather_batch labels, index -> batch_labels

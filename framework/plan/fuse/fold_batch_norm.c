@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inference: a batch normalisation behind a convolution or a fully connected layer becomes other weights and another bias:
  * w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(variance + epsilon). The new ones are computed, in double, whenever
  * the plan loads its parameters. */

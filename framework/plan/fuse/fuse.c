@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The fusing pass. Rules look at operations and buffers, never at layers, so they serve every layer that describes itself
  * in these operations; a rule asks the calculator whether it takes the fused operation, and leaves things alone if not. */
 #include "framework/plan/passes.h"

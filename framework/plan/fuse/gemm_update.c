@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A fully connected layer's backward pass and its SGD updates as one sweep over the weights:
  *
  *   gemm dy^T x -> dw;  gemm dy w -> da (if wanted);  sgd_update dw -> w, v

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The loss forward and backward in one, where a training plan does both on one calculator:
  *
  *   softmax_cross_entropy_forward logits, labels -> p, loss;  softmax_cross_entropy_backward p, labels, dloss -> dlogits

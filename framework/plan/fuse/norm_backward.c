@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gradient of an activation goes into the backward pass of the batch normalisation before it, which works it out as it reads dy:
  *
  *   activation_backward y,dy -> g;  batch_norm2d_backward x,..,g -> dx,..

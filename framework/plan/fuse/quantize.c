@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inference: quantising and dequantising, as layers describe them, in one operation each:
  *
  *     dequantize    a copy of bytes to float32 [- zero] [scale]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inference: what stands between dequantize and quantize is computed in integers.
  *
  *     product with constant weights of integers, its activation     quantized_conv2d; without a quantize behind it, into float32

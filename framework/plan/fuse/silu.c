@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inference: x sigmoid(x), in two operations as other programs' files have it, is one activation, silu; which the operation that
  * makes x may then take in. While training the two stay apart: silu's gradient reads x, theirs reads the sigmoid. */
 #include "framework/plan/passes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradients that go straight into the update of their parameter, so that they are never stored: see gemm_update.c and
  * conv_update.c for what becomes what. */
 #include "framework/plan/fuse/updates.h"

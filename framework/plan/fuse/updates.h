@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the rules that end in an SGD update share: finding the update of a gradient, and moving it to where that is made. */
 #ifndef SDLF_FRAMEWORK_PLAN_FUSE_UPDATES_H
 #define SDLF_FRAMEWORK_PLAN_FUSE_UPDATES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Copies in the layout pass: joining, cutting out and moving channels. */
 #include "framework/plan/layouts/layouts.h"
 

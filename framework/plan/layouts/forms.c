@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The forms of a content: views of it, and the copies by which one is made of the other. */
 #include "framework/plan/layouts/layouts.h"
 

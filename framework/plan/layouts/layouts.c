@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The pass that chooses layouts. Inference: activations lie channels last where a calculator's convolutions like that, and
  * stay so through whatever can follow; conversions stand where the two meet. Where a calculator has a type to store activations in
  * (sdlf_calculator_storage), in training and inference: the same, in that type; weights of convolutions are converted in every step of training, and

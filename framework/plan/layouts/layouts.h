@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of the layout pass share: the forms that contents exist in, and how steps get them. */
 #ifndef SDLF_FRAMEWORK_PLAN_LAYOUTS_LAYOUTS_H
 #define SDLF_FRAMEWORK_PLAN_LAYOUTS_LAYOUTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which calculators of a plan want activations channels last: each is asked for its own operations, since what suits one kind of
  * hardware says nothing of another. */
 #include "framework/plan/layouts/layouts.h"

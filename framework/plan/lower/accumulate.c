@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lowering of gradients that are added over several batches before an update: sums that keep their places, and what the updates see of
  * them. */
 #include "framework/plan/lower/lower.h"

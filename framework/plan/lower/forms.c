@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Updates that are more than one operation: muon's orthogonal steps, and lars' rates, of operations that every calculator has. */
 #include "framework/plan/lower/lower.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The lowering pass: every layer describes its forward pass, then, in reverse, its backward pass (backward.c) with
  * the updates (updates.c); the result is one straight list of steps over buffers. */
 #include "framework/plan/lower/lower.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of the lowering pass share. */
 #ifndef SDLF_FRAMEWORK_PLAN_LOWER_LOWER_H
 #define SDLF_FRAMEWORK_PLAN_LOWER_LOWER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lowering the updates of parameters, and the scale of gradient clipping. */
 #include "framework/plan/lower/lower.h"
 

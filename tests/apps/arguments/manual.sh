@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Every manual page is set without a warning, and has every option of its command.
 #
 #   manual.sh SDLF FOLDER      the sdlf program, the folder with the pages

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options from a table: what they take, what they refuse. */
 #include "testing.h"
 

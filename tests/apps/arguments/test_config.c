@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options from files: what a file stands for, and what is wrong in one. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench epoch: both sides of every layer, whatever each of them fuses. */
 #include "testing.h"
 

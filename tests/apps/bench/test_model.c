@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench model: the times of models from files. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench scaling: figures that belong together, of 1 to 3 ranks, said once. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf doctor: what it says of ONNX models that are well, and of files that are not. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf gcn: both ways on small graphs, on every calculator, and what is refused. */
 #include <jansson.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Layered drawings: nothing overlaps, edges lead downwards and pass no node; and the drawings of networks. */
 #include "testing.h"
 

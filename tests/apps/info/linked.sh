@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Does `sdlf --version --json` name every library that the program is linked with, with its licence?
 #
 #   linked.sh SDLF

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf info and sdlf bench: figures that agree with the library's, as text and as JSON. */
 #include "testing.h"
 

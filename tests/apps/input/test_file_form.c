@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What files hold, whatever they are called. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reports in files: whole or as they were. */
 #include "testing.h"
 

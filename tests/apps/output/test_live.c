@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The line that says what is at work: where somebody watches, and within the width of what is watched. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What begins a command's output, on terminals and in files. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scores of classes: which are none, and what probabilities they give. */
 #include "apps/output/scores.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files for standard output: they go through a folder of which nothing is left, whatever became of them. */
 #include "apps/output/stream.h"
 

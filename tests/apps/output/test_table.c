@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables: columns line up, and on a terminal that is too narrow long names give way. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables, wrapped text and the size of what is printed. */
 #include "testing.h"
 

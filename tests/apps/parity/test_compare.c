@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How far two tensors are apart, by its definition. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf parity: every calculator against the reference, and one that computes wrongly. */
 #include "testing.h"
 

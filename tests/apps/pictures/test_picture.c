@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pictures on their way into a network, and how they are drawn. */
 #include "testing.h"
 

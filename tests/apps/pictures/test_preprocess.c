@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a picture becomes a sample: what the file says, what is asked for, and what is refused. */
 #include "apps/pictures/preprocess.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Does a browser show a report, on a screen and on paper, without a complaint, and without asking for anything?
 #
 #   browser.sh SDLF      the sdlf program

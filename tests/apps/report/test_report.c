@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf report: what is on the page, that it asks nothing of a network, and what cannot be shown. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf run: arrays that come from pipes, which can be read once and in one order. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf run: what it computes, how it says it, and what it refuses. */
 #include "testing.h"
 

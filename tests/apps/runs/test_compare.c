@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf compare, and the reading of logs: what differs, what went how, what is no log. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf serve: what is answered, to whom, and what is refused. */
 #include "testing.h"
 

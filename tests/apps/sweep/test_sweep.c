@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf sweep: all combinations, drawn ones, what is gone on with, and what is wrong. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Commands that wait for the other end of a pipe: the first signal ends them, and what they have is kept. */
 #include "testing.h"
 

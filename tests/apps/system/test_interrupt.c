@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Signals: Ctrl-C keeps what was learnt, a second one ends at once, and no moment to be killed loses a checkpoint. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text that is printed into memory: all of it, or word that memory ran out. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ctrl-C in commands that measure: what there is until then is shown, a line says what is missing, and the exit code is 130. */
 #include "testing.h"
 

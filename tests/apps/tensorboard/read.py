@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Does TensorBoard read what 'sdlf train --tensorboard' writes?  read.py SDLF"""
 
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Event files: the framing of records, the encoding of fields, and what is in a file that a run has written. */
 #include "testing.h"
 

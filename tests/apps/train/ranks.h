@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What tests of ranks share, be they processes or threads: trainings that have to come out alike with any number of them. */
 #ifndef SDLF_TESTS_APPS_TRAIN_RANKS_H
 #define SDLF_TESTS_APPS_TRAIN_RANKS_H

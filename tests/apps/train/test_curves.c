@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf train --serve: what its page shows, what its buttons do, and what is refused. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf train, eval and predict on a folder of pictures: IDX files, which every build reads, with the names of pictures. */
 #include <stdio.h>
 #include <stdlib.h>

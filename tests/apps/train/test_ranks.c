@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf train --communicator mpi: several ranks train as one does; what differs between them is said; one that dies or hangs ends all. */
 #include "testing.h"
 

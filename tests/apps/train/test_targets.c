@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf train, eval and predict with float targets and several labels; options of training that go through files. */
 #include <stdio.h>
 #include <stdlib.h>

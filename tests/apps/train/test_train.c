@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf train and eval: what is printed, kept and logged; stopping and going on gives the same weights. */
 #include "testing.h"
 

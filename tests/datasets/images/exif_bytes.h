@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The start of files with Exif data, and Exif data to put into others. */
 #ifndef SDLF_TESTS_APPS_PICTURES_EXIF_BYTES_H
 #define SDLF_TESTS_APPS_PICTURES_EXIF_BYTES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pictures from bytes, through a file; and which libraries this build has to read them. */
 #ifndef SDLF_TESTS_DATASETS_IMAGES_PICTURE_BYTES_H
 #define SDLF_TESTS_DATASETS_IMAGES_PICTURE_BYTES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The orientation in Exif data: where it stands, in both byte orders, and what is taken for none. */
 #include "datasets/images/exif.h"
 

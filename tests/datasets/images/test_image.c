@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pictures of every format but PNG (test_png.c), and files that only pretend to be pictures. */
 #include "datasets/images/picture_bytes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PNG pictures, whole, damaged, huge; and a build that cannot read them. */
 #include "datasets/images/picture_bytes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pictures at another size. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The eight ways that a picture can be stored, all of them the same picture once it is turned; and out of files of each format. */
 #include "datasets/images/turn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writing short files whole or not at all. See atomic_texts.h. */
 #include "framework/formats/atomic_texts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writing short files whole or not at all, and looking at what came of it. */
 #ifndef SDLF_TESTS_ATOMIC_TEXTS_H
 #define SDLF_TESTS_ATOMIC_TEXTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See c_program.h. */
 #include "framework/formats/c_program.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A network as C, compiled as strictly as a compiler can, and run. */
 #ifndef SDLF_TESTS_FRAMEWORK_FORMATS_C_PROGRAM_H
 #define SDLF_TESTS_FRAMEWORK_FORMATS_C_PROGRAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counting calls that change files. See killed_calls.h. */
 #include "framework/formats/killed_calls.h"
 

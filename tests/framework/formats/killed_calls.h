@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A process that is killed before one of its calls of the system that change files. A program that has this is linked so that its own functions
  * stand before the system's (--wrap). */
 #ifndef SDLF_TESTS_KILLED_CALLS_H

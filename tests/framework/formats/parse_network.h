@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Network files as text, for the tests of what is read and of what is refused. */
 #ifndef SDLF_TESTS_FRAMEWORK_FORMATS_PARSE_NETWORK_H
 #define SDLF_TESTS_FRAMEWORK_FORMATS_PARSE_NETWORK_H

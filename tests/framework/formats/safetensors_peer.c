@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The C half of safetensors_python.py.
  *
  *     safetensors_peer write PATH    saves a small network's checkpoint; element e of parameter p is (31 p + 7 e) mod 128,

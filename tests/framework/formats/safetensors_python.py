@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Weights files go both ways between SDLF and the safetensors library (NumPy, and PyTorch where it is there).
 
     python3 safetensors_python.py path/to/safetensors_peer

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files that appear whole or not at all, on disks that are full and over files that are mounted. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files that appear whole or not at all, though processes are killed while they write them, or write at once. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of files that appear whole or not at all: the longest that there are, and those of their temporary files. */
 #include "testing.h"
 

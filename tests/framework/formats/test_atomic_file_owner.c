@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whose a file is that takes the place of another, and what becomes of that one's other names. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What reading a file may take, and readers that keep to it: nothing is taken of what is refused. */
 #include "framework/formats/budget.h"
 

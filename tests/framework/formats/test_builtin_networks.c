@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The built-in networks: their sizes, their shapes, and that a file can hold each. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every layer class as C: the networks of the ONNX export's test, which have all of them; samples that are no single one; layers of
  * somebody's own; names that C would not like. */
 #include "testing.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Networks as C over other types than float: conversions at the ends of their ranges, integer arithmetic that wraps around, indices,
  * padding and resizing of integers. */
 #include "testing.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Hashes of contents: the same in pieces, and another for every change. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file that was written to since its stamp was taken is seen, however soon that was. */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lines of places in JSON texts. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Models from the content of files that are in memory: the same as from the files, and no byte beside it is read. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* docs/guides/network-files.md shows a network, which must be one, and docs/reference/layers.md lists every layer and
  * option. The list follows from the layers' own tables; this test compares.
  *

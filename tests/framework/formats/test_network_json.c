@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Network files: what they mean, how large they may be, and files that cannot be read. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What network files are refused for, and how it is said: the line, what was expected and what was found. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writing networks: what is written reads back the same, whichever layer and option it holds. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* .npy: what numpy writes is read, what is written is read again, and bad files are told apart. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The safetensors format: what is written is read back; a header that lies in any way is refused, with the numbers. */
 #include "testing.h"
 

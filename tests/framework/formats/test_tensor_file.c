@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files of one tensor whose elements are read where they are wanted: what they are is known before, pipes work, elements are in memory
  * once, and a file that changes meanwhile is told. */
 #include "testing.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights and checkpoints: what is saved comes back bit for bit, also when a save is cut off. */
 #include <math.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights files that others wrote: one that does not fit the network is refused, and changes nothing. */
 #include <stdio.h>
 #include <stdlib.h>

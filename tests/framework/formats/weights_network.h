@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A small network for tests of weights files, in the middle of its training, and whether two of them are the same. */
 #ifndef SDLF_TESTS_FRAMEWORK_FORMATS_WEIGHTS_NETWORK_H
 #define SDLF_TESTS_FRAMEWORK_FORMATS_WEIGHTS_NETWORK_H

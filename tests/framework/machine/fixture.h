@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A pretended /proc and /sys below a folder of the test's. */
 #ifndef SDLF_TESTS_FRAMEWORK_MACHINE_FIXTURE_H
 #define SDLF_TESTS_FRAMEWORK_MACHINE_FIXTURE_H

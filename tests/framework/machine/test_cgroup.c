@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Limits of control groups, read from what systems of each kind show, and from what none should. */
 #include <stdlib.h>
 

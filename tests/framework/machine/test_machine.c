@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a process may use: the smallest of what the system says, or what SDLF_MEMORY does. */
 #include <sched.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a public function answers where a pointer is NULL that must not be: see "NULL" in <sdlf/status.h>. */
 #ifndef SDLF_TESTS_FRAMEWORK_NULLS_H
 #define SDLF_TESTS_FRAMEWORK_NULLS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calculators, operations and optimizers where a pointer is NULL. */
 #include "framework/nulls/nulls.h"
 

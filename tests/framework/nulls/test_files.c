@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files where a pointer is NULL. */
 #include "framework/nulls/nulls.h"
 

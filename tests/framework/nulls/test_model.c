@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Models, and the layers that are appended to them, where a pointer is NULL. A model that is NULL is one for which there was no memory. */
 #include "framework/nulls/nulls.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans, and choices of algorithms, where a pointer is NULL. */
 #include "framework/nulls/nulls.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensors, sparse matrices, shapes and element types where a pointer is NULL. */
 #include "framework/nulls/nulls.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Data sets, loaders, graphs, the trainer and evaluation where a pointer is NULL. */
 #include <math.h>
 

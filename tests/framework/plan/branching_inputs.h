@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inputs of the branching network (networks.h). */
 #ifndef SDLF_TESTS_FRAMEWORK_PLAN_BRANCHING_INPUTS_H
 #define SDLF_TESTS_FRAMEWORK_PLAN_BRANCHING_INPUTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Small networks and data for the tests of plans. */
 #ifndef SDLF_TESTS_FRAMEWORK_PLAN_NETWORKS_H
 #define SDLF_TESTS_FRAMEWORK_PLAN_NETWORKS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans for inference that hold weights in forms of their own do not run with old ones. */
 #include <string.h>
 

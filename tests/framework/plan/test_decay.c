@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weight decay in whole steps: which parameters it pulls towards zero, and how far, by the formulas of sgd and adamw. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Deep networks: what making a plan looks at grows with its steps, not with their square. Counted, not timed. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rooms in an arena: held against the plain rule, pair by pair. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans of branching networks: gradients against finite differences, fused against unfused, reuse of memory. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a plan tells of itself where it is spread over two memories, and what is asked of one part of it alone. */
 #include <stdlib.h>
 #include <string.h>

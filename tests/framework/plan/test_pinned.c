@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Copies from pinned memory, for which the host does not wait: the pretended device reads it as late as it may. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Placement across memory spaces: every placement computes the same, copies are counted, what cannot be is refused. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans: options, inference, memory that is known beforehand, what a plan tells of itself, failure without leaks. */
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Gradients in buckets: with a pretended communicator of two ranks that have the same samples, each rank's gradients counting a half, training
  * is that of one rank: half of a gradient and half of it are the gradient, bit for bit. */
 #include <math.h>

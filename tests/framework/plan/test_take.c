@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A plan for inference that takes its model's parameters computes what any other does, holds no weight twice, and leaves a model that
  * says why it is good for nothing else; one that cannot be made says why, and spoils no model that is whole. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Steps that a calculator puts together: it is offered what follows one another on it, what it leaves runs step by step, and
  * nothing but the number of calls changes. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Training plans learn, on every calculator, and nothing grows while they run. */
 #include <sys/resource.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // The headers in C++, as strict as compilers are: what is a macro with C's initialisers has another form there.
 #include <cstddef>
 

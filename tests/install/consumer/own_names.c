@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Functions of a program that are called like functions inside the library: the program links, and each calls its own. Beside
  * consumer.c, whose network has steps that call the library's. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The mean of each window: over what is inside of x, or with `whole` over all of the window, the border being 0. */
 static void avg_pool2d(const float *x, float *y, const window *w, int whole)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* y = weight x + bias, weight being units x inputs. No bias: NULL. */
 static void fully_connected(const float *x, const float *weight, const float *bias, float *y, int inputs, int units)
 {

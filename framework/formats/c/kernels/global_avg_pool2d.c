@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The mean of each channel's `area` elements. */
 static void global_avg_pool2d(const float *x, float *y, int channels, int area)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* a^b, which wraps around; a negative power is 0, but of 1 and -1. */
 static int64_t integer_power(int64_t a, int64_t b)
 {

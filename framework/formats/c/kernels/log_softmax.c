@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* x - log sum exp(x) along the middle axis of outer x length x inner. */
 static void log_softmax(const float *x, float *y, int outer, int length, int inner)
 {

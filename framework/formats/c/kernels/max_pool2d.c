@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The largest element of each window; the border never wins. */
 static void max_pool2d(const float *x, float *y, const window *w)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Batch normalisation: each channel's `area` elements times its scale, plus its shift. */
 static void scale_channels(const float *x, const float *scale, const float *shift, float *y, int channels, int area)
 {

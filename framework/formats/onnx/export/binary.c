@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Functions of two elements: add, binary, select. Broadcasting means the same in both, but for PRelu. */
 #include "framework/formats/onnx/export/export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Functions of single elements. What an opset has no operator for is spelled out. */
 #include "framework/formats/onnx/export/export.h"
 

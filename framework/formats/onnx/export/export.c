@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The export as a whole: a graph is made in the lowest opset that will do, and written. See export.h. */
 #include "framework/formats/onnx/export/export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From a model to an ONNX graph: what the writers of the single layers work with.
  *
  * A graph is made in memory, layer by layer in the model's order, of what its outputs depend on; weights stay where the

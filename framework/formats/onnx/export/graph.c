@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nodes, their attributes, and the graph's inputs and outputs. */
 #include "framework/formats/onnx/export/export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which writer writes which class of layers. A new class needs one line here. */
 #include "framework/formats/onnx/export/export.h"
 

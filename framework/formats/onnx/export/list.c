@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A list of pointers that grows, in an arena. See list.h. */
 #include "framework/formats/onnx/export/list.h"
 

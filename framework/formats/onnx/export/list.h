@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A list of pointers that grows, in an arena. */
 #ifndef SDLF_FORMATS_ONNX_EXPORT_LIST_H
 #define SDLF_FORMATS_ONNX_EXPORT_LIST_H

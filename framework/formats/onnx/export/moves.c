@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Layers that move elements, or see them under another shape or type. */
 #include "framework/formats/onnx/export/export.h"
 

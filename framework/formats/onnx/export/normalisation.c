@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Normalisations, softmax, dropout. */
 #include "framework/formats/onnx/export/export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "framework/formats/onnx/export/outside.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights in a file beside the graph, and the two of them taking their places.
  *
  * The file is called after its content, "GRAPH.HASH.data" with 16 hexadecimal digits. So new weights never take the place of those that an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Before the first node: what the graph's outputs depend on, shapes for another batch than 1, and the names of all values. */
 #include "framework/formats/onnx/export/export.h"
 

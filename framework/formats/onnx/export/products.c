@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions, pooling, and products of matrices. Weights have the same layout in both. */
 #include "framework/formats/onnx/export/export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A model as a quantised ONNX file. See <sdlf/quantize.h> and quantize.h. */
 #include "framework/formats/onnx/export/quantize.h"
 

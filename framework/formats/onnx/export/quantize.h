@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From a graph of float32 to one with integers, in steps that each change the graph of an export:
  *
  *     simplify    batch normalisations go into convolutions, transposed weights become weights

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Between which numbers values lie: the graph runs with them as outputs. See quantize.h. */
 #include "framework/formats/onnx/export/quantize.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which nodes and values are quantised, and the graph with them. See quantize.h. */
 #include "framework/formats/onnx/export/quantize.h"
 

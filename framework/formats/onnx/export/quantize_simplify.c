@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tables of a graph, and what becomes simpler before it is quantised. See quantize.h. */
 #include "framework/formats/onnx/export/quantize.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights and biases of integers. See quantize.h.
  *
  *     8 bits    q = round(w / scale), scale the largest magnitude of a filter / 127

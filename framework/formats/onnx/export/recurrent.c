@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lstm and gru: the standard's LSTM and GRU, whose gates have another order, and whose time is the first axis. */
 #include "framework/formats/onnx/export/export.h"
 

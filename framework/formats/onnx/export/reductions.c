@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Axes folded, searched and sorted. */
 #include "framework/formats/onnx/export/export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Weights and other known values: initialisers of the graph. Parameters stay where the model has them. */
 #include "framework/formats/onnx/export/export.h"
 

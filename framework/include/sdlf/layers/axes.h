@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Layers that work along axes: reductions, picking, resizing. Negative axes count from the end: -1 is the last. The batch is axis 0.
  * See layers.h for what holds for every layer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Layers that go element by element. Where there are several inputs, they are broadcast as in numpy: axes are matched from the last one
  * on, and 1 or no axis stands for any size. A gradient is summed over what was broadcast. See layers.h for what holds for every layer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Losses. See layers.h for what holds for every layer.
  *
  * Threads: one thread at a time works on a model.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Layers that normalise. The variance that they divide by is that of the elements themselves (squared deviations over their number);
  * the one that batch_norm2d keeps for inference is the unbiased one (over their number less one). Parameters are those of each
  * channel. See layers.h for what holds for every layer.

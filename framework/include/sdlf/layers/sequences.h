@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Layers of sequences: tokens, positions, attention. A sequence is (N,T,C): N samples, T positions in each, C numbers at each.
  * See layers.h for what holds for every layer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Layers that change the shape and the order of elements, of any element type. Axes count from 0, the batch; negative ones from the
  * end. See layers.h for what holds for every layer.
  *

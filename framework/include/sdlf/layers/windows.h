@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Layers of windows that slide over images: convolution, its transpose, pooling.
  *
  * Pairs are vertical, then horizontal. The output of a window over H rows has

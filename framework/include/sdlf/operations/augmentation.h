@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random changes of training images, an option of the kind `gather_batch`.
  *
  * Threads: declarations only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Functions of elements: what the kinds `activation_forward`, `activation_backward` and every epilogue can apply.
  * <sdlf/operations/kinds.h> says what the kinds do with them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What each kind of operation computes: one kind, one contract, written here once.
  *
  * Rules that hold for every kind unless its contract says otherwise:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Quantised numbers: a byte q, uint8 or int8, stands for (q - zero) scale. What the kinds of quantised operations are told;
  * <sdlf/operations/kinds.h> has their formulas.
  *

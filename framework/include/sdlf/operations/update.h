@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How weights follow their gradient: what `sgd_update` and the operations that end in it share.
  *
  * Threads: declarations only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sliding windows: what convolution and pooling share.
  *
  * Threads: functions of values, which may be called from any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of `sdlf bench conv` share: arguments for a quick run, and rows of its JSON by their names. */
 #ifndef SDLF_TESTS_APPS_BENCH_CONV_CONV_H
 #define SDLF_TESTS_APPS_BENCH_CONV_CONV_H

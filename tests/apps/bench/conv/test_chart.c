@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench conv: the chart. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench conv: a stored report, shown again. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench conv: the table, the files and the chart. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench conv: which rungs there are, and other calculators as rungs beside them. */
 #include "testing.h"
 

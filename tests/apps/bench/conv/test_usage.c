@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench conv: wrong arguments, and Ctrl-C. */
 #include "testing.h"
 

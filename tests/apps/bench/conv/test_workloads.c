@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench conv: its workloads are the networks' convolutions. */
 #include "testing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sdlf bench kernels: its list, what it measures, the table, the JSON and wrong arguments. */
 #include "testing.h"
 

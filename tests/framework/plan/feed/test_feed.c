@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans that draw their own batches: the same training, bit for bit, as with batches that are written step by step. */
 #include <math.h>
 #include <string.h>

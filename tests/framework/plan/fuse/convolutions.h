@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions that a plan may make one operation of: what their tests share. The network's input is "image", its output "y". */
 #ifndef SDLF_TESTS_FRAMEWORK_PLAN_FUSE_CONVOLUTIONS_H
 #define SDLF_TESTS_FRAMEWORK_PLAN_FUSE_CONVOLUTIONS_H

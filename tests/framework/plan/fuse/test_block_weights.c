@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inverted residual blocks that cpu takes as one operation: none of their three weights stays in two forms, and changed ones are noticed,
  * whichever they are. */
 #include <stdio.h>

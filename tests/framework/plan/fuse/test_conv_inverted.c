@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inference: an inverted residual block becomes one operation, with the same results, where it is that and nowhere else. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inference: a 1x1 convolution and the depthwise one behind it become one operation, with the same results, where they are that and
  * nowhere else. */
 #include "framework/plan/fuse/convolutions.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inference plans: batch normalisation is folded into the convolution before it, and what does nothing goes. */
 #include <math.h>
 #include <string.h>

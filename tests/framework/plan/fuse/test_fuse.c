@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fused training against training in parts: the same weights, and fused where it should be and nowhere else. */
 #include <math.h>
 #include <string.h>

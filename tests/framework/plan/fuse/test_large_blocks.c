@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inference on cpu: inverted residual blocks that are large enough become one operation each, with the same results, and with the
  * weights that the model has. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What stands between dequantising and quantising is computed in integers: where the weights are integers, and where the calculator takes
  * it. */
 #include <math.h>

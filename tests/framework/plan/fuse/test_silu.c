@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* x sigmoid(x) in two operations becomes one, where it is that. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of layouts share: the sides of their images, convolutions, parameters, and counts of steps. */
 #ifndef SDLF_TESTS_FRAMEWORK_PLAN_LAYOUTS_NETWORKS_H
 #define SDLF_TESTS_FRAMEWORK_PLAN_LAYOUTS_NETWORKS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans for inference whose activations lie channels last: the same results as row-major ones, through all that follows and all
  * that does not. */
 #include <math.h>

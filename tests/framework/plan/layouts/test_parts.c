@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Layouts around joins, slices and sums that look like those of images, and are none: the same results as row-major ones. */
 #include <math.h>
 #include <string.h>

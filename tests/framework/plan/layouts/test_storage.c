@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans for training that store activations in 16 bits: on `reference`, which is made to ask for it, the training goes as in float32,
  * the steps are those that were expected, and an arena takes about half. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans for training whose activations lie channels last in the plan's own type: on `cpu`, the training goes as on `reference`, and every
  * convolution, normalisation and pooling, forward and backward, lies so; where that is not most of the work, nothing does. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which convolutions lie channels last, where some of them like that and some do not. */
 #include <stdio.h>
 #include <stdlib.h>
