@@ -16,7 +16,7 @@
 #include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/output/table.h"
-#include "apps/pictures/drawn.h"
+#include "apps/pictures/augmented_samples.h"
 #include "apps/system/memory.h"
 #include "apps/train/options.h"
 

@@ -10,7 +10,7 @@
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/onnx.h"
 #include "apps/command.h"
-#include "apps/input/file_form.h"
+#include "apps/input/file_type.h"
 #include "apps/input/network.h"
 #include "apps/output/file.h"
 #include "apps/output/json.h"

@@ -10,7 +10,7 @@
 #include "apps/arguments/arguments.h"
 #include "apps/bench/bench.h"
 #include "apps/command.h"
-#include "apps/input/file_form.h"
+#include "apps/input/file_type.h"
 #include "apps/output/terminal.h"
 #include "apps/output/wrap.h"
 

@@ -13,14 +13,14 @@
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/output/json.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/output/table.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 #include "apps/timing/clock.h"
-#include "apps/timing/order.h"
+#include "apps/timing/sort.h"
 
 static const char *const dtype_names[] = {"float32", "float64", NULL};
 

@@ -7,7 +7,7 @@
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/onnx.h"
 #include "apps/command.h"
-#include "apps/input/file_form.h"
+#include "apps/input/file_type.h"
 #include "apps/system/machine.h"
 
 static const char *const dtype_names[] = {"float32", "float64", NULL};

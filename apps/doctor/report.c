@@ -7,7 +7,7 @@
 #include "apps/doctor/doctor.h"
 #include "apps/output/number.h"
 #include "apps/output/table.h"
-#include "apps/output/trained.h"
+#include "apps/output/trainable.h"
 #include "apps/system/memory.h"
 
 enum { NEIGHBOURS = 20000 }; /* nodes farther apart are not counted together, since that would take long */

@@ -9,7 +9,7 @@
 #include "apps/gcn/infer.h"
 #include "apps/system/interrupt.h"
 #include "apps/timing/clock.h"
-#include "apps/timing/order.h"
+#include "apps/timing/sort.h"
 
 enum { TOGETHER = 20 }; /* runs of a device between two looks at the clock */
 

@@ -13,9 +13,9 @@
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
 #include "apps/output/file.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/system/interrupt.h"
 #include "apps/timing/clock.h"
 

@@ -5,9 +5,9 @@
 
 #include "apps/gcn/train.h"
 #include "apps/output/json.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/timing/clock.h"
 
 void gcn_train_show_epoch(gcn_training *s, uint64_t seed, const gcn_outcome *now)

@@ -8,7 +8,7 @@
 
 #include <sdlf/suggest.h>
 
-#include "apps/input/file_form.h"
+#include "apps/input/file_type.h"
 #include "apps/output/terminal.h"
 #include "apps/output/wrap.h"
 

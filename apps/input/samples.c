@@ -8,8 +8,8 @@
 #include <sdlf/random.h>
 
 #include "apps/input/network.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
+#include "apps/output/status_line.h"
 #include "apps/output/terminal.h"
 #include "apps/output/wrap.h"
 #include "apps/system/memory.h"

@@ -8,9 +8,9 @@
 #include <sdlf/plan.h>
 
 #include "apps/input/samples.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/system/interrupt.h"
 
 enum { BATCH = 8 };

@@ -11,8 +11,8 @@
 
 #include "apps/graph/network_graph.h"
 #include "apps/input/labels.h"
-#include "apps/report/chosen.h"
-#include "apps/report/judge.h"
+#include "apps/report/evaluate.h"
+#include "apps/report/single_picture.h"
 #include "apps/runs/run_log.h"
 #include "apps/timing/ceilings.h"
 

@@ -6,7 +6,7 @@
 
 #include "apps/output/number.h"
 #include "apps/output/xml.h"
-#include "apps/pictures/drawn.h"
+#include "apps/pictures/augmented_samples.h"
 #include "apps/report/page.h"
 #include "apps/system/memory.h"
 

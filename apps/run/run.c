@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sdlf run: a model on inputs from files. */
 #include "apps/run/run.h"
-#include "apps/output/live.h"
+#include "apps/output/status_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>

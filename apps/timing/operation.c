@@ -7,7 +7,7 @@
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 #include "apps/timing/clock.h"
-#include "apps/timing/order.h"
+#include "apps/timing/sort.h"
 
 enum { MOST_RUNS = 1000, MOST_RECORDED = 200 };
 static const double cold_seconds = 1; /* no first run, which may load code, is longer than that for being the first */

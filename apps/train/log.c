@@ -12,7 +12,7 @@
 #include "apps/arguments/effective.h"
 #include "apps/output/evaluation.h"
 #include "apps/output/terminal.h"
-#include "apps/output/trained.h"
+#include "apps/output/trainable.h"
 
 sdlf_status training_log_open(training_log *log, const char *path, bool append, int64_t every)
 {

@@ -11,11 +11,11 @@
 #include "apps/output/file.h"
 #include "apps/output/quote.h"
 #include "apps/output/report.h"
-#include "apps/output/trained.h"
+#include "apps/output/trainable.h"
 #include "apps/pictures/preprocess.h"
 #include "apps/system/memory.h"
 #include "apps/train/frozen.h"
-#include "apps/train/own.h"
+#include "apps/train/recipe.h"
 
 const char *const train_gradient_dtypes[] = {"float32", "bfloat16", "float16", NULL};
 

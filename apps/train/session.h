@@ -11,10 +11,10 @@
 #include "apps/arguments/ranks.h"
 #include "apps/output/terminal.h"
 #include "apps/system/machine.h"
-#include "apps/train/board.h"
 #include "apps/train/curves.h"
 #include "apps/train/log.h"
 #include "apps/train/options.h"
+#include "apps/train/tensorboard.h"
 
 typedef struct train_settings {
     const char *data, *test_data, *size, *net, *from, *resume, *out, *log, *tensorboard, *freeze, *unfreeze;

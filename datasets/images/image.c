@@ -11,7 +11,7 @@
 
 #include "datasets/images/decode.h"
 #include "datasets/images/exif.h"
-#include "datasets/images/turn.h"
+#include "datasets/images/orientation.h"
 #include "framework/formats/read_file.h"
 #include "framework/require.h"
 

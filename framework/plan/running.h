@@ -71,7 +71,7 @@ sdlf_status plan_upload(sdlf_plan *plan, int buffer, int64_t offset, const void 
 sdlf_status plan_download(sdlf_plan *plan, int buffer, int64_t offset, void *host, int64_t bytes);
 /* Set a control in every space. */
 sdlf_status plan_set_control(sdlf_plan *plan, plan_control control, double value);
-/* Tell bound steps of inference what comes behind them, and whether the one before matters to them (neighbours.c). */
+/* Tell bound steps of inference what comes behind them, and whether the one before matters to them (step_hints.c). */
 void plan_introduce_neighbours(struct sdlf_plan *plan);
 /* Address of a tensor in its (bound) buffer. */
 sdlf_tensor plan_bound(const sdlf_plan *plan, sdlf_tensor tensor);

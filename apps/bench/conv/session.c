@@ -9,7 +9,7 @@
 
 #include "apps/bench/conv/rungs.h"
 #include "apps/output/file.h"
-#include "apps/output/live.h"
+#include "apps/output/status_line.h"
 #include "apps/output/stream.h"
 #include "apps/system/interrupt.h"
 

@@ -9,7 +9,7 @@
 #include "apps/output/number.h"
 #include "apps/output/table.h"
 #include "apps/system/interrupt.h"
-#include "apps/timing/order.h"
+#include "apps/timing/sort.h"
 
 static const double low_share = 0.6,
                     long_seconds = 2e-5; /* less than the first is told, of what takes longer than the second */

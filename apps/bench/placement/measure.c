@@ -9,7 +9,7 @@
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 #include "apps/timing/clock.h"
-#include "apps/timing/order.h"
+#include "apps/timing/sort.h"
 
 enum { WARM_STEPS = 3, COPY_REPEATS = 5 }; /* libraries set themselves up in the first step, the second is recorded */
 static const double long_enough = 0.5;     /* seconds that all runs should take together */

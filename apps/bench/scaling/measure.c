@@ -7,7 +7,7 @@
 
 #include "apps/input/samples.h"
 #include "apps/timing/clock.h"
-#include "apps/timing/order.h"
+#include "apps/timing/sort.h"
 
 double scaling_sent(int ranks, int64_t bytes)
 {

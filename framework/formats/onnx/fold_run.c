@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "framework/formats/onnx/counted.h"
+#include "framework/formats/onnx/dynamic_length.h"
 
 enum { MOST_ELEMENTS = 1 << 20, MOST_WORK = 1 << 25 };
 

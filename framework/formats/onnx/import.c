@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "framework/formats/onnx/counted.h"
+#include "framework/formats/onnx/dynamic_length.h"
 #include "framework/formats/onnx/report.h"
 #include "framework/formats/text.h"
 #include "framework/formats/training_json.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* NonZero, Compress and Unique: which elements come out depends on what goes in. See counted.h. */
-#include "framework/formats/onnx/counted.h"
+/* NonZero, Compress and Unique: which elements come out depends on what goes in. See dynamic_length.h. */
+#include "framework/formats/onnx/dynamic_length.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "framework/formats/onnx/counted.h"
+#include "framework/formats/onnx/dynamic_length.h"
 
 enum { MOST_PAIRS = 1 << 24, MOST_TURNS = 1024 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/pictures/draw.h"
+#include "apps/pictures/ascii_art.h"
 #include "apps/pictures/picture.h"
 
 enum { SIDE = 28 };

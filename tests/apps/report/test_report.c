@@ -15,8 +15,8 @@
 #include "apps/output/base64.h"
 #include "apps/program.h"
 #include "apps/report/chart.h"
+#include "apps/report/evaluate.h"
 #include "apps/report/grad_cam.h"
-#include "apps/report/judge.h"
 
 static char log_path[512], other_path[512], weights[512];
 

@@ -13,7 +13,7 @@
 
 #include "framework/formats/onnx/arena.h"
 #include "framework/formats/onnx/export/list.h"
-#include "framework/formats/onnx/names.h"
+#include "framework/formats/onnx/name_table.h"
 #include "framework/formats/onnx/onnx.pb-c.h"
 #include "framework/formats/onnx/tensor.h"
 #include "framework/model_internal.h"

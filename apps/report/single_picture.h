@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* One picture, and what a network makes of it: probabilities, the outputs of its layers, and where it finds what speaks for a class. */
+#ifndef SDLF_APPS_REPORT_SINGLE_PICTURE_H
+#define SDLF_APPS_REPORT_SINGLE_PICTURE_H
+
+#include <sdlf/dataset.h>
+#include <sdlf/plan.h>
+
+#include "apps/pictures/preprocess.h"
+
+enum { CHOSEN_CLASSES = 5, CHOSEN_LAYERS = 6, CHOSEN_CHANNELS = 32, CHOSEN_CAMS = 2 };
+
+typedef struct chosen_layer {
+    char *name;
+    sdlf_shape shape;    /* (C,H,W) */
+    int count;           /* channels that are shown */
+    unsigned char *grey; /* (count,H,W) */
+} chosen_layer;
+
+typedef struct chosen_cam {
+    int class;
+    float *map; /* cam_rows x cam_columns, from 0 on */
+} chosen_cam;
+
+typedef struct chosen {
+    char *name;            /* "sample 12", or the file's; NULL: there is none */
+    int truth;             /* -1: not known */
+    sdlf_shape shape;      /* of the picture, (C,H,W) */
+    unsigned char *pixels; /* of that shape */
+    float *sample;         /* as the network takes it */
+    double *probability;   /* class_count of them */
+    int class_count;
+    int order[CHOSEN_CLASSES], order_count; /* the likeliest classes */
+    chosen_layer layer[CHOSEN_LAYERS];
+    int layer_count;
+    char *cam_layer; /* whose output is weighed; NULL: none is */
+    int64_t cam_rows, cam_columns;
+    chosen_cam cam
+        [CHOSEN_CAMS]; /* of the class asked for, or of the likeliest and, where that is known and another, the true one */
+    int cam_count;
+    char *cam_missing; /* why there is no map; NULL: nobody need know */
+} chosen;
+
+/* Take sample `index` of the data, or the picture of a file: what is seen, and what the network takes. Errors: SDLF_ERROR_ARGUMENT (an index
+ * that there is not), SDLF_ERROR_SHAPE (samples that are no pictures), those of preprocess_complete and of reading. End with chosen_release,
+ * whatever the status. */
+sdlf_status chosen_take_sample(chosen *chosen, sdlf_model *model, const sdlf_dataset *data, int64_t index);
+sdlf_status chosen_take_file(chosen *chosen, sdlf_model *model, const char *path, preprocess_settings *preprocess);
+
+/* Run the network on it. Errors: those of plans, scores that are no numbers. */
+sdlf_status chosen_look(chosen *chosen, sdlf_model *model, sdlf_calculator *calculator);
+
+/* Make its maps, of `class` (-1: see above), after the output of `layer` (NULL: the last convolution's); `model` is another copy, which is
+ * changed (grad_cam.h). What cannot be made for this network is noted, not an error, where no layer was asked for. */
+sdlf_status chosen_explain(chosen *chosen, sdlf_model *model, sdlf_calculator *calculator, const char *layer,
+                           int class);
+
+void chosen_release(chosen *chosen);
+
+#endif
