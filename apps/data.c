@@ -236,7 +236,7 @@ static sdlf_status show(const session *s, const arguments *given)
     png_picture picture = {.bytes = NULL};
     if (!data) return sdlf_fail(SDLF_ERROR_ARGUMENT, "--test-half: %s", s->missing);
     sdlf_status status = training_to_trainer(&s->set.training, given, true, &options);
-    int count = drawn_count(data, (int)s->set.count);
+    int count = augmented_count(data, (int)s->set.count);
     if (status == SDLF_OK && count == 0)
         status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "--show draws pictures of 1 or 3 channels, and samples of %s are %s",
                            data->name, sdlf_shape_print(sdlf_shape_without(data->samples.shape, 0)).text);
@@ -246,7 +246,7 @@ static sdlf_status show(const session *s, const arguments *given)
                                   .mixing = options.mixing,
                                   .trivial = options.trivial,
                                   .seed = (uint64_t)s->set.seed};
-    if (status == SDLF_OK) status = drawn_sheet(&picture, data, loader, ordered ? s->set.epoch - 1 : 0, count);
+    if (status == SDLF_OK) status = augmented_sheet(&picture, data, loader, ordered ? s->set.epoch - 1 : 0, count);
     if (status == SDLF_OK) status = output_file_write(s->set.show, write_png, &picture);
     png_release(&picture);
     return status;

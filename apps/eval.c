@@ -201,11 +201,11 @@ static sdlf_status evaluate(session *s)
         free(note);
     }
     if (!ranks_is_second(&s->set.ranks)) interrupt_waits();
-    if (!s->silent) live_say("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
+    if (!s->silent) status_line_show("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
     const sdlf_evaluation_options options = {
         .batch = s->set.batch, .views = (sdlf_views)s->set.tta, .go_on = interrupt_goes_on, .communicator = s->ranks};
     status = sdlf_evaluate_with(&s->evaluation, s->model, s->data, s->calculator, &options);
-    if (!s->silent) live_clear();
+    if (!s->silent) status_line_clear();
     if (status == SDLF_OK && isnan(s->evaluation.loss))
         status =
             sdlf_fail(SDLF_ERROR_NUMERIC, "the loss is NaN: network '%s' with %s gives outputs that are no numbers",

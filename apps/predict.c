@@ -115,7 +115,7 @@ static void print_text(const session *s, const char *path, int width)
     }
     putchar('\n');
     if (s->set.draw)
-        draw_picture(&s->out, s->classifier.pixels, s->classifier.frame.rows, s->classifier.frame.columns, 2);
+        ascii_art_print(&s->out, s->classifier.pixels, s->classifier.frame.rows, s->classifier.frame.columns, 2);
 }
 
 static void add_json(const session *s, const char *path)

@@ -174,7 +174,7 @@ static sdlf_status find_data(session *s)
 static void show_progress(void *user, int64_t done, int64_t samples)
 {
     (void)user;
-    live_say("finding ranges: sample %s of %s", number_count(done).text, number_count(samples).text);
+    status_line_show("finding ranges: sample %s of %s", number_count(done).text, number_count(samples).text);
 }
 
 static sdlf_status quantize(session *s)
@@ -195,7 +195,7 @@ static sdlf_status quantize(session *s)
                                                .progress = show_progress,
                                                .go_on = interrupt_goes_on};
     sdlf_status status = sdlf_quantize(s->model, s->set.out, &options, &s->written);
-    live_clear();
+    status_line_clear();
     return status;
 }
 
@@ -204,7 +204,7 @@ static sdlf_status compare(session *s)
     sdlf_status status = sdlf_model_from_onnx(&s->after, s->set.out, NULL);
     if (status == SDLF_OK)
         status = agreement_measure(&s->agreement, s->model, s->after, s->test, s->calculator, s->set.compared);
-    live_clear();
+    status_line_clear();
     return sdlf_fail_context(status, "comparing %s with %s", s->set.out, s->set.weights);
 }
 

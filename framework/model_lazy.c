@@ -3,7 +3,7 @@
 #include "framework/heap.h"
 #include "framework/model_internal.h"
 
-void model_leave_values(sdlf_model *model, model_source source)
+void model_defer_values(sdlf_model *model, model_source source)
 {
     model->source = source;
     model->built = true;

@@ -100,7 +100,7 @@ static sdlf_status time_runs(session *s)
         if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
         if (i >= 0) taken[s->runs++] = (clock_now() - start) / (double)s->set.together;
     }
-    order_doubles(taken, (size_t)s->runs);
+    sort_doubles(taken, (size_t)s->runs);
     if (s->runs > 0) s->seconds = taken[s->runs / 2];
     free(taken);
     if (status == SDLF_OK && s->runs == 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no run was timed");
@@ -139,13 +139,13 @@ static sdlf_status measure(session *s, const terminal *out)
     if (status == SDLF_OK && !s->set.json) report_header(out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     interrupt_waits();
-    live_say("%s runs of %s", number_count(s->set.repeats).text, s->path);
+    status_line_show("%s runs of %s", number_count(s->set.repeats).text, s->path);
     if (status == SDLF_OK) status = time_runs(s);
     s->layers = status == SDLF_OK && interrupt_signal() == 0;
     const sdlf_timing timing = {.repeats = (int)s->set.repeats, .go_on = interrupt_goes_on};
-    if (s->layers) live_say("every layer of %s", s->path);
+    if (s->layers) status_line_show("every layer of %s", s->path);
     if (s->layers) status = sdlf_plan_time_with(s->plan, &timing);
-    live_clear();
+    status_line_clear();
     if (status != SDLF_ERROR_INTERRUPTED || s->runs == 0) return status;
     s->layers = false;
     return SDLF_OK;

@@ -68,9 +68,9 @@ static sdlf_status time_layers(session *s)
 {
     const sdlf_timing timing = {.repeats = (int)s->set.repeats, .go_on = interrupt_goes_on};
     sdlf_status status = sdlf_plan_create(&s->plan, s->model, &s->options);
-    live_clear();
+    status_line_clear();
     if (status == SDLF_OK) execution_warn(&s->set.execution, s->plan, "bench");
-    live_say("every layer, batch %s", number_count(s->set.batch).text);
+    status_line_show("every layer, batch %s", number_count(s->set.batch).text);
     if (status == SDLF_OK) status = samples_write(s->plan, s->model, s->data, s->set.batch, s->options.mode);
     if (status == SDLF_OK) status = sdlf_plan_time_with(s->plan, &timing);
     return status;
@@ -128,16 +128,16 @@ static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const 
 /* For as long as no signal comes. */
 static sdlf_status measure(session *s, const terminal *out)
 {
-    live_say("what the machine can do");
+    status_line_show("what the machine can do");
     sdlf_status status = measure_ceilings(s);
-    live_clear();
+    status_line_clear();
     if (status == SDLF_OK && !s->set.json) bench_print_limits(out, &s->result);
     if (status == SDLF_OK && s->options.mode == SDLF_TRAIN && interrupt_signal() == 0) {
-        live_say("an epoch, batch %s", number_count(s->set.batch).text);
+        status_line_show("an epoch, batch %s", number_count(s->set.batch).text);
         status = time_epoch(s);
     }
     if (status == SDLF_OK && interrupt_signal() == 0) status = time_layers(s);
-    live_clear();
+    status_line_clear();
     s->layers = status == SDLF_OK && s->plan;
     if (status == SDLF_ERROR_INTERRUPTED && s->result.epoch.seconds > 0) status = SDLF_OK;
     if (status == SDLF_OK && s->result.epoch.seconds <= 0 && !s->plan)

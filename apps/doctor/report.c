@@ -140,7 +140,7 @@ static void print_calculators(const doctor *d, const terminal *out)
     if (d->report->model == NULL) return;
     print_memory(d, out);
     fputs("trains: ", out->file);
-    trained_print(out, d->report->model, 8);
+    trainable_print(out, d->report->model, 8);
     bool any = false;
     fputs("runs on: ", out->file);
     for (int i = 0; i < d->calculator_count; i++) {
@@ -217,7 +217,7 @@ json_t *doctor_json(const doctor *d)
 {
     const sdlf_onnx_report *report = d->report;
     bool good = report->status == SDLF_OK;
-    json_t *parameters = report->model != NULL ? trained_json(report->model) : json_array();
+    json_t *parameters = report->model != NULL ? trainable_json(report->model) : json_array();
     return json_pack("{so sI sI sI sI sI so so so so so sb so so sI ss so}", "file", json_text(d->path), "ir_version",
                      (json_int_t)report->ir_version, "opset", (json_int_t)report->opset, "file_bytes",
                      (json_int_t)report->file_bytes, "weight_bytes", (json_int_t)report->weight_bytes, "weights",

@@ -90,7 +90,7 @@ static sdlf_status time_whole(gcn_inference *s, int together, double *median)
         if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
         if (i >= 0) seconds[count++] = (clock_now() - start) / together;
     }
-    order_doubles(seconds, count);
+    sort_doubles(seconds, count);
     if (count > 0) *median = seconds[count / 2];
     free(seconds);
     if (status == SDLF_OK && count == 0 && *median <= 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no run was timed");

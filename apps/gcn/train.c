@@ -108,19 +108,19 @@ static sdlf_status prepare(gcn_training *s)
 static sdlf_status open_graph(gcn_training *s)
 {
     double start = clock_now();
-    live_say("graph %s", s->set.graph);
+    status_line_show("graph %s", s->set.graph);
     sdlf_status status = sdlf_graph_open(&s->graph, s->set.graph);
-    live_clear();
+    status_line_clear();
     s->reading = clock_now() - start;
     if (status == SDLF_OK) status = check_graph(s->graph);
     if (status != SDLF_OK) return status;
-    live_say("matrix of graph %s", s->set.graph);
+    status_line_show("matrix of graph %s", s->set.graph);
     start = clock_now();
     status =
         sdlf_graph_matrix(&s->matrix, s->graph,
                           &(sdlf_graph_matrix_options){.normalization = SDLF_NORMALIZE_SYMMETRIC, .self_loops = true});
     s->preparing = clock_now() - start;
-    live_clear();
+    status_line_clear();
     return status == SDLF_OK ? prepare(s) : status;
 }
 
@@ -134,7 +134,7 @@ static sdlf_status train_all(gcn_training *s, const terminal *out)
         gcn_train_free_run(s);
         gcn_outcome *outcome = &s->outcomes[s->done];
         status = gcn_train_once(s, (uint64_t)(s->set.seed + s->done), outcome);
-        live_clear();
+        status_line_clear();
         if (status == SDLF_OK && outcome->epochs == 0) status = sdlf_fail(SDLF_ERROR_INTERRUPTED, "nothing was learnt");
         if (status == SDLF_OK && !s->set.json) gcn_train_print_outcome(s, out, s->done);
         if (interrupt_signal() == 0) s->done++; /* else it may have been stopped in the middle */

@@ -16,7 +16,7 @@ void gcn_train_show_epoch(gcn_training *s, uint64_t seed, const gcn_outcome *now
     double time = clock_now();
     if (time - s->shown < 1e-3 * EVERY_MILLISECONDS) return;
     s->shown = time;
-    live_say("seed %llu  epoch %lld of %lld  loss %.3f", (unsigned long long)seed, (long long)now->epochs,
+    status_line_show("seed %llu  epoch %lld of %lld  loss %.3f", (unsigned long long)seed, (long long)now->epochs,
              (long long)s->set.epochs, now->loss[SDLF_NODE_TRAIN]);
 }
 

@@ -49,22 +49,22 @@ static size_t look_into(const char *path, unsigned char *byte, size_t size)
     return count;
 }
 
-file_form file_form_of(const char *path)
+file_type file_type_of(const char *path)
 {
     unsigned char byte[LOOK];
     size_t count = look_into(path, byte, sizeof byte);
-    if (is_safetensors(byte, count)) return FILE_FORM_SAFETENSORS;
-    if (is_json(byte, count)) return FILE_FORM_JSON;
-    if (is_onnx(byte, count) || ends_in(path, ".onnx")) return FILE_FORM_ONNX;
-    if (ends_in(path, ".safetensors")) return FILE_FORM_SAFETENSORS;
-    return ends_in(path, ".json") ? FILE_FORM_JSON : FILE_FORM_OTHER;
+    if (is_safetensors(byte, count)) return FILE_TYPE_SAFETENSORS;
+    if (is_json(byte, count)) return FILE_TYPE_JSON;
+    if (is_onnx(byte, count) || ends_in(path, ".onnx")) return FILE_TYPE_ONNX;
+    if (ends_in(path, ".safetensors")) return FILE_TYPE_SAFETENSORS;
+    return ends_in(path, ".json") ? FILE_TYPE_JSON : FILE_TYPE_OTHER;
 }
 
-sdlf_status file_form_refuse_other(const char *path, const char *expected)
+sdlf_status file_type_refuse_other(const char *path, const char *expected)
 {
     unsigned char byte[SHOWN];
     size_t count = look_into(path, byte, sizeof byte), letters = 0;
-    if (count == 0 || file_form_of(path) != FILE_FORM_OTHER) return SDLF_OK;
+    if (count == 0 || file_type_of(path) != FILE_TYPE_OTHER) return SDLF_OK;
     char found[4 * SHOWN] = "";
     while (letters < count && byte[letters] >= ' ' && byte[letters] < 0x7F) letters++;
     if (letters >= 4) {

@@ -121,7 +121,7 @@ sdlf_status agreement_measure(agreement *a, sdlf_model *before, sdlf_model *afte
         if (status == SDLF_OK) status = run_side(&sides[0], &now);
         if (status == SDLF_OK) status = run_side(&sides[1], &now);
         if (status == SDLF_OK) count_batch(a, &sides[0], &sides[1], &now);
-        live_say("comparing: sample %s of %s", number_count(a->samples).text, number_count(samples).text);
+        status_line_show("comparing: sample %s of %s", number_count(a->samples).text, number_count(samples).text);
     }
     sdlf_loader_free(loader);
     for (int i = 0; i < 2; i++) {

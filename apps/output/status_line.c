@@ -7,7 +7,7 @@
 
 #include "apps/output/terminal.h"
 
-void live_say(const char *format, ...)
+void status_line_show(const char *format, ...)
 {
     terminal out = terminal_of(stderr);
     if (!out.interactive) return;
@@ -26,7 +26,7 @@ void live_say(const char *format, ...)
     fflush(stderr);
 }
 
-void live_clear(void)
+void status_line_clear(void)
 {
     if (terminal_of(stderr).interactive) fputs("\r\033[K", stderr);
 }

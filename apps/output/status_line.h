@@ -4,9 +4,9 @@
 #ifndef SDLF_APPS_OUTPUT_STATUS_LINE_H
 #define SDLF_APPS_OUTPUT_STATUS_LINE_H
 
-void live_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void status_line_show(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Take the line away, before anything else is printed. */
-void live_clear(void);
+void status_line_clear(void);
 
 #endif

@@ -17,7 +17,7 @@ static bool is_statistic(const sdlf_parameter *parameter)
     return strcmp(parameter->spec.name, "running_mean") == 0 || strcmp(parameter->spec.name, "running_var") == 0;
 }
 
-bool trained_leaves_any(sdlf_model *model)
+bool trainable_any_frozen(sdlf_model *model)
 {
     for (int i = 0; i < sdlf_model_parameter_count(model); i++) {
         const sdlf_parameter *parameter = sdlf_model_parameter(model, i);
@@ -32,7 +32,7 @@ static void put_name(FILE *file, const char *name)
     for (; *name != '\0'; name++) fputc((unsigned char)*name < ' ' || *name == 127 ? '?' : *name, file);
 }
 
-void trained_print(const terminal *out, sdlf_model *model, int at)
+void trainable_print(const terminal *out, sdlf_model *model, int at)
 {
     memory_text line;
     if (!memory_text_open(&line)) memory_exhausted();
@@ -54,7 +54,7 @@ void trained_print(const terminal *out, sdlf_model *model, int at)
     free(line.text);
 }
 
-json_t *trained_json(sdlf_model *model)
+json_t *trainable_json(sdlf_model *model)
 {
     json_t *list = json_array();
     for (int i = 0; i < sdlf_model_parameter_count(model); i++) {

@@ -9,13 +9,13 @@
 #include "apps/output/terminal.h"
 
 /* Is there a parameter that training leaves alone, other than running statistics? */
-bool trained_leaves_any(sdlf_model *model);
+bool trainable_any_frozen(sdlf_model *model);
 
 /* "12 parameters (1,045 numbers); left alone 2: bn.running_mean, bn.running_var", wrapped `at` columns from the left; a few names, then how
  * many more. The parameters are listed: of a model that is built, or that a plan was outlined of. */
-void trained_print(const terminal *out, sdlf_model *model, int at);
+void trainable_print(const terminal *out, sdlf_model *model, int at);
 
 /* [{"name", "shape", "trained"}] */
-json_t *trained_json(sdlf_model *model);
+json_t *trainable_json(sdlf_model *model);
 
 #endif

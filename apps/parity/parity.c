@@ -173,9 +173,9 @@ static sdlf_status compare(session *s)
                                        : "float64 compares none unless --mode train asks for it");
     status = check_memory(s);
     if (status != SDLF_OK) return status;
-    live_say("%s beside %s", s->machine.calculator[0]->type->name, s->machine.calculator[1]->type->name);
+    status_line_show("%s beside %s", s->machine.calculator[0]->type->name, s->machine.calculator[1]->type->name);
     status = parity_run(&s->result, &s->options);
-    live_clear();
+    status_line_clear();
     return status;
 }
 

@@ -66,7 +66,7 @@ static void draw_ascii(FILE *file, const float *values, int height, int width, i
     }
 }
 
-void draw_picture(const terminal *out, const float *values, int height, int width, int indent)
+void ascii_art_print(const terminal *out, const float *values, int height, int width, int indent)
 {
     if (out->utf8 && out->colour) {
         draw_greys(out->file, values, height, width, indent);

@@ -11,7 +11,7 @@
 
 enum { LARGE_SAMPLES = 16, LARGE = 64 /* pixels */ };
 
-int drawn_count(const sdlf_dataset *data, int wanted)
+int augmented_count(const sdlf_dataset *data, int wanted)
 {
     sdlf_shape sample = sdlf_shape_without(data->samples.shape, 0);
     if (!sheet_shows(sample)) return 0;
@@ -44,7 +44,7 @@ static void to_bytes(unsigned char *pixels, const float *values, int64_t count, 
         pixels[i] = (unsigned char)roundf(fminf(fmaxf((values[i] - least) * factor, 0), 255));
 }
 
-sdlf_status drawn_sheet(png_picture *picture, const sdlf_dataset *data, sdlf_loader_options options, int64_t epoch,
+sdlf_status augmented_sheet(png_picture *picture, const sdlf_dataset *data, sdlf_loader_options options, int64_t epoch,
                         int count)
 {
     sdlf_loader *loader = NULL;
@@ -67,7 +67,7 @@ sdlf_status drawn_sheet(png_picture *picture, const sdlf_dataset *data, sdlf_loa
     return status;
 }
 
-sdlf_status drawn_read(float *values, unsigned char *pixels, const sdlf_dataset *data, int64_t index)
+sdlf_status augmented_read(float *values, unsigned char *pixels, const sdlf_dataset *data, int64_t index)
 {
     sdlf_loader *loader = NULL;
     sdlf_batch batch = {.count = 0};

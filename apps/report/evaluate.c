@@ -12,7 +12,7 @@
 
 enum { BATCH = 64 };
 
-typedef struct court {
+typedef struct evaluation_run {
     sdlf_plan *plan;
     sdlf_loader *loader;
     const char *input, *output;
@@ -21,9 +21,9 @@ typedef struct court {
     double *probability;
     double loss_sum;
     int most;
-} court;
+} evaluation_run;
 
-sdlf_dataset judge_view(sdlf_model *model, const sdlf_dataset *data)
+sdlf_dataset evaluation_view(sdlf_model *model, const sdlf_dataset *data)
 {
     sdlf_dataset view = *data;
     const sdlf_normalization *own = sdlf_model_normalization(model);
@@ -34,7 +34,7 @@ sdlf_dataset judge_view(sdlf_model *model, const sdlf_dataset *data)
     return view;
 }
 
-static sdlf_status check_shapes(court *c, judgement *j, sdlf_model *model, const sdlf_dataset *data)
+static sdlf_status check_shapes(evaluation_run *c, report_evaluation *j, sdlf_model *model, const sdlf_dataset *data)
 {
     sdlf_binding input, output;
     if (sdlf_model_input_count(model) != 1)
@@ -63,7 +63,7 @@ static sdlf_status check_shapes(court *c, judgement *j, sdlf_model *model, const
 }
 
 /* Kept in order by insertion: few are kept. */
-static void keep_mistake(court *c, judgement *j, mistake one)
+static void keep_mistake(evaluation_run *c, report_evaluation *j, mistake one)
 {
     int at = j->worst_count;
     while (at > 0 && j->worst[at - 1].probability < one.probability) at--;
@@ -73,7 +73,7 @@ static void keep_mistake(court *c, judgement *j, mistake one)
     j->worst[at] = one;
 }
 
-static sdlf_status judge_sample(court *c, judgement *j, const float *score, int truth)
+static sdlf_status evaluate_sample(evaluation_run *c, report_evaluation *j, const float *score, int truth)
 {
     sdlf_evaluation *e = &j->evaluation;
     for (int k = 0; k < e->class_count; k++) c->probability[k] = (double)score[k];
@@ -94,7 +94,7 @@ static sdlf_status judge_sample(court *c, judgement *j, const float *score, int 
     return SDLF_OK;
 }
 
-static sdlf_status judge_batches(court *c, judgement *j)
+static sdlf_status evaluate_batches(evaluation_run *c, report_evaluation *j)
 {
     sdlf_batch batch;
     sdlf_status status = SDLF_OK;
@@ -110,16 +110,16 @@ static sdlf_status judge_batches(court *c, judgement *j)
         if (status == SDLF_OK) status = sdlf_plan_read(c->plan, c->output, c->scores, SDLF_FLOAT32, score_bytes);
         const int32_t *label = batch.labels.data;
         for (int64_t i = 0; i < batch.count && status == SDLF_OK; i++)
-            status = judge_sample(c, j, c->scores + i * j->evaluation.class_count, label[i]);
+            status = evaluate_sample(c, j, c->scores + i * j->evaluation.class_count, label[i]);
     }
     return status;
 }
 
-sdlf_status judge(judgement *j, sdlf_model *model, const sdlf_dataset *data, sdlf_calculator *calculator, int most)
+sdlf_status evaluate_report(report_evaluation *j, sdlf_model *model, const sdlf_dataset *data, sdlf_calculator *calculator, int most)
 {
-    *j = (judgement){.worst_count = 0};
-    court c = {.batch = data->samples.shape.dim[0] < BATCH ? data->samples.shape.dim[0] : BATCH, .most = most};
-    sdlf_dataset view = judge_view(model, data);
+    *j = (report_evaluation){.worst_count = 0};
+    evaluation_run c = {.batch = data->samples.shape.dim[0] < BATCH ? data->samples.shape.dim[0] : BATCH, .most = most};
+    sdlf_dataset view = evaluation_view(model, data);
     sdlf_status status =
         sdlf_plan_create(&c.plan, model, &(sdlf_plan_options){.batch = c.batch, .forward = calculator});
     if (status == SDLF_OK) status = check_shapes(&c, j, model, data);
@@ -131,7 +131,7 @@ sdlf_status judge(judgement *j, sdlf_model *model, const sdlf_dataset *data, sdl
         c.samples = memory_allocate(batch * (size_t)c.values * sizeof *c.samples);
         c.scores = memory_allocate(batch * classes * sizeof *c.scores);
         c.probability = memory_allocate(classes * sizeof *c.probability);
-        status = judge_batches(&c, j);
+        status = evaluate_batches(&c, j);
     }
     if (j->evaluation.samples > 0) j->evaluation.loss = c.loss_sum / (double)j->evaluation.samples;
     sdlf_loader_free(c.loader);
@@ -142,9 +142,9 @@ sdlf_status judge(judgement *j, sdlf_model *model, const sdlf_dataset *data, sdl
     return status;
 }
 
-void judgement_release(judgement *j)
+void report_evaluation_release(report_evaluation *j)
 {
     free(j->evaluation.confusion);
     free(j->worst);
-    *j = (judgement){.worst = NULL};
+    *j = (report_evaluation){.worst = NULL};
 }

@@ -15,7 +15,7 @@ static char *class_name(const page *p, int class)
 }
 
 /* The map between its elements' middles, at a pixel of the picture. */
-static float map_at(const chosen *c, const float *map, double y, double x)
+static float map_at(const single_picture *c, const float *map, double y, double x)
 {
     y = y < 0 ? 0 : y > (double)(c->cam_rows - 1) ? (double)(c->cam_rows - 1) : y;
     x = x < 0 ? 0 : x > (double)(c->cam_columns - 1) ? (double)(c->cam_columns - 1) : x;
@@ -28,7 +28,7 @@ static float map_at(const chosen *c, const float *map, double y, double x)
 }
 
 /* The picture in grey, and over it the map: red where it is greatest. */
-static unsigned char *draw_map(const chosen *c, const float *map, float greatest)
+static unsigned char *draw_map(const single_picture *c, const float *map, float greatest)
 {
     int64_t rows = c->shape.dim[1], columns = c->shape.dim[2], size = rows * columns;
     unsigned char *pixels = memory_allocate((size_t)(3 * size));
@@ -45,9 +45,9 @@ static unsigned char *draw_map(const chosen *c, const float *map, float greatest
     return pixels;
 }
 
-static void print_map(FILE *file, const page *p, const chosen_cam *cam)
+static void print_map(FILE *file, const page *p, const picture_cam *cam)
 {
-    const chosen *c = p->chosen;
+    const single_picture *c = p->single_picture;
     int64_t size = c->cam_rows * c->cam_columns, at = 0;
     for (int64_t i = 1; i < size; i++) at = cam->map[i] > cam->map[at] ? i : at;
     char *name = class_name(p, cam->class);
@@ -70,7 +70,7 @@ static void print_map(FILE *file, const page *p, const chosen_cam *cam)
 
 static void print_classes(FILE *file, const page *p)
 {
-    const chosen *c = p->chosen;
+    const single_picture *c = p->single_picture;
     fputs("<table><caption>What it is taken for</caption><thead><tr><th>class</th><th "
           "class=\"n\">probability</th></tr></thead><tbody>\n",
           file);
@@ -85,7 +85,7 @@ static void print_classes(FILE *file, const page *p)
     fputs("</tbody></table>\n", file);
 }
 
-static void print_layer(FILE *file, const chosen_layer *layer)
+static void print_layer(FILE *file, const picture_layer *layer)
 {
     fputs("<h3>", file);
     xml_text(file, layer->name);
@@ -97,9 +97,9 @@ static void print_layer(FILE *file, const chosen_layer *layer)
     free(alt);
 }
 
-void page_print_chosen(FILE *file, const page *p)
+void page_print_picture(FILE *file, const page *p)
 {
-    const chosen *c = p->chosen;
+    const single_picture *c = p->single_picture;
     fputs("<h2 id=\"picture\">One picture</h2>\n<p>", file);
     xml_text(file, c->name);
     if (c->truth >= 0) {

@@ -16,16 +16,16 @@
 #include "apps/report/grad_cam.h"
 #include "apps/system/memory.h"
 
-static void make_room(chosen *c)
+static void make_room(single_picture *c)
 {
     size_t count = (size_t)sdlf_shape_count(c->shape);
     c->sample = memory_allocate(count * sizeof *c->sample);
     c->pixels = memory_allocate(count);
 }
 
-sdlf_status chosen_take_sample(chosen *c, sdlf_model *model, const sdlf_dataset *data, int64_t index)
+sdlf_status single_picture_from_sample(single_picture *c, sdlf_model *model, const sdlf_dataset *data, int64_t index)
 {
-    *c = (chosen){.truth = -1, .shape = sdlf_shape_without(data->samples.shape, 0)};
+    *c = (single_picture){.truth = -1, .shape = sdlf_shape_without(data->samples.shape, 0)};
     int64_t count = data->samples.shape.dim[0];
     if (index >= count)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--sample %lld: %s has samples 0 to %lld", (long long)index, data->name,
@@ -37,13 +37,13 @@ sdlf_status chosen_take_sample(chosen *c, sdlf_model *model, const sdlf_dataset 
     c->name = memory_print("sample %s", number_count(index).text);
     if (data->labels.dtype == SDLF_INT32 && data->labels.shape.rank == 1)
         c->truth = ((const int32_t *)data->labels.data)[index];
-    sdlf_dataset view = judge_view(model, data);
-    return drawn_read(c->sample, c->pixels, &view, index);
+    sdlf_dataset view = evaluation_view(model, data);
+    return augmented_read(c->sample, c->pixels, &view, index);
 }
 
-sdlf_status chosen_take_file(chosen *c, sdlf_model *model, const char *path, preprocess_settings *preprocess)
+sdlf_status single_picture_from_file(single_picture *c, sdlf_model *model, const char *path, preprocess_settings *preprocess)
 {
-    *c = (chosen){.truth = -1};
+    *c = (single_picture){.truth = -1};
     preprocess_frame frame;
     sdlf_status status = preprocess_complete(preprocess, sdlf_model_normalization(model), sdlf_model_name(model));
     if (status == SDLF_OK) status = preprocess_frame_of(&frame, network_sample_shape(model), preprocess);
@@ -60,7 +60,7 @@ sdlf_status chosen_take_file(chosen *c, sdlf_model *model, const char *path, pre
 }
 
 /* The likeliest classes, the lower of equals first. */
-static void put_in_order(chosen *c)
+static void put_in_order(single_picture *c)
 {
     for (int i = 0; i < c->class_count; i++) {
         int at = c->order_count;
@@ -72,7 +72,7 @@ static void put_in_order(chosen *c)
     }
 }
 
-static sdlf_status read_scores(chosen *c, sdlf_plan *plan, const sdlf_model *model)
+static sdlf_status read_scores(single_picture *c, sdlf_plan *plan, const sdlf_model *model)
 {
     sdlf_binding output;
     const char *name = sdlf_model_output_name(model, 0);
@@ -101,7 +101,7 @@ static bool shows(activation *a, sdlf_model *model, sdlf_plan *plan, int layer)
 }
 
 /* Layers from the first that shows to the last, evenly. */
-static void keep_layers(chosen *c, sdlf_model *model, sdlf_plan *plan)
+static void keep_layers(single_picture *c, sdlf_model *model, sdlf_plan *plan)
 {
     activation a;
     int all = 0, seen = 0, layers = sdlf_model_layer_count(model);
@@ -113,14 +113,14 @@ static void keep_layers(chosen *c, sdlf_model *model, sdlf_plan *plan)
         if (seen++ != next) continue;
         int count = a.shape.dim[0] < CHOSEN_CHANNELS ? (int)a.shape.dim[0] : CHOSEN_CHANNELS;
         c->layer[c->layer_count++] =
-            (chosen_layer){.name = memory_copy_text(a.layer),
+            (picture_layer){.name = memory_copy_text(a.layer),
                            .shape = a.shape,
                            .count = count,
                            .grey = activation_grey(a.values, count, a.shape.dim[1] * a.shape.dim[2])};
     }
 }
 
-sdlf_status chosen_look(chosen *c, sdlf_model *model, sdlf_calculator *calculator)
+sdlf_status single_picture_run(single_picture *c, sdlf_model *model, sdlf_calculator *calculator)
 {
     sdlf_plan *plan = NULL;
     if (sdlf_model_input_count(model) != 1)
@@ -140,15 +140,15 @@ sdlf_status chosen_look(chosen *c, sdlf_model *model, sdlf_calculator *calculato
     return sdlf_fail_context(status, "%s", c->name);
 }
 
-static sdlf_status add_map(chosen *c, grad_cam *cam, int class)
+static sdlf_status add_map(single_picture *c, grad_cam *cam, int class)
 {
-    chosen_cam *added = &c->cam[c->cam_count];
-    *added = (chosen_cam){.class = class, .map = memory_allocate((size_t)(cam->rows * cam->columns) * sizeof(float))};
+    picture_cam *added = &c->cam[c->cam_count];
+    *added = (picture_cam){.class = class, .map = memory_allocate((size_t)(cam->rows * cam->columns) * sizeof(float))};
     c->cam_count++;
     return grad_cam_make(cam, c->sample, class, added->map);
 }
 
-sdlf_status chosen_explain(chosen *c, sdlf_model *model, sdlf_calculator *calculator, const char *layer, int class)
+sdlf_status single_picture_explain(single_picture *c, sdlf_model *model, sdlf_calculator *calculator, const char *layer, int class)
 {
     grad_cam cam;
     if (class >= c->class_count)
@@ -170,7 +170,7 @@ sdlf_status chosen_explain(chosen *c, sdlf_model *model, sdlf_calculator *calcul
     return sdlf_fail_context(status, "%s: Grad-CAM", c->name);
 }
 
-void chosen_release(chosen *c)
+void single_picture_release(single_picture *c)
 {
     free(c->name);
     free(c->pixels);
@@ -183,5 +183,5 @@ void chosen_release(chosen *c)
     for (int i = 0; i < c->cam_count; i++) free(c->cam[i].map);
     free(c->cam_layer);
     free(c->cam_missing);
-    *c = (chosen){.truth = -1};
+    *c = (single_picture){.truth = -1};
 }

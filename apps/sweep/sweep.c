@@ -194,14 +194,14 @@ static sdlf_status run_all(session *s)
         for (int64_t k = 0; k < s->set.seeds && status == SDLF_OK && interrupt_signal() == 0; k++) {
             trial t;
             make_trial(s, &t, &s->all[c], s->set.first_seed + k);
-            live_say("run %s of %s", number_count(++at).text, number_count(total).text);
+            status_line_show("run %s of %s", number_count(++at).text, number_count(total).text);
             if (trial_is_done(&t)) {
                 s->kept++;
             } else {
                 status = trial_run(&t);
                 s->made += status == SDLF_OK;
             }
-            live_clear();
+            status_line_clear();
             if (status == SDLF_OK) count_run(&s->all[c], t.log);
             trial_release(&t);
         }

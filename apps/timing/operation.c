@@ -66,7 +66,7 @@ sdlf_status lab_time(lab_result *result, sdlf_calculator *calculator, const sdlf
     }
     if (recording) calculator->type->discard(calculator, recording);
     if (status == SDLF_OK) {
-        order_doubles(taken, (size_t)count);
+        sort_doubles(taken, (size_t)count);
         result->seconds = taken[count / 2];
         result->quarter[0] = taken[count / 4];
         result->quarter[1] = taken[count - 1 - count / 4];

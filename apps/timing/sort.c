@@ -10,7 +10,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void order_doubles(double *values, size_t count)
+void sort_doubles(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, compare);
 }

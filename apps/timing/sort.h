@@ -6,6 +6,6 @@
 #include <stddef.h>
 
 /* The smallest first. None is NaN. */
-void order_doubles(double *values, size_t count);
+void sort_doubles(double *values, size_t count);
 
 #endif

@@ -68,7 +68,7 @@ static char *print_differences(const train_session *s, const train_settings *bef
     return text.text;
 }
 
-sdlf_status own_options_take(train_session *s)
+sdlf_status recipe_apply(train_session *s)
 {
     const train_settings given = s->set; /* its texts are the user's own, which the network's do not replace */
     write_back(s);

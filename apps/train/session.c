@@ -208,7 +208,7 @@ static sdlf_status collect_options(train_session *s)
         s->options.schedule.peak = sdlf_optimizer_rate(&s->options.optimizer, s->options.batch);
     status = sdlf_schedule_complete(&s->options.schedule);
     if (status != SDLF_OK) return status;
-    status = own_options_take(s);
+    status = recipe_apply(s);
     if (status != SDLF_OK) return status;
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
     if (resumed && state->epoch >= s->options.epochs) {
@@ -365,9 +365,9 @@ static sdlf_status create_trainer(train_session *s)
             report_wrapped(&s->out, text, (int)strlen("with   "));
             free(text);
         }
-        if (trained_leaves_any(s->model)) {
+        if (trainable_any_frozen(s->model)) {
             report_label(&s->out, "trains");
-            trained_print(&s->out, s->model, 7);
+            trainable_print(&s->out, s->model, 7);
         }
         fflush(stdout);
     }
@@ -380,7 +380,7 @@ static sdlf_status create_trainer(train_session *s)
                                       .own = s->own,
                                       .settings = &s->set};
     training_log_begin(&s->log, &start);
-    training_board_begin(&s->board, &start);
+    tensorboard_log_begin(&s->board, &start);
     return s->set.serve && !s->set.dry_run ? open_curves(s, &start) : SDLF_OK;
 }
 
@@ -422,7 +422,7 @@ static sdlf_status open_records(train_session *s)
 {
     const train_settings *set = &s->set;
     sdlf_status status = training_log_open(&s->log, set->log, set->resume != NULL, set->log_steps);
-    return status == SDLF_OK ? training_board_open(&s->board, set->tensorboard, set->log_steps, set->histograms)
+    return status == SDLF_OK ? tensorboard_log_open(&s->board, set->tensorboard, set->log_steps, set->histograms)
                              : status;
 }
 
@@ -470,7 +470,7 @@ void train_session_release(train_session *s)
 {
     training_curves_close(s->curves);
     training_log_close(&s->log);
-    training_board_close(&s->board);
+    tensorboard_log_close(&s->board);
     sdlf_trainer_free(s->trainer);
     machine_close(&s->machine);
     execution_release(&s->set.execution);

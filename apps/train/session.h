@@ -49,7 +49,7 @@ typedef struct train_session {
     sdlf_trainer *trainer;
     char *out_path; /* owned; NULL: nothing is kept */
     training_log log;
-    training_board board;
+    tensorboard_log board;
     training_curves *curves;  /* NULL: no page is served */
     sdlf_communicator *ranks; /* NULL: there is one */
     bool met;                 /* all ranks have told each other whether they are ready */

@@ -12,20 +12,20 @@
 
 enum { SAMPLES = 64 };
 
-sdlf_status training_board_open(training_board *board, const char *folder, int64_t every, bool histograms)
+sdlf_status tensorboard_log_open(tensorboard_log *board, const char *folder, int64_t every, bool histograms)
 {
-    *board = (training_board){.every = every, .histograms = histograms};
+    *board = (tensorboard_log){.every = every, .histograms = histograms};
     return folder ? sdlf_fail_context(event_file_open(&board->file, folder, "train"), "--tensorboard") : SDLF_OK;
 }
 
-void training_board_close(training_board *board)
+void tensorboard_log_close(tensorboard_log *board)
 {
     event_file_close(board->file);
     board->file = NULL;
 }
 
 /* A picture that could not be made is left out, and told. */
-static void put_picture(training_board *board, const char *tag, int64_t step, sdlf_status status, png_picture *picture)
+static void put_picture(tensorboard_log *board, const char *tag, int64_t step, sdlf_status status, png_picture *picture)
 {
     if (status != SDLF_OK) {
         terminal_warning("train", "--tensorboard: %s is left out: %s", tag, sdlf_error_message());
@@ -45,19 +45,19 @@ static bool augments(const sdlf_trainer_options *options)
     return moves || colours || options->trivial || options->mixing.mixup > 0 || options->mixing.cutmix > 0;
 }
 
-static void put_samples(training_board *board, const training_log_start *start)
+static void put_samples(tensorboard_log *board, const training_log_start *start)
 {
     const sdlf_trainer_options *options = start->options;
-    int count = drawn_count(start->train, SAMPLES);
+    int count = augmented_count(start->train, SAMPLES);
     png_picture picture;
     if (count == 0) return;
     sdlf_loader_options loader = {.batch = count, .seed = options->seed};
-    put_picture(board, "samples/first", 0, drawn_sheet(&picture, start->train, loader, 0, count), &picture);
+    put_picture(board, "samples/first", 0, augmented_sheet(&picture, start->train, loader, 0, count), &picture);
     if (!augments(options)) return;
     loader.augment = options->augment;
     loader.mixing = options->mixing;
     loader.trivial = options->trivial;
-    put_picture(board, "samples/augmented", 0, drawn_sheet(&picture, start->train, loader, 0, count), &picture);
+    put_picture(board, "samples/augmented", 0, augmented_sheet(&picture, start->train, loader, 0, count), &picture);
 }
 
 /* The options of the run, without what says where it is written. */
@@ -73,7 +73,7 @@ static json_t *hyper_parameters(const training_log_start *start)
     return line;
 }
 
-void training_board_begin(training_board *board, const training_log_start *start)
+void tensorboard_log_begin(tensorboard_log *board, const training_log_start *start)
 {
     static const char *const metrics[] = {"accuracy/test", "loss/test", "accuracy/train", "loss/train", NULL};
     board->model = start->model;
@@ -85,7 +85,7 @@ void training_board_begin(training_board *board, const training_log_start *start
     put_samples(board, start);
 }
 
-void training_board_progress(training_board *board, const sdlf_progress *now)
+void tensorboard_log_progress(tensorboard_log *board, const sdlf_progress *now)
 {
     bool epoch = now->event == SDLF_PROGRESS_EPOCH;
     board->step = (int64_t)(now->epoch - 1) * now->steps + now->step;
@@ -107,7 +107,7 @@ void training_board_progress(training_board *board, const sdlf_progress *now)
     }
 }
 
-void training_board_end(training_board *board, sdlf_status status, const sdlf_evaluation *evaluation)
+void tensorboard_log_end(tensorboard_log *board, sdlf_status status, const sdlf_evaluation *evaluation)
 {
     if (!board->file) return;
     if (evaluation && evaluation->confusion) {

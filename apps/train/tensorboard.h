@@ -8,22 +8,22 @@
 #include "apps/tensorboard/events.h"
 #include "apps/train/log.h"
 
-typedef struct training_board {
+typedef struct tensorboard_log {
     event_file *file;  /* NULL: none is written */
     int64_t every;     /* steps between two values within an epoch; 0: none */
     bool histograms;   /* of parameters, after each epoch */
-    sdlf_model *model; /* borrowed, from training_board_begin on */
+    sdlf_model *model; /* borrowed, from tensorboard_log_begin on */
     int64_t step;      /* the last, over all epochs */
-} training_board;
+} tensorboard_log;
 
 /* A NULL folder: nothing is written. */
-sdlf_status training_board_open(training_board *board, const char *folder, int64_t every, bool histograms);
-void training_board_close(training_board *board);
+sdlf_status tensorboard_log_open(tensorboard_log *board, const char *folder, int64_t every, bool histograms);
+void tensorboard_log_close(tensorboard_log *board);
 
 /* The graph, the options as hyper-parameters, and some samples, as they are and as augmentation changes them. */
-void training_board_begin(training_board *board, const training_log_start *start);
-void training_board_progress(training_board *board, const sdlf_progress *now);
+void tensorboard_log_begin(tensorboard_log *board, const training_log_start *start);
+void tensorboard_log_progress(tensorboard_log *board, const sdlf_progress *now);
 /* `evaluation` may be NULL. */
-void training_board_end(training_board *board, sdlf_status status, const sdlf_evaluation *evaluation);
+void tensorboard_log_end(tensorboard_log *board, sdlf_status status, const sdlf_evaluation *evaluation);
 
 #endif

@@ -143,7 +143,7 @@ static void on_progress(const sdlf_progress *now, void *user)
         progress_show(&show->progress, now);
     }
     training_log_progress(&show->session.log, now);
-    training_board_progress(&show->session.board, now);
+    tensorboard_log_progress(&show->session.board, now);
     training_curves_progress(show->session.curves, now);
 }
 
@@ -213,7 +213,7 @@ static int finish(showing *show)
     bool tells = s->ranks == NULL || s->ranks->rank == 0 || !s->ranks->agreed;
     if (status != SDLF_OK && tells) terminal_error("train", "the last test: %s", sdlf_error_message());
     training_log_end(&s->log, status, evaluated ? &evaluation : NULL);
-    training_board_end(&s->board, status, evaluated ? &evaluation : NULL);
+    tensorboard_log_end(&s->board, status, evaluated ? &evaluation : NULL);
     if (!s->set.quiet) {
         print_summary(show, evaluated ? &evaluation : NULL);
         bool done = sdlf_model_training_state(s->model)->epoch == s->options.epochs;
@@ -300,7 +300,7 @@ static int train(showing *show)
     progress_end(&show->progress);
     if (status == SDLF_OK) return finish(show);
     training_log_end(&s->log, status, NULL);
-    training_board_end(&s->board, status, NULL);
+    tensorboard_log_end(&s->board, status, NULL);
     if (status == SDLF_ERROR_INTERRUPTED && (s->ranks != NULL || interrupt_signal() != 0)) return stopped(show);
     return s->ranks != NULL ? failed_rank(show, status) : failed(show, status);
 }

@@ -70,7 +70,7 @@ static bool begins(const unsigned char *bytes, size_t size, const char *magic, s
 /* Turned as the camera says that it was held. */
 static sdlf_status upright(sdlf_image *picture, sdlf_status decoded, int orientation, const char *path)
 {
-    return decoded == SDLF_OK ? sdlf_fail_context(image_turn(picture, orientation), "%s", path) : decoded;
+    return decoded == SDLF_OK ? sdlf_fail_context(image_orient(picture, orientation), "%s", path) : decoded;
 }
 
 static sdlf_status decode(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path, int64_t index)

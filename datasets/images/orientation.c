@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-sdlf_status image_turn(sdlf_image *picture, int orientation)
+sdlf_status image_orient(sdlf_image *picture, int orientation)
 {
     if (orientation < 2 || orientation > 8) return SDLF_OK;
     bool swapped = orientation >= 5; /* rows become columns */

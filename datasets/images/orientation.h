@@ -11,6 +11,6 @@
  *     5 left, top     6 right, top     7 right, bottom     8 left, bottom
  *
  * Any other number is 1, and changes nothing. Errors: SDLF_ERROR_MEMORY; the picture is as it was. */
-sdlf_status image_turn(sdlf_image *picture, int orientation);
+sdlf_status image_orient(sdlf_image *picture, int orientation);
 
 #endif

@@ -75,7 +75,7 @@ sdlf_status sdlf_model_open_to_take(sdlf_model **model, const char *path)
         sdlf_model_free(made);
         return status;
     }
-    model_leave_values(made,
+    model_defer_values(made,
                        (model_source){.read = read_left, .in_pieces = reads_pieces, .close = close_left, .file = left});
     *model = made;
     return SDLF_OK;

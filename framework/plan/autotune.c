@@ -130,13 +130,13 @@ static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation ope
     return short_of_memory ? SDLF_OK : status;
 }
 
-sdlf_status race_run(race_result *result, sdlf_calculator *calculator, const sdlf_operation *operation, bool turns)
+sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, const sdlf_operation *operation, bool turns)
 {
     void *memory[OPERANDS] = {NULL};
     sdlf_operation bound = *operation;
     const char *const *names = calculator->type->kernel[operation->kind].algorithms;
     double best = 0;
-    *result = (race_result){.algorithm = 0};
+    *result = (autotune_result){.algorithm = 0};
     sdlf_status status = take_operands(calculator, &bound, memory);
     for (int i = 1; names != NULL && names[i] != NULL && status == SDLF_OK && result->count < RACE_MOST; i++) {
         bool ran = false;

@@ -79,8 +79,8 @@ static int algorithm_named(const plan_step *step, const char *name, bool turns)
 static sdlf_status race(sdlf_choices *choices, plan_step *step, bool turns, const char *device, const char *operation)
 {
     const char *const *names = step->calculator->type->kernel[step->operation.kind].algorithms;
-    race_result result;
-    sdlf_status status = race_run(&result, step->calculator, &step->operation, turns);
+    autotune_result result;
+    sdlf_status status = autotune_run(&result, step->calculator, &step->operation, turns);
     if (status != SDLF_OK) return sdlf_fail_context(status, "racing %s", operation);
     if (result.algorithm == 0) return SDLF_OK; /* no memory for any: the calculator's own rule it is */
     line times = {.used = 0};

@@ -34,9 +34,9 @@ void plan_find_raw_weights(sdlf_plan *plan); /* part of it: lifetimes are known 
 bool plan_is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer);
 /* The parameters whose values the buffer's content is made of. Returns how many. */
 enum { PLAN_FOLDED = 6 };
-int plan_values_behind(const sdlf_plan *plan, const plan_buffer *buffer, int parameter[PLAN_FOLDED]);
+int plan_source_parameters(const sdlf_plan *plan, const plan_buffer *buffer, int parameter[PLAN_FOLDED]);
 /* Does the operation leave operand in[i] unread, as it has it in the form that its kernel likes best? (In the host's memory.) */
-bool plan_is_made_ready(const sdlf_operation *operation, int i);
+bool plan_is_prepacked(const sdlf_operation *operation, int i);
 /* The steps that have something made ready, in the order in which that is done: the largest weights first, while there is the least
  * beside them. The caller's to free. */
 sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count);

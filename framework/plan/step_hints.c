@@ -12,7 +12,7 @@ static int64_t extent_of(const sdlf_tensor *tensor)
 }
 
 /* May they have a byte in common? Of a sparse matrix that is not looked at. */
-static bool may_meet(const sdlf_tensor *a, const sdlf_tensor *b)
+static bool may_overlap(const sdlf_tensor *a, const sdlf_tensor *b)
 {
     if (!sdlf_tensor_present(a) || !sdlf_tensor_present(b)) return false;
     if (a->layout != SDLF_DENSE || b->layout != SDLF_DENSE) return true;
@@ -21,26 +21,26 @@ static bool may_meet(const sdlf_tensor *a, const sdlf_tensor *b)
 }
 
 /* Does one write what the other reads or writes? */
-static bool spoils(const sdlf_operation *writer, const sdlf_operation *other)
+static bool conflicts_with(const sdlf_operation *writer, const sdlf_operation *other)
 {
     for (int i = 0; i <= SDLF_MAX_OUTPUTS; i++) {
         const sdlf_tensor *written = i < SDLF_MAX_OUTPUTS ? &writer->out[i] : &writer->workspace;
         for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
-            if (may_meet(written, &other->in[j])) return true;
+            if (may_overlap(written, &other->in[j])) return true;
         }
         for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) {
-            if (may_meet(written, &other->out[j])) return true;
+            if (may_overlap(written, &other->out[j])) return true;
         }
-        if (may_meet(written, &other->workspace)) return true;
+        if (may_overlap(written, &other->workspace)) return true;
     }
     return false;
 }
 
 /* Of operations on one calculator, one after the other: does the order not matter? */
-static bool are_apart(const plan_step *a, const plan_step *b)
+static bool are_independent(const plan_step *a, const plan_step *b)
 {
     if (a->phase == SDLF_PHASE_COPY || b->phase == SDLF_PHASE_COPY || a->calculator != b->calculator) return false;
-    return !spoils(&a->operation, &b->operation) && !spoils(&b->operation, &a->operation);
+    return !conflicts_with(&a->operation, &b->operation) && !conflicts_with(&b->operation, &a->operation);
 }
 
 void plan_introduce_neighbours(sdlf_plan *plan)
@@ -51,6 +51,6 @@ void plan_introduce_neighbours(sdlf_plan *plan)
         plan_step *step = &plan->steps[i];
         if (next != NULL && next->calculator == step->calculator) step->operation.ahead = next->operation.prepared;
         if (sdlf_tensor_present(&step->operation.prepared)) next = step;
-        if (i > 0 && are_apart(&plan->steps[i - 1], step)) step->operation.before = &plan->steps[i - 1].operation;
+        if (i > 0 && are_independent(&plan->steps[i - 1], step)) step->operation.before = &plan->steps[i - 1].operation;
     }
 }

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-int plan_values_behind(const sdlf_plan *plan, const plan_buffer *buffer, int parameter[PLAN_FOLDED])
+int plan_source_parameters(const sdlf_plan *plan, const plan_buffer *buffer, int parameter[PLAN_FOLDED])
 {
     if (buffer->kind == BUFFER_PARAMETER) parameter[0] = buffer->parameter;
     if (buffer->kind != BUFFER_DERIVED) return buffer->kind == BUFFER_PARAMETER;
@@ -32,7 +32,7 @@ static void mark_read(const plan_step *step, bool *read)
 {
     const sdlf_operation *op = &step->operation;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
-        if (sdlf_tensor_present(&op->in[i]) && !plan_is_made_ready(op, i)) read[op->in[i].buffer] = true;
+        if (sdlf_tensor_present(&op->in[i]) && !plan_is_prepacked(op, i)) read[op->in[i].buffer] = true;
     }
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
         if (sdlf_tensor_present(&op->out[i])) read[op->out[i].buffer] = true;
@@ -43,7 +43,7 @@ static void mark_read(const plan_step *step, bool *read)
 static void note_time(const sdlf_plan *plan, const plan_buffer *buffer, int *after, int time)
 {
     int parameter[PLAN_FOLDED];
-    for (int i = plan_values_behind(plan, buffer, parameter) - 1; i >= 0; i--) after[parameter[i]] = time;
+    for (int i = plan_source_parameters(plan, buffer, parameter) - 1; i >= 0; i--) after[parameter[i]] = time;
 }
 
 /* Is it the model's own memory? */
@@ -62,7 +62,7 @@ static void find_taken(const sdlf_plan *plan, const int *steps, int count, const
     for (int i = 0; i < count; i++) {
         const sdlf_operation *op = &plan->steps[steps[i]].operation;
         for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
-            const plan_buffer *buffer = plan_is_made_ready(op, j) ? &plan->buffers[op->in[j].buffer] : NULL;
+            const plan_buffer *buffer = plan_is_prepacked(op, j) ? &plan->buffers[op->in[j].buffer] : NULL;
             if (buffer != NULL && (buffer->raw || is_in_place(plan, buffer)))
                 note_time(plan, buffer, after, plan->buffer_count + i);
         }
@@ -91,7 +91,7 @@ sdlf_status plan_find_taken(const sdlf_plan *plan, const int *steps, int count, 
 void plan_take_after(sdlf_plan *plan, const int *after, int buffer, int time)
 {
     int parameter[PLAN_FOLDED];
-    for (int i = plan_values_behind(plan, &plan->buffers[buffer], parameter) - 1; i >= 0; i--) {
+    for (int i = plan_source_parameters(plan, &plan->buffers[buffer], parameter) - 1; i >= 0; i--) {
         int p = parameter[i];
         if (after[p] != time) continue;
         plan->taken = plan->taken || plan->model->source.file == NULL;

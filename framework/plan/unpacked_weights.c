@@ -12,7 +12,7 @@ static bool is_worked_out(const plan_buffer *buffer)
     return buffer->kind == BUFFER_DERIVED || (buffer->kind == BUFFER_PARAMETER && buffer->dtype != SDLF_FLOAT32);
 }
 
-static bool is_left_in_file(const sdlf_plan *plan, const plan_buffer *buffer)
+static bool is_deferred(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     return buffer->kind == BUFFER_PARAMETER && buffer->dtype == SDLF_FLOAT32 && plan->options.take_parameters &&
            plan->model->source.file != NULL && buffer->source == (int)(buffer - plan->buffers);
@@ -22,10 +22,10 @@ static bool may_be_raw(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     if (buffer->first_use < 0 || buffer->space < 0 || buffer->alias >= 0) return false;
     if (plan->options.mode != SDLF_INFER || !plan_is_host_space(plan, buffer->space)) return false;
-    return is_worked_out(buffer) || is_left_in_file(plan, buffer);
+    return is_worked_out(buffer) || is_deferred(plan, buffer);
 }
 
-bool plan_is_made_ready(const sdlf_operation *op, int i)
+bool plan_is_prepacked(const sdlf_operation *op, int i)
 {
     bool block = op->kind == SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD;
     if (i != 1 && !(block && (i == 2 || i == 3))) return false;
@@ -41,7 +41,7 @@ static void look_at_step(sdlf_plan *plan, const plan_step *step)
         if (!sdlf_tensor_present(&op->in[i])) continue;
         plan_buffer *buffer = &plan->buffers[op->in[i].buffer];
         bool elsewhere = buffer->operand != 0 && buffer->operand != i;
-        buffer->raw = buffer->raw && plan_is_made_ready(op, i) && !elsewhere;
+        buffer->raw = buffer->raw && plan_is_prepacked(op, i) && !elsewhere;
         buffer->operand = i;
     }
 }
@@ -95,7 +95,7 @@ sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count)
         weights_of_step *last = &list[(*count)++];
         *last = (weights_of_step){.step = i};
         for (int j = 1; j < SDLF_MAX_INPUTS; j++) {
-            if (plan_is_made_ready(op, j)) last->bytes += plan->buffers[op->in[j].buffer].bytes;
+            if (plan_is_prepacked(op, j)) last->bytes += plan->buffers[op->in[j].buffer].bytes;
         }
     }
     qsort(list, (size_t)*count, sizeof *list, larger_first);

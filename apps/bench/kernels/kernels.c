@@ -131,7 +131,7 @@ static sdlf_status measure_row(session *s, const kernel_row *row)
     const lab_effort effort = {.repeats = (int)s->set.repeats, .seconds = s->set.seconds};
     int before = report->count;
     sdlf_status status = SDLF_OK;
-    live_say("%s, %s", sdlf_operation_class_of(row->operation.kind)->name, row->text);
+    status_line_show("%s, %s", sdlf_operation_class_of(row->operation.kind)->name, row->text);
     for (int a = 0; (a == 0 || (slot->algorithms && slot->algorithms[a])) && status == SDLF_OK; a++) {
         if (interrupt_signal() != 0) break;
         kernel_result *result = &report->result[report->count];
@@ -139,7 +139,7 @@ static sdlf_status measure_row(session *s, const kernel_row *row)
         status = kernel_measure(result, s->calculator, row, a, &effort);
         if (result->time.ran || result->time.why[0] != '\0') report->count++;
     }
-    live_clear();
+    status_line_clear();
     if (report->count == before && interrupt_signal() == 0) report->missing++;
     return sdlf_fail_context(status, "%s", sdlf_operation_class_of(row->operation.kind)->name);
 }
@@ -157,9 +157,9 @@ static sdlf_status bench_all(session *s)
     fflush(stdout);
     interrupt_waits();
     const ceilings *limit = &s->report.ceilings;
-    live_say("what the machine can do");
+    status_line_show("what the machine can do");
     status = ceilings_measure(&s->report.ceilings, s->calculator, s->report.dtype, s->set.copy_size);
-    live_clear();
+    status_line_clear();
     if (status == SDLF_OK && s->text) {
         report_label(&s->out, "limits");
         printf("%s in a product of %sx%s, %s in a copy of %s\n", number_scaled(limit->flops, "FLOP/s").text,

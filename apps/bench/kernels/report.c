@@ -66,7 +66,7 @@ static void print_summary(const terminal *out, const kernel_report *report)
         low += share[count - 1] < low_share && r->time.seconds > long_seconds;
     }
     if (count == 0) return;
-    order_doubles(share, (size_t)count);
+    sort_doubles(share, (size_t)count);
     fprintf(
         out->file,
         "\n%d kernel%s by themselves (*: what auto takes); half of them reach %s of their limit or more.\n%d take more "

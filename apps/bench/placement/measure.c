@@ -111,7 +111,7 @@ static sdlf_status time_steps(placement_row *row, sdlf_plan *plan, const epoch_t
         if (status == SDLF_OK && row->runs == 0) status = sdlf_plan_metrics(plan, &metrics);
     }
     if (status != SDLF_OK || interrupt_signal() != 0) return status; /* a run that was cut short has no time */
-    order_doubles(seconds, (size_t)row->runs);
+    sort_doubles(seconds, (size_t)row->runs);
     row->seconds = seconds[row->runs / 2] / (double)iterations;
     row->loss = metrics.loss_sum / metrics.samples;
     return SDLF_OK;

@@ -155,7 +155,7 @@ static sdlf_status measure_ranks(session *s, int index, int ranks)
     for (int kind = 0; kind < SCALING_KINDS && status == SDLF_OK; kind++) {
         scaling_point *p = &r->point[kind][index];
         *p = (scaling_point){.ranks = ranks, .batch = kind == SCALING_WEAK ? ranks * r->batch : r->batch};
-        if (s->ranks->rank == 0) live_say("%s, %d of %d ranks", scaling_names[kind], ranks, s->ranks->opened_count);
+        if (s->ranks->rank == 0) status_line_show("%s, %d of %d ranks", scaling_names[kind], ranks, s->ranks->opened_count);
         if (ranks == 1 && kind != 0)
             *p = r->point[0][index];
         else
@@ -163,7 +163,7 @@ static sdlf_status measure_ranks(session *s, int index, int ranks)
     }
     if (status == SDLF_OK && ranks > 1)
         status = scaling_measure_sum(&r->large[index], SCALING_SUM, s->work.plan.forward, &s->work);
-    if (s->ranks->rank == 0) live_clear();
+    if (s->ranks->rank == 0) status_line_clear();
     return status;
 }
 

@@ -106,7 +106,7 @@ static int axis_of_concat(onnx_context *c, int input)
     return counted->axis;
 }
 
-onnx_counted onnx_counted_before(onnx_context *c)
+onnx_counted onnx_dynamic_length_before(onnx_context *c)
 {
     const char *type = c->type->type;
     onnx_counted counted = {.is = false};
@@ -135,20 +135,20 @@ onnx_counted onnx_counted_before(onnx_context *c)
     return counted;
 }
 
-void onnx_counted_after(onnx_context *c, onnx_counted counted)
+void onnx_dynamic_length_after(onnx_context *c, onnx_counted counted)
 {
     if (counted.is && onnx_ok(c) && c->output_count > 0 && c->output[0] != NULL && c->output[0]->kind == ONNX_FLOW)
         c->output[0]->counted = counted;
 }
 
-void onnx_give_counted(onnx_context *c, int output, onnx_flow flow, int axis, onnx_flow length)
+void onnx_give_dynamic_length(onnx_context *c, int output, onnx_flow flow, int axis, onnx_flow length)
 {
     onnx_give(c, output, flow);
     if (onnx_ok(c) && output < c->output_count && c->output[output] != NULL)
         c->output[output]->counted = (onnx_counted){.is = true, .axis = axis, .length = length};
 }
 
-void onnx_counted_output(onnx_import *import, const char *name, const onnx_value *value)
+void onnx_dynamic_length_output(onnx_import *import, const char *name, const onnx_value *value)
 {
     char length[256];
     if (!value->counted.is) return;

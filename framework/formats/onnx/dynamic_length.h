@@ -9,13 +9,13 @@
 #include "framework/formats/onnx/compose.h"
 
 /* Give output `output`: of its elements along the axis `length`, an int64 scalar, count. */
-void onnx_give_counted(onnx_context *c, int output, onnx_flow flow, int axis, onnx_flow length);
+void onnx_give_dynamic_length(onnx_context *c, int output, onnx_flow flow, int axis, onnx_flow length);
 /* Before a node is converted: where the length lies in its outputs, or a failure if the operator looks across the axis. */
-onnx_counted onnx_counted_before(onnx_context *c);
+onnx_counted onnx_dynamic_length_before(onnx_context *c);
 /* Once it is: note that for its outputs. */
-void onnx_counted_after(onnx_context *c, onnx_counted counted);
+void onnx_dynamic_length_after(onnx_context *c, onnx_counted counted);
 /* Give the model's output of that name, value's, the output that says how long it is. */
-void onnx_counted_output(onnx_import *import, const char *name, const onnx_value *value);
+void onnx_dynamic_length_output(onnx_import *import, const char *name, const onnx_value *value);
 
 /* The indices of those that are true, of (n) bools, in order; the others behind. And how many are. */
 onnx_flow onnx_true_first(onnx_context *c, onnx_flow is, onnx_flow *count);

@@ -72,10 +72,10 @@ typedef struct onnx_import {
     const sdlf_onnx_options *options;
     sdlf_model *model;
     sdlf_onnx_report *report; /* NULL: the first failure ends the import */
-    onnx_names names;
+    onnx_name_table names;
     onnx_value *value;
     int value_count, value_capacity;
-    onnx_names layers; /* names that are taken */
+    onnx_name_table layers; /* names that are taken */
     onnx_fill *fill;
     int fill_count, fill_capacity;
     int64_t folded;  /* elements of constants that were worked out */
@@ -182,7 +182,7 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
 /* Give the model's parameters memory and the values that were noted. */
 sdlf_status onnx_fill_parameters(onnx_import *import);
 /* Or have the values stay where they are: the file, from malloc, is the model's from now on. */
-sdlf_status onnx_leave_parameters(onnx_import *import);
+sdlf_status onnx_defer_parameters(onnx_import *import);
 /* Inputs of the graph as layers. */
 sdlf_status onnx_import_inputs(onnx_import *import);
 /* The value of that name, made if new; NULL when memory is out. */

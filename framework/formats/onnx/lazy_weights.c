@@ -90,7 +90,7 @@ static void forget_file(onnx_file *file, const weights_left *left, int count)
     *file = (onnx_file){.path = file->path, .arena = kept, .map = file->map, .folder = {.files = file->folder.files}};
 }
 
-sdlf_status onnx_leave_parameters(onnx_import *import)
+sdlf_status onnx_defer_parameters(onnx_import *import)
 {
     size_t count = (size_t)import->model->parameter_count + 1;
     weights_left *left = calloc(1, sizeof *left);
@@ -108,7 +108,7 @@ sdlf_status onnx_leave_parameters(onnx_import *import)
     }
     left->file = import->file; /* from here on it is the model's */
     forget_file(left->file, left, import->model->parameter_count);
-    model_leave_values(import->model,
+    model_defer_values(import->model,
                        (model_source){.read = read_left, .in_pieces = reads_pieces, .close = close_left, .file = left});
     return SDLF_OK;
 }

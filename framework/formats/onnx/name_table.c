@@ -26,14 +26,14 @@ static struct onnx_name *place(struct onnx_name *entry, size_t capacity, const c
     return &entry[at];
 }
 
-int onnx_names_find(const onnx_names *names, const char *name)
+int onnx_name_table_find(const onnx_name_table *names, const char *name)
 {
     if (names->capacity == 0) return -1;
     const struct onnx_name *found = place(names->entry, names->capacity, name);
     return found->name != NULL ? found->number : -1;
 }
 
-static bool grow(onnx_names *names)
+static bool grow(onnx_name_table *names)
 {
     size_t capacity = names->capacity > 0 ? 2 * names->capacity : 64;
     struct onnx_name *entry = onnx_arena_array(names->arena, capacity, sizeof *entry);
@@ -45,7 +45,7 @@ static bool grow(onnx_names *names)
     return true;
 }
 
-bool onnx_names_put(onnx_names *names, const char *name, int number)
+bool onnx_name_table_put(onnx_name_table *names, const char *name, int number)
 {
     if (2 * (names->count + 1) > names->capacity && !grow(names)) return false;
     struct onnx_name *found = place(names->entry, names->capacity, name);

@@ -7,16 +7,16 @@
 
 #include "framework/formats/onnx/arena.h"
 
-typedef struct onnx_names {
+typedef struct onnx_name_table {
     onnx_arena *arena; /* what the table takes its memory from; names are borrowed */
     struct onnx_name *entry;
     size_t capacity, count;
-} onnx_names;
+} onnx_name_table;
 
 /* The number under that name; -1 if there is none. */
-int onnx_names_find(const onnx_names *names, const char *name);
+int onnx_name_table_find(const onnx_name_table *names, const char *name);
 
 /* Put `number` under that name, in the place of an older one. False when memory is out. */
-bool onnx_names_put(onnx_names *names, const char *name, int number);
+bool onnx_name_table_put(onnx_name_table *names, const char *name, int number);
 
 #endif

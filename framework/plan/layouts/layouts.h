@@ -53,7 +53,7 @@ bool layout_restride(const layout_pass *p, sdlf_tensor *tensor);
 /* Where it has been asked before whether it can be done. */
 void layout_must_restride(const layout_pass *p, sdlf_tensor *tensor);
 /* (N,C,H,W) as (N,H,W,C) */
-sdlf_tensor layout_channels_behind(sdlf_tensor tensor);
+sdlf_tensor layout_channels_last(sdlf_tensor tensor);
 /* Does its content exist channels last? */
 bool layout_is_nhwc(const layout_pass *p, const sdlf_tensor *tensor);
 /* A buffer for the form of `buffer` that is channels last. */

@@ -35,7 +35,7 @@ static void every_orientation(void)
             picture.pixels = malloc((size_t)(WIDTH * HEIGHT * channels));
             for (int i = 0; i < WIDTH * HEIGHT * channels; i++)
                 picture.pixels[i] = (uint8_t)(ways[at].stored[i / channels] + i % channels);
-            CHECK_OK(image_turn(&picture, way));
+            CHECK_OK(image_orient(&picture, way));
             CHECK(picture.width == WIDTH && picture.height == HEIGHT);
             for (int i = 0; i < WIDTH * HEIGHT * channels; i++)
                 CHECK_EQUAL(picture.pixels[i], "abcdef"[i / channels] + i % channels);
@@ -50,7 +50,7 @@ static sdlf_status turn(void *argument)
     sdlf_image picture = {.width = 2, .height = 1, .channels = 1, .pixels = malloc(2)};
     if (picture.pixels == NULL) return SDLF_ERROR_MEMORY;
     memset(picture.pixels, 1, 2);
-    sdlf_status status = image_turn(&picture, 6);
+    sdlf_status status = image_orient(&picture, 6);
     CHECK(status != SDLF_OK ? picture.width == 2 : picture.width == 1);
     sdlf_image_release(&picture);
     return status;

@@ -37,7 +37,7 @@ typedef struct export_output {
 typedef struct onnx_export {
     const sdlf_model *model;
     onnx_arena arena;
-    onnx_names names; /* of values and nodes: those that are taken */
+    onnx_name_table names; /* of values and nodes: those that are taken */
     int opset;
     int needed_opset; /* a layer cannot be said in `opset`, but in this one; 0: all can */
     bool fixed_batch; /* the batch is 1 throughout: the network does not allow another */
