@@ -54,9 +54,9 @@ static const argument table_of_arguments[] = {
      .help = "the data set: its training half says in which ranges activations lie, and both networks run on its "
              "test half (default: what the weights were trained on)"},
     {"samples", ARGUMENT_INT, offsetof(settings, samples), "N", .minimum = 1, .maximum = 1e9, .fallback = "128",
-     .help = "samples to find ranges with"},
+     .help = "samples for calibration"},
     {"calibration", ARGUMENT_CHOICE, offsetof(settings, calibration), "METHOD", .choices = sdlf_calibration_names,
-     .fallback = "minmax", .help = "from what was seen to a range"},
+     .fallback = "minmax", .help = "how a range is derived from the values seen"},
     {"percentile", ARGUMENT_FLOAT, offsetof(settings, percentile), "P", .minimum = 50, .maximum = 100, .above = true,
      .help = "percent of the magnitudes that are within the range (default: 99.99)"},
     {"signed", ARGUMENT_FLAG, offsetof(settings, is_signed), .help = "int8 activations, not uint8"},

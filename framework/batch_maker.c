@@ -11,7 +11,7 @@
 #include "framework/classifier.h"
 #include "framework/mixing.h"
 #include "framework/parallel.h"
-#include "framework/trivial_augment.h"
+#include "framework/trivial.h"
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
 {

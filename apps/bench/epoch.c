@@ -36,7 +36,7 @@ static const argument epoch_arguments[] = {
     {"batch", ARGUMENT_LIST, offsetof(settings, batch), "N",
      .help = "samples a step; may be repeated (default: 16, 64, 128 and 1024 in turn)"},
     {"steps", ARGUMENT_INT, offsetof(settings, steps), "N", .minimum = 2, .maximum = 1e9,
-     .help = "train so many steps and work the epoch out from them (default: the whole epoch)"},
+     .help = "train N steps and extrapolate to an epoch (default: the whole epoch)"},
     {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 100000, .fallback = "10",
      .help = "runs of every layer, whose median is taken"},
     {.name = "Calculators", .type = ARGUMENT_HEADING},

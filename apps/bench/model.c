@@ -37,7 +37,7 @@ static const argument bench_arguments[] = {
     {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 3, .maximum = 100000, .fallback = "20",
      .help = "runs, whose median is taken, after three to warm up"},
     {"together", ARGUMENT_INT, offsetof(settings, together), "N", .minimum = 1, .maximum = 10000, .fallback = "1",
-     .help = "runs that follow each other before a GPU is waited for"},
+     .help = "runs that are queued before waiting for a GPU"},
     {"dtype", ARGUMENT_CHOICE, offsetof(settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
      .help = "the type of floating numbers"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},

@@ -40,13 +40,13 @@ static const argument bench_arguments[] = {
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "64",
      .help = "samples a step"},
     {"mode", ARGUMENT_CHOICE, offsetof(settings, mode), "MODE", .choices = mode_names, .fallback = "train",
-     .help = "an epoch of training, or forward passes alone"},
+     .help = "an epoch of training, or only forward passes"},
     {"steps", ARGUMENT_INT, offsetof(settings, steps), "N", .minimum = 2, .maximum = 1e9,
-     .help = "train so many steps and work the epoch out from them (default: the whole epoch)"},
+     .help = "train N steps and extrapolate to an epoch (default: the whole epoch)"},
     {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 100000, .fallback = "20",
      .help = "runs of every layer, whose median is taken"},
     {"copy-size", ARGUMENT_SIZE, offsetof(settings, copy_size), "BYTES", .minimum = 4096, .maximum = 1e12,
-     .fallback = "256MB", .help = "what is copied to see what the memory can do"},
+     .fallback = "256MB", .help = "size of the copy that measures memory bandwidth"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {0},
 };
@@ -128,7 +128,7 @@ static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const 
 /* For as long as no signal comes. */
 static sdlf_status measure(session *s, const terminal *out)
 {
-    status_line_show("what the machine can do");
+    status_line_show("the machine's limits");
     sdlf_status status = measure_ceilings(s);
     status_line_clear();
     if (status == SDLF_OK && !s->set.json) bench_print_limits(out, &s->result);

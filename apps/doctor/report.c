@@ -131,7 +131,7 @@ static void print_memory(const doctor *d, const terminal *out)
     if (first->memory.output_name != NULL)
         fprintf(out->file, "; %s for output %s", number_bytes(first->memory.output).text,
                 show(first->memory.output_name).text);
-    fprintf(out->file, "\n%s of memory can be had here (%s)\n",
+    fprintf(out->file, "\n%s of memory is available here (%s)\n",
             number_bytes(d->machine.available + d->machine.held).text, d->machine.available_by);
 }
 

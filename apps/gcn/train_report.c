@@ -17,7 +17,7 @@ void gcn_train_show_epoch(gcn_training *s, uint64_t seed, const gcn_outcome *now
     if (time - s->shown < 1e-3 * EVERY_MILLISECONDS) return;
     s->shown = time;
     status_line_show("seed %llu  epoch %lld of %lld  loss %.3f", (unsigned long long)seed, (long long)now->epochs,
-             (long long)s->set.epochs, now->loss[SDLF_NODE_TRAIN]);
+                     (long long)s->set.epochs, now->loss[SDLF_NODE_TRAIN]);
 }
 
 void gcn_train_print_outcome(const gcn_training *s, const terminal *out, int64_t index)

@@ -55,7 +55,7 @@ void gcn_train_free_run(gcn_training *s)
 static sdlf_status evaluate(gcn_training *s, gcn_outcome *result)
 {
     sdlf_status status = sdlf_plan_synchronize(s->training);
-    if (status == SDLF_OK && !sdlf_plan_is_current(s->inference)) { /* it has weights made ready for its kernels */
+    if (status == SDLF_OK && !sdlf_plan_is_current(s->inference)) { /* it has weights prepacked for its kernels */
         status = sdlf_plan_store_parameters(s->training);
         if (status == SDLF_OK) status = sdlf_plan_load_parameters(s->inference);
     }

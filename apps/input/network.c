@@ -78,7 +78,7 @@ static sdlf_status open_weights(sdlf_model **model, const char *weights, const c
     *model = NULL;
     if (network_is_onnx(weights)) {
         if (!net) return sdlf_model_from_onnx(model, weights, &(sdlf_onnx_options){.leave_weights = to_take});
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net %s has no place beside %s, which brings its network", net,
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net %s cannot be combined with %s, which brings its network", net,
                          weights);
     }
     if (file_type_of(weights) == FILE_TYPE_JSON)

@@ -45,7 +45,7 @@ static void to_bytes(unsigned char *pixels, const float *values, int64_t count, 
 }
 
 sdlf_status augmented_sheet(png_picture *picture, const sdlf_dataset *data, sdlf_loader_options options, int64_t epoch,
-                        int count)
+                            int count)
 {
     sdlf_loader *loader = NULL;
     sdlf_batch batch = {.count = 0};

@@ -115,7 +115,8 @@ static sdlf_status evaluate_batches(evaluation_run *c, report_evaluation *j)
     return status;
 }
 
-sdlf_status evaluate_report(report_evaluation *j, sdlf_model *model, const sdlf_dataset *data, sdlf_calculator *calculator, int most)
+sdlf_status evaluate_report(report_evaluation *j, sdlf_model *model, const sdlf_dataset *data,
+                            sdlf_calculator *calculator, int most)
 {
     *j = (report_evaluation){.worst_count = 0};
     evaluation_run c = {.batch = data->samples.shape.dim[0] < BATCH ? data->samples.shape.dim[0] : BATCH, .most = most};

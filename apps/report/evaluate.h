@@ -20,8 +20,8 @@ typedef struct report_evaluation {
 /* Run the model over the data, with its first output; the largest score, the first of equals, is what a sample is taken for. At most `most`
  * mistakes are kept. Where a signal comes, the figures are of the samples seen so far. Errors: shapes that do not fit, scores that are no
  * numbers, those of sdlf_plan_create. End with report_evaluation_release, whatever the status. */
-sdlf_status evaluate_report(report_evaluation *report_evaluation, sdlf_model *model, const sdlf_dataset *data, sdlf_calculator *calculator,
-                  int most);
+sdlf_status evaluate_report(report_evaluation *report_evaluation, sdlf_model *model, const sdlf_dataset *data,
+                            sdlf_calculator *calculator, int most);
 void report_evaluation_release(report_evaluation *report_evaluation);
 
 /* The data as the model wants them normalised; what it points to is the caller's. */

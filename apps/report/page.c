@@ -123,7 +123,8 @@ bool page_print(FILE *file, const void *subject)
     if (p->run_count > 0)
         fputs("<li><a href=\"#runs\">Training</a></li><li><a href=\"#options\">Options</a></li>", file);
     if (p->test) fputs("<li><a href=\"#classes\">Classes</a></li>", file);
-    if (p->report_evaluation && p->report_evaluation->worst_count > 0) fputs("<li><a href=\"#mistakes\">Mistakes</a></li>", file);
+    if (p->report_evaluation && p->report_evaluation->worst_count > 0)
+        fputs("<li><a href=\"#mistakes\">Mistakes</a></li>", file);
     if (p->single_picture) fputs("<li><a href=\"#picture\">One picture</a></li>", file);
     if (p->graph) fputs("<li><a href=\"#network\">Network</a></li>", file);
     if (p->plan) fputs("<li><a href=\"#layers\">Layers</a></li>", file);

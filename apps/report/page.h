@@ -48,7 +48,7 @@ void page_print_figures(FILE *file, const page *page);
 void page_print_curves(FILE *file, const page *page);
 void page_print_options(FILE *file, const page *page);
 void page_print_classes(FILE *file, const page *page); /* confusion, classes, mistakes */
-void page_print_picture(FILE *file, const page *page);  /* probabilities, Grad-CAM, outputs of layers */
+void page_print_picture(FILE *file, const page *page); /* probabilities, Grad-CAM, outputs of layers */
 void page_print_memory(FILE *file, const page *page);  /* what is live at each step */
 void page_print_network(FILE *file, const page *page); /* graph, layers with their times, first filters */
 

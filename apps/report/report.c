@@ -41,7 +41,7 @@ static const argument report_arguments[] = {
     {"out", ARGUMENT_TEXT, offsetof(settings, out), "FILE.html", .letter = 'o', .standard = ARGUMENT_STANDARD_OUTPUT,
      .fallback = "report.html", .help = "where the page goes"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET",
-     .help = "what a model is judged on: the test half (default: what the weights were trained on)"},
+     .help = "what a model is evaluated on: the test half (default: what the weights were trained on)"},
     {"mistakes", ARGUMENT_INT, offsetof(settings, mistakes), "N", .minimum = 0, .maximum = 1000, .fallback = "24",
      .help = "mistakes to show, the surest first"},
     {"sample", ARGUMENT_INT, offsetof(settings, sample), "N", .minimum = 0, .maximum = 1e12, .fallback = "0",
@@ -201,8 +201,9 @@ static sdlf_status look_at_picture(session *s)
                                                       "--picture FILE names what is shown")
                      : SDLF_OK;
     if (!asked && !sheet_shows(sdlf_shape_without(s->data->samples.shape, 0))) return SDLF_OK;
-    sdlf_status status = s->set.picture ? single_picture_from_file(&s->picture_shown, s->model, s->set.picture, &s->set.preprocess)
-                                        : single_picture_from_sample(&s->picture_shown, s->model, s->data, s->set.sample);
+    sdlf_status status = s->set.picture
+                             ? single_picture_from_file(&s->picture_shown, s->model, s->set.picture, &s->set.preprocess)
+                             : single_picture_from_sample(&s->picture_shown, s->model, s->data, s->set.sample);
     if (status == SDLF_OK) status = single_picture_run(&s->picture_shown, s->model, s->calculator);
     if (status != SDLF_OK) return status;
     sdlf_calculator *host = s->calculator;
@@ -211,7 +212,7 @@ static sdlf_status look_at_picture(session *s)
     if (status == SDLF_OK) status = network_open_weights(&copy, s->weights, NULL);
     if (status == SDLF_OK)
         status = single_picture_explain(&s->picture_shown, copy, host, s->set.cam_layer,
-                                arguments_given(&s->given, "class") ? (int)s->set.class : -1);
+                                        arguments_given(&s->given, "class") ? (int)s->set.class : -1);
     sdlf_model_free(copy);
     return status;
 }

@@ -41,7 +41,8 @@ sdlf_status single_picture_from_sample(single_picture *c, sdlf_model *model, con
     return augmented_read(c->sample, c->pixels, &view, index);
 }
 
-sdlf_status single_picture_from_file(single_picture *c, sdlf_model *model, const char *path, preprocess_settings *preprocess)
+sdlf_status single_picture_from_file(single_picture *c, sdlf_model *model, const char *path,
+                                     preprocess_settings *preprocess)
 {
     *c = (single_picture){.truth = -1};
     preprocess_frame frame;
@@ -114,9 +115,9 @@ static void keep_layers(single_picture *c, sdlf_model *model, sdlf_plan *plan)
         int count = a.shape.dim[0] < CHOSEN_CHANNELS ? (int)a.shape.dim[0] : CHOSEN_CHANNELS;
         c->layer[c->layer_count++] =
             (picture_layer){.name = memory_copy_text(a.layer),
-                           .shape = a.shape,
-                           .count = count,
-                           .grey = activation_grey(a.values, count, a.shape.dim[1] * a.shape.dim[2])};
+                            .shape = a.shape,
+                            .count = count,
+                            .grey = activation_grey(a.values, count, a.shape.dim[1] * a.shape.dim[2])};
     }
 }
 
@@ -148,7 +149,8 @@ static sdlf_status add_map(single_picture *c, grad_cam *cam, int class)
     return grad_cam_make(cam, c->sample, class, added->map);
 }
 
-sdlf_status single_picture_explain(single_picture *c, sdlf_model *model, sdlf_calculator *calculator, const char *layer, int class)
+sdlf_status single_picture_explain(single_picture *c, sdlf_model *model, sdlf_calculator *calculator, const char *layer,
+                                   int class)
 {
     grad_cam cam;
     if (class >= c->class_count)

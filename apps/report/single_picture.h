@@ -44,16 +44,18 @@ typedef struct single_picture {
 /* Take sample `index` of the data, or the picture of a file: what is seen, and what the network takes. Errors: SDLF_ERROR_ARGUMENT (an index
  * that there is not), SDLF_ERROR_SHAPE (samples that are no pictures), those of preprocess_complete and of reading. End with single_picture_release,
  * whatever the status. */
-sdlf_status single_picture_from_sample(single_picture *single_picture, sdlf_model *model, const sdlf_dataset *data, int64_t index);
-sdlf_status single_picture_from_file(single_picture *single_picture, sdlf_model *model, const char *path, preprocess_settings *preprocess);
+sdlf_status single_picture_from_sample(single_picture *single_picture, sdlf_model *model, const sdlf_dataset *data,
+                                       int64_t index);
+sdlf_status single_picture_from_file(single_picture *single_picture, sdlf_model *model, const char *path,
+                                     preprocess_settings *preprocess);
 
 /* Run the network on it. Errors: those of plans, scores that are no numbers. */
 sdlf_status single_picture_run(single_picture *single_picture, sdlf_model *model, sdlf_calculator *calculator);
 
 /* Make its maps, of `class` (-1: see above), after the output of `layer` (NULL: the last convolution's); `model` is another copy, which is
  * changed (grad_cam.h). What cannot be made for this network is noted, not an error, where no layer was asked for. */
-sdlf_status single_picture_explain(single_picture *single_picture, sdlf_model *model, sdlf_calculator *calculator, const char *layer,
-                           int class);
+sdlf_status single_picture_explain(single_picture *single_picture, sdlf_model *model, sdlf_calculator *calculator,
+                                   const char *layer, int class);
 
 void single_picture_release(single_picture *single_picture);
 

@@ -28,7 +28,7 @@ static sdlf_status add_workspace(sdlf_plan *plan, sdlf_calculator *calculator, s
     return SDLF_OK;
 }
 
-/* What no step changes is made ready once, where its calculator wants that: weights in inference, sparse matrices always. */
+/* What no step changes is prepacked once, where its calculator wants that: weights in inference, sparse matrices always. */
 static sdlf_status add_prepared(sdlf_plan *plan, sdlf_calculator *calculator, sdlf_operation *operation)
 {
     bool sparse = operation->in[0].layout == SDLF_CSR;

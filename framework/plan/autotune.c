@@ -111,7 +111,7 @@ static sdlf_status take_bytes(sdlf_calculator *calculator, int64_t bytes, sdlf_t
     return status;
 }
 
-/* With weights made ready, if they may be, and a workspace. *ran: there was memory for them. */
+/* With weights prepacked, if they may be, and a workspace. *ran: there was memory for them. */
 static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation operation, bool turns, double best,
                                  double *seconds, bool *ran)
 {
@@ -130,7 +130,8 @@ static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation ope
     return short_of_memory ? SDLF_OK : status;
 }
 
-sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, const sdlf_operation *operation, bool turns)
+sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, const sdlf_operation *operation,
+                         bool turns)
 {
     void *memory[OPERANDS] = {NULL};
     sdlf_operation bound = *operation;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parameters and states between a plan and its model: copies of them elsewhere, and what inference works out from them (weights with
- * batch normalisation folded in, weights made ready for a kernel). */
+ * batch normalisation folded in, weights prepacked for a kernel). */
 #include "framework/plan/passes.h"
 #include "framework/require.h"
 
@@ -144,7 +144,7 @@ static sdlf_status load_buffer(sdlf_plan *plan, int buffer, room *piece)
     return to->integers > 0 ? plan_load_integers(plan, buffer) : load_fold(plan, buffer, piece);
 }
 
-/* The weights that a step's are made ready from, if they are raw: into the room that they share, or where the model has its own. */
+/* The weights that a step's are prepacked from, if they are raw: into the room that they share, or where the model has its own. */
 static sdlf_status load_raw(sdlf_plan *plan, sdlf_tensor *weights, room *piece)
 {
     plan_buffer *buffer = &plan->buffers[weights->buffer];

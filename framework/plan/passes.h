@@ -37,11 +37,11 @@ enum { PLAN_FOLDED = 6 };
 int plan_source_parameters(const sdlf_plan *plan, const plan_buffer *buffer, int parameter[PLAN_FOLDED]);
 /* Does the operation leave operand in[i] unread, as it has it in the form that its kernel likes best? (In the host's memory.) */
 bool plan_is_prepacked(const sdlf_operation *operation, int i);
-/* The steps that have something made ready, in the order in which that is done: the largest weights first, while there is the least
+/* The steps that have something prepacked, in the order in which that is done: the largest weights first, while there is the least
  * beside them. The caller's to free. */
 sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count);
 /* Of each parameter, the time after which nothing reads the model's values any more, PLAN_KEEPS where there is none. Time b < buffer_count:
- * buffer b is loaded; buffer_count + i: steps[i] has its weights made ready. The caller's to free. Then: `buffer` has been read, it is
+ * buffer b is loaded; buffer_count + i: steps[i] has its weights prepacked. The caller's to free. Then: `buffer` has been read, it is
  * that time. */
 enum { PLAN_KEEPS = -1 };
 sdlf_status plan_find_taken(const sdlf_plan *plan, const int *steps, int count, int **after);

@@ -35,7 +35,7 @@ typedef enum buffer_kind {
     BUFFER_STATE,     /* an optimizer state */
     BUFFER_DATA,      /* a feed's samples or labels, or a constant input: as constant as parameters in inference */
     BUFFER_DERIVED,   /* computed from parameters when they are loaded (folded batch normalisation) */
-    BUFFER_PREPARED,  /* weights in the form that a calculator made ready, when they are loaded */
+    BUFFER_PREPARED,  /* weights in the form that a calculator prepacked, when they are loaded */
 } buffer_kind;
 
 typedef struct plan_buffer {
@@ -49,7 +49,7 @@ typedef struct plan_buffer {
     int data;             /* which, for BUFFER_DATA: 0 samples, 1 labels, 2 .. the constants */
     int fold;             /* which, for BUFFER_DERIVED */
     int integers;         /* or which of these, counted from 1; 0: a fold */
-    bool raw;             /* weights that are only wanted until they are made ready; with no offset: read from a file */
+    bool raw;             /* weights that are only wanted until they are prepacked; with no offset: read from a file */
     int operand;          /* where it is raw, and worked out: which operand of its steps it is */
     bool constant;        /* no step writes it: it is valid in every space from the start */
     int first_use, last_use; /* steps; first_use -1: unused */

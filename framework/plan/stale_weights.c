@@ -13,7 +13,7 @@ static bool writes_parameter(const sdlf_plan *plan, const sdlf_operation *operat
     return false;
 }
 
-/* Has the step weights of the model made ready? (Sparse matrices are data.) Joined convolutions have several, with their biases, some of
+/* Has the step weights of the model prepacked? (Sparse matrices are data.) Joined convolutions have several, with their biases, some of
  * which may be data; others have in[1] alone. */
 static bool has_prepared_weights(const sdlf_plan *plan, const sdlf_operation *operation)
 {

@@ -46,7 +46,7 @@ static bool are_independent(const plan_step *a, const plan_step *b)
 void plan_introduce_neighbours(sdlf_plan *plan)
 {
     if (plan->options.mode != SDLF_INFER) return;
-    const plan_step *next = NULL; /* whose weights were made ready */
+    const plan_step *next = NULL; /* whose weights were prepacked */
     for (int i = plan->forward_steps - 1; i >= 0; i--) {
         plan_step *step = &plan->steps[i];
         if (next != NULL && next->calculator == step->calculator) step->operation.ahead = next->operation.prepared;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that are wanted only until they have been made ready, in the host's memory, where every step that reads them has them in the
+/* Weights that are wanted only until they have been prepacked, in the host's memory, where every step that reads them has them in the
  * form that its kernel likes best, and so leaves them unread: those that the plan works out itself (with batch normalisation folded
  * in, or in another dtype than the model's), and those that it takes from a file. Each is worked out or read when parameters are
- * loaded, right before it is made ready; what is worked out, all that is the same operand in one room. On a device other plans may share them. */
+ * loaded, right before it is prepacked; what is worked out, all that is the same operand in one room. On a device other plans may share them. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -65,7 +65,7 @@ void plan_find_raw_weights(sdlf_plan *plan)
     }
 }
 
-/* Bytes that a step's weights are made ready from, and the step. */
+/* Bytes that a step's weights are prepacked from, and the step. */
 typedef struct weights_of_step {
     int64_t bytes;
     int step;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "framework/synthetic.h"
-#include "framework/trivial_augment.h"
+#include "framework/trivial.h"
 
 enum { COUNT = 37, BATCH = 8, PIXELS = 64 };
 

@@ -59,7 +59,7 @@ static void weights_of_a_device_leave_the_host(void)
     if (!CHECK(most < LITTLE && end < LITTLE)) printf("    %lld, %lld\n", (long long)most, (long long)end);
 }
 
-/* On the host a weight that is wanted in another form alone is read right before it is made ready: none but that one is there twice. */
+/* On the host a weight that is wanted in another form alone is read right before it is prepacked: none but that one is there twice. */
 static void weights_are_read_one_by_one(void)
 {
     enum { LITTLE = 1 << 20 };

@@ -244,7 +244,7 @@ static void explain(lab_result *result, const sdlf_calculator *calculator, const
              takes ? takes : "");
 }
 
-/* Take memory for weights that are made ready, and for scratch space. False: there is none, and the result says so. */
+/* Take memory for weights that are prepacked, and for scratch space. False: there is none, and the result says so. */
 static bool take_memory(sdlf_calculator *calculator, sdlf_operation *operation, void *memory[2], lab_result *result)
 {
     sdlf_tensor *tensor[] = {&operation->prepared, &operation->workspace};

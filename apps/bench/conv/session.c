@@ -141,7 +141,7 @@ sdlf_status lab_session_judge(const lab_session *s)
 
 sdlf_status lab_session_limits(lab_session *s)
 {
-    status_line_show("what the machine can do");
+    status_line_show("the machine's limits");
     sdlf_status status = ceilings_measure(&s->lab.ceilings, s->calculator, s->lab.dtype, s->set.copy_size);
     status_line_clear();
     return status;

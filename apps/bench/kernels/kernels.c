@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench kernels: every kernel of a calculator by itself, beside what the machine can do. */
+/* sdlf bench kernels: every kernel of a calculator by itself, beside the machine's limits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +34,9 @@ typedef struct settings {
 static const argument what_arguments[] = {
     {.name = "What is run", .type = ARGUMENT_HEADING},
     {"operation", ARGUMENT_LIST, offsetof(settings, operation), "NAME",
-     .help = "this kind of operation alone; may be repeated (default: all)"},
+     .help = "only this kind of operation; may be repeated (default: all)"},
     {"elements", ARGUMENT_INT, offsetof(settings, elements), "N", .minimum = 1024, .maximum = 1 << 30,
-     .fallback = "33554432", .help = "numbers in a large tensor; other sizes follow"},
+     .fallback = "33554432", .help = "elements of a large tensor; other sizes follow from it"},
     {"dtype", ARGUMENT_CHOICE, offsetof(settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
      .help = "the type of all floating numbers"},
     {.name = "Who computes, for how long", .type = ARGUMENT_HEADING},
@@ -47,9 +47,9 @@ static const argument what_arguments[] = {
     {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 31, .fallback = "15",
      .help = "samples, whose median is taken"},
     {"seconds", ARGUMENT_FLOAT, offsetof(settings, seconds), "S", .minimum = 0, .maximum = 3600, .above = true,
-     .fallback = "0.1", .help = "no further sample of a kernel after so long"},
+     .fallback = "0.1", .help = "stop sampling a kernel after S seconds"},
     {"copy-size", ARGUMENT_SIZE, offsetof(settings, copy_size), "BYTES", .minimum = 4096, .maximum = 1e12,
-     .fallback = "256MB", .help = "what is copied to see what the memory can do"},
+     .fallback = "256MB", .help = "size of the copy that measures memory bandwidth"},
     {0},
 };
 
@@ -157,7 +157,7 @@ static sdlf_status bench_all(session *s)
     fflush(stdout);
     interrupt_waits();
     const ceilings *limit = &s->report.ceilings;
-    status_line_show("what the machine can do");
+    status_line_show("the machine's limits");
     status = ceilings_measure(&s->report.ceilings, s->calculator, s->report.dtype, s->set.copy_size);
     status_line_clear();
     if (status == SDLF_OK && s->text) {
@@ -175,8 +175,7 @@ static sdlf_status bench_all(session *s)
     if (s->text) kernel_report_print(&s->out, &s->report);
     if (interrupt_signal() != 0) {
         if (s->text) putchar('\n');
-        interrupt_say(s->text, "; %s",
-                      s->report.count > 0 ? "what was measured until then stands above" : "nothing was measured");
+        interrupt_say(s->text, "; %s", s->report.count > 0 ? "what was measured is above" : "nothing was measured");
     }
     return s->set.json ? output_file_write(s->set.json, print_json, &s->report) : SDLF_OK;
 }

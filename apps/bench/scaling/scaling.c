@@ -42,7 +42,7 @@ static const argument scaling_arguments[] = {
     {"steps", ARGUMENT_INT, offsetof(settings, steps), "N", .minimum = 1, .maximum = 1e6, .fallback = "10",
      .help = "steps that are timed together"},
     {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 100000, .fallback = "5",
-     .help = "times that this is done, whose median is taken"},
+     .help = "repetitions, whose median is taken"},
     {0},
 };
 
@@ -155,7 +155,8 @@ static sdlf_status measure_ranks(session *s, int index, int ranks)
     for (int kind = 0; kind < SCALING_KINDS && status == SDLF_OK; kind++) {
         scaling_point *p = &r->point[kind][index];
         *p = (scaling_point){.ranks = ranks, .batch = kind == SCALING_WEAK ? ranks * r->batch : r->batch};
-        if (s->ranks->rank == 0) status_line_show("%s, %d of %d ranks", scaling_names[kind], ranks, s->ranks->opened_count);
+        if (s->ranks->rank == 0)
+            status_line_show("%s, %d of %d ranks", scaling_names[kind], ranks, s->ranks->opened_count);
         if (ranks == 1 && kind != 0)
             *p = r->point[0][index];
         else

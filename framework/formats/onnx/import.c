@@ -19,7 +19,8 @@ onnx_value *onnx_value_named(onnx_import *import, const char *name)
 {
     int index = onnx_name_table_find(&import->names, name);
     if (index >= 0) return &import->value[index];
-    if (import->value_count == import->value_capacity || !onnx_name_table_put(&import->names, name, import->value_count))
+    if (import->value_count == import->value_capacity ||
+        !onnx_name_table_put(&import->names, name, import->value_count))
         return NULL;
     onnx_value *value = &import->value[import->value_count++];
     *value = (onnx_value){.name = name, .producer = -1, .reader = -1, .flow = {.node = {-1, 0}}};

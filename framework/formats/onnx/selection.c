@@ -109,7 +109,8 @@ static void convert_unique(onnx_context *c)
         onnx_give(c, 2, onnx_cast(c, its, SDLF_INT64));
     }
     if (onnx_ok(c) && c->output_count > 3 && c->output[3] != NULL)
-        onnx_give_dynamic_length(c, 3, onnx_gather(c, onnx_cast(c, how_many(c, equal), SDLF_INT64), which, 0), 0, count);
+        onnx_give_dynamic_length(c, 3, onnx_gather(c, onnx_cast(c, how_many(c, equal), SDLF_INT64), which, 0), 0,
+                                 count);
 }
 
 const onnx_operator onnx_selection_operators[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plan: a model made ready to run.
+/* Plan: a model prepared to run.
  *
  * Making a plan infers every shape for one batch size and mode, gives each layer's forward and each layer's backward a
  * calculator, fuses what the calculators can fuse, inserts copies between memory spaces, lays all tensors out in one arena

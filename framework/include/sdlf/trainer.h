@@ -62,7 +62,7 @@ typedef struct sdlf_trainer_options {
     float
         huber_delta; /* of huber: the difference from which on it is linear; default 1. Networks with a loss layer have it there */
     char class_weights
-        [400]; /* cross-entropy: what samples of each class count, "1,2,0.5" or "balanced": (samples) / (classes times
+        [400]; /* cross-entropy: weight of each class's samples: "1,2,0.5" or "balanced": (samples) / (classes times
                                 samples of the class); the mean over a batch is over these weights. Empty: all count the same */
     float clip_norm;
     float

@@ -2,7 +2,7 @@
 /* The pass that chooses layouts. Inference: activations lie channels last where a calculator's convolutions like that, and
  * stay so through whatever can follow; conversions stand where the two meet. Where a calculator has a type to store activations in
  * (sdlf_calculator_storage), in training and inference: the same, in that type; weights of convolutions are converted in every step of training, and
- * made ready once in inference; parameters stay as they are. In training without such a type all of a calculator's steps turn, or none (votes.c).
+ * prepacked once in inference; parameters stay as they are. In training without such a type all of a calculator's steps turn, or none (votes.c).
  *
  * Steps are walked in their order. A convolution whose calculator says so takes and makes activations that are channels last, and so does
  * every other one of that calculator that can where those have half of its FLOPs or more (votes.c); other kinds follow where an

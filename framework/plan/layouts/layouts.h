@@ -29,7 +29,7 @@ bool layout_turns(const layout_votes *votes, const sdlf_calculator *calculator);
 /* And is it done to all that can? Where those that like it have half of the FLOPs or more, the few others are not worth conversions
  * around each of them. */
 bool layout_turns_all(const layout_votes *votes, const sdlf_calculator *calculator);
-/* The operation as it is with its images stored so; weights that inference keeps are as they were, and made ready. */
+/* The operation as it is with its images stored so; weights that inference keeps are as they were, and prepacked. */
 sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operation, sdlf_dtype storage);
 /* The type in which the steps of these calculators store activations; SDLF_NONE: that of the plan. */
 sdlf_dtype layout_storage(const layout_votes *votes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* TrivialAugment. See trivial_augment.h; the contract is at sdlf_loader_options in <sdlf/dataset.h>. All of it is float32 with every operation rounded, or whole
+/* TrivialAugment. See trivial.h; the contract is at sdlf_loader_options in <sdlf/dataset.h>. All of it is float32 with every operation rounded, or whole
  * numbers: the same bits everywhere. */
-#include "framework/trivial_augment.h"
+#include "framework/trivial.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* TrivialAugment of pictures of bytes: see sdlf_loader_options. */
-#ifndef SDLF_FRAMEWORK_TRIVIAL_AUGMENT_H
-#define SDLF_FRAMEWORK_TRIVIAL_AUGMENT_H
+#ifndef SDLF_FRAMEWORK_TRIVIAL_H
+#define SDLF_FRAMEWORK_TRIVIAL_H
 
 #include <sdlf/tensor.h>
 
