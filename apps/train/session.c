@@ -191,7 +191,7 @@ static void note_data_place(const sdlf_trainer *trainer, char *note, size_t size
     sdlf_data_place place = sdlf_trainer_data_place(trainer, &space);
     size_t length = strlen(note);
     if (place == SDLF_DATA_LOADED) return;
-    snprintf(note + length, size - length, place == SDLF_DATA_RESIDENT ? "; data held by %s" : "; data brought to %s",
+    snprintf(note + length, size - length, place == SDLF_DATA_RESIDENT ? "; data held by %s" : "; data copied to %s",
              space);
 }
 
