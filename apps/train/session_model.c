@@ -26,8 +26,8 @@ bool session_has_targets(const train_session *s)
 /* What is trained on, before it is read: for its shape and classes. */
 static sdlf_status outline(const train_session *s, sdlf_dataset **data)
 {
-    return samples_outline(data,
-                           &(samples_request){.set = s->set.data, .sample = s->sample, .targets = session_has_targets(s)});
+    return samples_outline(
+        data, &(samples_request){.set = s->set.data, .sample = s->sample, .targets = session_has_targets(s)});
 }
 
 /* "224" or "240x320": height and width of colour pictures. */
@@ -63,7 +63,7 @@ static sdlf_status open_network(train_session *s)
     if (status != SDLF_OK) return status;
     sdlf_shape sample = sdlf_shape_without(data->samples.shape, 0);
     status = session_has_targets(s) ? sdlf_network_builtin_for_targets(&s->model, set->net, sample, data->class_count)
-                            : sdlf_network_builtin_for(&s->model, set->net, sample, data->class_count);
+                                    : sdlf_network_builtin_for(&s->model, set->net, sample, data->class_count);
     sdlf_dataset_free(data);
     return status;
 }
@@ -89,7 +89,8 @@ static sdlf_status open_from(train_session *s)
     if (status == SDLF_OK) status = take_shape(s, set->from);
     if (status == SDLF_OK) status = outline(s, &data);
     if (status != SDLF_OK) return status;
-    bool characters = data->labels.shape.rank == 2 && !session_has_targets(s); /* classes are inputs, too: their rows stay */
+    bool characters =
+        data->labels.shape.rank == 2 && !session_has_targets(s); /* classes are inputs, too: their rows stay */
     for (int i = 0; characters && i < data->class_count && status == SDLF_OK; i++) {
         bool same = data->class_count == sdlf_model_class_count(s->model) &&
                     strcmp(data->class_names[i], sdlf_model_class_name(s->model, i)) == 0;
@@ -111,7 +112,8 @@ sdlf_status session_open_model(train_session *s)
     if (set->from) return open_from(s);
     if (!set->resume) return open_network(s); /* the trainer's seed builds it */
     if (arguments_given(&s->given, "net")) {
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net cannot be combined with --resume: %s brings its network", set->resume);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net cannot be combined with --resume: %s brings its network",
+                         set->resume);
     }
     if (network_is_onnx(set->resume))
         return sdlf_fail(

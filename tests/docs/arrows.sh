@@ -32,7 +32,7 @@ may apps/examples 'nothing'
 
 common='calculators/[a-z_]+\.h|framework/operations/|framework/(heap|portable)\.h'
 may calculators/reference "calculators/reference/|$common"
-may calculators/cpu "calculators/cpu/|$common"
+may calculators/cpu "calculators/cpu/|$common|framework/clock\\.h"
 may calculators/cuda "calculators/cuda/|$common"
 may communicators 'communicators/|framework/(clock|float16)\.h|calculators/cuda/cuda\.h'
 may communicators/mpi 'communicators/|framework/(clock|float16)\.h'

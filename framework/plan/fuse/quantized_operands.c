@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-bool plan_quantized_origin(const sdlf_plan *plan, const sdlf_tensor *x, const sdlf_calculator *calculator, quantized_origin *from)
+bool plan_quantized_origin(const sdlf_plan *plan, const sdlf_tensor *x, const sdlf_calculator *calculator,
+                           quantized_origin *from)
 {
     if (!sdlf_tensor_present(x) || plan->buffers[x->buffer].kind != BUFFER_ARENA || !sdlf_tensor_is_contiguous(x) ||
         !plan_covers_buffer(plan, x) || plan_count_writers(plan, x->buffer) != 1)
@@ -51,11 +52,11 @@ quantized_target plan_quantized_target(const sdlf_plan *plan, int i)
     const sdlf_operation *op = &plan->steps[reader].operation;
     if (op->kind != SDLF_QUANTIZE) return to;
     return (quantized_target){.y = sdlf_tensor_reshape(op->out[0], y->shape),
-                    .scale = op->quantize.scale,
-                    .low = op->quantize.low,
-                    .high = op->quantize.high,
-                    .zero = op->quantize.zero,
-                    .step = reader};
+                              .scale = op->quantize.scale,
+                              .low = op->quantize.low,
+                              .high = op->quantize.high,
+                              .zero = op->quantize.zero,
+                              .step = reader};
 }
 
 /* What makes an input dies when nobody reads it any more. */

@@ -21,7 +21,8 @@ static bool find_difference(const sdlf_plan *plan, const sdlf_tensor *x, const s
     zero.buffer = op->in[1].buffer, zero.offset = op->in[1].offset;
     quantized_origin point;
     bool one = plan->buffers[zero.buffer].bytes == (int64_t)sizeof(float);
-    if (!one || !plan_quantized_origin(plan, &op->in[0], calculator, from) || !plan_quantized_origin(plan, &zero, calculator, &point))
+    if (!one || !plan_quantized_origin(plan, &op->in[0], calculator, from) ||
+        !plan_quantized_origin(plan, &zero, calculator, &point))
         return false;
     from->zero_point = point.bytes;
     return from->scale == 1 && from->zero == 0 && point.scale == 1 && point.zero == 0 &&
