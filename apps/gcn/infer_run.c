@@ -126,7 +126,7 @@ static sdlf_status check_output(gcn_inference *s)
 
 sdlf_status gcn_infer_compute(gcn_inference *s)
 {
-    const sdlf_constant constants[] = {{"x", s->features}, {"matrix", s->matrix}};
+    const sdlf_plan_constant constants[] = {{"x", s->features}, {"matrix", s->matrix}};
     sdlf_plan_options options = {.batch = s->graph->node_count,
                                  .dtype = s->dtype,
                                  .forward = s->calculator,

@@ -26,7 +26,7 @@ static sdlf_status make_model(gcn_training *s, uint64_t seed)
 
 static sdlf_status make_plans(gcn_training *s, uint64_t seed)
 {
-    const sdlf_constant constants[] = {
+    const sdlf_plan_constant constants[] = {
         {"x", s->graph->features}, {"matrix", s->matrix}, {"labels", s->graph->labels}, {"weights", s->weights}};
     sdlf_plan_options options = {.batch = s->graph->node_count,
                                  .mode = SDLF_TRAIN,

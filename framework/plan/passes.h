@@ -53,11 +53,11 @@ sdlf_status plan_bind(sdlf_plan *plan);
 /* ---- constant inputs ---- */
 
 /* The constant that an input node is, or NULL. */
-const sdlf_constant *plan_constant_of(const sdlf_plan *plan, const plan_node *node);
+const sdlf_plan_constant *plan_constant_of(const sdlf_plan *plan, const plan_node *node);
 sdlf_status plan_take_constants(sdlf_plan *plan);  /* before the graph pass: a list of one's own */
 sdlf_status plan_check_constants(sdlf_plan *plan); /* after it: they are what their inputs take */
 /* The value of a constant input. */
-sdlf_status plan_make_constant(sdlf_plan *plan, const sdlf_constant *constant, sdlf_tensor *tensor);
+sdlf_status plan_make_constant(sdlf_plan *plan, const sdlf_plan_constant *constant, sdlf_tensor *tensor);
 
 /* ---- fusion rules; each walks all steps once ---- */
 

@@ -163,14 +163,14 @@ struct sdlf_plan {
     int control_buffers[CONTROL_COUNT * PLAN_MAX_SPACES]; /* these and their copies in other spaces */
     int control_buffer_count;
     plan_feed feed;
-    sdlf_constant *constants;  /* own list of borrowed names and tensors; names only while the plan is made */
-    int parameter_buffer_base; /* buffers of the model's parameters follow each other from here */
-    sdlf_tensor metrics;       /* absent when there is no softmax_cross_entropy */
-    sdlf_tensor squares, clip; /* gradient clipping */
-    sdlf_tensor *rates;        /* of parameters whose rate is scaled, while they are lowered; NULL: none is */
-    int64_t accumulated;       /* batches since the last update */
-    int loss_value;            /* value of the first loss; -1 */
-    sdlf_layer *loss_layers;   /* the labels input and the loss that the plan added, or NULL */
+    sdlf_plan_constant *constants; /* own list of borrowed names and tensors; names only while the plan is made */
+    int parameter_buffer_base;     /* buffers of the model's parameters follow each other from here */
+    sdlf_tensor metrics;           /* absent when there is no softmax_cross_entropy */
+    sdlf_tensor squares, clip;     /* gradient clipping */
+    sdlf_tensor *rates;            /* of parameters whose rate is scaled, while they are lowered; NULL: none is */
+    int64_t accumulated;           /* batches since the last update */
+    int loss_value;                /* value of the first loss; -1 */
+    sdlf_layer *loss_layers;       /* the labels input and the loss that the plan added, or NULL */
     int64_t step_number;
     plan_recording forward_recording, step_recording;
     plan_recording several[PLAN_SEVERAL]; /* steps of a plan with a feed, fewer in each */

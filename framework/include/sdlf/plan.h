@@ -58,10 +58,10 @@ enum { SDLF_MAX_STAGED = 8 };
 /* An input that is the same in every run, by its name: the plan reads it where it lies, and puts a copy on each device that
  * reads it, once. `tensor` is host memory of the input's shape and of the plan's dtype, borrowed for the plan's life. Sparse
  * inputs must be constant; sdlf_csr_check says whether a matrix is sound. */
-typedef struct sdlf_constant {
+typedef struct sdlf_plan_constant {
     const char *input;
     sdlf_tensor tensor;
-} sdlf_constant;
+} sdlf_plan_constant;
 
 /* Algorithms chosen by measurement. Where a calculator offers several for an operation, a plan that is given choices takes
  * the one that they name for this device, operation and size; what they do not name yet is raced when the plan is made (also when it is
@@ -109,8 +109,8 @@ typedef struct sdlf_plan_options {
     /* Dropout; and, of a model that is not built yet, the parameters' starting values (0: 1), which the plan's calculators then
      * draw where they keep them: as sdlf_model_build makes them, bit for bit. */
     uint64_t seed;
-    const sdlf_feed *feed;          /* training: borrowed until sdlf_plan_create returns; NULL: inputs are written */
-    const sdlf_constant *constants; /* the list is borrowed until sdlf_plan_create returns */
+    const sdlf_feed *feed; /* training: borrowed until sdlf_plan_create returns; NULL: inputs are written */
+    const sdlf_plan_constant *constants; /* the list is borrowed until sdlf_plan_create returns */
     int constant_count;
     sdlf_plan *share; /* a plan of the same model: use its copies of the parameters (in spaces other than the host's)
                          instead of new ones; it must outlive this plan, and use the same calculators in these spaces (nothing

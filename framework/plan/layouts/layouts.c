@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 /* The operands that lie channels last, as bits of a class: of kinds with kernels for it; in training with their weights. */
-static unsigned operands_last(const layout_pass *p, const sdlf_operation *op)
+static unsigned nhwc_operands(const layout_pass *p, const sdlf_operation *op)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
     bool weights = p->storage != SDLF_NONE && type->channels_last != 0 && p->plan->options.mode == SDLF_TRAIN;
@@ -37,11 +37,11 @@ static bool outputs_can_be_made(const layout_pass *p, const sdlf_operation *op, 
 }
 
 /* Convolution and pooling: kernels for both forms. */
-static bool takes_last(const layout_pass *p, const plan_step *step)
+static bool takes_nhwc(const layout_pass *p, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
     const sdlf_kernel_slot *slot = &step->calculator->type->kernel[op->kind];
-    unsigned operands = operands_last(p, op);
+    unsigned operands = nhwc_operands(p, op);
     bool stored = p->storage != SDLF_NONE, wanted = stored && layout_stores(p->votes, step->calculator, p->storage);
     if (stored && !wanted) return false;
     if (!stored) wanted = slot->likes_channels_last && layout_turns_all(p->votes, step->calculator);
@@ -100,7 +100,7 @@ static sdlf_status append_turned(layout_pass *p, plan_step *step, unsigned opera
 static sdlf_status convert_kernel(layout_pass *p, plan_step *step)
 {
     sdlf_operation *op = &step->operation;
-    unsigned operands = operands_last(p, op);
+    unsigned operands = nhwc_operands(p, op);
     if (reads_row_major(p, step)) operands &= ~1u;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         sdlf_tensor *in = &op->in[i];
@@ -196,7 +196,7 @@ static sdlf_status convert_channels_last(layout_pass *p, plan_step *step)
 
 static sdlf_status convert_step(layout_pass *p, plan_step step)
 {
-    if (takes_last(p, &step)) return convert_kernel(p, &step);
+    if (takes_nhwc(p, &step)) return convert_kernel(p, &step);
     if (follows_channels_last(p, &step)) return convert_channels_last(p, &step);
     if (layout_follows_copy(p, &step)) return layout_convert_copy(p, &step);
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {

@@ -43,7 +43,7 @@ static void run(sdlf_calculator *calculator, sdlf_model *net, sdlf_dtype dtype, 
     static float narrow[NODES * FEATURES];
     static double wide[NODES * FEATURES];
     sdlf_tensor matrix = make_matrix(dtype);
-    const sdlf_constant constant = {.input = "matrix", .tensor = matrix};
+    const sdlf_plan_constant constant = {.input = "matrix", .tensor = matrix};
     sdlf_plan *plan = NULL;
     sdlf_plan_options options = {.batch = NODES,
                                  .forward = calculator,

@@ -117,8 +117,8 @@ static sdlf_model *filter_network(uint64_t seed)
 static void other_weights_of_a_block_become_old(void)
 {
     static float values[HIDDEN * 9];
-    const sdlf_constant filters = {.input = "filters",
-                                   .tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(HIDDEN, 1, 3, 3), values)};
+    const sdlf_plan_constant filters = {.input = "filters",
+                                        .tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(HIDDEN, 1, 3, 3), values)};
     const char *path = test_path("other.safetensors");
     sdlf_model *net = filter_network(1), *other = filter_network(2);
     sdlf_calculator *cpu = NULL;
