@@ -84,7 +84,7 @@ sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count)
     *count = 0;
     *steps = malloc(((size_t)plan->step_count + 1) * sizeof **steps);
     bool *listed =
-        calloc((size_t)plan->buffer_count + 1, sizeof *listed); /* what steps share is made ready by the first */
+        calloc((size_t)plan->buffer_count + 1, sizeof *listed); /* what steps share is prepacked by the first */
     if (list == NULL || *steps == NULL || listed == NULL) {
         free(list);
         free(listed);
