@@ -5,7 +5,7 @@
 int64_t sdlf_matrix_offset(const sdlf_tensor *x, int64_t index)
 {
     int64_t offset = 0;
-    for (int axis = x->shape.rank - 3; axis >= 0; axis--) {
+    for (int axis = x->shape.rank - 3; axis >= 0 && index > 0; axis--) {
         offset += index % x->shape.dim[axis] * x->stride[axis];
         index /= x->shape.dim[axis];
     }

@@ -25,7 +25,7 @@ bool cpu_copy_transposes(const cpu_copy_context *copy)
 typedef struct transposition {
     const cpu_copy_context *copy;
     int p, q;
-    int64_t p_tasks, q_tasks;
+    int64_t p_tasks, q_tasks, outer, outer_of_task;
 } transposition;
 
 typedef float lanes __attribute__((vector_size(16)));
@@ -79,18 +79,15 @@ static void transpose_block(char *y, int64_t y_row, const char *x, int64_t x_row
     transpose_elements(4, y + whole_rows * y_row, y_row, x + whole_rows * 4, x_row, rows - whole_rows, columns);
 }
 
-static void transpose_task(void *context, int64_t index, int thread)
+/* The part of one outer index that begins at (first_p, first_q). */
+static void transpose_part(const transposition *t, int64_t index, int64_t first_p, int64_t first_q)
 {
-    const transposition *t = context;
     const cpu_copy_context *copy = t->copy;
     int64_t size = copy->x_size, x_row = copy->x_stride[t->q], y_row = copy->y_stride[t->p];
-    int64_t first_q = index % t->q_tasks * TASK_SIDE, first_p = index / t->q_tasks % t->p_tasks * TASK_SIDE;
     int64_t last_q = cpu_min(first_q + TASK_SIDE, copy->dim[t->q]);
     int64_t last_p = cpu_min(first_p + TASK_SIDE, copy->dim[t->p]);
     const char *x = copy->x;
     char *y = copy->y;
-    (void)thread;
-    index /= t->q_tasks * t->p_tasks;
     for (int i = copy->rank - 1; i >= 0; i--) {
         if (i == t->p || i == t->q) continue;
         x += index % copy->dim[i] * copy->x_stride[i];
@@ -104,12 +101,24 @@ static void transpose_task(void *context, int64_t index, int thread)
     }
 }
 
+static void transpose_task(void *context, int64_t index, int thread)
+{
+    const transposition *t = context;
+    int64_t q = index % t->q_tasks * TASK_SIDE, p = index / t->q_tasks % t->p_tasks * TASK_SIDE;
+    int64_t first = index / (t->q_tasks * t->p_tasks) * t->outer_of_task;
+    (void)thread;
+    for (int64_t i = first; i < cpu_min(first + t->outer_of_task, t->outer); i++) transpose_part(t, i, p, q);
+}
+
 void cpu_copy_transposed(const cpu_calculator *cpu, const cpu_copy_context *copy, int64_t count)
 {
     transposition t = {
         .copy = copy, .p = contiguous_dimension(copy, copy->x_stride), .q = contiguous_dimension(copy, copy->y_stride)};
     t.p_tasks = cpu_divide_up(copy->dim[t.p], TASK_SIDE);
     t.q_tasks = cpu_divide_up(copy->dim[t.q], TASK_SIDE);
-    int64_t outer = count / (copy->dim[t.p] * copy->dim[t.q]);
-    cpu_parallel_near_exact(cpu, outer * t.p_tasks * t.q_tasks, count / 2, transpose_task, &t);
+    int64_t each = copy->dim[t.p] * copy->dim[t.q];
+    t.outer = count / each;
+    t.outer_of_task = cpu_max(1, TASK_SIDE * TASK_SIDE / each);
+    cpu_parallel_near_exact(cpu, cpu_divide_up(t.outer, t.outer_of_task) * t.p_tasks * t.q_tasks, count / 2,
+                            transpose_task, &t);
 }

@@ -68,7 +68,9 @@ static sdlf_status add_prepared(sdlf_plan *plan, int index, int *before)
     int64_t bytes = sdlf_calculator_prepared(step->calculator, operation);
     if (bytes <= 0) return SDLF_OK;
     int *last = &before[from->buffer];
-    if (*last > 0 && shares_prepared(plan, &plan->steps[*last - 1], step)) {
+    bool host = plan_is_host_space(
+        plan, plan_space_of(plan, step->calculator)); /* a device's kernels may keep counters there */
+    if (host && *last > 0 && shares_prepared(plan, &plan->steps[*last - 1], step)) {
         operation->prepared = plan->steps[*last - 1].operation.prepared;
         return SDLF_OK;
     }

@@ -143,9 +143,11 @@ static void check_algorithm(machine *m, const kernel_case *made, const kernel_im
     if (sdlf_calculator_prepared(m->calculator[0], &asked) == 0) return;
     snprintf(who, sizeof who, "%s (%s, weights prepacked%s%s)", m->type->name, sdlf_math_name(m->math),
              names ? ", " : "", names ? names[algorithm] : "");
-    kernel_run(&found, made, given, algorithm, m->calculator[0], 0, true, who);
-    kernel_compare(made, &found, expected, who);
-    kernel_images_free(&found);
+    for (int i = 0; i < 2 && m->calculator[i]; i++) {
+        kernel_run(&found, made, given, algorithm, m->calculator[i], 0, true, who);
+        kernel_compare(made, &found, expected, who);
+        kernel_images_free(&found);
+    }
 }
 
 void kernel_check_on(machine *m, const kernel_case *described, const kernel_images *given,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm: c = act(alpha op(a) op(b) + bias + residual); matmul: the same of each matrix of a batch, plain. Contracts: <sdlf/operation.h>.
+/* gemm: c = act(alpha op(a) op(b) + bias + residual). Contract: <sdlf/operation.h>.
  *
  * A tall a and a narrow b have a kernel of their own, gemm_tall.c, and so have few rows, gemm_skinny.c. Else c is cut into tiles whose size
  * follows from its shape; a task computes one, all of the inner dimension, and finishes it (bias, activation) while it lies in the cache.
@@ -47,6 +47,11 @@ static bool is_skinny(const sdlf_operation *operation)
     return operation->algorithm == AUTO && gemm_skinny_takes_cpu(operation);
 }
 
+bool gemm_takes_alone_cpu(const sdlf_operation *operation)
+{
+    return is_tall(operation) || is_skinny(operation);
+}
+
 /* The panels of a constant b. */
 static int64_t panels_size(const product *all)
 {
@@ -67,21 +72,22 @@ static void cut(gemm_context *gemm, int threads)
 {
     const product *all = &gemm->all;
     const bool prepared = sdlf_tensor_present(&gemm->operation->prepared);
-    if (prepared && all->m <= 2 * TILE_ROWS) {
-        int64_t panels = cpu_divide_up(cpu_divide_up(all->n, TILE_COLUMNS), TASKS_OF_FEW_ROWS * threads);
+    int64_t most = cpu_max(1, all->m / (2 * TILE_ROWS)), least = cpu_divide_up(all->m, TILE_M);
+    int64_t wanted = prepared             ? (most > 1 ? TASKS_OF_THREAD : TASKS_OF_FEW_ROWS) * threads
+                     : gemm->matrices > 1 ? threads
+                                          : 1;
+    if (prepared) {
+        int64_t panels = cpu_divide_up(cpu_divide_up(all->n, TILE_COLUMNS), cpu_divide_up(wanted, most));
         gemm->tile_columns = cpu_min(gemm->tile_columns, cpu_max(1, panels) * TILE_COLUMNS);
     }
     gemm->column_tiles = cpu_divide_up(all->n, gemm->tile_columns);
-    int64_t wanted = prepared ? TASKS_OF_THREAD * threads : gemm->matrices > 1 ? threads : 1;
-    int64_t most = cpu_max(1, all->m / (2 * TILE_ROWS)), least = cpu_divide_up(all->m, TILE_M);
     int64_t parts = cpu_divide_up(wanted, cpu_max(1, gemm->column_tiles * gemm->matrices));
     parts = cpu_max(least, cpu_min(parts, most));
     gemm->tile_rows = cpu_max(TILE_ROWS, cpu_round_up(cpu_divide_up(all->m, cpu_max(1, parts)), TILE_ROWS));
     gemm->row_tiles = cpu_divide_up(all->m, gemm->tile_rows);
 }
 
-/* Of a gemm, or of the first of `matrices` products of a matmul. */
-static gemm_context context_of(const cpu_calculator *cpu, const sdlf_operation *operation, int64_t matrices)
+gemm_context gemm_context_of_cpu(const cpu_calculator *cpu, const sdlf_operation *operation, int64_t matrices)
 {
     const sdlf_tensor *a = &operation->in[0], *b = &operation->in[1], *c = &operation->out[0];
     bool transpose_a = operation->gemm.transpose_a, transpose_b = operation->gemm.transpose_b;
@@ -119,7 +125,9 @@ static gemm_context context_of(const cpu_calculator *cpu, const sdlf_operation *
         bool pack_a = gemm.way == STRAIGHT && transpose_a && m > 1 && n > TILE_COLUMNS && matrices == 1;
         gemm.packed_size = pack_a ? cpu_round_up(m, TILE_ROWS) * k : 0;
         gemm.tile_columns = PRODUCT_COLUMNS;
-        gemm.scratch_size = gemm.way == LIBRARY ? 0 : PRODUCT_SCRATCH;
+        gemm.scratch_size = gemm.way == LIBRARY                         ? 0
+                            : sdlf_tensor_present(&operation->prepared) ? PRODUCT_EDGE
+                                                                        : PRODUCT_SCRATCH;
         cut(&gemm, cpu->threads);
         if (pack_a) {
             gemm.all.a = gemm.packed;
@@ -138,7 +146,7 @@ int64_t gemm_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operati
     const cpu_calculator *cpu = cpu_from_const(calculator);
     if (is_tall(operation)) return gemm_tall_workspace_cpu(calculator, operation);
     if (is_skinny(operation)) return 0;
-    gemm_context gemm = context_of(cpu, operation, 1);
+    gemm_context gemm = gemm_context_of_cpu(cpu, operation, 1);
     return (gemm.packed_size + cpu->threads * gemm.scratch_size) * (int64_t)sizeof(element);
 }
 
@@ -196,7 +204,7 @@ static void move_to_matrix(product *part, const sdlf_operation *matmul, int64_t 
     part->c += sdlf_matrix_offset(&matmul->out[0], matrix);
 }
 
-static void straight_tile(void *context, int64_t index, int thread)
+void gemm_straight_tile_cpu(void *context, int64_t index, int thread)
 {
     gemm_context *gemm = context;
     int64_t matrix = index / (gemm->row_tiles * gemm->column_tiles);
@@ -234,15 +242,15 @@ static void prepare_columns(void *context, int64_t index, int thread)
 
 int64_t gemm_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    if (operation->algorithm == IN_LIBRARY || is_tall(operation) || is_skinny(operation)) return 0;
-    gemm_context gemm = context_of(cpu_from_const(calculator), operation, 1);
+    if (operation->algorithm == IN_LIBRARY || gemm_takes_alone_cpu(operation)) return 0;
+    gemm_context gemm = gemm_context_of_cpu(cpu_from_const(calculator), operation, 1);
     return panels_size(&gemm.all) * (int64_t)sizeof(element);
 }
 
 sdlf_status gemm_prepare_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_calculator *cpu = cpu_from(calculator);
-    gemm_context gemm = context_of(cpu, operation, 1);
+    gemm_context gemm = gemm_context_of_cpu(cpu, operation, 1);
     gemm.packed = operation->prepared.data;
     cpu_parallel(cpu, cpu_divide_up(gemm.all.n, PRODUCT_COLUMNS), cpu_time_of_elements(panels_size(&gemm.all)),
                  prepare_columns, &gemm);
@@ -254,7 +262,7 @@ sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operatio
     const cpu_calculator *cpu = cpu_from(calculator);
     if (is_tall(operation)) return gemm_tall_cpu(calculator, operation);
     if (is_skinny(operation)) return gemm_skinny_cpu(calculator, operation);
-    gemm_context gemm = context_of(cpu, operation, 1);
+    gemm_context gemm = gemm_context_of_cpu(cpu, operation, 1);
     const product *all = &gemm.all;
     if (all->m == 0 || all->n == 0) return SDLF_OK;
     int64_t time =
@@ -264,45 +272,9 @@ sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operatio
     } else {
         if (all->blocked)
             cpu_parallel(cpu, cpu_divide_up(all->k, PRODUCT_INNER), all->m * all->k / 2, pack_blocks, &gemm);
-        cpu_parallel_near(cpu, gemm.column_tiles * gemm.row_tiles, time, straight_tile, &gemm);
+        cpu_parallel_near(cpu, gemm.column_tiles * gemm.row_tiles, time, gemm_straight_tile_cpu, &gemm);
     }
     if (atomic_load(&gemm.library_failed))
         return sdlf_fail(SDLF_ERROR_MEMORY, "the library for products has no memory");
-    return SDLF_OK;
-}
-
-/* ---- batches ---- */
-
-static int64_t count_matrices(const sdlf_operation *operation)
-{
-    const sdlf_shape *y = &operation->out[0].shape;
-    return sdlf_shape_span(*y, 0, y->rank - 2);
-}
-
-/* Products that have kernels of their own follow one another. */
-static bool is_one_by_one(const sdlf_operation *one, int64_t matrices)
-{
-    return matrices < 2 || is_tall(one) || is_skinny(one);
-}
-
-int64_t matmul_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
-{
-    const cpu_calculator *cpu = cpu_from_const(calculator);
-    sdlf_operation first = sdlf_matmul_product(operation, 0);
-    if (is_one_by_one(&first, count_matrices(operation))) return gemm_workspace_cpu(calculator, &first);
-    return cpu->threads * PRODUCT_SCRATCH * (int64_t)sizeof(element);
-}
-
-sdlf_status matmul_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
-{
-    const cpu_calculator *cpu = cpu_from(calculator);
-    int64_t matrices = count_matrices(operation);
-    sdlf_operation first = sdlf_matmul_product(operation, 0);
-    if (is_one_by_one(&first, matrices)) return sdlf_matmul_by_gemm(calculator, operation);
-    gemm_context gemm = context_of(cpu, &first, matrices);
-    gemm.operation = operation;
-    const product *all = &gemm.all;
-    cpu_parallel(cpu, matrices * gemm.column_tiles * gemm.row_tiles,
-                 cpu_time_of_flops(2 * matrices * all->m * all->n * cpu_max(all->k, 8)), straight_tile, &gemm);
     return SDLF_OK;
 }

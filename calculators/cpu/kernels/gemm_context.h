@@ -23,6 +23,15 @@ typedef struct gemm_context {
     atomic_bool library_failed;
 } gemm_context;
 
+/* Of a gemm, or of the first of `matrices` products of a matmul; then the operation is the matmul from there on. */
+gemm_context gemm_context_of_cpu(const cpu_calculator *cpu, const sdlf_operation *operation, int64_t matrices);
+
+/* Is it a product that has a kernel of its own, which knows of no batches? */
+bool gemm_takes_alone_cpu(const sdlf_operation *operation);
+
+/* A task of cpu_parallel: one tile of c, of row_tiles x column_tiles of each matrix. */
+void gemm_straight_tile_cpu(void *context, int64_t index, int thread);
+
 /* Bias and activation of a tile of c whose first column that is. */
 void gemm_finish_tile_cpu(const gemm_context *gemm, const product *part, int64_t first_column);
 

@@ -126,7 +126,7 @@ static void compute_piece(const product *part, element *scratch)
             if (columns % LANES == 0 || part->padded) {
                 product_tile_cpu(rows, cpu_divide_up(columns, LANES), &step);
             } else {
-                edge_tile(rows, columns, &step, scratch + PRODUCT_COLUMNS * PRODUCT_INNER);
+                edge_tile(rows, columns, &step, part->panels ? scratch : scratch + PRODUCT_COLUMNS * PRODUCT_INNER);
             }
         }
     }

@@ -28,7 +28,8 @@ typedef struct product {
 enum {
     PRODUCT_COLUMNS = 768 / sizeof(element),
     PRODUCT_INNER = 512,
-    PRODUCT_SCRATCH = PRODUCT_COLUMNS * PRODUCT_INNER + TILE_ROWS * TILE_COLUMNS,
+    PRODUCT_EDGE = TILE_ROWS * TILE_COLUMNS, /* all that it needs where b is in panels */
+    PRODUCT_SCRATCH = PRODUCT_COLUMNS * PRODUCT_INNER + PRODUCT_EDGE,
 };
 
 void product_compute_cpu(const product *all, element *scratch);

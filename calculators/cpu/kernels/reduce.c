@@ -68,12 +68,16 @@ static inline __attribute__((always_inline)) vector take(const sdlf_reduction fu
     }
 }
 
-/* A piece that is shorter than a vector, with `fill` behind it. */
-static inline vector load_part(const element *x, int64_t count, element fill)
+/* The same of one element. */
+static inline __attribute__((always_inline)) element take_one(const sdlf_reduction function, element result, element x)
 {
-    element part[LANES];
-    for (int64_t i = 0; i < LANES; i++) part[i] = i < count ? x[i] : fill;
-    return load(part);
+    switch (function) {
+    case SDLF_REDUCE_MAX: return x > result || x != x ? x : result;
+    case SDLF_REDUCE_MIN: return x < result || x != x ? x : result;
+    case SDLF_REDUCE_PRODUCT: return result * x;
+    case SDLF_REDUCE_SUM_SQUARES: return result + x * x;
+    default: return result + x;
+    }
 }
 
 /* `rows` rows of `width` elements, `stride` apart, to one row. */
@@ -85,11 +89,7 @@ static inline __attribute__((always_inline)) void take_rows(const sdlf_reduction
     for (int64_t i = 0; i < width; i++) y[i] = start;
     for (int64_t row = 0; row < rows; row++, x += stride) {
         for (int64_t i = 0; i < whole; i += LANES) store(y + i, take(function, load(y + i), load(x + i)));
-        if (whole == width) continue;
-        element part[LANES];
-        store(part,
-              take(function, load_part(y + whole, width - whole, start), load_part(x + whole, width - whole, start)));
-        memcpy(y + whole, part, (size_t)(width - whole) * sizeof *y);
+        for (int64_t i = whole; i < width; i++) y[i] = take_one(function, y[i], x[i]);
     }
 }
 
@@ -110,20 +110,20 @@ static inline __attribute__((always_inline)) element take_run(const sdlf_reducti
                                                               int64_t count)
 {
     enum { STREAMS = 4 };
-    element start = start_of(function), lane[LANES], result = start;
-    vector part[STREAMS];
-    int64_t i = 0;
-    for (int j = 0; j < STREAMS; j++) part[j] = broadcast(start);
-    for (; i + STREAMS * LANES <= count; i += STREAMS * LANES) {
-        for (int j = 0; j < STREAMS; j++) part[j] = take(function, part[j], load(x + i + j * LANES));
-    }
-    for (; i + LANES <= count; i += LANES) part[0] = take(function, part[0], load(x + i));
-    if (i < count) part[1] = take(function, part[1], load_part(x + i, count - i, start));
     const sdlf_reduction joining = function == SDLF_REDUCE_SUM_SQUARES ? SDLF_REDUCE_SUM : function;
-    part[0] = take(joining, take(joining, part[0], part[1]), take(joining, part[2], part[3]));
-    if (joining == SDLF_REDUCE_SUM) return sum_lanes(part[0]);
-    store(lane, part[0]);
-    take_rows(joining, &result, lane, LANES, 1, 1);
+    element lane[LANES], result = start_of(function);
+    int64_t i = 0;
+    if (count >= STREAMS * LANES) {
+        vector part[STREAMS];
+        for (int j = 0; j < STREAMS; j++) part[j] = broadcast(result);
+        for (; i + STREAMS * LANES <= count; i += STREAMS * LANES) {
+            for (int j = 0; j < STREAMS; j++) part[j] = take(function, part[j], load(x + i + j * LANES));
+        }
+        for (; i + LANES <= count; i += LANES) part[0] = take(function, part[0], load(x + i));
+        store(lane, take(joining, take(joining, part[0], part[1]), take(joining, part[2], part[3])));
+        for (int j = 0; j < LANES; j++) result = take_one(joining, result, lane[j]);
+    }
+    for (; i < count; i++) result = take_one(function, result, x[i]);
     return result;
 }
 

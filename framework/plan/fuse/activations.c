@@ -19,7 +19,7 @@ static bool is_same(const sdlf_tensor *a, const sdlf_tensor *b)
     return true;
 }
 
-/* The step that reads what step `i` makes, if it is the only one, and the same calculator's; -1: none. */
+/* The step that reads what step `i` makes, as it is, if it is the only one, and the same calculator's; -1: none. */
 static int only_reader(const sdlf_plan *plan, int i)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0];
@@ -27,7 +27,12 @@ static int only_reader(const sdlf_plan *plan, int i)
         plan_count_readers(plan, y->buffer) != 1 || plan_count_writers(plan, y->buffer) != 1)
         return -1;
     int reader = plan_next_reader(plan, y->buffer, i);
-    return reader >= 0 && plan->steps[reader].calculator == plan->steps[i].calculator ? reader : -1;
+    if (reader < 0 || plan->steps[reader].calculator != plan->steps[i].calculator) return -1;
+    for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
+        const sdlf_tensor *in = &plan->steps[reader].operation.in[j];
+        if (sdlf_tensor_present(in) && in->buffer == y->buffer && !is_same(in, y)) return -1;
+    }
+    return reader;
 }
 
 static bool is_activation(const sdlf_plan *plan, int i, sdlf_activation_function function)
@@ -76,6 +81,7 @@ static sdlf_status replace(sdlf_plan *plan, sdlf_activation_function function, c
                           .in = {*x},
                           .out = {last->operation.out[0]},
                           .activation = {.function = function}};
+    if (plan_writes_between(plan, &one, steps[0], steps[count - 1])) return SDLF_OK;
     if (sdlf_operation_check(&one) != SDLF_OK || !sdlf_calculator_supports(last->calculator, &one)) return SDLF_OK;
     for (int i = 0; i < count - 1; i++) {
         plan->steps[steps[i]].dead = true;
