@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/auto_augment.h"
 #include "framework/classifier.h"
 #include "framework/mixing.h"
 #include "framework/parallel.h"
-#include "framework/trivial.h"
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
 {
@@ -110,19 +110,16 @@ static sdlf_status prepare_gather(sdlf_batch_maker *maker)
 /* Room for the samples of a batch, where they are read. */
 static sdlf_status prepare_reading(sdlf_batch_maker *maker)
 {
-    bool trivial = maker->options.trivial;
-    if (maker->dataset->read == NULL && !trivial) return SDLF_OK;
+    sdlf_status status = sdlf_auto_augment_complete(&maker->options.automatic, &maker->dataset->samples);
+    bool changed = sdlf_auto_augment_wanted(&maker->options.automatic);
+    if (status != SDLF_OK || (maker->dataset->read == NULL && !changed)) return status;
     sdlf_shape shape = maker->dataset->samples.shape;
-    if (trivial && (shape.rank != 4 || maker->dataset->samples.dtype != SDLF_UINT8))
-        return sdlf_fail(
-            SDLF_ERROR_ARGUMENT, "loader: TrivialAugment is for pictures CxHxW of bytes, and samples are %s %s",
-            sdlf_dtype_name(maker->dataset->samples.dtype), sdlf_shape_print(sdlf_shape_without(shape, 0)).text);
     shape.dim[0] = most_samples(maker);
-    sdlf_status status = sdlf_tensor_create(&maker->read, NULL, maker->dataset->samples.dtype, shape);
+    status = sdlf_tensor_create(&maker->read, NULL, maker->dataset->samples.dtype, shape);
     if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
     maker->places = malloc((size_t)shape.dim[0] * sizeof *maker->places);
-    if (trivial) maker->picture = malloc((size_t)sdlf_shape_span(shape, 1, 4));
-    if (maker->places == NULL || (trivial && maker->picture == NULL))
+    if (changed) maker->unchanged = malloc((size_t)sdlf_tensor_bytes(&maker->read));
+    if (maker->places == NULL || (changed && maker->unchanged == NULL))
         return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
     for (int64_t i = 0; i < shape.dim[0]; i++) maker->places[i] = (int32_t)i;
     return SDLF_OK;
@@ -180,7 +177,7 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
     sdlf_calculator_close(maker->calculator);
     sdlf_tensor_release(&maker->read, NULL);
     free(maker->places);
-    free(maker->picture);
+    free(maker->unchanged);
     free(maker->keys);
     free(maker->paired);
     free(maker->order);
@@ -236,18 +233,24 @@ typedef struct reading {
     char message[512];
 } reading;
 
+static sdlf_status read_from(const sdlf_dataset *dataset, int32_t image, uint8_t *to, size_t bytes)
+{
+    if (dataset->read != NULL) return dataset->read(dataset->read_context, image, to);
+    memcpy(to, (const char *)dataset->samples.data + (size_t)image * bytes, bytes);
+    return SDLF_OK;
+}
+
 static void read_sample(void *context, int64_t i)
 {
     reading *r = context;
-    const sdlf_dataset *dataset = r->maker->dataset;
-    size_t bytes = (size_t)(sdlf_tensor_bytes(&r->maker->read) / r->maker->read.shape.dim[0]);
-    if (dataset->read == NULL) {
-        memcpy((char *)r->maker->read.data + (size_t)i * bytes,
-               (const char *)dataset->samples.data + (size_t)r->maker->images[i] * bytes, bytes);
-        return;
-    }
-    sdlf_status status =
-        dataset->read(dataset->read_context, r->maker->images[i], (char *)r->maker->read.data + (size_t)i * bytes);
+    const sdlf_batch_maker *maker = r->maker;
+    sdlf_shape sample = sdlf_shape_without(maker->read.shape, 0);
+    size_t bytes = (size_t)(sdlf_tensor_bytes(&maker->read) / maker->read.shape.dim[0]), at = (size_t)i * bytes;
+    uint8_t *to = (uint8_t *)maker->read.data + at;
+    sdlf_status status = read_from(maker->dataset, maker->images[i], to, bytes);
+    if (status == SDLF_OK && maker->unchanged != NULL)
+        sdlf_auto_augment_picture(to, maker->unchanged + at, sample, &maker->options.automatic, seed_of(maker),
+                                  maker->images[i], maker->epoch);
     if (status == SDLF_OK) return;
     pthread_mutex_lock(&r->lock);
     if (r->status == SDLF_OK || i < r->failed) {
@@ -264,12 +267,7 @@ static sdlf_status read_samples(const sdlf_batch_maker *maker, int64_t count)
     if (!sdlf_tensor_present(&maker->read)) return SDLF_OK;
     parallel_for(count, maker->dataset->readers > 0 ? maker->dataset->readers : 1, read_sample, &r);
     pthread_mutex_destroy(&r.lock);
-    if (r.status != SDLF_OK) return sdlf_fail(r.status, "%s", r.message);
-    sdlf_shape sample = sdlf_shape_without(maker->read.shape, 0);
-    for (int64_t i = 0; maker->options.trivial && i < count; i++)
-        sdlf_trivial_augment((uint8_t *)maker->read.data + i * sdlf_shape_count(sample), maker->picture, sample,
-                             seed_of(maker), maker->images[i], maker->epoch);
-    return SDLF_OK;
+    return r.status != SDLF_OK ? sdlf_fail(r.status, "%s", r.message) : SDLF_OK;
 }
 
 /* The batch has so many samples, the first of those in its memory. */

@@ -18,7 +18,7 @@ typedef struct sdlf_batch_maker {
     void *workspace;       /* of the gather */
     sdlf_tensor read;      /* samples of a batch that are not in memory until they are read; owned */
     int32_t *places;       /* 0, 1, ...: where they lie there; owned */
-    uint8_t *picture;      /* of one sample, while TrivialAugment changes it; owned */
+    uint8_t *unchanged;    /* of each of them, while TrivialAugment or RandAugment changes it; owned */
     const int32_t
         *images; /* the numbers of the samples that are gathered for a batch: a part of `order`, or `paired` */
     int32_t *

@@ -138,7 +138,7 @@ static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *option
     options->huber_delta = 0;
     options->accumulate = 1;
     options->mixing = (sdlf_mixing){.mixup = 0};
-    options->trivial = false;
+    options->automatic = (sdlf_auto_augment){.trivial = false};
     options->sync_batch_norm = false;
     options->gradient_dtype = dtype;
     options->loss = (sdlf_loss)kind;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/auto_augment.h"
 #include "framework/mixing.h"
 #include "framework/model_internal.h"
 #include "framework/require.h"
@@ -140,12 +141,12 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
 }
 
 /* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets, weights,
- * steps of several batches, labels of positions, samples that are mixed, TrivialAugment, a part of each batch. */
+ * steps of several batches, labels of positions, samples that are mixed, TrivialAugment, RandAugment, a part of each batch. */
 static bool must_load(const sdlf_trainer *trainer)
 {
     return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) ||
            sdlf_dataset_positions(&trainer->train) > 0 || trainer->weights != NULL || trainer->options.accumulate > 1 ||
-           sdlf_mixing_wanted(&trainer->options.mixing) || trainer->options.trivial ||
+           sdlf_mixing_wanted(&trainer->options.mixing) || sdlf_auto_augment_wanted(&trainer->options.automatic) ||
            trainer->options.communicator != NULL;
 }
 
@@ -301,7 +302,7 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
                                                      .shuffle = true,
                                                      .augment = options->augment,
                                                      .mixing = options->mixing,
-                                                     .trivial = options->trivial,
+                                                     .automatic = options->automatic,
                                                      .rank = ranks != NULL ? ranks->rank : 0,
                                                      .ranks = ranks != NULL ? ranks->rank_count : 0,
                                                      .seed = options->seed});
@@ -349,8 +350,7 @@ sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const
 sdlf_data_place sdlf_trainer_data_place(const sdlf_trainer *trainer, const char **space)
 {
     if (trainer == NULL) return SDLF_DATA_LOADED;
-    if (space != NULL && trainer->data_place != SDLF_DATA_LOADED)
-        *space = trainer->calculators[0]->space; /* the forward pass's is opened first */
+    if (space != NULL) *space = trainer->calculators[0]->space; /* the forward pass's is opened first */
     return trainer->data_place;
 }
 

@@ -42,7 +42,8 @@ static bool augments(const sdlf_trainer_options *options)
     bool colours = a->brightness > 0 || a->contrast > 0 || a->saturation > 0;
     bool moves = a->flip || a->flip_alternate || a->crop > 0 || a->shift > 0 || a->rotate > 0 || a->scale > 0 ||
                  a->elastic > 0 || a->resized_crop > 0 || a->cutout > 0;
-    return moves || colours || options->trivial || options->mixing.mixup > 0 || options->mixing.cutmix > 0;
+    return moves || colours || options->automatic.trivial || options->automatic.rand_augment > 0 ||
+           options->mixing.mixup > 0 || options->mixing.cutmix > 0;
 }
 
 static void put_samples(training_board *board, const training_log_start *start)
@@ -56,7 +57,7 @@ static void put_samples(training_board *board, const training_log_start *start)
     if (!augments(options)) return;
     loader.augment = options->augment;
     loader.mixing = options->mixing;
-    loader.trivial = options->trivial;
+    loader.automatic = options->automatic;
     put_picture(board, "samples/augmented", 0, drawn_sheet(&picture, start->train, loader, 0, count), &picture);
 }
 

@@ -24,6 +24,7 @@ typedef struct training {
     double mixup, cutmix;
     int64_t crop, cutout;
     bool flip, flip_alternate, reflect, trivial;
+    int64_t rand_augment, rand_magnitude;
     bool sync_batch_norm;
 } training;
 

@@ -119,7 +119,7 @@ def _gather(pairs: Iterable) -> tuple[np.ndarray, np.ndarray]:
 
 
 AUGMENTATIONS = ("flip", "flip_alternate", "reflect", "crop", "shift", "rotate", "scale", "elastic", "resized_crop", "cutout", "brightness",
-                 "contrast", "saturation", "trivial", "mixup", "cutmix")
+                 "contrast", "saturation", "trivial", "rand_augment", "rand_magnitude", "mixup", "cutmix")
 
 
 class Trainer:

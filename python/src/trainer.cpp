@@ -112,7 +112,11 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
         else if (word == "accumulate")
             options.accumulate = value_of<int>(value, word, "an integer");
         else if (word == "trivial")
-            options.trivial = value_of<bool>(value, word, "True or False");
+            options.automatic.trivial = value_of<bool>(value, word, "True or False");
+        else if (word == "rand_augment")
+            options.automatic.rand_augment = value_of<int>(value, word, "an integer");
+        else if (word == "rand_magnitude")
+            options.automatic.rand_magnitude = value_of<int>(value, word, "an integer");
         else if (word == "mixup")
             options.mixing.mixup = value_of<float>(value, word, "a number");
         else if (word == "cutmix")

@@ -125,8 +125,10 @@ static void stopping_changes_nothing(void)
     check_resuming(options, 7);
     options = base_options(NULL);
     options.mixing = (sdlf_mixing){.mixup = 0.5f, .cutmix = 1};
-    options.trivial = true;
+    options.automatic.trivial = true;
     snprintf(options.class_weights, sizeof options.class_weights, "1,2,0.5");
+    check_resuming(options, 5);
+    options.automatic = (sdlf_auto_augment){.rand_augment = 2, .rand_magnitude = 20};
     check_resuming(options, 5);
 }
 

@@ -78,7 +78,7 @@ typedef struct sdlf_trainer_options {
     char
         weight_decays[400]; /* "head=1e-4,norm*=0", likewise: weight decay of parameters, in place of the optimizer's */
     sdlf_augmentation augment;
-    bool trivial; /* as of sdlf_loader_options */
+    sdlf_auto_augment automatic; /* as of sdlf_loader_options */
     sdlf_mixing
         mixing; /* the loss is shared between the labels; what training says of loss and accuracy is by the larger share's alone */
     const char *forward;                     /* calculator's name; default "cpu" */
@@ -163,8 +163,8 @@ sdlf_status sdlf_trainer_restore_options(sdlf_trainer_options *options, const sd
 int64_t sdlf_trainer_memory(const sdlf_trainer *trainer);
 
 /* Where the plans take the training data from: batches that a loader makes in the host's memory, or, where the forward pass
- * runs on a device, the data set as it is in the device's memory, or batches of it that are brought there ahead of time. In
- * the last two cases `space`, unless NULL, becomes the name of that memory, which is the trainer's. */
+ * runs on a device, the data set as it is in the device's memory, or batches of it that are brought there ahead of time. `space`,
+ * unless NULL, becomes the name of the memory that the forward pass works in, which is the trainer's. */
 typedef enum sdlf_data_place { SDLF_DATA_LOADED = 0, SDLF_DATA_RESIDENT, SDLF_DATA_STAGED } sdlf_data_place;
 sdlf_data_place sdlf_trainer_data_place(const sdlf_trainer *trainer, const char **space);
 
