@@ -146,8 +146,8 @@ sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, c
 /* What options->rate_scales and weight_decays say. Errors: SDLF_ERROR_ARGUMENT, SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_trainer_prepare_groups(sdlf_trainer *trainer);
 
-/* Once the plans are there: the average begins with the weights. */
-void sdlf_trainer_prepare_average(sdlf_trainer *trainer);
+/* Once the plans are there: the average, and the slow weights of Lookahead, begin with the weights. */
+sdlf_status sdlf_trainer_prepare_average(sdlf_trainer *trainer);
 /* Before training: the model's values, and the plans', are the weights. */
 sdlf_status sdlf_trainer_take_weights(sdlf_trainer *trainer);
 /* After it: the parameters are stored in the model, and the model's values are the averages. */

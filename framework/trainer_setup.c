@@ -200,6 +200,8 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .weighted = trainer->weights != NULL,
         .mixed = trainer->mixed,
         .ema = (double)wanted->ema,
+        .lookahead = wanted->lookahead,
+        .lookahead_share = (double)wanted->lookahead_share,
         .accumulate = wanted->accumulate > 1,
         .seed = wanted->seed,
         .conv_algorithm = wanted->conv_algorithm,
@@ -293,7 +295,7 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     if (status == SDLF_OK && options->shard_states && ranks != NULL)
         status = model_shard_states(trainer->model, ranks->rank, ranks->rank_count);
     if (status == SDLF_OK) status = prepare_plans(trainer, test);
-    if (status == SDLF_OK) sdlf_trainer_prepare_average(trainer);
+    if (status == SDLF_OK) status = sdlf_trainer_prepare_average(trainer);
     if (status == SDLF_OK) status = sdlf_trainer_prepare_best(trainer);
     if (status != SDLF_OK) return status;
     if (trainer->data_place != SDLF_DATA_LOADED) return sdlf_trainer_prepare_feed(trainer);

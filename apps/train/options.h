@@ -10,7 +10,8 @@
 
 typedef struct training {
     int64_t epochs, batch, seed;
-    double label_smoothing, clip_norm, ema;
+    double label_smoothing, clip_norm, ema, lookahead_share;
+    int64_t lookahead;
     int64_t accumulate;
     const char *rate_scales, *weight_decays;
     int loss; /* sdlf_loss */

@@ -109,6 +109,10 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
                      value_of<std::string>(value, word, "a text"));
         else if (word == "ema")
             options.ema = value_of<float>(value, word, "a number");
+        else if (word == "lookahead")
+            options.lookahead = value_of<int>(value, word, "an integer");
+        else if (word == "lookahead_share")
+            options.lookahead_share = value_of<float>(value, word, "a number");
         else if (word == "accumulate")
             options.accumulate = value_of<int>(value, word, "an integer");
         else if (word == "trivial")

@@ -69,6 +69,10 @@ typedef struct sdlf_trainer_options {
         ema; /* in [0, 1); above 0: a moving average of the weights, average = ema average + (1 - ema) weight after each step, from
                                the first ones on. It is what is tested, told apart, hashed and saved as the weights, and what the model
                                has between runs; the weights themselves lie beside it, as the optimizer's last state */
+    int lookahead; /* above 0: Lookahead around the optimizer: after so many steps the slow weights move by lookahead_share towards
+                               the weights, which begin there anew; see sdlf_plan_options. An optimizer's states, the average and these are three
+                               at most */
+    float lookahead_share; /* default 0.5 */
     int accumulate; /* batches of a step, whose gradients' mean it takes (see sdlf_plan_accumulate); the last steps of an
                                epoch may be of fewer; default 1 */
     char rate_scales[400]; /* "trunk=0.1,conv2d.*=0.5": what the learning rate of parameters is multiplied by: see
