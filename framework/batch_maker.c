@@ -12,6 +12,7 @@
 #include "framework/classifier.h"
 #include "framework/mixing.h"
 #include "framework/parallel.h"
+#include "framework/warp_labels.h"
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
 {
@@ -159,6 +160,9 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
     if (status == SDLF_OK) status = sdlf_dataset_check_parts(dataset);
     if (status == SDLF_OK && sdlf_mixing_wanted(&options->mixing) && sdlf_dataset_positions(dataset) > 0)
         status = sdlf_fail(SDLF_ERROR_ARGUMENT, "loader: mixing is for samples of one label");
+    if (status == SDLF_OK && sdlf_auto_augment_wanted(&options->automatic) && sdlf_dataset_has_pixel_labels(dataset))
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT,
+                           "loader: TrivialAugment and RandAugment move pictures without the labels of their pixels");
     if (status != SDLF_OK) goto fail;
     maker->batches = (samples - 1) / maker->options.batch + 1;
     status = prepare_reading(maker);
@@ -289,6 +293,22 @@ static void mix(const sdlf_batch_maker *maker, int64_t epoch, sdlf_batch *batch)
     sdlf_mix_batch(batch, &options->mixing, seed_of(maker), maker->images, epoch);
 }
 
+static void take_labels(const sdlf_batch_maker *maker, int64_t count, sdlf_batch *batch)
+{
+    const sdlf_dataset *dataset = maker->dataset;
+    sdlf_shape sample = sdlf_shape_without(dataset->labels.shape, 0);
+    size_t bytes = (size_t)(sdlf_tensor_bytes(&batch->labels) / count); /* of a sample's */
+    for (int64_t i = 0; i < count; i++) {
+        char *to = (char *)batch->labels.data + (size_t)i * bytes;
+        const char *from = (const char *)dataset->labels.data + (size_t)maker->images[i] * bytes;
+        if (sdlf_dataset_has_pixel_labels(dataset))
+            sdlf_warp_labels((int32_t *)(void *)to, (const int32_t *)(const void *)from, sample,
+                             &maker->gather.gather.augment, maker->images[i], maker->epoch);
+        else
+            memcpy(to, from, bytes);
+    }
+}
+
 sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_t index, sdlf_batch *batch)
 {
     const sdlf_dataset *dataset = maker->dataset;
@@ -302,10 +322,7 @@ sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_
     int64_t count = take_images(maker, &part);
     set_count(maker, batch, count);
     bind(maker, count, batch->samples.data);
-    size_t bytes = (size_t)(sdlf_tensor_bytes(&batch->labels) / count); /* of a sample's */
-    for (int64_t i = 0; i < count; i++)
-        memcpy((char *)batch->labels.data + (size_t)i * bytes,
-               (const char *)dataset->labels.data + (size_t)maker->images[i] * bytes, bytes);
+    take_labels(maker, count, batch);
 
     const sdlf_calculator_class *type = maker->calculator->type;
     sdlf_status status = read_samples(maker, count);

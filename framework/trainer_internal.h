@@ -61,18 +61,19 @@ struct sdlf_trainer {
     bool mixed;   /* they have second labels */
     float *rates; /* of an epoch, for plans that draw their own batches */
     trainer_slices slices;
-    sdlf_plan *full;      /* for batches of `batch` */
-    sdlf_plan *tail;      /* for an epoch's last, smaller batch; NULL: there is none */
-    sdlf_evaluator *test; /* NULL: no test set */
-    int64_t batch;        /* the batch asked for, or the whole data set if that is smaller */
-    int64_t tail_share;   /* this rank's samples of that last batch; 0: it takes part with one that counts as none */
-    int64_t steps;        /* of an epoch */
-    int64_t epoch;        /* epochs done */
-    int64_t epoch_step;   /* steps done of the epoch under way */
-    int64_t collected;    /* of these, those whose results are in `metrics` */
-    sdlf_metrics metrics; /* of the epoch under way */
-    double seconds;       /* spent on it by this trainer */
-    double waited;        /* of these, for batches */
+    sdlf_plan *full;         /* for batches of `batch` */
+    sdlf_plan *tail;         /* for an epoch's last, smaller batch; NULL: there is none */
+    int64_t *test_confusion; /* of labels of pixels; NULL: it is not wanted */
+    sdlf_evaluator *test;    /* NULL: no test set */
+    int64_t batch;           /* the batch asked for, or the whole data set if that is smaller */
+    int64_t tail_share;      /* this rank's samples of that last batch; 0: it takes part with one that counts as none */
+    int64_t steps;           /* of an epoch */
+    int64_t epoch;           /* epochs done */
+    int64_t epoch_step;      /* steps done of the epoch under way */
+    int64_t collected;       /* of these, those whose results are in `metrics` */
+    sdlf_metrics metrics;    /* of the epoch under way */
+    double seconds;          /* spent on it by this trainer */
+    double waited;           /* of these, for batches */
     trainer_best best;
     sdlf_tensor *parts;      /* while the model's states are whole: those that plans use; NULL: they are the model's */
     bool unsaved;            /* the last try to write the checkpoint failed */

@@ -118,7 +118,7 @@ static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, s
     options.accumulate = false;
     if (status != SDLF_OK || test == NULL) return status;
     options.batch = sdlf_communicator_share(ranks, trainer->batch);
-    if (options.batch < TEST_BATCH) options.batch = TEST_BATCH;
+    if (options.batch < TEST_BATCH && !sdlf_dataset_has_pixel_labels(test)) options.batch = TEST_BATCH;
     return sdlf_evaluator_create(&trainer->test, trainer->model, test, &options);
 }
 

@@ -101,6 +101,7 @@ void training_board_progress(training_board *board, const sdlf_progress *now)
     if (!epoch) return;
     event_scalar(file, "loss/test", at, now->test_loss);
     if (!isnan(now->test_accuracy)) event_scalar(file, "accuracy/test", at, now->test_accuracy);
+    if (isfinite(now->test_iou)) event_scalar(file, "iou/test", at, now->test_iou);
     if (isfinite(now->test_error)) event_scalar(file, "error/test", at, now->test_error);
     for (int i = 0; board->histograms && i < sdlf_model_parameter_count(board->model); i++) {
         const sdlf_parameter *parameter = sdlf_model_parameter(board->model, i);

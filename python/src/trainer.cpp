@@ -42,6 +42,7 @@ nb::dict to_dict(const sdlf_progress *p)
     d["accuracy"] = p->accuracy;
     d["test_loss"] = p->test_loss;
     d["test_accuracy"] = p->test_accuracy;
+    d["test_iou"] = p->test_iou;
     d["test_error"] = p->test_error;
     d["waited"] = p->waited;
     d["seconds"] = p->seconds;

@@ -31,8 +31,8 @@ typedef struct sdlf_dataset {
     char *name;          /* "digits (procedural, seed 1)", "mnist (DIR)"; NULL in a program's own: "without a name" */
     sdlf_tensor samples; /* (M,C,H,W) or (M,F), uint8 or float32, host memory, owned */
     sdlf_tensor
-        labels; /* host memory, owned: (M) int32, each in [0, class_count); of sequences, samples (M,T), (M,T) int32; or
-                   float targets, finite: (M,K) float32 */
+        labels; /* host memory, owned: (M) int32, each in [0, class_count); of sequences, samples (M,T), (M,T) int32; of
+                   each pixel of pictures (M,C,H,W), (M,H,W) int32, -1 where none counts; or float targets, finite: (M,K) float32 */
     int class_count;   /* of targets: K */
     float mean, scale; /* how a loader normalises, (x - mean) * scale, where channels.count is 0 */
     sdlf_channel_normalization channels;

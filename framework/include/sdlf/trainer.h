@@ -33,6 +33,7 @@ typedef struct sdlf_progress {
     double test_error;   /* likewise, of mse, mae and huber: the root of the mean squared difference; else NaN */
     double waited;       /* seconds of `seconds` in which training waited for its data; NaN: a device draws its own */
     double seconds;      /* training time of this epoch so far, testing left out */
+    double test_iou;     /* likewise, of labels of pixels: the mean intersection over union; else NaN */
     double test_seconds; /* of that test, and of bringing the weights to it */
     float learning_rate;
     uint32_t weights; /* sdlf_model_hash, after an epoch */
@@ -188,6 +189,7 @@ typedef struct sdlf_evaluation {
     int class_count;              /* classes, or targets of a sample */
     sdlf_loss kind;               /* what the loss is: sdlf_model_loss */
     double huber_delta;           /* of huber */
+    bool of_pixels;               /* samples and correct are of pixels, those that count */
     int64_t samples, correct;     /* correct: of the right class; of bce_with_logits, all labels right; else 0 */
     double loss;                  /* mean */
     double seconds;               /* of computing, loading included */
@@ -197,6 +199,11 @@ typedef struct sdlf_evaluation {
 
 /* Of classes, the share of samples that are right; of bce_with_logits, the share of labels; of other losses NaN. */
 double sdlf_evaluation_accuracy(const sdlf_evaluation *evaluation);
+/* Of classes: the mean over those that occur, as labels or predictions, of (right) / (labels + predictions - right), intersection over union.
+ * NaN: there is no confusion matrix. */
+double sdlf_evaluation_mean_iou(const sdlf_evaluation *evaluation);
+/* Of one class; NaN where it does not occur. */
+double sdlf_evaluation_iou(const sdlf_evaluation *evaluation, int class_index);
 /* The mean absolute difference and the root of the mean squared one, over all targets. NaN: there are none. */
 double sdlf_evaluation_mae(const sdlf_evaluation *evaluation);
 double sdlf_evaluation_rmse(const sdlf_evaluation *evaluation);
