@@ -31,7 +31,7 @@ sdlf_status folder_fill_sample(uint8_t *sample, const sdlf_image *picture, sdlf_
     sdlf_status status = sdlf_image_resize(scratch, rows, columns, channels, picture, (picture->height - height) / 2,
                                            (picture->width - width) / 2, height, width);
     for (int64_t i = 0; status == SDLF_OK && i < count; i++)
-        sample[i] = (uint8_t)fminf(fmaxf(scratch[i] + 0.5f, 0), 255);
+        sample[i] = (uint8_t)(scratch[i] < 0 ? 0 : scratch[i] > 254.5f ? 255 : (int)(scratch[i] + 0.5f));
     free(scratch);
     return status;
 }

@@ -20,6 +20,19 @@ static sdlf_status open_calculator(sdlf_calculator **calculator)
     return sdlf_calculator_open(calculator, usual, &(sdlf_calculator_options){.threads = 1});
 }
 
+/* A calculator for each reader, where the operation needs no workspace, which there is one of. */
+static sdlf_status open_helpers(sdlf_batch_maker *maker)
+{
+    sdlf_status status = SDLF_OK;
+    int wanted = maker->dataset->readers > 0 ? maker->dataset->readers : 1;
+    if (!sdlf_tensor_present(&maker->read) || maker->workspace != NULL) return SDLF_OK;
+    maker->helpers = calloc((size_t)wanted, sizeof *maker->helpers);
+    if (maker->helpers == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
+    for (; status == SDLF_OK && maker->helper_count < wanted; maker->helper_count++)
+        status = open_calculator(&maker->helpers[maker->helper_count]);
+    return status;
+}
+
 /* The samples that a rank has of a batch. */
 typedef struct batch_part {
     int64_t start, count; /* in the epoch's order; at least one */
@@ -168,6 +181,7 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
     status = prepare_reading(maker);
     if (status == SDLF_OK) status = open_calculator(&maker->calculator);
     if (status == SDLF_OK) status = prepare_gather(maker);
+    if (status == SDLF_OK) status = open_helpers(maker);
     if (status != SDLF_OK) goto fail;
     return SDLF_OK;
 fail:
@@ -179,6 +193,8 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
 {
     if (maker->workspace != NULL) maker->calculator->type->deallocate(maker->calculator, maker->workspace);
     sdlf_calculator_close(maker->calculator);
+    for (int i = 0; i < maker->helper_count; i++) sdlf_calculator_close(maker->helpers[i]);
+    free(maker->helpers);
     sdlf_tensor_release(&maker->read, NULL);
     free(maker->places);
     free(maker->unchanged);
@@ -231,7 +247,8 @@ static uint64_t seed_of(const sdlf_batch_maker *maker)
 
 typedef struct reading {
     const sdlf_batch_maker *maker;
-    pthread_mutex_t lock; /* guards what follows: the first failure, in the batch's order */
+    pthread_mutex_t lock; /* guards what follows: helpers in use; the first failure, in the batch's order */
+    int taken;
     int64_t failed;
     sdlf_status status;
     char message[512];
@@ -242,6 +259,40 @@ static sdlf_status read_from(const sdlf_dataset *dataset, int32_t image, uint8_t
     if (dataset->read != NULL) return dataset->read(dataset->read_context, image, to);
     memcpy(to, (const char *)dataset->samples.data + (size_t)image * bytes, bytes);
     return SDLF_OK;
+}
+
+static void note_failure(reading *r, int64_t i, sdlf_status status)
+{
+    if (status == SDLF_OK) return;
+    pthread_mutex_lock(&r->lock);
+    if (r->status == SDLF_OK || i < r->failed) {
+        r->failed = i;
+        r->status = status;
+        snprintf(r->message, sizeof r->message, "%s", sdlf_error_message()); /* that thread's */
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+static sdlf_status gather(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    sdlf_status status = calculator->type->kernel[SDLF_GATHER_BATCH].run(calculator, operation);
+    return status == SDLF_OK ? calculator->type->synchronize(calculator) : status;
+}
+
+/* One sample that was read, with a calculator that no other thread has. */
+static sdlf_status gather_sample(reading *r, int64_t i)
+{
+    sdlf_operation one = r->maker->gather;
+    one.in[1] = sdlf_tensor_narrow(one.in[1], 0, i, 1);
+    one.out[0] = sdlf_tensor_narrow(one.out[0], 0, i, 1);
+    pthread_mutex_lock(&r->lock);
+    sdlf_calculator *calculator = r->maker->helpers[r->taken++]; /* there are as many as threads */
+    pthread_mutex_unlock(&r->lock);
+    sdlf_status status = gather(calculator, &one);
+    pthread_mutex_lock(&r->lock);
+    r->maker->helpers[--r->taken] = calculator;
+    pthread_mutex_unlock(&r->lock);
+    return status;
 }
 
 static void read_sample(void *context, int64_t i)
@@ -255,23 +306,19 @@ static void read_sample(void *context, int64_t i)
     if (status == SDLF_OK && maker->unchanged != NULL)
         sdlf_auto_augment_picture(to, maker->unchanged + at, sample, &maker->options.automatic, seed_of(maker),
                                   maker->images[i], maker->epoch);
-    if (status == SDLF_OK) return;
-    pthread_mutex_lock(&r->lock);
-    if (r->status == SDLF_OK || i < r->failed) {
-        r->failed = i;
-        r->status = status;
-        snprintf(r->message, sizeof r->message, "%s", sdlf_error_message()); /* that thread's */
-    }
-    pthread_mutex_unlock(&r->lock);
+    if (status == SDLF_OK && maker->helpers != NULL) status = gather_sample(r, i);
+    note_failure(r, i, status);
 }
 
-static sdlf_status read_samples(const sdlf_batch_maker *maker, int64_t count)
+/* Samples are read where they must be, and gathered. */
+static sdlf_status take_samples(const sdlf_batch_maker *maker, int64_t count)
 {
     reading r = {.maker = maker, .lock = PTHREAD_MUTEX_INITIALIZER};
-    if (!sdlf_tensor_present(&maker->read)) return SDLF_OK;
-    parallel_for(count, maker->dataset->readers > 0 ? maker->dataset->readers : 1, read_sample, &r);
+    if (sdlf_tensor_present(&maker->read))
+        parallel_for(count, maker->dataset->readers > 0 ? maker->dataset->readers : 1, read_sample, &r);
     pthread_mutex_destroy(&r.lock);
-    return r.status != SDLF_OK ? sdlf_fail(r.status, "%s", r.message) : SDLF_OK;
+    if (r.status != SDLF_OK) return sdlf_fail(r.status, "%s", r.message);
+    return maker->helpers == NULL ? gather(maker->calculator, &maker->gather) : SDLF_OK;
 }
 
 /* The batch has so many samples, the first of those in its memory. */
@@ -324,10 +371,7 @@ sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_
     bind(maker, count, batch->samples.data);
     take_labels(maker, count, batch);
 
-    const sdlf_calculator_class *type = maker->calculator->type;
-    sdlf_status status = read_samples(maker, count);
-    if (status == SDLF_OK) status = type->kernel[SDLF_GATHER_BATCH].run(maker->calculator, &maker->gather);
-    if (status == SDLF_OK) status = type->synchronize(maker->calculator);
+    sdlf_status status = take_samples(maker, count);
     if (status == SDLF_OK) mix(maker, epoch, batch);
     set_count(maker, batch, part.count); /* and without those that belong to other ranks */
     return sdlf_fail_context(status, "loader: epoch %" PRId64 ", batch %" PRId64, epoch, index);
