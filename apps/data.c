@@ -244,7 +244,7 @@ static sdlf_status show(const session *s, const arguments *given)
     sdlf_loader_options loader = {.shuffle = ordered,
                                   .augment = options.augment,
                                   .mixing = options.mixing,
-                                  .trivial = options.trivial,
+                                  .automatic = options.automatic,
                                   .seed = (uint64_t)s->set.seed};
     if (status == SDLF_OK) status = augmented_sheet(&picture, data, loader, ordered ? s->set.epoch - 1 : 0, count);
     if (status == SDLF_OK) status = output_file_write(s->set.show, write_png, &picture);

@@ -149,9 +149,9 @@ static void print_text(const session *s, const terminal *out)
     report_label(out, s->set.train_half ? "train" : "test");
     evaluation_print_line(e);
     report_label(out, "time");
-    bool tokens = s->data->labels.dtype == SDLF_INT32 && s->data->labels.shape.rank == 2; /* what is counted */
+    bool tokens = s->data->labels.dtype == SDLF_INT32 && s->data->labels.shape.rank > 1; /* what is counted */
     int64_t all = tokens ? sdlf_tensor_count(&s->data->labels) : s->data->samples.shape.dim[0];
-    const char *unit = tokens ? "tokens" : "samples";
+    const char *unit = e->of_pixels ? "pixels" : tokens ? "tokens" : "samples";
     printf("%s  %s %s/s\n", number_duration(e->seconds).text, number_fixed((double)e->samples / e->seconds, 0).text,
            unit);
     interrupt_say(true, " after %s of %s %s; the figures above are theirs", number_count(e->samples).text,

@@ -106,7 +106,12 @@ static sdlf_status read_labels(sdlf_dataset *dataset, npy_file *file, int64_t co
     sdlf_tensor found = {0};
     sdlf_status status = take_elements(&found, file, SDLF_INT64);
     const int64_t *labels = found.data;
+    bool pixels = file->tensor.shape.rank == 3, bytes = file->tensor.dtype == SDLF_UINT8;
     for (int64_t i = 0; status == SDLF_OK && i < count; i++) {
+        if (pixels && labels[i] == (bytes ? 255 : -1)) {
+            if (to != NULL) to[i] = -1;
+            continue;
+        }
         if (labels[i] < 0 || labels[i] >= MOST_CLASSES)
             status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: label %" PRId64 ": expected 0 to %d, found %" PRId64, file->name,
                                i, MOST_CLASSES - 1, labels[i]);
@@ -118,17 +123,21 @@ static sdlf_status read_labels(sdlf_dataset *dataset, npy_file *file, int64_t co
     return status;
 }
 
-static bool are_labels(const sdlf_tensor *found)
+/* Of samples of that shape: one for each, or for each pixel of each. */
+static bool are_labels(const sdlf_tensor *found, sdlf_shape samples)
 {
     sdlf_dtype t = found->dtype;
+    const int64_t *dim = found->shape.dim;
     bool whole = t == SDLF_UINT8 || t == SDLF_INT8 || t == SDLF_INT32 || t == SDLF_INT64;
-    return whole && (found->shape.rank == 1 || (found->shape.rank == 2 && found->shape.dim[1] == 1));
+    bool pixels = found->shape.rank == 3 && samples.rank == 4 && dim[1] == samples.dim[2] && dim[2] == samples.dim[3];
+    return whole && (found->shape.rank == 1 || (found->shape.rank == 2 && dim[1] == 1) || pixels);
 }
 
 static sdlf_status no_labels(const npy_file *file, int64_t count)
 {
     return sdlf_fail(SDLF_ERROR_FORMAT,
-                     "%s: expected %" PRId64 " labels, one for each image, uint8, int32 or int64, found %s of (%s)%s",
+                     "%s: expected %" PRId64
+                     " labels, one for each image or each of its pixels, uint8, int32 or int64, found %s of (%s)%s",
                      file->name, count, sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text,
                      sdlf_dtype_is_float(file->tensor.dtype) ? "; float targets want a loss: --loss mse" : "");
 }
@@ -136,9 +145,14 @@ static sdlf_status no_labels(const npy_file *file, int64_t count)
 sdlf_status arrays_take_labels(sdlf_dataset *dataset, npy_file *file)
 {
     int64_t count = dataset->samples.shape.dim[0];
-    if (!are_labels(&file->tensor) || file->tensor.shape.dim[0] != count) return no_labels(file, count);
-    sdlf_status status = read_tensor_create(&dataset->labels, SDLF_INT32, sdlf_shape(count), file->name);
-    return status == SDLF_OK ? read_labels(dataset, file, count, dataset->labels.data) : status;
+    sdlf_shape shape = file->tensor.shape;
+    if (!are_labels(&file->tensor, dataset->samples.shape) || shape.dim[0] != count) return no_labels(file, count);
+    if (shape.rank == 2) shape = sdlf_shape(count);
+    sdlf_status status = read_tensor_create(&dataset->labels, SDLF_INT32, shape, file->name);
+    if (status == SDLF_OK) status = read_labels(dataset, file, sdlf_shape_count(shape), dataset->labels.data);
+    if (status == SDLF_OK && dataset->class_count == 0)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: no label counts: all are those of pixels that do not", file->name);
+    return status;
 }
 
 sdlf_status arrays_take_targets(sdlf_dataset *dataset, npy_file *file)
@@ -160,6 +174,8 @@ sdlf_status arrays_take_targets(sdlf_dataset *dataset, npy_file *file)
 
 sdlf_status arrays_count_classes(sdlf_dataset *dataset, npy_file *file)
 {
-    if (!are_labels(&file->tensor)) return no_labels(file, file->tensor.shape.rank > 0 ? file->tensor.shape.dim[0] : 1);
-    return read_labels(dataset, file, file->tensor.shape.dim[0], NULL);
+    const sdlf_tensor *found = &file->tensor;
+    if (!are_labels(found, dataset->samples.shape))
+        return no_labels(file, found->shape.rank > 0 ? found->shape.dim[0] : 1);
+    return read_labels(dataset, file, sdlf_tensor_count(found), NULL);
 }

@@ -12,7 +12,7 @@
  * `outline`: the shape alone. Errors: SDLF_ERROR_FORMAT with the file's name, and those of reading. */
 sdlf_status arrays_take_samples(sdlf_dataset *dataset, npy_file *file, bool outline);
 
-/* The labels (N) or (N,1), whole numbers from 0, one for each sample; raises class_count to what they need. */
+/* The labels (N) or (N,1), whole numbers from 0, one for each sample; or of pictures' pixels (N,H,W), of which -1, and of bytes 255, do not count; raises class_count to what they need. */
 sdlf_status arrays_take_labels(sdlf_dataset *dataset, npy_file *file);
 
 /* Float targets (N) or (N,...) of any numbers, one row for each sample; class_count becomes their number in a row. */

@@ -8,7 +8,7 @@
 
 extern const sdlf_dataset_class sdlf_digits_dataset_class;
 extern const sdlf_dataset_class sdlf_mnist_dataset_class;
-extern const sdlf_dataset_class sdlf_folder_dataset_class;
+extern const sdlf_dataset_class sdlf_folder_dataset_class, sdlf_segmentation_dataset_class;
 extern const sdlf_dataset_class sdlf_cifar10_dataset_class, sdlf_cifar100_dataset_class;
 extern const sdlf_dataset_class sdlf_npy_dataset_class, sdlf_npz_dataset_class, sdlf_csv_dataset_class;
 extern const sdlf_dataset_class sdlf_text_dataset_class;

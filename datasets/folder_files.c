@@ -233,31 +233,50 @@ static sdlf_status divide(folder_files *files, const char *folder, size_t prefix
                      split == SDLF_SPLIT_TEST ? "test" : "training");
 }
 
-sdlf_status folder_list(folder_files *files, const char *folder, sdlf_split split)
+/* Two halves as folders: *test, behind the training one; else *test is empty. */
+static sdlf_status find_halves(const char *folder, char train[PATH_SIZE], char test[PATH_SIZE], bool *has_train)
 {
-    char train[PATH_SIZE], test[PATH_SIZE];
     struct stat about;
-    *files = (folder_files){.count = 0};
+    bool has_test = false;
     sdlf_status status = join(train, folder, "train");
     if (status != SDLF_OK) return status;
-    size_t prefix = strlen(folder) + 1;
-    bool has_train = is_folder(train, &about), has_test = false;
-    for (size_t i = 0; has_train && !has_test && i < sizeof test_names / sizeof test_names[0]; i++)
+    *has_train = is_folder(train, &about);
+    for (size_t i = 0; *has_train && !has_test && i < sizeof test_names / sizeof test_names[0]; i++)
         has_test = join(test, folder, test_names[i]) == SDLF_OK && is_folder(test, &about);
+    if (!has_test) test[0] = '\0';
+    return SDLF_OK;
+}
+
+sdlf_status folder_list_undivided(folder_files *files, const char *folder, sdlf_split split, bool *divided)
+{
+    char train[PATH_SIZE], test[PATH_SIZE];
+    bool has_train;
+    *files = (folder_files){.count = 0};
+    sdlf_status status = find_halves(folder, train, test, &has_train);
+    if (status != SDLF_OK) return status;
+    size_t prefix = strlen(folder) + 1;
     const char *classes = has_train ? train : folder;
+    *divided = test[0] != '\0';
     status = list_classes(files, classes);
     if (status == SDLF_OK) status = check_count(files, classes);
-    if (status == SDLF_OK && has_test) status = check_classes(files, train, test);
+    if (status == SDLF_OK && *divided) status = check_classes(files, train, test);
     if (status != SDLF_OK) return status;
-    if (!has_test) {
-        status = list_files(files, classes, prefix, true);
-        return status == SDLF_OK ? divide(files, classes, strlen(classes) + 1 - prefix, split) : status;
-    }
-    if (split == SDLF_SPLIT_TRAIN) return list_files(files, train, prefix, true);
+    if (!*divided || split == SDLF_SPLIT_TRAIN) return list_files(files, classes, prefix, true);
     status = list_files(files, test, prefix, false);
     if (status == SDLF_OK && files->count == 0)
         status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: there are no pictures in it", test);
     return status;
+}
+
+sdlf_status folder_list(folder_files *files, const char *folder, sdlf_split split)
+{
+    char train[PATH_SIZE], test[PATH_SIZE];
+    bool has_train = false, divided;
+    sdlf_status status = folder_list_undivided(files, folder, split, &divided);
+    if (status == SDLF_OK) status = find_halves(folder, train, test, &has_train);
+    if (status != SDLF_OK || divided) return status;
+    const char *classes = has_train ? train : folder;
+    return divide(files, classes, strlen(classes) - strlen(folder), split);
 }
 
 void folder_files_release(folder_files *files)

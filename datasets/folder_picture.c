@@ -30,8 +30,10 @@ sdlf_status folder_fill_sample(uint8_t *sample, const sdlf_image *picture, sdlf_
     double height = scale * rows, width = scale * columns;
     sdlf_status status = sdlf_image_resize(scratch, rows, columns, channels, picture, (picture->height - height) / 2,
                                            (picture->width - width) / 2, height, width);
-    for (int64_t i = 0; status == SDLF_OK && i < count; i++)
-        sample[i] = (uint8_t)fminf(fmaxf(scratch[i] + 0.5f, 0), 255);
+    for (int64_t i = 0; status == SDLF_OK && i < count; i++) {
+        float value = scratch[i] < 0 ? 0 : scratch[i];
+        sample[i] = (uint8_t)(int)((value > 255 ? 255 : value) + 0.5f);
+    }
     free(scratch);
     return status;
 }

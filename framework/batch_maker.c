@@ -8,15 +8,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/auto_augment.h"
 #include "framework/classifier.h"
 #include "framework/mixing.h"
 #include "framework/parallel.h"
-#include "framework/trivial.h"
+#include "framework/warp_labels.h"
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
 {
     const char *usual = sdlf_calculator_class_usual()->name;
     return sdlf_calculator_open(calculator, usual, &(sdlf_calculator_options){.threads = 1});
+}
+
+/* A calculator for each reader, where the operation needs no workspace, which there is one of. */
+static sdlf_status open_helpers(sdlf_batch_maker *maker)
+{
+    sdlf_status status = SDLF_OK;
+    int wanted = maker->dataset->readers > 0 ? maker->dataset->readers : 1;
+    if (!sdlf_tensor_present(&maker->read) || maker->workspace != NULL) return SDLF_OK;
+    maker->helpers = calloc((size_t)wanted, sizeof *maker->helpers);
+    if (maker->helpers == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
+    for (; status == SDLF_OK && maker->helper_count < wanted; maker->helper_count++)
+        status = open_calculator(&maker->helpers[maker->helper_count]);
+    return status;
 }
 
 /* The samples that a rank has of a batch. */
@@ -110,19 +124,16 @@ static sdlf_status prepare_gather(sdlf_batch_maker *maker)
 /* Room for the samples of a batch, where they are read. */
 static sdlf_status prepare_reading(sdlf_batch_maker *maker)
 {
-    bool trivial = maker->options.trivial;
-    if (maker->dataset->read == NULL && !trivial) return SDLF_OK;
+    sdlf_status status = sdlf_auto_augment_complete(&maker->options.automatic, &maker->dataset->samples);
+    bool changed = sdlf_auto_augment_wanted(&maker->options.automatic);
+    if (status != SDLF_OK || (maker->dataset->read == NULL && !changed)) return status;
     sdlf_shape shape = maker->dataset->samples.shape;
-    if (trivial && (shape.rank != 4 || maker->dataset->samples.dtype != SDLF_UINT8))
-        return sdlf_fail(
-            SDLF_ERROR_ARGUMENT, "loader: TrivialAugment is for pictures CxHxW of bytes, and samples are %s %s",
-            sdlf_dtype_name(maker->dataset->samples.dtype), sdlf_shape_print(sdlf_shape_without(shape, 0)).text);
     shape.dim[0] = most_samples(maker);
-    sdlf_status status = sdlf_tensor_create(&maker->read, NULL, maker->dataset->samples.dtype, shape);
+    status = sdlf_tensor_create(&maker->read, NULL, maker->dataset->samples.dtype, shape);
     if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
     maker->places = malloc((size_t)shape.dim[0] * sizeof *maker->places);
-    if (trivial) maker->picture = malloc((size_t)sdlf_shape_span(shape, 1, 4));
-    if (maker->places == NULL || (trivial && maker->picture == NULL))
+    if (changed) maker->unchanged = malloc((size_t)sdlf_tensor_bytes(&maker->read));
+    if (maker->places == NULL || (changed && maker->unchanged == NULL))
         return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
     for (int64_t i = 0; i < shape.dim[0]; i++) maker->places[i] = (int32_t)i;
     return SDLF_OK;
@@ -162,11 +173,15 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
     if (status == SDLF_OK) status = sdlf_dataset_check_parts(dataset);
     if (status == SDLF_OK && sdlf_mixing_wanted(&options->mixing) && sdlf_dataset_positions(dataset) > 0)
         status = sdlf_fail(SDLF_ERROR_ARGUMENT, "loader: mixing is for samples of one label");
+    if (status == SDLF_OK && sdlf_auto_augment_wanted(&options->automatic) && sdlf_dataset_has_pixel_labels(dataset))
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT,
+                           "loader: TrivialAugment and RandAugment move pictures without the labels of their pixels");
     if (status != SDLF_OK) goto fail;
     maker->batches = (samples - 1) / maker->options.batch + 1;
     status = prepare_reading(maker);
     if (status == SDLF_OK) status = open_calculator(&maker->calculator);
     if (status == SDLF_OK) status = prepare_gather(maker);
+    if (status == SDLF_OK) status = open_helpers(maker);
     if (status != SDLF_OK) goto fail;
     return SDLF_OK;
 fail:
@@ -178,9 +193,11 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
 {
     if (maker->workspace != NULL) maker->calculator->type->deallocate(maker->calculator, maker->workspace);
     sdlf_calculator_close(maker->calculator);
+    for (int i = 0; i < maker->helper_count; i++) sdlf_calculator_close(maker->helpers[i]);
+    free(maker->helpers);
     sdlf_tensor_release(&maker->read, NULL);
     free(maker->places);
-    free(maker->picture);
+    free(maker->unchanged);
     free(maker->keys);
     free(maker->paired);
     free(maker->order);
@@ -230,24 +247,22 @@ static uint64_t seed_of(const sdlf_batch_maker *maker)
 
 typedef struct reading {
     const sdlf_batch_maker *maker;
-    pthread_mutex_t lock; /* guards what follows: the first failure, in the batch's order */
+    pthread_mutex_t lock; /* guards what follows: helpers in use; the first failure, in the batch's order */
+    int taken;
     int64_t failed;
     sdlf_status status;
     char message[512];
 } reading;
 
-static void read_sample(void *context, int64_t i)
+static sdlf_status read_from(const sdlf_dataset *dataset, int32_t image, uint8_t *to, size_t bytes)
 {
-    reading *r = context;
-    const sdlf_dataset *dataset = r->maker->dataset;
-    size_t bytes = (size_t)(sdlf_tensor_bytes(&r->maker->read) / r->maker->read.shape.dim[0]);
-    if (dataset->read == NULL) {
-        memcpy((char *)r->maker->read.data + (size_t)i * bytes,
-               (const char *)dataset->samples.data + (size_t)r->maker->images[i] * bytes, bytes);
-        return;
-    }
-    sdlf_status status =
-        dataset->read(dataset->read_context, r->maker->images[i], (char *)r->maker->read.data + (size_t)i * bytes);
+    if (dataset->read != NULL) return dataset->read(dataset->read_context, image, to);
+    memcpy(to, (const char *)dataset->samples.data + (size_t)image * bytes, bytes);
+    return SDLF_OK;
+}
+
+static void note_failure(reading *r, int64_t i, sdlf_status status)
+{
     if (status == SDLF_OK) return;
     pthread_mutex_lock(&r->lock);
     if (r->status == SDLF_OK || i < r->failed) {
@@ -258,18 +273,52 @@ static void read_sample(void *context, int64_t i)
     pthread_mutex_unlock(&r->lock);
 }
 
-static sdlf_status read_samples(const sdlf_batch_maker *maker, int64_t count)
+static sdlf_status gather(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    sdlf_status status = calculator->type->kernel[SDLF_GATHER_BATCH].run(calculator, operation);
+    return status == SDLF_OK ? calculator->type->synchronize(calculator) : status;
+}
+
+/* One sample that was read, with a calculator that no other thread has. */
+static sdlf_status gather_sample(reading *r, int64_t i)
+{
+    sdlf_operation one = r->maker->gather;
+    one.in[1] = sdlf_tensor_narrow(one.in[1], 0, i, 1);
+    one.out[0] = sdlf_tensor_narrow(one.out[0], 0, i, 1);
+    pthread_mutex_lock(&r->lock);
+    sdlf_calculator *calculator = r->maker->helpers[r->taken++]; /* there are as many as threads */
+    pthread_mutex_unlock(&r->lock);
+    sdlf_status status = gather(calculator, &one);
+    pthread_mutex_lock(&r->lock);
+    r->maker->helpers[--r->taken] = calculator;
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+static void read_sample(void *context, int64_t i)
+{
+    reading *r = context;
+    const sdlf_batch_maker *maker = r->maker;
+    sdlf_shape sample = sdlf_shape_without(maker->read.shape, 0);
+    size_t bytes = (size_t)(sdlf_tensor_bytes(&maker->read) / maker->read.shape.dim[0]), at = (size_t)i * bytes;
+    uint8_t *to = (uint8_t *)maker->read.data + at;
+    sdlf_status status = read_from(maker->dataset, maker->images[i], to, bytes);
+    if (status == SDLF_OK && maker->unchanged != NULL)
+        sdlf_auto_augment_picture(to, maker->unchanged + at, sample, &maker->options.automatic, seed_of(maker),
+                                  maker->images[i], maker->epoch);
+    if (status == SDLF_OK && maker->helpers != NULL) status = gather_sample(r, i);
+    note_failure(r, i, status);
+}
+
+/* Samples are read where they must be, and gathered. */
+static sdlf_status take_samples(const sdlf_batch_maker *maker, int64_t count)
 {
     reading r = {.maker = maker, .lock = PTHREAD_MUTEX_INITIALIZER};
-    if (!sdlf_tensor_present(&maker->read)) return SDLF_OK;
-    parallel_for(count, maker->dataset->readers > 0 ? maker->dataset->readers : 1, read_sample, &r);
+    if (sdlf_tensor_present(&maker->read))
+        parallel_for(count, maker->dataset->readers > 0 ? maker->dataset->readers : 1, read_sample, &r);
     pthread_mutex_destroy(&r.lock);
     if (r.status != SDLF_OK) return sdlf_fail(r.status, "%s", r.message);
-    sdlf_shape sample = sdlf_shape_without(maker->read.shape, 0);
-    for (int64_t i = 0; maker->options.trivial && i < count; i++)
-        sdlf_trivial_augment((uint8_t *)maker->read.data + i * sdlf_shape_count(sample), maker->picture, sample,
-                             seed_of(maker), maker->images[i], maker->epoch);
-    return SDLF_OK;
+    return maker->helpers == NULL ? gather(maker->calculator, &maker->gather) : SDLF_OK;
 }
 
 /* The batch has so many samples, the first of those in its memory. */
@@ -291,6 +340,22 @@ static void mix(const sdlf_batch_maker *maker, int64_t epoch, sdlf_batch *batch)
     sdlf_mix_batch(batch, &options->mixing, seed_of(maker), maker->images, epoch);
 }
 
+static void take_labels(const sdlf_batch_maker *maker, int64_t count, sdlf_batch *batch)
+{
+    const sdlf_dataset *dataset = maker->dataset;
+    sdlf_shape sample = sdlf_shape_without(dataset->labels.shape, 0);
+    size_t bytes = (size_t)(sdlf_tensor_bytes(&batch->labels) / count); /* of a sample's */
+    for (int64_t i = 0; i < count; i++) {
+        char *to = (char *)batch->labels.data + (size_t)i * bytes;
+        const char *from = (const char *)dataset->labels.data + (size_t)maker->images[i] * bytes;
+        if (sdlf_dataset_has_pixel_labels(dataset))
+            sdlf_warp_labels((int32_t *)(void *)to, (const int32_t *)(const void *)from, sample,
+                             &maker->gather.gather.augment, maker->images[i], maker->epoch);
+        else
+            memcpy(to, from, bytes);
+    }
+}
+
 sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_t index, sdlf_batch *batch)
 {
     const sdlf_dataset *dataset = maker->dataset;
@@ -304,15 +369,9 @@ sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_
     int64_t count = take_images(maker, &part);
     set_count(maker, batch, count);
     bind(maker, count, batch->samples.data);
-    size_t bytes = (size_t)(sdlf_tensor_bytes(&batch->labels) / count); /* of a sample's */
-    for (int64_t i = 0; i < count; i++)
-        memcpy((char *)batch->labels.data + (size_t)i * bytes,
-               (const char *)dataset->labels.data + (size_t)maker->images[i] * bytes, bytes);
+    take_labels(maker, count, batch);
 
-    const sdlf_calculator_class *type = maker->calculator->type;
-    sdlf_status status = read_samples(maker, count);
-    if (status == SDLF_OK) status = type->kernel[SDLF_GATHER_BATCH].run(maker->calculator, &maker->gather);
-    if (status == SDLF_OK) status = type->synchronize(maker->calculator);
+    sdlf_status status = take_samples(maker, count);
     if (status == SDLF_OK) mix(maker, epoch, batch);
     set_count(maker, batch, part.count); /* and without those that belong to other ranks */
     return sdlf_fail_context(status, "loader: epoch %" PRId64 ", batch %" PRId64, epoch, index);

@@ -2,8 +2,8 @@
 /* Batch maker: the samples and labels of any batch of any epoch, in the caller's memory.
  *
  * A batch depends on (data set, options, epoch, index) alone. The samples are gathered, augmented and normalised by one
- * gather_batch operation on a calculator of the maker's own, with one thread (sdlf_calculator_class_usual); where that is wanted, they
- * are mixed in pairs (mixing.h). Labels are copied. */
+ * gather_batch operation on calculators of the maker's own, with one thread each (sdlf_calculator_class_usual): one for each of the data
+ * set's readers, which gather each sample as soon as it is read. Where that is wanted, they are mixed in pairs (mixing.h). Labels are copied. */
 #ifndef SDLF_FRAMEWORK_BATCH_MAKER_H
 #define SDLF_FRAMEWORK_BATCH_MAKER_H
 
@@ -14,11 +14,14 @@ typedef struct sdlf_batch_maker {
     sdlf_loader_options options;
     int64_t batches; /* of an epoch; the last may be short */
     sdlf_calculator *calculator;
+    sdlf_calculator *
+        *helpers; /* of the readers, which gather what they read; owned; NULL: batches are gathered whole */
+    int helper_count;
     sdlf_operation gather; /* bound but for index and y */
     void *workspace;       /* of the gather */
     sdlf_tensor read;      /* samples of a batch that are not in memory until they are read; owned */
     int32_t *places;       /* 0, 1, ...: where they lie there; owned */
-    uint8_t *picture;      /* of one sample, while TrivialAugment changes it; owned */
+    uint8_t *unchanged;    /* of each of them, while TrivialAugment or RandAugment changes it; owned */
     const int32_t
         *images; /* the numbers of the samples that are gathered for a batch: a part of `order`, or `paired` */
     int32_t *

@@ -76,11 +76,12 @@ static sdlf_status check_samples(const sdlf_model *model, const model_layer *inp
 static sdlf_status check_classes(const sdlf_dataset *dataset)
 {
     int64_t count = sdlf_tensor_count(&dataset->labels);
-    const int32_t *label = dataset->labels.data;
+    const int32_t *label = dataset->labels.data, least = sdlf_dataset_has_pixel_labels(dataset) ? -1 : 0;
     for (int64_t n = 0; n < count; n++)
-        if (label[n] < 0 || label[n] >= dataset->class_count)
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: label %lld: expected 0 to %d, found %d",
-                             sdlf_dataset_title(dataset), (long long)n, dataset->class_count - 1, (int)label[n]);
+        if (label[n] < least || label[n] >= dataset->class_count)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: label %lld: expected %d to %d, found %d",
+                             sdlf_dataset_title(dataset), (long long)n, (int)least, dataset->class_count - 1,
+                             (int)label[n]);
     return SDLF_OK;
 }
 
@@ -146,15 +147,14 @@ static sdlf_status check_scale(const sdlf_model *model, const sdlf_dataset *data
         known ? "network" : "data set", known ? model->name : sdlf_dataset_title(dataset), mean, scale);
 }
 
-/* The loss of a sequence is over the classes of each position: so must the probabilities be. */
-static sdlf_status check_axis(const sdlf_model *model, const sdlf_layer *layer)
+/* The loss of a sequence, or of pictures, is over the classes of each position or pixel: so must the probabilities be. */
+static sdlf_status check_axis(const sdlf_model *model, const sdlf_layer *layer, int wanted, int rank)
 {
     bool softmax = strcmp(layer->type->name, "softmax") == 0 || strcmp(layer->type->name, "log_softmax") == 0;
     int axis = softmax ? ((const sdlf_softmax_options *)layer->options)->axis : -1;
-    if (axis == -1 || axis == 2) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_SHAPE,
-                     "network '%s': %s '%s' is along axis %d, the positions, expected axis -1, the classes",
-                     model->name, layer->type->name, layer->name, axis);
+    if (!softmax || (axis + rank) % rank == wanted) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': %s '%s' is along axis %d, expected axis %d, the classes",
+                     model->name, layer->type->name, layer->name, axis, wanted == rank - 1 ? -1 : wanted);
 }
 
 static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *model, const sdlf_dataset *dataset)
@@ -167,15 +167,19 @@ static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *mo
         classifier->output = output->name;
         classifier->scores = entry->layer.type->scores;
         int64_t positions = sdlf_dataset_positions(dataset), classes = dataset->class_count;
-        bool fits = positions > 0 ? shape.rank == 3 && shape.dim[1] == positions && shape.dim[2] == classes
-                                  : shape.rank >= 2 && sdlf_shape_span(shape, 1, shape.rank) == classes;
+        const int64_t *dim = shape.dim, *of = dataset->labels.shape.dim;
+        bool pixels = sdlf_dataset_has_pixel_labels(dataset);
+        bool fits = pixels          ? shape.rank == 4 && dim[1] == classes && dim[2] == of[1] && dim[3] == of[2]
+                    : positions > 0 ? shape.rank == 3 && shape.dim[1] == positions && shape.dim[2] == classes
+                                    : shape.rank >= 2 && sdlf_shape_span(shape, 1, shape.rank) == classes;
         if (!sdlf_dtype_is_float(entry->output_dtype[output->node.output]) || !fits)
-            return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': output '%s' gives %s %s for a sample, but %s has %d %s",
+            return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': output '%s' gives %s %s for a sample, but %s has %d %s%s",
                              model->name, output->name, sdlf_dtype_name(entry->output_dtype[output->node.output]),
                              sdlf_shape_print(shape.rank > 0 ? sdlf_shape_without(shape, 0) : shape).text,
                              sdlf_dataset_title(dataset), dataset->class_count,
-                             sdlf_dataset_has_targets(dataset) ? "targets" : "classes");
-        return positions > 0 ? check_axis(model, &entry->layer) : SDLF_OK;
+                             sdlf_dataset_has_targets(dataset) ? "targets" : "classes",
+                             pixels ? " for each pixel" : "");
+        return positions > 0 ? check_axis(model, &entry->layer, pixels ? 1 : 2, shape.rank) : SDLF_OK;
     }
     return SDLF_OK;
 }

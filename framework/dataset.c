@@ -54,17 +54,26 @@ bool sdlf_dataset_has_targets(const sdlf_dataset *dataset)
 
 int64_t sdlf_dataset_positions(const sdlf_dataset *dataset)
 {
-    bool sequences = !sdlf_dataset_has_targets(dataset) && dataset->labels.shape.rank == 2;
-    return sequences ? dataset->labels.shape.dim[1] : 0;
+    sdlf_shape shape = dataset->labels.shape;
+    bool several = !sdlf_dataset_has_targets(dataset) && (shape.rank == 2 || shape.rank == 3);
+    return several ? sdlf_shape_span(shape, 1, shape.rank) : 0;
 }
 
-/* A class for each sample, or for each position of a sequence; or a row of targets. */
+bool sdlf_dataset_has_pixel_labels(const sdlf_dataset *dataset)
+{
+    return dataset->labels.dtype == SDLF_INT32 && dataset->labels.shape.rank == 3;
+}
+
+/* A class for each sample, or for each position of a sequence, or for each pixel; or a row of targets. */
 static bool are_labels(const sdlf_dataset *dataset)
 {
     int64_t count = dataset->samples.shape.dim[0];
     sdlf_shape shape = dataset->labels.shape;
     if (sdlf_dataset_has_targets(dataset)) return sdlf_shape_equal(shape, sdlf_shape(count, dataset->class_count));
     bool sequences = sdlf_dataset_positions(dataset) > 0 && sdlf_shape_equal(shape, dataset->samples.shape);
+    sdlf_shape samples = dataset->samples.shape;
+    if (sdlf_dataset_has_pixel_labels(dataset))
+        return samples.rank == 4 && sdlf_shape_equal(shape, sdlf_shape(count, samples.dim[2], samples.dim[3]));
     return dataset->labels.dtype == SDLF_INT32 && (sequences || sdlf_shape_equal(shape, sdlf_shape(count)));
 }
 
@@ -72,10 +81,12 @@ sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset)
 {
     int64_t count = dataset->samples.shape.dim[0];
     if (!are_labels(dataset))
-        return sdlf_fail(SDLF_ERROR_SHAPE,
-                         "data set %s: expected int32 labels of shape %lld, or float32 targets (%lld,%d), found %s %s",
-                         sdlf_dataset_title(dataset), (long long)count, (long long)count, dataset->class_count,
-                         sdlf_dtype_name(dataset->labels.dtype), sdlf_shape_print(dataset->labels.shape).text);
+        return sdlf_fail(
+            SDLF_ERROR_SHAPE,
+            "data set %s: expected int32 labels of shape %lld, or of each pixel, or float32 targets (%lld,%d), "
+            "found %s %s",
+            sdlf_dataset_title(dataset), (long long)count, (long long)count, dataset->class_count,
+            sdlf_dtype_name(dataset->labels.dtype), sdlf_shape_print(dataset->labels.shape).text);
     bool samples = dataset->samples.data != NULL || dataset->read != NULL;
     if (samples && dataset->labels.data != NULL) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: %s", sdlf_dataset_title(dataset),

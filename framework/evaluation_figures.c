@@ -60,6 +60,31 @@ double sdlf_evaluation_accuracy(const sdlf_evaluation *evaluation)
     return right / ((double)evaluation->samples * evaluation->class_count);
 }
 
+double sdlf_evaluation_iou(const sdlf_evaluation *evaluation, int class_index)
+{
+    if (evaluation == NULL || evaluation->confusion == NULL || class_index < 0 ||
+        class_index >= evaluation->class_count)
+        return NAN;
+    int64_t count = evaluation->class_count, either = 0;
+    for (int64_t i = 0; i < count; i++)
+        either += evaluation->confusion[class_index * count + i] + evaluation->confusion[i * count + class_index];
+    int64_t both = evaluation->confusion[class_index * count + class_index];
+    return either > 0 ? (double)both / (double)(either - both) : NAN;
+}
+
+double sdlf_evaluation_mean_iou(const sdlf_evaluation *evaluation)
+{
+    double sum = 0;
+    int occur = 0;
+    for (int c = 0; evaluation != NULL && c < evaluation->class_count; c++) {
+        double iou = sdlf_evaluation_iou(evaluation, c);
+        if (isnan(iou)) continue;
+        sum += iou;
+        occur++;
+    }
+    return occur > 0 ? sum / occur : NAN;
+}
+
 /* Means over all targets. */
 static double mean_of(const sdlf_evaluation *evaluation, bool squared)
 {

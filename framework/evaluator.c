@@ -113,6 +113,8 @@ sdlf_status sdlf_evaluator_set_views(sdlf_evaluator *evaluator, sdlf_views views
 {
     sdlf_shape sample = sdlf_shape_without(evaluator->data.samples.shape, 0);
     bool pictures = sample.rank == 3 && sample.dim[1] >= 2 && sample.dim[2] >= 2;
+    if (views != SDLF_VIEWS_ONE && sdlf_dataset_has_pixel_labels(&evaluator->data))
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "evaluation: views are for samples of one label, and not of pixels");
     if ((unsigned)views >= SDLF_VIEWS_COUNT || (views != SDLF_VIEWS_ONE && !pictures))
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "evaluation: views %d: expected one of sdlf_views, and pictures of 2x2 or more, found %s",
@@ -125,24 +127,24 @@ sdlf_status sdlf_evaluator_set_views(sdlf_evaluator *evaluator, sdlf_views views
     return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory for views of %lld samples", (long long)evaluator->batch);
 }
 
-/* -log of the probability that the scores give to `label`. A probability of 0 counts as the smallest float. */
-static double loss_of(sdlf_scores kind, const float *score, int class_count, int32_t label)
+/* -log of the probability that the scores, `step` apart, give to `label`. A probability of 0 counts as the smallest float. */
+static double loss_of(sdlf_scores kind, const float *score, int64_t step, int class_count, int32_t label)
 {
-    double own = (double)score[label];
+    double own = (double)score[label * step];
     if (kind == SDLF_SCORES_PROBABILITIES) return -log(own < (double)FLT_MIN ? (double)FLT_MIN : own);
     if (kind == SDLF_SCORES_LOG_PROBABILITIES) return -own;
     double largest = (double)score[0], sum = 0;
-    for (int index = 1; index < class_count; index++) largest = fmax(largest, (double)score[index]);
-    for (int index = 0; index < class_count; index++) sum += exp((double)score[index] - largest);
+    for (int index = 1; index < class_count; index++) largest = fmax(largest, (double)score[index * step]);
+    for (int index = 0; index < class_count; index++) sum += exp((double)score[index * step] - largest);
     return largest + log(sum) - own;
 }
 
 /* The class of the largest score, the first of equals. */
-static int predict(const float *score, int class_count)
+static int predict(const float *score, int64_t step, int class_count)
 {
     int best = 0;
     for (int index = 1; index < class_count; index++)
-        if (score[index] > score[best]) best = index;
+        if (score[index * step] > score[best * step]) best = index;
     return best;
 }
 
@@ -154,14 +156,17 @@ static void count_batch(const sdlf_evaluator *evaluator, const sdlf_batch *batch
         sdlf_evaluation_count_targets(evaluation, evaluator->scores, batch);
         return;
     }
-    for (int64_t n = 0; n < batch->count * evaluator->rows; n++) {
-        const float *score = evaluator->scores + n * class_count;
-        int predicted = predict(score, class_count);
-        evaluation->loss += loss_of(evaluator->classifier.scores, score, class_count, labels[n]);
+    bool pixels = sdlf_dataset_has_pixel_labels(&evaluator->data); /* scores are (N,C,H,W) */
+    int64_t rows = evaluator->rows, step = pixels ? rows : 1;
+    for (int64_t n = 0; n < batch->count * rows; n++) {
+        if (labels[n] < 0) continue;
+        const float *score = evaluator->scores + (pixels ? n / rows * class_count * rows + n % rows : n * class_count);
+        int predicted = predict(score, step, class_count);
+        evaluation->loss += loss_of(evaluator->classifier.scores, score, step, class_count, labels[n]);
         evaluation->correct += predicted == labels[n];
+        evaluation->samples++;
         if (evaluation->confusion != NULL) evaluation->confusion[(int64_t)labels[n] * class_count + predicted]++;
     }
-    evaluation->samples += batch->count * evaluator->rows;
 }
 
 /* What the network says of a batch. */
@@ -233,6 +238,7 @@ sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evalu
     int class_count = evaluator->data.class_count;
     *evaluation = (sdlf_evaluation){.class_count = class_count,
                                     .kind = evaluator->loss,
+                                    .of_pixels = sdlf_dataset_has_pixel_labels(&evaluator->data),
                                     .huber_delta = evaluator->huber_delta,
                                     .confusion = evaluation->confusion,
                                     .targets = evaluator->targets};

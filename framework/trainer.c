@@ -47,6 +47,7 @@ static sdlf_progress progress_of(const sdlf_trainer *trainer, float rate)
         .test_loss = NAN,
         .test_accuracy = NAN,
         .test_error = NAN,
+        .test_iou = NAN,
         .waited = trainer->loader != NULL ? trainer->waited : (double)NAN,
         .seconds = trainer->seconds,
         .test_seconds = NAN,
@@ -196,7 +197,7 @@ static sdlf_status stop(sdlf_trainer *trainer)
 
 static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
 {
-    sdlf_evaluation test = {.loss = NAN};
+    sdlf_evaluation test = {.loss = NAN, .confusion = trainer->test_confusion};
     double start = sdlf_clock();
     if (trainer->options.communicator != NULL) trainer->options.communicator->agreed = false;
     sdlf_status status = sdlf_trainer_rest(trainer);
@@ -207,6 +208,7 @@ static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
     progress.event = SDLF_PROGRESS_EPOCH;
     progress.test_loss = test.loss;
     progress.test_accuracy = sdlf_evaluation_accuracy(&test);
+    progress.test_iou = sdlf_evaluation_mean_iou(&test);
     if (trainer->options.loss != SDLF_LOSS_BCE) progress.test_error = sdlf_evaluation_rmse(&test);
     if (trainer->test != NULL) progress.test_seconds = sdlf_clock() - start;
     progress.weights = sdlf_model_hash(trainer->model);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The moving average of the weights, and the weights themselves. While training runs, parameters have the weights as their values and the
+/* The moving average of the weights, and the weights themselves; where the slow weights of Lookahead begin. While training runs, parameters have the weights as their values and the
  * average as a state; between runs, and for tests and files, it is the other way round. */
 #include <string.h>
 
@@ -34,17 +34,20 @@ static void swap_all(sdlf_trainer *trainer)
     model_note_change(model);
 }
 
-void sdlf_trainer_prepare_average(sdlf_trainer *trainer)
+sdlf_status sdlf_trainer_prepare_average(sdlf_trainer *trainer)
 {
     sdlf_model *model = trainer->model;
+    int first = state_of(trainer), end = first + (trainer->options.ema > 0) + (trainer->options.lookahead > 0);
     trainer->at_rest = true;
-    if (trainer->options.ema <= 0 || trainer->options.resume) return;
+    if (trainer->options.resume || end == first) return SDLF_OK;
     for (int i = 0; i < model->parameter_count; i++) {
         sdlf_parameter *parameter = &model->parameters[i];
-        sdlf_tensor *average = &parameter->state[state_of(trainer)];
-        if (parameter->spec.trainable && sdlf_tensor_present(average))
-            memcpy(average->data, parameter->value.data, (size_t)sdlf_tensor_bytes(average));
+        for (int state = first; parameter->spec.trainable && state < end; state++)
+            if (sdlf_tensor_present(&parameter->state[state]))
+                memcpy(parameter->state[state].data, parameter->value.data,
+                       (size_t)sdlf_tensor_bytes(&parameter->value));
     }
+    return sdlf_plan_load_parameters(trainer->full);
 }
 
 sdlf_status sdlf_trainer_take_weights(sdlf_trainer *trainer)

@@ -61,18 +61,19 @@ struct sdlf_trainer {
     bool mixed;   /* they have second labels */
     float *rates; /* of an epoch, for plans that draw their own batches */
     trainer_slices slices;
-    sdlf_plan *full;      /* for batches of `batch` */
-    sdlf_plan *tail;      /* for an epoch's last, smaller batch; NULL: there is none */
-    sdlf_evaluator *test; /* NULL: no test set */
-    int64_t batch;        /* the batch asked for, or the whole data set if that is smaller */
-    int64_t tail_share;   /* this rank's samples of that last batch; 0: it takes part with one that counts as none */
-    int64_t steps;        /* of an epoch */
-    int64_t epoch;        /* epochs done */
-    int64_t epoch_step;   /* steps done of the epoch under way */
-    int64_t collected;    /* of these, those whose results are in `metrics` */
-    sdlf_metrics metrics; /* of the epoch under way */
-    double seconds;       /* spent on it by this trainer */
-    double waited;        /* of these, for batches */
+    sdlf_plan *full;         /* for batches of `batch` */
+    sdlf_plan *tail;         /* for an epoch's last, smaller batch; NULL: there is none */
+    int64_t *test_confusion; /* of labels of pixels; NULL: it is not wanted */
+    sdlf_evaluator *test;    /* NULL: no test set */
+    int64_t batch;           /* the batch asked for, or the whole data set if that is smaller */
+    int64_t tail_share;      /* this rank's samples of that last batch; 0: it takes part with one that counts as none */
+    int64_t steps;           /* of an epoch */
+    int64_t epoch;           /* epochs done */
+    int64_t epoch_step;      /* steps done of the epoch under way */
+    int64_t collected;       /* of these, those whose results are in `metrics` */
+    sdlf_metrics metrics;    /* of the epoch under way */
+    double seconds;          /* spent on it by this trainer */
+    double waited;           /* of these, for batches */
     trainer_best best;
     sdlf_tensor *parts; /* while the model's states are whole: those that plans use; NULL: they are the model's */
     bool unsaved;       /* the last try to write the checkpoint failed */
@@ -146,8 +147,8 @@ sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, c
 /* What options->rate_scales and weight_decays say. Errors: SDLF_ERROR_ARGUMENT, SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_trainer_prepare_groups(sdlf_trainer *trainer);
 
-/* Once the plans are there: the average begins with the weights. */
-void sdlf_trainer_prepare_average(sdlf_trainer *trainer);
+/* Once the plans are there: the average, and the slow weights of Lookahead, begin with the weights. */
+sdlf_status sdlf_trainer_prepare_average(sdlf_trainer *trainer);
 /* Before training: the model's values, and the plans', are the weights. */
 sdlf_status sdlf_trainer_take_weights(sdlf_trainer *trainer);
 /* After it: the parameters are stored in the model, and the model's values are the averages. */

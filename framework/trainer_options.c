@@ -37,6 +37,19 @@ const sdlf_field sdlf_trainer_later_fields[] = {
      .offset = offsetof(sdlf_trainer_options, ema),
      .maximum = 0.9999999,
      .help = "what the average of the weights keeps of itself; 0: there is none"},
+    {.name = "lookahead",
+     .type = SDLF_FIELD_INT,
+     .offset = offsetof(sdlf_trainer_options, lookahead),
+     .maximum = 1 << 20,
+     .help = "steps between those of Lookahead; 0: there are none"},
+    {.name = "lookahead_share",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_trainer_options, lookahead_share),
+     .minimum = 1e-6,
+     .maximum = 1,
+     .fallback = 0.5,
+     .zero_means_default = true,
+     .help = "how far the slow weights of Lookahead go"},
     {.name = "accumulate",
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_trainer_options, accumulate),
@@ -47,8 +60,21 @@ const sdlf_field sdlf_trainer_later_fields[] = {
      .help = "batches of a step"},
     {.name = "trivial",
      .type = SDLF_FIELD_BOOL,
-     .offset = offsetof(sdlf_trainer_options, trivial),
+     .offset = offsetof(sdlf_trainer_options, automatic.trivial),
      .help = "TrivialAugment"},
+    {.name = "rand_augment",
+     .type = SDLF_FIELD_INT,
+     .offset = offsetof(sdlf_trainer_options, automatic.rand_augment),
+     .maximum = 8,
+     .help = "operations of RandAugment"},
+    {.name = "rand_magnitude",
+     .type = SDLF_FIELD_INT,
+     .offset = offsetof(sdlf_trainer_options, automatic.rand_magnitude),
+     .minimum = 1,
+     .maximum = 30,
+     .fallback = 9,
+     .zero_means_default = true,
+     .help = "magnitude of RandAugment"},
     {.name = "mixup",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_trainer_options, mixing.mixup),
@@ -162,6 +188,12 @@ sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options)
     status = sdlf_fields_complete(sdlf_trainer_augment_fields, &options->augment);
     if (status != SDLF_OK) return sdlf_fail_context(status, "trainer: augment");
     status = sdlf_optimizer_complete(&options->optimizer);
+    int states = status == SDLF_OK ? options->optimizer.type->state_count(&options->optimizer) : 0;
+    if (status == SDLF_OK && states + (options->ema > 0) + (options->lookahead > 0) > 3)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "trainer: %s with these options, ema and lookahead keep more than 3 "
+                         "copies of the weights: leave one out",
+                         options->optimizer.type->name);
     if (status == SDLF_OK && options->schedule.peak == 0)
         options->schedule.peak = sdlf_optimizer_rate(&options->optimizer, options->batch);
     return status == SDLF_OK ? sdlf_schedule_complete(&options->schedule) : status;

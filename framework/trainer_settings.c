@@ -135,10 +135,12 @@ static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *option
     if (decays != NULL && strlen(decays) >= sizeof options->weight_decays) return bad_settings("", "weight_decays");
     snprintf(options->weight_decays, sizeof options->weight_decays, "%s", decays != NULL ? decays : "");
     options->ema = 0;
+    options->lookahead = 0;
+    options->lookahead_share = 0;
     options->huber_delta = 0;
     options->accumulate = 1;
     options->mixing = (sdlf_mixing){.mixup = 0};
-    options->trivial = false;
+    options->automatic = (sdlf_auto_augment){.trivial = false};
     options->sync_batch_norm = false;
     options->gradient_dtype = dtype;
     options->loss = (sdlf_loss)kind;

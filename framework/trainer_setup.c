@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/auto_augment.h"
 #include "framework/mixing.h"
 #include "framework/model_internal.h"
 #include "framework/require.h"
@@ -117,7 +118,7 @@ static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, s
     options.accumulate = false;
     if (status != SDLF_OK || test == NULL) return status;
     options.batch = sdlf_communicator_share(ranks, trainer->batch);
-    if (options.batch < TEST_BATCH) options.batch = TEST_BATCH;
+    if (options.batch < TEST_BATCH && !sdlf_dataset_has_pixel_labels(test)) options.batch = TEST_BATCH;
     return sdlf_evaluator_create(&trainer->test, trainer->model, test, &options);
 }
 
@@ -140,12 +141,12 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
 }
 
 /* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets, weights,
- * steps of several batches, labels of positions, samples that are mixed, TrivialAugment, a part of each batch. */
+ * steps of several batches, labels of positions, samples that are mixed, TrivialAugment, RandAugment, a part of each batch. */
 static bool must_load(const sdlf_trainer *trainer)
 {
     return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) ||
            sdlf_dataset_positions(&trainer->train) > 0 || trainer->weights != NULL || trainer->options.accumulate > 1 ||
-           sdlf_mixing_wanted(&trainer->options.mixing) || trainer->options.trivial ||
+           sdlf_mixing_wanted(&trainer->options.mixing) || sdlf_auto_augment_wanted(&trainer->options.automatic) ||
            trainer->options.communicator != NULL;
 }
 
@@ -199,6 +200,8 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .weighted = trainer->weights != NULL,
         .mixed = trainer->mixed,
         .ema = (double)wanted->ema,
+        .lookahead = wanted->lookahead,
+        .lookahead_share = (double)wanted->lookahead_share,
         .accumulate = wanted->accumulate > 1,
         .seed = wanted->seed,
         .conv_algorithm = wanted->conv_algorithm,
@@ -292,7 +295,7 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     if (status == SDLF_OK && options->shard_states && ranks != NULL)
         status = model_shard_states(trainer->model, ranks->rank, ranks->rank_count);
     if (status == SDLF_OK) status = prepare_plans(trainer, test);
-    if (status == SDLF_OK) sdlf_trainer_prepare_average(trainer);
+    if (status == SDLF_OK) status = sdlf_trainer_prepare_average(trainer);
     if (status == SDLF_OK) status = sdlf_trainer_prepare_best(trainer);
     if (status != SDLF_OK) return status;
     if (trainer->data_place != SDLF_DATA_LOADED) return sdlf_trainer_prepare_feed(trainer);
@@ -301,7 +304,7 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
                                                      .shuffle = true,
                                                      .augment = options->augment,
                                                      .mixing = options->mixing,
-                                                     .trivial = options->trivial,
+                                                     .automatic = options->automatic,
                                                      .rank = ranks != NULL ? ranks->rank : 0,
                                                      .ranks = ranks != NULL ? ranks->rank_count : 0,
                                                      .seed = options->seed});
@@ -349,8 +352,7 @@ sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const
 sdlf_data_place sdlf_trainer_data_place(const sdlf_trainer *trainer, const char **space)
 {
     if (trainer == NULL) return SDLF_DATA_LOADED;
-    if (space != NULL && trainer->data_place != SDLF_DATA_LOADED)
-        *space = trainer->calculators[0]->space; /* the forward pass's is opened first */
+    if (space != NULL) *space = trainer->calculators[0]->space; /* the forward pass's is opened first */
     return trainer->data_place;
 }
 

@@ -35,7 +35,8 @@ _Static_assert(sizeof((sdlf_training_state *)0)->settings == sizeof((sdlf_traine
 static sdlf_status check_optimizer_states(const sdlf_trainer *trainer)
 {
     const sdlf_optimizer *optimizer = &trainer->options.optimizer;
-    int wanted = optimizer->type->state_count(optimizer) + (trainer->options.ema > 0);
+    int wanted =
+        optimizer->type->state_count(optimizer) + (trainer->options.ema > 0) + (trainer->options.lookahead > 0);
     for (int index = 0; index < sdlf_model_parameter_count(trainer->model); index++) {
         const sdlf_parameter *parameter = sdlf_model_parameter(trainer->model, index);
         for (int state = 0; parameter->spec.trainable && state < wanted; state++)

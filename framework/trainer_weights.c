@@ -10,12 +10,15 @@
 /* (samples) / (classes times samples of the class); a class without samples has no use for its weight. */
 static void balance(float *weights, const sdlf_dataset *train)
 {
-    int64_t count = train->samples.shape.dim[0];
+    int64_t all = sdlf_tensor_count(&train->labels);
+    double count = 0; /* of those that count */
     const int32_t *label = train->labels.data;
     for (int c = 0; c < train->class_count; c++) weights[c] = 0;
-    for (int64_t n = 0; n < count; n++) weights[label[n]]++; /* exact to 2^24, and near enough beyond */
+    for (int64_t n = 0; n < all; n++)
+        if (label[n] >= 0) weights[label[n]]++; /* exact to 2^24, and near enough beyond */
+    for (int c = 0; c < train->class_count; c++) count += (double)weights[c];
     for (int c = 0; c < train->class_count; c++)
-        weights[c] = weights[c] > 0 ? (float)((double)count / (train->class_count * (double)weights[c])) : 1;
+        weights[c] = weights[c] > 0 ? (float)(count / (train->class_count * (double)weights[c])) : 1;
 }
 
 /* "1,2,0.5", as many numbers above 0 as there are classes. */
@@ -46,19 +49,25 @@ sdlf_status sdlf_trainer_prepare_weights(sdlf_trainer *trainer)
     const char *text = trainer->options.class_weights;
     int classes = trainer->train.class_count;
     trainer->mixed = mixes(trainer);
-    if (text[0] == '\0' && !trainer->mixed) return SDLF_OK;
-    if (sdlf_dataset_positions(&trainer->train) > 0)
+    bool pixels = sdlf_dataset_has_pixel_labels(&trainer->train); /* of which some do not count */
+    int64_t rows = pixels ? sdlf_dataset_positions(&trainer->train) : 1;
+    if (text[0] == '\0' && !trainer->mixed && !pixels) return SDLF_OK;
+    if (sdlf_dataset_positions(&trainer->train) > 0 && (!pixels || trainer->mixed))
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "trainer: class_weights, mixup and cutmix are for samples of one label, and %s has %lld of a "
                          "sample",
                          sdlf_dataset_title(&trainer->train), (long long)sdlf_dataset_positions(&trainer->train));
     if (trainer->classifier.labels != NULL)
-        return sdlf_fail(
-            SDLF_ERROR_ARGUMENT, "trainer: %s for networks without a loss layer of their own; '%s' has one",
-            text[0] != '\0' ? "class_weights are" : "mixup and cutmix of classes are", sdlf_model_name(trainer->model));
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "trainer: %s for networks without a loss layer of their own; '%s' has one",
+                         text[0] != '\0'  ? "class_weights are"
+                         : trainer->mixed ? "mixup and cutmix of classes are"
+                                          : "labels of pixels are",
+                         sdlf_model_name(trainer->model));
     trainer->class_weights = malloc((size_t)classes * sizeof *trainer->class_weights);
-    trainer->weights = malloc(2 * (size_t)trainer->batch * sizeof *trainer->weights);
-    if (trainer->class_weights == NULL || trainer->weights == NULL)
+    trainer->weights = malloc(2 * (size_t)(trainer->batch * rows) * sizeof *trainer->weights);
+    if (pixels) trainer->test_confusion = calloc((size_t)classes * (size_t)classes, sizeof *trainer->test_confusion);
+    if (trainer->class_weights == NULL || trainer->weights == NULL || (pixels && trainer->test_confusion == NULL))
         return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for the weights of %d classes", classes);
     for (int c = 0; c < classes; c++) trainer->class_weights[c] = 1;
     if (text[0] == '\0') return SDLF_OK;
@@ -71,6 +80,7 @@ void sdlf_trainer_release_weights(sdlf_trainer *trainer)
 {
     free(trainer->class_weights);
     free(trainer->weights);
+    free(trainer->test_confusion);
 }
 
 static sdlf_status write(sdlf_plan *plan, const char *input, const float *weights, int64_t count)
@@ -82,11 +92,14 @@ sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, c
 {
     const int32_t *label = batch->labels.data, *second = batch->second_labels.data;
     const float *share = batch->shares.data, *of = trainer->class_weights;
-    float *own = trainer->weights, *other = own + batch->count;
-    int64_t count = batch->count;
+    int64_t count = sdlf_tensor_count(&batch->labels);
+    float *own = trainer->weights, *other = own + count;
     double sum = 0;
     for (int64_t n = 0; n < count; n++) {
-        own[n] = trainer->mixed ? share[n] * of[label[n]] : of[label[n]];
+        if (label[n] < 0)
+            own[n] = 0; /* a pixel that does not count */
+        else
+            own[n] = trainer->mixed ? share[n] * of[label[n]] : of[label[n]];
         other[n] = trainer->mixed ? (1 - share[n]) * of[second[n]] : 0;
         sum += (double)own[n] + (double)other[n];
     }
@@ -98,7 +111,7 @@ sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, c
     }
     if (trainer->options.communicator != NULL) status = sdlf_communicator_sum(trainer->options.communicator, &sum, 1);
     if (status != SDLF_OK) return status;
-    for (int64_t n = 0; n < 2 * count; n++) own[n] = (float)((double)own[n] / sum);
+    for (int64_t n = 0; n < 2 * count; n++) own[n] = sum > 0 ? (float)((double)own[n] / sum) : 0;
     status = write(plan, "weights", own, count);
     if (status != SDLF_OK || !trainer->mixed) return status;
     status = write(plan, "second_weights", other, count);

@@ -4,7 +4,7 @@
 
     python3 scripts/make-torch-fixtures.py [FOLDER]
 
-Needs PyTorch (CPU). The tests read the files and need no Python. All is computed in float64 from inputs that float32
+Needs PyTorch (CPU) and torchvision. The tests read the files and need no Python. All is computed in float64 from inputs that float32
 holds exactly, and is drawn from fixed seeds: the files change only where a case, or PyTorch, does.
 """
 import json
@@ -13,12 +13,13 @@ import sys
 
 import torch
 
-from fixtures import gcn, layers, optimizers, schedules
+from fixtures import augment, gcn, layers, optimizers, schedules
 
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "tests", "fixtures")
-    for name, family in {"layers": layers, "optimizers": optimizers, "schedules": schedules, "gcn": gcn}.items():
+    for name, family in {"layers": layers, "optimizers": optimizers, "schedules": schedules, "gcn": gcn,
+                         "augment": augment}.items():
         cases = family.cases()
         path = os.path.join(folder, f"torch_{name}.json")
         with open(path, "w", encoding="utf-8") as file:

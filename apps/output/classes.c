@@ -47,14 +47,17 @@ static void class_cell(table *t, const labels *names, int label)
 void classes_print(const terminal *out, const sdlf_evaluation *e, const labels *names)
 {
     bool named = names->count > 0;
-    table *t = table_create(named ? "class|>samples|>precision|>recall|mistaken for|>times"
-                                  : ">class|>samples|>precision|>recall|>mistaken for|>times");
+    char headings[96];
+    snprintf(headings, sizeof headings, "%sclass|>%s|>precision|>recall|%s%smistaken for|>times", named ? "" : ">",
+             e->of_pixels ? "pixels" : "samples", e->of_pixels ? ">IoU|" : "", named ? "" : ">");
+    table *t = table_create(headings);
     for (int label = 0; label < e->class_count; label++) {
         class_figures f = figures_of(e, label);
         class_cell(t, names, label);
         table_cell(t, "%s", number_count(f.count).text);
         table_cell(t, "%s", number_percent(f.precision, 2).text);
         table_cell(t, "%s", number_percent(f.recall, 2).text);
+        if (e->of_pixels) table_cell(t, "%s", number_percent(sdlf_evaluation_iou(e, label), 2).text);
         bool mistaken = f.mistaken_for >= 0;
         if (mistaken)
             class_cell(t, names, f.mistaken_for);
@@ -99,17 +102,19 @@ json_t *classes_json(const sdlf_evaluation *e, const labels *names)
         class_figures f = figures_of(e, label);
         const char *name = labels_name(names, label);
         json_array_append_new(classes,
-                              json_pack("{si so sI sI sI so so}", "class", label, "name",
+                              json_pack("{si so sI sI sI so so so*}", "class", label, "name",
                                         name ? json_text(name) : json_null(), "samples", (json_int_t)f.count, "called",
                                         (json_int_t)f.called, "correct", (json_int_t)f.correct, "precision",
-                                        json_number(f.precision), "recall", json_number(f.recall)));
+                                        json_number(f.precision), "recall", json_number(f.recall), "iou",
+                                        e->of_pixels ? json_number(sdlf_evaluation_iou(e, label)) : NULL));
         json_t *row = json_array();
         for (int other = 0; other < e->class_count; other++) {
             json_array_append_new(row, json_integer(cell(e, label, other)));
         }
         json_array_append_new(confusion, row);
     }
-    return json_pack("{sI sI so so so so so}", "samples", (json_int_t)e->samples, "correct", (json_int_t)e->correct,
+    return json_pack("{sI sI so so so so so so*}", "samples", (json_int_t)e->samples, "correct", (json_int_t)e->correct,
                      "accuracy", json_number((double)e->correct / (double)e->samples), "loss", json_number(e->loss),
-                     "seconds", json_number(e->seconds), "classes", classes, "confusion", confusion);
+                     "seconds", json_number(e->seconds), "classes", classes, "confusion", confusion, "mean_iou",
+                     e->of_pixels ? json_number(sdlf_evaluation_mean_iou(e)) : NULL);
 }

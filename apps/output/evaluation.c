@@ -81,6 +81,7 @@ void evaluation_print_line(const sdlf_evaluation *e)
         bool several = e->targets != NULL;
         printf("%s%s", number_percent(accuracy, 2).text, several ? " of the labels  " : "  ");
         if (several) printf("F1 %s  ", number_percent(sdlf_evaluation_f1(e), 2).text);
+        if (e->of_pixels) printf("mean IoU %s  ", number_percent(sdlf_evaluation_mean_iou(e), 2).text);
         printf("%s of %s%s right", number_count(e->correct).text, number_count(e->samples).text,
                several ? " samples all" : "");
     }

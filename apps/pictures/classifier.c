@@ -2,6 +2,7 @@
 /* See classifier.h. */
 #include "apps/pictures/classifier.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,12 @@ static sdlf_status check_network(classifier *c)
     if (output.tensor.dtype != SDLF_FLOAT32 || output.tensor.shape.rank < 2 || classes < 1 || classes > 1 << 24)
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network gives %s %s, and classes were expected", c->request.weights,
                          sdlf_dtype_name(output.tensor.dtype), sdlf_shape_print(output.tensor.shape).text);
+    const int64_t *dim = output.tensor.shape.dim;
+    if (output.tensor.shape.rank == 4 && dim[2] * dim[3] > 1)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                         "%s: its network gives classes for each of %" PRId64 "x%" PRId64
+                         " pixels: sdlf eval tests it, sdlf run writes its scores",
+                         c->request.weights, dim[2], dim[3]);
     c->class_count = (int)classes;
     c->loss = sdlf_model_loss(c->model);
     return sdlf_fail_context(preprocess_frame_of(&c->frame, shape, c->preprocess), "%s", c->request.weights);

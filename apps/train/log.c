@@ -76,6 +76,7 @@ json_t *training_log_line(const sdlf_progress *now)
                                json_pack("{so so so ss sb}", "test_loss", json_number(now->test_loss), "test_accuracy",
                                          json_number(now->test_accuracy), "test_seconds",
                                          json_number(now->test_seconds), "weights", weights, "best", (int)now->best));
+        if (isfinite(now->test_iou)) json_object_set_new(line, "test_iou", json_number(now->test_iou));
         if (isfinite(now->test_error)) json_object_set_new(line, "test_error", json_number(now->test_error));
     }
     if (line && isfinite(now->waited)) json_object_set_new(line, "waited", json_number(now->waited));

@@ -10,7 +10,8 @@
 
 typedef struct training {
     int64_t epochs, batch, seed;
-    double label_smoothing, clip_norm, ema;
+    double label_smoothing, clip_norm, ema, lookahead_share;
+    int64_t lookahead;
     int64_t accumulate;
     const char *rate_scales, *weight_decays;
     int loss; /* sdlf_loss */
@@ -24,6 +25,7 @@ typedef struct training {
     double mixup, cutmix;
     int64_t crop, cutout;
     bool flip, flip_alternate, reflect, trivial;
+    int64_t rand_augment, rand_magnitude;
     bool sync_batch_norm;
 } training;
 

@@ -19,7 +19,7 @@ enum { BAR_WIDEST = 24, BAR_NARROWEST = 8, LINE_MAX_BYTES = 512 };
 
 progress progress_begin(const terminal *out, bool testing)
 {
-    return (progress){.out = *out, .testing = testing, .drawn = clock_now()};
+    return (progress){.unit = "samples", .out = *out, .testing = testing, .drawn = clock_now()};
 }
 
 /* "epoch  3/12  " with numbers as wide as the last one's. */
@@ -74,8 +74,8 @@ static void print_figures(char *text, size_t size, const progress *p, const sdlf
     snprintf(text, size, "%3.0f%%  loss %s%s%s  %6s %s/s%s  %s", floor(100.0 * (double)now->step / (double)now->steps),
              number_loss(now->loss, 3).text, print_accuracy(now).text,
              p->smoothed ? "" : print_perplexity(p, now->loss).text,
-             number_fixed((double)(now->samples - p->first_samples) / seconds, 0).text,
-             p->sequences ? "tokens" : "samples", print_waited(now).text, rest);
+             number_fixed((double)(now->samples - p->first_samples) / seconds, 0).text, p->unit, print_waited(now).text,
+             rest);
 }
 
 static void draw_bar(progress *p, const sdlf_progress *now)
@@ -124,6 +124,7 @@ static void finish_epoch(progress *p, const sdlf_progress *now)
     if (isfinite(now->test_accuracy)) {
         fprintf(p->out.file, "  test %s%6s%s", terminal_escape(&p->out, TERMINAL_BOLD),
                 number_percent(now->test_accuracy, 2).text, terminal_escape(&p->out, TERMINAL_PLAIN));
+        if (isfinite(now->test_iou)) fprintf(p->out.file, "  mean IoU %s", number_percent(now->test_iou, 2).text);
         fputs(print_perplexity(p, now->test_loss).text, p->out.file);
     }
     fprintf(p->out.file, "  %6s%s  weights %08x%s\n", number_duration(now->seconds).text, print_waited(now).text,

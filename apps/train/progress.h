@@ -10,11 +10,12 @@
 
 typedef struct progress {
     terminal out;
-    bool testing;   /* is there a test after an epoch? */
-    bool sequences; /* what is counted are positions, whose loss is shown as perplexity, too */
-    bool smoothed;  /* the loss in training is not that of the labels: it has no perplexity */
-    double drawn;   /* when the last line was drawn, on the monotonic clock */
-    bool open;      /* an unfinished line stands on the terminal */
+    bool testing;     /* is there a test after an epoch? */
+    const char *unit; /* what is counted: samples, tokens, pixels */
+    bool sequences;   /* what is counted are positions, whose loss is shown as perplexity, too */
+    bool smoothed;    /* the loss in training is not that of the labels: it has no perplexity */
+    double drawn;     /* when the last line was drawn, on the monotonic clock */
+    bool open;        /* an unfinished line stands on the terminal */
     /* where this run took its epoch up: in the middle, when it was resumed */
     int epoch;
     int64_t first_step, first_samples;

@@ -187,12 +187,13 @@ static sdlf_status check_memory(train_session *s, const sdlf_plan_options *plan)
 /* Where the data are, if they are not where the program has them. */
 static void note_data_place(const sdlf_trainer *trainer, char *note, size_t size)
 {
-    const char *space = "";
+    static const char *const forms[] = {[SDLF_DATA_LOADED] = "; batches made by the host for %s",
+                                        [SDLF_DATA_RESIDENT] = "; data held by %s",
+                                        [SDLF_DATA_STAGED] = "; data copied to %s"};
+    const char *space = SDLF_HOST_SPACE;
     sdlf_data_place place = sdlf_trainer_data_place(trainer, &space);
     size_t length = strlen(note);
-    if (place == SDLF_DATA_LOADED) return;
-    snprintf(note + length, size - length, place == SDLF_DATA_RESIDENT ? "; data held by %s" : "; data copied to %s",
-             space);
+    if (strcmp(space, SDLF_HOST_SPACE) != 0) snprintf(note + length, size - length, forms[place], space);
 }
 
 /* The page saves by stopping and going on, which only a single process can, and only where a stop saves. */

@@ -42,7 +42,8 @@ static bool augments(const sdlf_trainer_options *options)
     bool colours = a->brightness > 0 || a->contrast > 0 || a->saturation > 0;
     bool moves = a->flip || a->flip_alternate || a->crop > 0 || a->shift > 0 || a->rotate > 0 || a->scale > 0 ||
                  a->elastic > 0 || a->resized_crop > 0 || a->cutout > 0;
-    return moves || colours || options->trivial || options->mixing.mixup > 0 || options->mixing.cutmix > 0;
+    return moves || colours || options->automatic.trivial || options->automatic.rand_augment > 0 ||
+           options->mixing.mixup > 0 || options->mixing.cutmix > 0;
 }
 
 static void put_samples(tensorboard_log *board, const training_log_start *start)
@@ -56,7 +57,7 @@ static void put_samples(tensorboard_log *board, const training_log_start *start)
     if (!augments(options)) return;
     loader.augment = options->augment;
     loader.mixing = options->mixing;
-    loader.trivial = options->trivial;
+    loader.automatic = options->automatic;
     put_picture(board, "samples/augmented", 0, augmented_sheet(&picture, start->train, loader, 0, count), &picture);
 }
 
@@ -100,6 +101,7 @@ void tensorboard_log_progress(tensorboard_log *board, const sdlf_progress *now)
     if (!epoch) return;
     event_scalar(file, "loss/test", at, now->test_loss);
     if (!isnan(now->test_accuracy)) event_scalar(file, "accuracy/test", at, now->test_accuracy);
+    if (isfinite(now->test_iou)) event_scalar(file, "iou/test", at, now->test_iou);
     if (isfinite(now->test_error)) event_scalar(file, "error/test", at, now->test_error);
     for (int i = 0; board->histograms && i < sdlf_model_parameter_count(board->model); i++) {
         const sdlf_parameter *parameter = sdlf_model_parameter(board->model, i);

@@ -287,7 +287,9 @@ static int train(showing *show)
     bool leads = s->ranks == NULL || s->ranks->rank == 0;
     if (s->set.dry_run) return leads ? say_command(s) : COMMAND_OK;
     show->progress = progress_begin(&s->out, s->test != NULL);
-    show->progress.sequences = s->train->labels.dtype == SDLF_INT32 && s->train->labels.shape.rank == 2;
+    bool several = s->train->labels.dtype == SDLF_INT32 && s->train->labels.shape.rank > 1;
+    show->progress.sequences = several && s->train->labels.shape.rank == 2;
+    show->progress.unit = show->progress.sequences ? "tokens" : several ? "pixels" : "samples";
     show->progress.smoothed = s->options.label_smoothing > 0 || s->options.class_weights[0];
     /* of several threads the first one's trainer is stopped, and tells the others */
     const bool alone = !ranks_is_second(&s->set.ranks);

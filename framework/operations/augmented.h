@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Is anything random wanted of an image? */
+/* Is anything random wanted of an image? Do its pixels move? */
 #ifndef SDLF_OPERATIONS_AUGMENTED_H
 #define SDLF_OPERATIONS_AUGMENTED_H
 
 #include <sdlf/operation.h>
 
-static inline bool sdlf_augmentation_wanted(const sdlf_augmentation *augment)
+static inline bool sdlf_augmentation_moves(const sdlf_augmentation *augment)
 {
     return augment->flip || augment->flip_alternate || augment->crop != 0 || augment->shift != 0 ||
-           augment->rotate != 0 || augment->scale != 0 || augment->elastic != 0 || augment->resized_crop != 0 ||
-           augment->cutout != 0 || augment->brightness != 0 || augment->contrast != 0 || augment->saturation != 0;
+           augment->rotate != 0 || augment->scale != 0 || augment->elastic != 0 || augment->resized_crop != 0;
+}
+
+static inline bool sdlf_augmentation_wanted(const sdlf_augmentation *augment)
+{
+    return sdlf_augmentation_moves(augment) || augment->cutout != 0 || augment->brightness != 0 ||
+           augment->contrast != 0 || augment->saturation != 0;
 }
 
 #endif

@@ -150,7 +150,7 @@ bool plan_uses_states(const sdlf_plan *plan)
 
 int plan_state_count(const sdlf_plan_options *options)
 {
-    return options->optimizer.type->state_count(&options->optimizer) + (options->ema > 0);
+    return options->optimizer.type->state_count(&options->optimizer) + (options->ema > 0) + (options->lookahead > 0);
 }
 
 sdlf_status plan_bind(sdlf_plan *plan)

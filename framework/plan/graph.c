@@ -251,7 +251,9 @@ static sdlf_status add_cross_entropy(sdlf_plan *plan, int logits, const char *co
     loss_layers *own = (loss_layers *)plan->loss_layers;
     int inputs[3] = {logits, 0, 0}, loss;
     sdlf_shape scores = plan->values[logits].tensor.shape;
-    sdlf_shape rows = scores.rank == 3 ? sdlf_shape(scores.dim[1]) : SDLF_SCALAR; /* of a sample */
+    sdlf_shape rows = scores.rank == 3   ? sdlf_shape(scores.dim[1])
+                      : scores.rank == 4 ? sdlf_shape(scores.dim[2], scores.dim[3])
+                                         : SDLF_SCALAR; /* of a sample */
     sdlf_status status = add_own_input(plan, names[0], SDLF_INT32, rows, &inputs[1]);
     if (status == SDLF_OK && weighted) status = add_own_input(plan, names[1], SDLF_FLOAT32, rows, &inputs[2]);
     return status == SDLF_OK ? add_own_layer(plan, "softmax_cross_entropy", names[2], &own->cross_entropy, inputs,

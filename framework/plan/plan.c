@@ -90,6 +90,11 @@ static sdlf_status check_options(sdlf_plan_options *options)
                          options->label_smoothing);
     if (!(options->ema >= 0 && options->ema < 1))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: ema must be in [0, 1), not %g", options->ema);
+    if (options->lookahead_share == 0) options->lookahead_share = 0.5;
+    if (options->lookahead < 0 || !(options->lookahead_share > 0 && options->lookahead_share <= 1))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "plan: lookahead must be 0 or more and its share in (0, 1], not %d and %g", options->lookahead,
+                         options->lookahead_share);
     if (options->accumulate && (options->mode != SDLF_TRAIN || options->gradients_only || options->feed != NULL))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: accumulate is for training plans without a feed that update");
     if (options->eval_mode && (options->mode != SDLF_TRAIN || !options->gradients_only))
@@ -98,8 +103,8 @@ static sdlf_status check_options(sdlf_plan_options *options)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: rank_share %g and first_sample %lld must not be below 0",
                          options->rank_share, (long long)options->first_sample);
     options->shard_states = options->shard_states && options->communicator != NULL && options->mode == SDLF_TRAIN;
-    if (options->shard_states && (options->ema > 0 || options->gradients_only))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: shard_states is for updates, and without ema");
+    if (options->shard_states && (options->ema > 0 || options->lookahead > 0 || options->gradients_only))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: shard_states is for updates, and without ema and lookahead");
     bool narrow = options->gradient_dtype == SDLF_FLOAT16 || options->gradient_dtype == SDLF_BFLOAT16;
     if (!narrow && options->gradient_dtype != SDLF_NONE)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: gradient_dtype must be float16 or bfloat16, not %s",
@@ -115,6 +120,9 @@ static sdlf_status check_options(sdlf_plan_options *options)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: take_parameters is for inference: training changes them");
     sdlf_status status = check_lists(options);
     if (status == SDLF_OK) status = sdlf_optimizer_complete(&options->optimizer);
+    if (status == SDLF_OK && plan_state_count(options) > 3)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the states of %s, ema and lookahead are more than 3",
+                         options->optimizer.type->name);
     if (status == SDLF_OK && options->shard_states && options->optimizer.type->form != SDLF_UPDATE_PLAIN)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: shard_states: %s updates whole parameters, and a rank has parts",
                          options->optimizer.type->name);

@@ -167,6 +167,7 @@ struct sdlf_plan {
     int parameter_buffer_base;     /* buffers of the model's parameters follow each other from here */
     sdlf_tensor metrics;           /* absent when there is no softmax_cross_entropy */
     sdlf_tensor squares, clip;     /* gradient clipping */
+    sdlf_tensor due;               /* (1) bool: Lookahead's step is due; absent without it */
     sdlf_tensor *rates;            /* of parameters whose rate is scaled, while they are lowered; NULL: none is */
     int64_t accumulated;           /* batches since the last update */
     int loss_value;                /* value of the first loss; -1 */

@@ -119,7 +119,7 @@ def _gather(pairs: Iterable) -> tuple[np.ndarray, np.ndarray]:
 
 
 AUGMENTATIONS = ("flip", "flip_alternate", "reflect", "crop", "shift", "rotate", "scale", "elastic", "resized_crop", "cutout", "brightness",
-                 "contrast", "saturation", "trivial", "mixup", "cutmix")
+                 "contrast", "saturation", "trivial", "rand_augment", "rand_magnitude", "mixup", "cutmix")
 
 
 class Trainer:
@@ -130,7 +130,8 @@ class Trainer:
     ("event" is "step" or "epoch"; "loss", "accuracy", "test_accuracy", ...); one that returns a true value ends the training. progress: show a line.
     augment: a dictionary of the members of `AUGMENTATIONS`. loss: "mse", "mae", "huber" or "bce_with_logits" where labels are float targets; huber_delta: where the third becomes linear.
     class_weights: "balanced", or a number for each class. ema: test, and leave in the model, a moving average of the weights that keeps so much of
-    itself in each step. accumulate: batches of a step. rate_scales: factors of the learning rate by parameters, {"trunk": 0.1}. weight_decays: weight decay
+    itself in each step. lookahead: after so many steps slow weights go lookahead_share of the way to the weights, which begin there
+    anew. accumulate: batches of a step. rate_scales: factors of the learning rate by parameters, {"trunk": 0.1}. weight_decays: weight decay
     of parameters in place of the optimizer's, {"head": 1e-4}. checkpoint: a file that is written after each epoch; resume: go on
     from the state that the model came with (`Model.open` of a checkpoint).
     """
@@ -152,6 +153,8 @@ class Trainer:
         huber_delta: float = 1,
         class_weights: str | Sequence[float] = "",
         ema: float = 0,
+        lookahead: int = 0,
+        lookahead_share: float = 0.5,
         accumulate: int = 1,
         rate_scales: dict[str, float] | None = None,
         weight_decays: dict[str, float] | None = None,
@@ -170,7 +173,8 @@ class Trainer:
         self._callbacks = list(callbacks) + ([ProgressLine()] if progress else [])
         words = dict(
             augment or {}, batch=batch, epochs=epochs, seed=seed, optimizer=optimizer, schedule=schedule, label_smoothing=label_smoothing,
-            clip_norm=clip_norm, loss=loss, huber_delta=huber_delta, ema=ema, accumulate=accumulate,
+            clip_norm=clip_norm, loss=loss, huber_delta=huber_delta, ema=ema, lookahead=lookahead,
+            lookahead_share=lookahead_share, accumulate=accumulate,
             class_weights=class_weights if isinstance(class_weights, str) else ",".join(f"{w:.9g}" for w in class_weights),
             rate_scales=",".join(f"{name}={factor:.9g}" for name, factor in (rate_scales or {}).items()),
             weight_decays=",".join(f"{name}={decay:.9g}" for name, decay in (weight_decays or {}).items()), calculator=calculator, backward=backward, threads=threads, device=device, math=math,

@@ -42,6 +42,7 @@ nb::dict to_dict(const sdlf_progress *p)
     d["accuracy"] = p->accuracy;
     d["test_loss"] = p->test_loss;
     d["test_accuracy"] = p->test_accuracy;
+    d["test_iou"] = p->test_iou;
     d["test_error"] = p->test_error;
     d["waited"] = p->waited;
     d["seconds"] = p->seconds;
@@ -109,10 +110,18 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
                      value_of<std::string>(value, word, "a text"));
         else if (word == "ema")
             options.ema = value_of<float>(value, word, "a number");
+        else if (word == "lookahead")
+            options.lookahead = value_of<int>(value, word, "an integer");
+        else if (word == "lookahead_share")
+            options.lookahead_share = value_of<float>(value, word, "a number");
         else if (word == "accumulate")
             options.accumulate = value_of<int>(value, word, "an integer");
         else if (word == "trivial")
-            options.trivial = value_of<bool>(value, word, "True or False");
+            options.automatic.trivial = value_of<bool>(value, word, "True or False");
+        else if (word == "rand_augment")
+            options.automatic.rand_augment = value_of<int>(value, word, "an integer");
+        else if (word == "rand_magnitude")
+            options.automatic.rand_magnitude = value_of<int>(value, word, "an integer");
         else if (word == "mixup")
             options.mixing.mixup = value_of<float>(value, word, "a number");
         else if (word == "cutmix")

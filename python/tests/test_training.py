@@ -266,9 +266,10 @@ def test_options_of_training(separable):
         return np.concatenate([model.parameters[name].ravel() for name in model.parameters])
 
     plain = trained()
-    words = [dict(ema=0.9), dict(accumulate=3), dict(class_weights=[1, 2, 3]), dict(class_weights="balanced"), dict(rate_scales={"head": 2}), dict(weight_decays={"head": 0.5}),
+    words = [dict(ema=0.9), dict(lookahead=2), dict(accumulate=3), dict(class_weights=[1, 2, 3]), dict(class_weights="balanced"), dict(rate_scales={"head": 2}), dict(weight_decays={"head": 0.5}),
              dict(optimizer=optim.Muon()), dict(optimizer=optim.LARS()), dict(augment={"mixup": 0.5}),
-             dict(augment={"cutmix": 1.0}), dict(augment={"trivial": True})]
+             dict(augment={"cutmix": 1.0}), dict(augment={"trivial": True}),
+             dict(augment={"rand_augment": 2, "rand_magnitude": 5})]
     for options in words:
         assert np.any(trained(**options) != plain) or options == dict(class_weights="balanced"), options
     with pytest.raises(ValueError, match="none of cross_entropy"):

@@ -43,7 +43,7 @@ static void targets_and_halves_that_are_missing(void)
 }
 
 /* The sheet's pictures are what the loader gives, in its order. */
-static void a_sheet_is_drawn(void)
+static void check_sheet(sdlf_loader_options options, const char *const words[3])
 {
     if (strstr(sdlf_image_formats(), "PNG") == NULL) {
         test_skip("this build has no PNG");
@@ -54,11 +54,13 @@ static void a_sheet_is_drawn(void)
     sdlf_dataset *data = NULL;
     snprintf(sheet, sizeof sheet, "%s", test_path("sheet.png"));
     const program *p =
-        SDLF(0, "data", "digits:100", "--show", sheet, "--count", "16", "--augment-flip-alternate", "--epoch", "2");
+        SDLF(0, "data", "digits:100", "--show", sheet, "--count", "16", "--epoch", "2", words[0], words[1], words[2]);
     CHECK_SAYS(p, "drawn  ");
     sdlf_loader *loader = NULL;
     sdlf_batch batch = {.count = 0};
-    sdlf_loader_options options = {.batch = 16, .shuffle = true, .seed = 1, .augment = {.flip_alternate = true}};
+    options.batch = 16;
+    options.shuffle = true;
+    options.seed = 1;
     CHECK_OK(sdlf_dataset_open(&data, "digits:100", SDLF_SPLIT_TRAIN));
     CHECK_OK(sdlf_loader_create(&loader, data, &options));
     CHECK_OK(sdlf_loader_seek(loader, 1, 0));
@@ -79,6 +81,14 @@ static void a_sheet_is_drawn(void)
     sdlf_loader_free(loader);
     sdlf_dataset_free(data);
     CHECK_SAYS(SDLF(1, "data", "digits:100", "--show", test_path("no/such/folder.png")), "no/such");
+}
+
+static void a_sheet_is_drawn(void)
+{
+    check_sheet((sdlf_loader_options){.augment = {.flip_alternate = true}},
+                (const char *const[]){"--augment-flip-alternate", "--seed", "1"});
+    check_sheet((sdlf_loader_options){.automatic = {.rand_augment = 2, .rand_magnitude = 20}},
+                (const char *const[]){"--augment-rand", "2", "--augment-magnitude=20"});
 }
 
 int main(void)

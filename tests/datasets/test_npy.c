@@ -130,7 +130,8 @@ static void wrong_arrays(void)
     write_array("labels.npy", "<i4", "(4,)", labels, sizeof labels);
     refused("labels.npy: label 2: expected 0 to 1048575, found -1");
     write_array("labels.npy", "<f4", "(4,)", reals, sizeof reals);
-    refused("labels.npy: expected 4 labels, one for each image, uint8, int32 or int64, found float32 of (4)");
+    refused("labels.npy: expected 4 labels, one for each image or each of its pixels, uint8, int32 or int64, found "
+            "float32 of (4)");
     write_array("labels.npy", "|u1", "(3,)", NULL, 3);
     refused("found uint8 of (3)");
     write_array("images.npy", "|u1", "(4, 5, 5, 5)", NULL, 500);

@@ -123,7 +123,8 @@ static void arrays_that_are_none(void)
     refused_x("<f4", "(2,)", rows, 8, deflated,
               "x.npy: expected images (N,H,W), (N,H,W,C) or (N,C,H,W) with 1 to 4 channels, or rows");
     refused_x("<f4", "(3, 1)", rows, 12, deflated,
-              "y.npy: expected 3 labels, one for each image, uint8, int32 or int64, found int64 of (2)");
+              "y.npy: expected 3 labels, one for each image or each of its pixels, uint8, int32 or int64, found int64 "
+              "of (2)");
     refused_x("<f4", "(2, 200)", rows, 8, deflated, "x.npy: .npy: float32 of shape 2x200 takes 1600 bytes, found 8");
     zip_add(&zip, "z.pkl", "cos\nsystem\n", 11, deflated);
     write_zip();
@@ -225,6 +226,34 @@ static void no_allocation_is_unchecked(void)
     test_every_allocation("npz", open_and_close, NULL);
 }
 
+/* A label for each pixel, of which 255, or -1 of integers, do not count. */
+static void labels_of_pixels(void)
+{
+    static const uint8_t masks[16] = {0, 1, 2, 255, 0, 0, 0, 0, 1, 1, 1, 1, 255, 255, 3, 3};
+    static const int32_t signed_masks[8] = {0, -1, 5, 0, 0, 0, 0, -1};
+    sdlf_dataset *data = NULL;
+    add_array("x.npy", "|u1", "(4, 2, 2)", bytes, 16, deflated);
+    add_array("y.npy", "|u1", "(4, 2, 2)", masks, 16, deflated);
+    write_zip();
+    if (CHECK_OK(open_as(&data, "", SDLF_SPLIT_TRAIN, false))) {
+        CHECK(sdlf_shape_equal(data->labels.shape, sdlf_shape(4, 2, 2)) && data->class_count == 4);
+        for (int i = 0; i < 16; i++)
+            CHECK_EQUAL(((const int32_t *)data->labels.data)[i], masks[i] == 255 ? -1 : masks[i]);
+        sdlf_dataset_free(data);
+    }
+    add_array("x.npy", "|u1", "(2, 2, 2)", bytes, 8, deflated);
+    add_array("y.npy", "<i4", "(2, 2, 2)", signed_masks, sizeof signed_masks, deflated);
+    write_zip();
+    if (CHECK_OK(open_as(&data, "", SDLF_SPLIT_TRAIN, false))) {
+        CHECK(data->class_count == 6 && ((const int32_t *)data->labels.data)[1] == -1);
+        sdlf_dataset_free(data);
+    }
+    add_array("x.npy", "|u1", "(2, 2, 2)", bytes, 8, deflated);
+    add_array("y.npy", "<i4", "(2, 2, 1)", signed_masks, 16, deflated);
+    write_zip();
+    CHECK_FAILS(open_as(&data, "", SDLF_SPLIT_TRAIN, false), SDLF_ERROR_FORMAT, "or each of its pixels");
+}
+
 int main(void)
 {
     RUN(halves_stored_and_deflated);
@@ -234,5 +263,6 @@ int main(void)
     RUN(bombs);
     RUN(damaged_archives);
     RUN(no_allocation_is_unchecked);
+    RUN(labels_of_pixels);
     return test_summary();
 }

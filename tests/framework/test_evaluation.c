@@ -202,7 +202,7 @@ static void bad_labels_are_refused(void)
                 "data set synthetic: label 7: expected 0 to 2, found 3");
     data.labels.shape = sdlf_shape(COUNT - 1);
     CHECK_FAILS(sdlf_evaluate(&found, model, &data, reference, 4), SDLF_ERROR_SHAPE,
-                "expected int32 labels of shape 37, or float32 targets (37,3), found int32 36");
+                "expected int32 labels of shape 37, or of each pixel, or float32 targets (37,3), found int32 36");
     sdlf_model_free(model);
     synthetic_release(&data);
     sdlf_calculator_close(reference);

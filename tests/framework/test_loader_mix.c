@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Mixup, cutmix and TrivialAugment of a loader's batches: what becomes of samples and labels, the same at any time and from any source. */
+/* Mixup, cutmix, TrivialAugment and RandAugment of a loader's batches: what becomes of samples and labels, the same at any time and from any source. */
 #include "framework/mixing.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "framework/auto_augment.h"
 #include "framework/synthetic.h"
-#include "framework/trivial.h"
 
 enum { COUNT = 37, BATCH = 8, PIXELS = 64 };
 
@@ -126,12 +126,18 @@ static void what_cannot_be_mixed_is_refused(void)
     CHECK_FAILS(sdlf_loader_create(&loader, &rows, &options), SDLF_ERROR_ARGUMENT, "cutmix is for pictures CxHxW");
     options.mixing = (sdlf_mixing){.mixup = 2.5f};
     CHECK_FAILS(sdlf_loader_create(&loader, &rows, &options), SDLF_ERROR_ARGUMENT, "mixup: expected 0 to 2, found 2.5");
-    options = (sdlf_loader_options){.batch = BATCH, .trivial = true};
+    options = (sdlf_loader_options){.batch = BATCH, .automatic.trivial = true};
     CHECK_FAILS(sdlf_loader_create(&loader, &rows, &options), SDLF_ERROR_ARGUMENT, "TrivialAugment is for pictures");
+    options.automatic.rand_augment = 1;
+    CHECK_FAILS(sdlf_loader_create(&loader, &data, &options), SDLF_ERROR_ARGUMENT, "RandAugment, not both");
+    options.automatic = (sdlf_auto_augment){.rand_augment = 9};
+    CHECK_FAILS(sdlf_loader_create(&loader, &data, &options), SDLF_ERROR_ARGUMENT, "found 9 and 9");
+    options.automatic = (sdlf_auto_augment){.rand_augment = 1, .rand_magnitude = 31};
+    CHECK_FAILS(sdlf_loader_create(&loader, &data, &options), SDLF_ERROR_ARGUMENT, "found 1 and 31");
     synthetic_release(&data);
 }
 
-/* ---- TrivialAugment ---- */
+/* ---- operations by chance ---- */
 
 enum { SIDE = 6, CHANNELS = 3, SIZE = CHANNELS * SIDE * SIDE };
 
@@ -146,7 +152,7 @@ static int operate(uint8_t *to, int operation, float m, bool negative)
     int changed = 0;
     make_picture(before);
     memcpy(to, before, SIZE);
-    sdlf_trivial_apply(to, scratch, sdlf_shape(CHANNELS, SIDE, SIDE), operation, m, negative);
+    sdlf_augment_apply(to, scratch, sdlf_shape(CHANNELS, SIDE, SIDE), operation, m, negative, true);
     for (int i = 0; i < SIZE; i++) changed += to[i] != before[i];
     return changed;
 }
@@ -191,7 +197,7 @@ static void operations(void)
     uint8_t scratch[1024], even[1024];
     static const uint8_t four[] = {10, 11, 100, 101};
     for (int i = 0; i < 1024; i++) even[i] = four[i % 4];
-    sdlf_trivial_apply(even, scratch, sdlf_shape(1, 32, 32), SOLARIZE + 2, 0, false);
+    sdlf_augment_apply(even, scratch, sdlf_shape(1, 32, 32), SOLARIZE + 2, 0, false, true);
     for (int i = 0; i < 1024; i++) CHECK_CLOSE(even[i], 85.0 * (i % 4), 1.01);
 }
 
@@ -203,7 +209,7 @@ static sdlf_status read_one(void *context, int64_t index, void *to)
 }
 
 /* From memory and read one by one, ahead of time or not, on one thread or several: the same; another epoch draws others. */
-static void trivial_batches_are_the_same(void)
+static void check_batches(sdlf_auto_augment automatic, int least, int most)
 {
     sdlf_dataset data = synthetic_dataset(COUNT, 1), other = data;
     sdlf_dataset *sets[] = {&data, &other, &other};
@@ -213,19 +219,19 @@ static void trivial_batches_are_the_same(void)
     other.read = read_one;
     other.read_context = &data;
     for (int variant = 0; variant < 4; variant++) {
-        bool trivial = variant < 3;
+        bool changed = variant < 3;
         other.readers = variant == 2 ? 3 : 1;
-        sdlf_loader *loader = open_loader(
-            sets[variant % 3],
-            (sdlf_loader_options){.trivial = trivial, .augment = {.flip = true}, .no_prefetch = variant == 1});
+        sdlf_loader_options options = {.augment = {.flip = true}, .no_prefetch = variant == 1};
+        if (changed) options.automatic = automatic;
+        sdlf_loader *loader = open_loader(sets[variant % 3], options);
         sdlf_batch batch;
         if (loader == NULL) return;
         CHECK_OK(sdlf_loader_seek(loader, 1, 0));
         for (int first = 0; first < COUNT; first += BATCH) {
             CHECK_OK(sdlf_loader_next(loader, &batch));
             size_t bytes = (size_t)sdlf_tensor_bytes(&batch.samples);
-            float *at = (trivial ? kept : plain) + first * PIXELS;
-            if (variant == 0 || !trivial)
+            float *at = (changed ? kept : plain) + first * PIXELS;
+            if (variant == 0 || !changed)
                 memcpy(at, batch.samples.data, bytes);
             else
                 CHECK(memcmp(at, batch.samples.data, bytes) == 0);
@@ -233,8 +239,39 @@ static void trivial_batches_are_the_same(void)
         sdlf_loader_free(loader);
     }
     for (int n = 0; n < COUNT; n++) differ += memcmp(kept + n * PIXELS, plain + n * PIXELS, PIXELS * sizeof *kept) != 0;
-    CHECK(differ > COUNT / 2 && differ < COUNT); /* one operation of 14 changes nothing */
+    CHECK(differ >= least && differ <= most);
     synthetic_release(&data);
+}
+
+static void batches_are_the_same(void)
+{
+    check_batches((sdlf_auto_augment){.trivial = true}, COUNT / 2, COUNT - 1); /* one operation of 14 changes nothing */
+    check_batches((sdlf_auto_augment){.rand_augment = 2}, COUNT / 2, COUNT);
+    check_batches((sdlf_auto_augment){.rand_augment = 8, .rand_magnitude = 30}, COUNT - 1, COUNT);
+}
+
+/* What RandAugment draws: as often each operation, of either sign; several are one behind the other. */
+static void rand_augment_is_as_documented(void)
+{
+    uint8_t is[SIZE], expected[SIZE], scratch[SIZE];
+    sdlf_auto_augment policy = {.rand_augment = 6, .rand_magnitude = 12};
+    int seen[14] = {0}, negative = 0;
+    for (int image = 0; image < 300; image++) {
+        make_picture(is);
+        make_picture(expected);
+        sdlf_auto_augment_picture(is, scratch, sdlf_shape(CHANNELS, SIDE, SIDE), &policy, 5, image, 2);
+        for (uint32_t i = 0; i < 6; i++) {
+            uint64_t counter = 16 * (uint64_t)image + 14 + i / 4;
+            uint32_t word = sdlf_philox4x32(5, counter, SDLF_STREAM_AUGMENT, 2).word[i % 4];
+            int operation = (int)(word * 14ull >> 32);
+            seen[operation]++;
+            negative += (int)(word & 1);
+            sdlf_augment_apply(expected, scratch, sdlf_shape(CHANNELS, SIDE, SIDE), operation, 0.4f, word & 1, false);
+        }
+        CHECK(memcmp(is, expected, SIZE) == 0);
+    }
+    for (int i = 0; i < 14; i++) CHECK(seen[i] > 80 && seen[i] < 180); /* 1800 / 14 = 129, deviation 11 */
+    CHECK(negative > 800 && negative < 1000);
 }
 
 int main(void)
@@ -244,6 +281,7 @@ int main(void)
     RUN(targets_are_mixed);
     RUN(what_cannot_be_mixed_is_refused);
     RUN(operations);
-    RUN(trivial_batches_are_the_same);
+    RUN(batches_are_the_same);
+    RUN(rand_augment_is_as_documented);
     return test_summary();
 }

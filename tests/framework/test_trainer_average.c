@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Averages of weights, steps of several batches, and learning rates of groups of parameters. */
+/* Averages of weights, Lookahead, steps of several batches, and learning rates of groups of parameters. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +86,83 @@ static void averages_of_weights(void)
     for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_average(type->name);
 }
 
+/* Lookahead worked out from trainings without it, which begin anew where its slow weights are: every second of 5 steps. */
+static void check_lookahead(const char *calculator)
+{
+    enum { COUNT = HIDDEN * 64 };
+    const double share = 0.75;
+    history seen = {0};
+    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
+    sdlf_model *model = plain_model(), *found = plain_model();
+    sdlf_trainer_options options = options_of(&seen, calculator);
+    options.optimizer = sdlf_sgd(.momentum = 0);
+    CHECK_OK(sdlf_model_build(model, 1));
+    CHECK_EQUAL(sdlf_model_parameter_count(model), 4);
+    for (int round = 0; round < 3; round++) {
+        float before[4][COUNT];
+        for (int p = 0; p < 4; p++) {
+            const sdlf_tensor *value = &sdlf_model_parameter(model, p)->value;
+            memcpy(before[p], value->data, (size_t)sdlf_tensor_bytes(value));
+        }
+        options.epochs = round < 2 ? 2 : 1; /* an epoch is a step; the last one is of no full round */
+        CHECK_OK(train(model, &data, NULL, &options));
+        for (int p = 0; p < 4 && round < 2; p++) {
+            const sdlf_tensor *value = &sdlf_model_parameter(model, p)->value;
+            float *w = value->data;
+            for (int64_t i = 0; i < sdlf_tensor_count(value); i++)
+                w[i] = (float)((double)before[p][i] + share * ((double)w[i] - (double)before[p][i]));
+        }
+    }
+    options.epochs = 5;
+    options.lookahead = 2;
+    options.lookahead_share = (float)share;
+    CHECK_OK(train(found, &data, NULL, &options));
+    int differ = 0;
+    for (int p = 0; p < 4; p++) {
+        const sdlf_parameter *parameter = sdlf_model_parameter(found, p);
+        const float *w = parameter->value.data, *slow = parameter->state[0].data;
+        const float *expected = sdlf_model_parameter(model, p)->value.data;
+        for (int64_t i = 0; i < sdlf_tensor_count(&parameter->value); i++) {
+            CHECK_CLOSE(w[i], expected[i], 2e-6);
+            differ += w[i] != slow[i];
+        }
+    }
+    CHECK(differ > COUNT / 2); /* a step behind the slow weights */
+    sdlf_model_free(found);
+    sdlf_model_free(model);
+    synthetic_release(&data);
+}
+
+static void lookahead(void)
+{
+    const sdlf_calculator_class *type;
+    for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_lookahead(type->name);
+}
+
+/* A whole way changes nothing, to rounding of weight = slow + (weight - slow). Too many states are refused. */
+static void lookahead_of_the_whole_way(void)
+{
+    history seen = {0};
+    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
+    sdlf_model *models[2];
+    sdlf_trainer_options options = options_of(&seen, synthetic_calculator());
+    options.optimizer = sdlf_adam(.beta1 = 0.9);
+    options.epochs = 4;
+    options.lookahead_share = 1;
+    for (int which = 0; which < 2; which++) {
+        models[which] = plain_model();
+        options.lookahead = which;
+        CHECK_OK(train(models[which], &data, NULL, &options));
+    }
+    for (int i = 0; i < HIDDEN * 64; i++)
+        CHECK_CLOSE(weights_of(models[1], "h.weight")[i], weights_of(models[0], "h.weight")[i], 1e-4);
+    options.ema = 0.9f;
+    CHECK_FAILS(train(models[0], &data, NULL, &options), SDLF_ERROR_ARGUMENT, "more than 3 copies");
+    sdlf_model_free(models[1]);
+    sdlf_model_free(models[0]);
+    synthetic_release(&data);
+}
+
 /* Stop after each of several steps; go on with the same trainer's model, and through a file. */
 static void check_resuming(sdlf_trainer_options options, int stops)
 {
@@ -103,6 +180,7 @@ static void check_resuming(sdlf_trainer_options options, int stops)
         CHECK_EQUAL(sdlf_model_hash(file), sdlf_model_hash(model));
         sdlf_trainer_options restored = {.forward = options.forward, .callback = watch, .user = &seen, .resume = true};
         CHECK_OK(sdlf_trainer_restore_options(&restored, sdlf_model_training_state(file)));
+        CHECK(restored.lookahead == options.lookahead);
         CHECK(restored.ema == options.ema && restored.accumulate == (options.accumulate > 0 ? options.accumulate : 1));
         CHECK_TEXT(restored.rate_scales, options.rate_scales);
         CHECK_OK(train(file, &data, NULL, &restored));
@@ -123,10 +201,15 @@ static void stopping_changes_nothing(void)
     options.optimizer = sdlf_adam(.beta1 = 0.9);
     snprintf(options.rate_scales, sizeof options.rate_scales, "conv2d.*=0.5,head=2");
     check_resuming(options, 7);
+    options.ema = 0;
+    options.lookahead = 5;
+    check_resuming(options, 7);
     options = base_options(NULL);
     options.mixing = (sdlf_mixing){.mixup = 0.5f, .cutmix = 1};
-    options.trivial = true;
+    options.automatic.trivial = true;
     snprintf(options.class_weights, sizeof options.class_weights, "1,2,0.5");
+    check_resuming(options, 5);
+    options.automatic = (sdlf_auto_augment){.rand_augment = 2, .rand_magnitude = 20};
     check_resuming(options, 5);
 }
 
@@ -357,6 +440,8 @@ static void wrong_groups_are_refused(void)
 int main(void)
 {
     RUN(averages_of_weights);
+    RUN(lookahead);
+    RUN(lookahead_of_the_whole_way);
     RUN(stopping_changes_nothing);
     RUN(the_best_epoch_keeps_its_average);
     RUN(several_batches_are_one_step);

@@ -19,6 +19,17 @@ static sdlf_node build_sequences(sdlf_model *model, const sdlf_node *x, const vo
     return sdlf_softmax_cross_entropy(model, x[0], labels, options);
 }
 
+/* Pictures of 2x3 pixels. */
+static sdlf_node build_pictures(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    sdlf_node labels = sdlf_binary(
+        model, &x[0], 1, &(sdlf_binary_layer_options){.function = SDLF_LAYER_GREATER, .scalar = 0}); /* (N,C,H,W) */
+    labels = sdlf_cast(model, labels, &(sdlf_cast_options){.dtype = SDLF_VALUE_INT32});
+    labels = sdlf_slice(model, labels, &(sdlf_slice_options){.axes = {1, {1}}, .start = {1, {0}}, .end = {1, {1}}});
+    labels = sdlf_reshape(model, labels, &(sdlf_reshape_options){.shape = sdlf_shape(2, 3)});
+    return sdlf_softmax_cross_entropy(model, x[0], labels, options);
+}
+
 static sdlf_node build_from_second_input(sdlf_model *model, const sdlf_node *x, const void *options)
 {
     return sdlf_softmax_cross_entropy(model, x[0], x[1], options);
@@ -27,8 +38,10 @@ static sdlf_node build_from_second_input(sdlf_model *model, const sdlf_node *x, 
 static void shapes_are_checked(void)
 {
     check_output(build, NULL, sdlf_shape(3), SDLF_SCALAR); /* one loss, as long as the batch of 1 of a built model */
-    check_refused(build, NULL, sdlf_shape(3, 1, 1), SDLF_ERROR_SHAPE,
-                  "expected an input (N,C) of logits, found 1x3x1x1");
+    check_refused(build, NULL, sdlf_shape(3, 1, 1, 1), SDLF_ERROR_SHAPE,
+                  "expected an input (N,C) of logits, found 1x3x1x1x1");
+    check_refused(build, NULL, sdlf_shape(3, 2, 2), SDLF_ERROR_SHAPE,
+                  "expected int32 labels of shape 1x2x2, found int32 1");
     check_refused(build_from_second_input, NULL, sdlf_shape(3), SDLF_ERROR_SHAPE,
                   "expected int32 labels of shape 1, found float32 1x3");
     check_refused(build_from_second_input, NULL, sdlf_shape(2, 3), SDLF_ERROR_SHAPE,
@@ -108,6 +121,7 @@ static void gradients_match(void)
          .input = {sdlf_shape(3, 4)},
          .unit = 0.25},
         {.what = "sequences", .build = build_sequences, .input = {sdlf_shape(2, 3, 2)}, .unit = 0.125},
+        {.what = "pictures", .build = build_pictures, .input = {sdlf_shape(2, 3, 2, 3)}, .unit = 0.125},
     };
     check_all_gradients(cases, sizeof cases / sizeof cases[0]);
 }
@@ -154,11 +168,66 @@ static void weights_leave_rows_out(void)
     check_weights(true);
 }
 
+/* Pixels are rows whose channels lie apart: the same loss, metrics and step as of the rows, and pixels of weight 0 count nowhere. */
+static void check_pixels(const char *calculator_name)
+{
+    enum { CLASSES = 3, PIXELS = 6 };
+    const int32_t labels[PIXELS] = {1, -1, 2, 0, 2, -1};
+    float x[CLASSES * PIXELS], turned[CLASSES * PIXELS], weights[PIXELS], found[2][CLASSES * CLASSES], loss[2];
+    sdlf_metrics metrics[2];
+    sdlf_calculator *calculator;
+    CHECK_OK(sdlf_calculator_open(&calculator, calculator_name, NULL));
+    for (int i = 0; i < PIXELS; i++) weights[i] = labels[i] < 0 ? 0 : 0.25f;
+    for (int i = 0; i < CLASSES * PIXELS; i++) x[i] = (float)((i * 5) % 7) / 4;
+    for (int i = 0; i < CLASSES * PIXELS; i++) turned[i % PIXELS * CLASSES + i / PIXELS] = x[i];
+    for (int rows = 0; rows < 2; rows++) {
+        sdlf_model *model = sdlf_model_create("pixels");
+        sdlf_node node =
+            sdlf_input(model, "x", SDLF_FLOAT32, rows ? sdlf_shape(CLASSES) : sdlf_shape(CLASSES, 2, PIXELS / 2));
+        sdlf_node label = sdlf_input(model, "labels", SDLF_INT32, rows ? SDLF_SCALAR : sdlf_shape(2, PIXELS / 2));
+        sdlf_node weight = sdlf_input(model, "weights", SDLF_FLOAT32, rows ? SDLF_SCALAR : sdlf_shape(2, PIXELS / 2));
+        node =
+            rows ? sdlf_fully_connected(model, node, &(sdlf_fully_connected_options){.name = "f", .units = CLASSES})
+                 : sdlf_conv2d(model, node, &(sdlf_conv2d_options){.name = "f", .filters = CLASSES, .kernel = {1, 1}});
+        node = sdlf_softmax_cross_entropy_weighted(model, node, label, weight, NULL);
+        CHECK_OK(sdlf_model_build(model, 1));
+        float *w = sdlf_model_find_parameter(model, "f.weight")->value.data;
+        for (int i = 0; i < CLASSES * CLASSES; i++) w[i] = (float)(i % 4) / 4;
+        sdlf_plan *plan;
+        if (!CHECK_OK(sdlf_plan_create(
+                &plan, model,
+                &(sdlf_plan_options){.batch = rows ? PIXELS : 1, .mode = SDLF_TRAIN, .forward = calculator})))
+            return;
+        CHECK_OK(test_plan_write(plan, "x", rows ? turned : x));
+        CHECK_OK(test_plan_write(plan, "labels", labels));
+        CHECK_OK(test_plan_write(plan, "weights", weights));
+        CHECK_OK(sdlf_plan_step(plan, 1));
+        CHECK_OK(test_plan_read(plan, "loss", &loss[rows]));
+        CHECK_OK(sdlf_plan_metrics(plan, &metrics[rows]));
+        CHECK_OK(sdlf_plan_store_parameters(plan));
+        memcpy(found[rows], sdlf_model_find_parameter(model, "f.weight")->value.data, sizeof found[rows]);
+        sdlf_plan_free(plan);
+        sdlf_model_free(model);
+    }
+    CHECK_CLOSE(loss[0], loss[1], 1e-6);
+    CHECK_CLOSE(metrics[0].loss_sum, metrics[1].loss_sum, 1e-6);
+    CHECK(metrics[0].samples == 4 && metrics[1].samples == 4 && metrics[0].correct == metrics[1].correct);
+    for (int i = 0; i < CLASSES * CLASSES; i++) CHECK_CLOSE(found[0][i], found[1][i], 1e-6);
+    sdlf_calculator_close(calculator);
+}
+
+static void pixels_are_rows(void)
+{
+    for (int index = 0; test_calculator_class_at(index) != NULL; index++)
+        check_pixels(test_calculator_class_at(index)->name);
+}
+
 int main(void)
 {
     RUN(shapes_are_checked);
     RUN(losses_match);
     RUN(gradients_match);
     RUN(weights_leave_rows_out);
+    RUN(pixels_are_rows);
     return test_summary();
 }

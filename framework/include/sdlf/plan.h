@@ -94,6 +94,11 @@ typedef struct sdlf_plan_options {
     /* Training: a moving average of the weights, beside them: average = ema average + (1 - ema) weight after each update, in the state behind
      * the optimizer's own (sdlf_parameter.state), where the caller puts its first value; 0: there is none. */
     double ema;
+    /* Training: Lookahead (https://arxiv.org/abs/1907.08610): slow weights beside the weights. After each update whose number, from 1, is a multiple of
+     * `lookahead`, slow = slow + lookahead_share (weight - slow) and weight = slow. They are the state behind the average, where the caller puts
+     * their first values, the weights'; 0: there are none. */
+    int lookahead;
+    double lookahead_share; /* default 0.5 */
     const float
         *rate_scales; /* training: what the learning rate of each of the model's parameters is multiplied by, above 0;
                                  borrowed until sdlf_plan_create returns; NULL: 1 */

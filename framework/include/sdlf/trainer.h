@@ -33,6 +33,7 @@ typedef struct sdlf_progress {
     double test_error;   /* likewise, of mse, mae and huber: the root of the mean squared difference; else NaN */
     double waited;       /* seconds of `seconds` in which training waited for its data; NaN: a device draws its own */
     double seconds;      /* training time of this epoch so far, testing left out */
+    double test_iou;     /* likewise, of labels of pixels: the mean intersection over union; else NaN */
     double test_seconds; /* of that test, and of bringing the weights to it */
     float learning_rate;
     uint32_t weights; /* sdlf_model_hash, after an epoch */
@@ -69,6 +70,10 @@ typedef struct sdlf_trainer_options {
         ema; /* in [0, 1); above 0: a moving average of the weights, average = ema average + (1 - ema) weight after each step, from
                                the first ones on. It is what is tested, told apart, hashed and saved as the weights, and what the model
                                has between runs; the weights themselves lie beside it, as the optimizer's last state */
+    int lookahead; /* above 0: Lookahead around the optimizer: after so many steps the slow weights move by lookahead_share towards
+                               the weights, which begin there anew; see sdlf_plan_options. An optimizer's states, the average and these are three
+                               at most */
+    float lookahead_share; /* default 0.5 */
     int accumulate; /* batches of a step, whose gradients' mean it takes (see sdlf_plan_accumulate); the last steps of an
                                epoch may be of fewer; default 1 */
     char rate_scales[400]; /* "trunk=0.1,conv2d.*=0.5": what the learning rate of parameters is multiplied by: see
@@ -78,7 +83,7 @@ typedef struct sdlf_trainer_options {
     char
         weight_decays[400]; /* "head=1e-4,norm*=0", likewise: weight decay of parameters, in place of the optimizer's */
     sdlf_augmentation augment;
-    bool trivial; /* as of sdlf_loader_options */
+    sdlf_auto_augment automatic; /* as of sdlf_loader_options */
     sdlf_mixing
         mixing; /* the loss is shared between the labels; what training says of loss and accuracy is only by the larger share's */
     const char *forward;                     /* calculator's name; default "cpu" */
@@ -163,8 +168,8 @@ sdlf_status sdlf_trainer_restore_options(sdlf_trainer_options *options, const sd
 int64_t sdlf_trainer_memory(const sdlf_trainer *trainer);
 
 /* Where the plans take the training data from: batches that a loader makes in the host's memory, or, where the forward pass
- * runs on a device, the data set as it is in the device's memory, or batches of it that are copied there ahead of time. In
- * the last two cases `space`, unless NULL, becomes the name of that memory, which is the trainer's. */
+ * runs on a device, the data set as it is in the device's memory, or batches of it that are brought there ahead of time. `space`,
+ * unless NULL, becomes the name of the memory that the forward pass works in, which is the trainer's. */
 typedef enum sdlf_data_place { SDLF_DATA_LOADED = 0, SDLF_DATA_RESIDENT, SDLF_DATA_STAGED } sdlf_data_place;
 sdlf_data_place sdlf_trainer_data_place(const sdlf_trainer *trainer, const char **space);
 
@@ -184,6 +189,7 @@ typedef struct sdlf_evaluation {
     int class_count;              /* classes, or targets of a sample */
     sdlf_loss kind;               /* what the loss is: sdlf_model_loss */
     double huber_delta;           /* of huber */
+    bool of_pixels;               /* samples and correct are of pixels, those that count */
     int64_t samples, correct;     /* correct: of the right class; of bce_with_logits, all labels right; else 0 */
     double loss;                  /* mean */
     double seconds;               /* of computing, loading included */
@@ -193,6 +199,11 @@ typedef struct sdlf_evaluation {
 
 /* Of classes, the share of samples that are right; of bce_with_logits, the share of labels; of other losses NaN. */
 double sdlf_evaluation_accuracy(const sdlf_evaluation *evaluation);
+/* Of classes: the mean over those that occur, as labels or predictions, of (right) / (labels + predictions - right), intersection over union.
+ * NaN: there is no confusion matrix. */
+double sdlf_evaluation_mean_iou(const sdlf_evaluation *evaluation);
+/* Of one class; NaN where it does not occur. */
+double sdlf_evaluation_iou(const sdlf_evaluation *evaluation, int class_index);
 /* The mean absolute difference and the root of the mean squared one, over all targets. NaN: there are none. */
 double sdlf_evaluation_mae(const sdlf_evaluation *evaluation);
 double sdlf_evaluation_rmse(const sdlf_evaluation *evaluation);

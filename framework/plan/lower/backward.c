@@ -121,6 +121,7 @@ sdlf_status plan_lower_training(sdlf_plan *plan)
     if (plan->gradients == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of gradients");
     mark_gradients(plan);
     sdlf_status status = plan_lower_rates(plan);
+    if (status == SDLF_OK) status = plan_lower_lookahead(plan);
     if (status != SDLF_OK) return status;
     for (int i = plan->node_count - 1; i >= 0; i--) {
         if (!plan->nodes[i].live || plan->nodes[i].layer->type == &sdlf_input_layer_class) continue;

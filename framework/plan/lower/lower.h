@@ -41,6 +41,14 @@ sdlf_status plan_lower_means(sdlf_plan *plan);
 /* The learning rates of parameters that have their own: plan->rates. */
 sdlf_status plan_lower_rates(sdlf_plan *plan);
 
+/* A state of a parameter, of which a rank may have its part; absent: no memory. */
+sdlf_tensor plan_state_tensor(sdlf_plan *plan, int parameter, int state);
+
+/* What is kept of weights beside them (averages.c): when Lookahead's step is due, and, after the update of a parameter, Lookahead's step and
+ * that of the moving average. */
+sdlf_status plan_lower_lookahead(sdlf_plan *plan);
+sdlf_status plan_emit_averages(sdlf_plan *plan, int index, int parameter);
+
 /* One operation of the update phase, on the node's calculator: y = a op b, or, where b is absent, a op scalar. */
 sdlf_status plan_emit_binary(sdlf_plan *plan, int index, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
                              double scalar, sdlf_tensor y);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static sdlf_tensor state_tensor(sdlf_plan *plan, int parameter, int state)
+sdlf_tensor plan_state_tensor(sdlf_plan *plan, int parameter, int state)
 {
     sdlf_tensor tensor;
     sdlf_shape shape = plan->model->parameters[parameter].spec.shape;
@@ -24,20 +24,6 @@ sdlf_status plan_emit_binary(sdlf_plan *plan, int index, sdlf_binary_function fu
     const sdlf_operation operation = {
         .kind = SDLF_BINARY, .in = {a, b}, .out = {y}, .binary = {.function = function, .scalar = scalar}};
     return plan_emit(plan, index, SDLF_PHASE_UPDATE, plan->nodes[index].backward, &operation);
-}
-
-/* average += (1 - ema) (weight - average) */
-static sdlf_status emit_average(sdlf_plan *plan, int index, int parameter, int state)
-{
-    sdlf_tensor average = state_tensor(plan, parameter, state), weight = plan_parameter_tensor(plan, parameter);
-    sdlf_tensor difference, part, none = {.dtype = SDLF_NONE};
-    if (!sdlf_tensor_present(&average)) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, weight.dtype, weight.shape, &difference);
-    if (status == SDLF_OK) status = plan_new_tensor(plan, BUFFER_ARENA, weight.dtype, weight.shape, &part);
-    if (status == SDLF_OK) status = plan_emit_binary(plan, index, SDLF_BINARY_SUBTRACT, weight, average, 0, difference);
-    if (status == SDLF_OK)
-        status = plan_emit_binary(plan, index, SDLF_BINARY_MULTIPLY, difference, none, 1 - plan->options.ema, part);
-    return status == SDLF_OK ? plan_emit_binary(plan, index, SDLF_BINARY_ADD, average, part, 0, average) : status;
 }
 
 /* Before all that reads it: an update may move to where its gradient is made. */
@@ -133,7 +119,7 @@ static sdlf_status emit_update(sdlf_plan *plan, int index, int parameter)
     if (type->in[3].name != NULL) update.in[3] = plan_control_tensor(plan, CONTROL_STEP);
     update.out[0] = part_of(plan, parameter, plan_parameter_tensor(plan, parameter));
     for (int i = 0; i < optimizer->type->state_count(optimizer); i++) {
-        update.out[1 + i] = state_tensor(plan, parameter, i);
+        update.out[1 + i] = plan_state_tensor(plan, parameter, i);
         if (!sdlf_tensor_present(&update.out[1 + i])) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     }
     sdlf_status status = SDLF_OK;
@@ -142,8 +128,7 @@ static sdlf_status emit_update(sdlf_plan *plan, int index, int parameter)
         status = plan_emit_orthogonal(plan, index, &update);
     else if (status == SDLF_OK)
         status = plan_emit(plan, index, SDLF_PHASE_UPDATE, node->backward, &update);
-    if (status != SDLF_OK || plan->options.ema <= 0) return status;
-    return emit_average(plan, index, parameter, optimizer->type->state_count(optimizer));
+    return status == SDLF_OK ? plan_emit_averages(plan, index, parameter) : status;
 }
 
 sdlf_status plan_emit_updates(sdlf_plan *plan, int index)

@@ -108,8 +108,8 @@ static void predictions(void)
 static void options_go_through_files(void)
 {
 #define ALL                                                                                                            \
-    "--ema", "0.9", "--accumulate", "2", "--lr-scale", "trunk=0.5,head=2", "--mixup", "0.5", "--cutmix", "1",          \
-        "--augment-trivial", "--class-weights", "balanced"
+    "--ema", "0.9", "--lookahead", "3", "--accumulate", "2", "--lr-scale", "trunk=0.5,head=2", "--mixup", "0.5",       \
+        "--cutmix", "1", "--augment-trivial", "--class-weights", "balanced"
     char weights[1024], hash[16];
     snprintf(weights, sizeof weights, "%s", test_path("options.safetensors"));
     const program *p = SDLF(0, DIGITS, ALL, "--epochs", "2", "--no-save");

@@ -184,6 +184,18 @@ static void no_pictures(void)
     CHECK(strstr(sdlf_image_formats(), "IDX") != NULL);
 }
 
+/* Films, whose first picture might be meant or not. */
+static void animated_files(void)
+{
+    static const char gif[] =
+        "GIF89a\1\0\1\0\200\0\0\0\0\0\377\377\377!\377\13NETSCAPE2.0\3\1\0\0\0,\0\0\0\0\1\0\1\0\0\2\2D\1\0;";
+    static const char webp[] = "RIFF\44\0\0\0WEBPVP8X\12\0\0\0\2\0\0\0\0\0\0\0\0\0ANIM\6\0\0\0\0\0\0\0\0\0";
+    sdlf_image picture;
+    CHECK_FAILS(read_bytes(&picture, gif, sizeof gif - 1), SDLF_ERROR_FORMAT, "not a picture that can be read");
+    CHECK_FAILS(read_bytes(&picture, webp, sizeof webp - 1), SDLF_ERROR_FORMAT, "not a picture that can be read");
+    CHECK(picture.pixels == NULL);
+}
+
 static void without_turbojpeg(void)
 {
     sdlf_image picture;
@@ -215,6 +227,7 @@ int main(void)
     RUN(jpeg_of_four_inks);
     RUN(idx_pictures);
     RUN(no_pictures);
+    RUN(animated_files);
     RUN(without_turbojpeg);
     RUN(every_allocation);
     return test_summary();

@@ -2,7 +2,10 @@
 /* PNG pictures, whole, damaged, huge; and a build that cannot read them. */
 #include "datasets/images/picture_bytes.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include <zlib.h>
 
 /* ---- 3x2 grey; 2x1 colour; 4x1 of 2 bits with a palette; 2x1 of 16 bits; 3x1 with an alpha channel ---- */
 
@@ -81,6 +84,49 @@ static void huge_png(void)
     CHECK(picture.pixels == NULL);
 }
 
+static void put(unsigned char *to, uint32_t value)
+{
+    for (int i = 0; i < 4; i++) to[i] = (unsigned char)(value >> (24 - 8 * i));
+}
+
+/* As large as a JPEG can be, in a header that is sound: refused before memory is taken. */
+static void large_png(void)
+{
+    if (!HAVE_PNG) {
+        test_skip("built without libpng");
+        return;
+    }
+    unsigned char bytes[sizeof grey_png];
+    sdlf_image picture;
+    memcpy(bytes, grey_png, sizeof bytes);
+    put(bytes + 16, 65500);
+    put(bytes + 20, 65500);
+    put(bytes + 29, (uint32_t)crc32(0, bytes + 12, 17));
+    CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_FORMAT, "65500x65500");
+    CHECK(picture.pixels == NULL);
+    put(bytes + 16, 8000); /* of a size that may be, with the data of 6 pixels */
+    put(bytes + 20, 8000);
+    put(bytes + 29, (uint32_t)crc32(0, bytes + 12, 17));
+    CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_FORMAT, "damaged PNG: ");
+    CHECK(picture.pixels == NULL);
+}
+
+/* Of an animated PNG the picture that all programs show: the chunks of the others are passed over. */
+static void animated_png(void)
+{
+    if (!HAVE_PNG) {
+        test_skip("built without libpng");
+        return;
+    }
+    unsigned char bytes[sizeof grey_png + 20], *chunk = bytes + 33; /* behind the header */
+    memcpy(bytes, grey_png, 33);
+    put(chunk, 8);
+    memcpy(chunk + 4, "acTL\0\0\0\2\0\0\0", 12);
+    put(chunk + 16, (uint32_t)crc32(0, chunk + 4, 12));
+    memcpy(chunk + 20, grey_png + 33, sizeof grey_png - 33);
+    check_picture(bytes, sizeof bytes, 3, 2, 1, "\0\x64\xff\x01\x02\x03");
+}
+
 static void without_libpng(void)
 {
     sdlf_image picture;
@@ -107,6 +153,8 @@ int main(void)
     RUN(png_pictures);
     RUN(damaged_png);
     RUN(huge_png);
+    RUN(large_png);
+    RUN(animated_png);
     RUN(without_libpng);
     RUN(every_allocation);
     return test_summary();

@@ -15,7 +15,8 @@ extern "C" {
 
 /* Mean cross-entropy of logits (N,C) against labels (N) int32. Output 0 is the scalar loss, what a training plan minimises:
  * the mean over n of -sum over c of t[n,c] log p[n,c], p = softmax(logits), t = (1 - smoothing) onehot(label) + smoothing / C. A
- * label outside [0, C) makes it NaN. Of sequences, logits (N,T,C) and labels (N,T), the mean is over all N T positions. A trainer adds this layer itself to a network that ends in softmax or in logits. */
+ * label outside [0, C) makes it NaN. Of sequences, logits (N,T,C) and labels (N,T), the mean is over all N T positions; of pictures,
+ * logits (N,C,H,W) and labels (N,H,W), over all N H W pixels. A trainer adds this layer itself to a network that ends in softmax or in logits. */
 typedef struct sdlf_softmax_cross_entropy_options {
     const char *name;
     float smoothing; /* label smoothing, in [0, 1); default 0 */

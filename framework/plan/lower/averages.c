@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* Weights that are kept beside the weights: the slow ones of Lookahead (https://arxiv.org/abs/1907.08610) and the moving average, of
+ * operations that every calculator has. */
+#include "framework/plan/lower/lower.h"
+
+static const sdlf_tensor none = {.dtype = SDLF_NONE};
+
+/* Room for an operation's result. */
+static sdlf_status room(sdlf_plan *plan, sdlf_dtype dtype, sdlf_shape shape, sdlf_tensor *tensor)
+{
+    return plan_new_tensor(plan, BUFFER_ARENA, dtype, shape, tensor);
+}
+
+/* to = from + share (towards - from); `to` may be `from`. */
+static sdlf_status emit_approach(sdlf_plan *plan, int index, sdlf_tensor from, sdlf_tensor towards, double share,
+                                 sdlf_tensor to)
+{
+    sdlf_tensor difference, part;
+    sdlf_status status = room(plan, from.dtype, from.shape, &difference);
+    if (status == SDLF_OK) status = room(plan, from.dtype, from.shape, &part);
+    if (status == SDLF_OK) status = plan_emit_binary(plan, index, SDLF_BINARY_SUBTRACT, towards, from, 0, difference);
+    if (status == SDLF_OK) status = plan_emit_binary(plan, index, SDLF_BINARY_MULTIPLY, difference, none, share, part);
+    return status == SDLF_OK ? plan_emit_binary(plan, index, SDLF_BINARY_ADD, from, part, 0, to) : status;
+}
+
+/* to = due ? a : to */
+static sdlf_status emit_select(sdlf_plan *plan, int index, sdlf_tensor a, sdlf_tensor to)
+{
+    const sdlf_operation select = {
+        .kind = SDLF_SELECT, .in = {sdlf_tensor_broadcast(plan->due, to.shape), a, to}, .out = {to}};
+    return plan_emit(plan, index, SDLF_PHASE_UPDATE, plan->nodes[index].backward, &select);
+}
+
+/* moved = slow + share (weight - slow); where the step is due, slow = weight = moved. */
+static sdlf_status emit_lookahead(sdlf_plan *plan, int index, sdlf_tensor weight, sdlf_tensor slow)
+{
+    sdlf_tensor moved;
+    sdlf_status status = room(plan, weight.dtype, weight.shape, &moved);
+    if (status == SDLF_OK) status = emit_approach(plan, index, slow, weight, plan->options.lookahead_share, moved);
+    if (status == SDLF_OK) status = emit_select(plan, index, moved, slow);
+    return status == SDLF_OK ? emit_select(plan, index, moved, weight) : status;
+}
+
+sdlf_status plan_emit_averages(sdlf_plan *plan, int index, int parameter)
+{
+    const sdlf_plan_options *options = &plan->options;
+    int state = options->optimizer.type->state_count(&options->optimizer);
+    const sdlf_tensor weight = plan_parameter_tensor(plan, parameter);
+    sdlf_tensor average = none, slow = none;
+    if (options->ema > 0) average = plan_state_tensor(plan, parameter, state++);
+    if (options->lookahead > 0) slow = plan_state_tensor(plan, parameter, state);
+    if (sdlf_tensor_present(&average) != (options->ema > 0) || sdlf_tensor_present(&slow) != (options->lookahead > 0))
+        return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    sdlf_status status = options->lookahead > 0 ? emit_lookahead(plan, index, weight, slow) : SDLF_OK;
+    if (status != SDLF_OK || options->ema <= 0) return status;
+    return emit_approach(plan, index, average, weight, 1 - options->ema, average);
+}
+
+/* plan->due = (step mod lookahead) == lookahead - 1, before all that reads it. */
+sdlf_status plan_lower_lookahead(sdlf_plan *plan)
+{
+    const double every = (double)plan->options.lookahead;
+    sdlf_tensor place;
+    if (plan->options.lookahead == 0 || plan->options.gradients_only) return SDLF_OK;
+    sdlf_status status = room(plan, SDLF_INT64, sdlf_shape(1), &place);
+    if (status == SDLF_OK) status = room(plan, SDLF_BOOL, sdlf_shape(1), &plan->due);
+    const sdlf_operation steps[] = {{.kind = SDLF_BINARY,
+                                     .in = {plan_control_tensor(plan, CONTROL_STEP)},
+                                     .out = {place},
+                                     .binary = {.function = SDLF_BINARY_MODULO, .scalar = every}},
+                                    {.kind = SDLF_BINARY,
+                                     .in = {place},
+                                     .out = {plan->due},
+                                     .binary = {.function = SDLF_BINARY_EQUAL, .scalar = every - 1}}};
+    for (int i = 0; i < 2 && status == SDLF_OK; i++)
+        status = plan_emit(plan, plan->node_count - 1, SDLF_PHASE_BACKWARD, plan->options.backward, &steps[i]);
+    return status;
+}
