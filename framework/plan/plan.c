@@ -47,6 +47,7 @@ void sdlf_plan_free(sdlf_plan *plan)
     free(plan->loss_layers);
     free(plan->rates);
     free(plan->constants);
+    free(plan->states);
     free(plan);
 }
 
@@ -179,6 +180,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     plan->options.feed = NULL;
     plan->options.placement = NULL; /* the caller's, read by now */
     plan->options.constants = NULL;
+    plan->options.states = NULL;
     plan->options.conv_algorithm = plan->options.gemm_algorithm = NULL;
     plan->options.choices = NULL;
     *result = plan;

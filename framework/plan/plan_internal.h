@@ -136,6 +136,14 @@ typedef struct plan_shared {
     int *next;  /* of each of its buffers */
 } plan_shared;
 
+/* A state of the options. */
+typedef struct plan_state {
+    int input, output; /* values */
+    int axis;          /* along which it grows; -1: it does not */
+    int64_t capacity;
+    int buffer; /* where it grows: of both; 0: not made yet */
+} plan_state;
+
 struct sdlf_plan {
     sdlf_model *model;
     sdlf_plan_options options;
@@ -163,6 +171,8 @@ struct sdlf_plan {
     int control_buffers[CONTROL_COUNT * PLAN_MAX_SPACES]; /* these and their copies in other spaces */
     int control_buffer_count;
     plan_feed feed;
+    plan_state *states;
+    int state_count;
     sdlf_constant *constants;  /* own list of borrowed names and tensors; names only while the plan is made */
     int parameter_buffer_base; /* buffers of the model's parameters follow each other from here */
     sdlf_tensor metrics;       /* absent when there is no softmax_cross_entropy */
@@ -235,6 +245,30 @@ bool plan_is_passing_copy(const sdlf_plan *plan, const plan_buffer *buffer);
 
 /* Offset of a tensor in its arena; -1: a parameter's or state's memory, which is no arena's. */
 int64_t plan_arena_offset(const sdlf_plan *plan, const sdlf_tensor *tensor);
+
+/* ---- states ---- */
+
+/* Find them in the graph. */
+sdlf_status plan_find_states(sdlf_plan *plan);
+/* Is the value one of a state that grows? Then its tensor, in the memory that has room for all of it; else that is absent. */
+sdlf_status plan_state_tensor(sdlf_plan *plan, int value, sdlf_tensor *tensor);
+/* A pass has run: states that do not grow become the next one's inputs. */
+void plan_pass_states(sdlf_plan *plan);
+/* They become zeros. */
+void plan_clear_states(sdlf_plan *plan);
+
+/* Sizes of a plan's operands: shapes, strides, offsets, always in the same order. Called with each of them. */
+typedef void plan_size_visitor(void *user, int64_t *size);
+void plan_visit_sizes(sdlf_plan *plan, plan_size_visitor *visit, void *user);
+/* Are the steps of both the same but for sizes and, unless `options`, for options of operations? */
+bool plan_is_alike(const sdlf_plan *a, const sdlf_plan *b, bool options);
+/* Give the steps of a bound plan the options of the other's, which is alike. */
+void plan_take_options(sdlf_plan *plan, const sdlf_plan *from);
+/* Sizes of a bound plan have been changed: operands get their addresses anew. Errors: SDLF_ERROR_UNSUPPORTED where a step wants more scratch
+ * memory than it has. */
+sdlf_status plan_settle_sizes(sdlf_plan *plan);
+/* Give a parameter, of which the bound plan keeps nothing in another form, other values, `count` of them. */
+sdlf_status plan_put_values(sdlf_plan *plan, int parameter, const float *values, int64_t count);
 
 /* ---- nodes and steps ---- */
 

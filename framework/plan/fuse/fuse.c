@@ -8,6 +8,7 @@ sdlf_status plan_fuse(sdlf_plan *plan)
     if (plan->options.no_fusion || plan->options.keep_activations) return SDLF_OK;
     static sdlf_status (*const rules[])(sdlf_plan *) = {
         plan_fuse_values,        /* constants are parameters from then on */
+        plan_fuse_turned,        /* matrices in another order */
         plan_fuse_quantize,      /* before epilogues, which would take its rounding */
         plan_fold_batch_norm,    /* first: what is folded away can be fused further */
         plan_fuse_conv_pool,     /* before epilogues, which would take its ReLU */
