@@ -18,11 +18,14 @@ typedef struct moving_size {
     length_line line;
 } moving_size;
 
-/* A parameter whose values are not the same for all lengths. */
+/* A parameter whose values are not the same for all lengths: (outer, side, inner), of which the side may grow. An element's place along it
+ * counts from the front or, as in a mask of what comes after a position, from the end. */
 typedef struct moving_values {
     int parameter;
-    length_line count;
-    double *first, *slope; /* of each element */
+    int64_t outer, inner, most; /* most: the side at the plan's own length */
+    length_line side;
+    bool from_end;
+    double *first, *slope; /* of each element at the plan's own length */
     float *values;         /* room for them */
 } moving_values;
 

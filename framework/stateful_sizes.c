@@ -84,13 +84,14 @@ static bool is_value(const sdlf_model *model, int parameter)
     return strcmp(model->layers[model->parameters[parameter].layer].layer.type->name, "value") == 0;
 }
 
-/* Are the values of the two other ones, or as many of them as both have? Where they lie in a file as they are, they are the same. */
+/* Are the values of the two other ones? Large weights of layers that lie in a file as they are, are the same. */
 static sdlf_status differ(const length_sample *a, const length_sample *b, int parameter, bool *result)
 {
     *result = false;
     sdlf_parameter *x = &a->model->parameters[parameter], *y = &b->model->parameters[parameter];
     bool same_shape = sdlf_shape_equal(x->spec.shape, y->spec.shape);
-    if (same_shape && model_reads_pieces(a->model, parameter) && model_reads_pieces(b->model, parameter)) return SDLF_OK;
+    bool weight = !is_value(a->model, parameter) && sdlf_shape_count(x->spec.shape) > SMALL;
+    if (same_shape && weight && model_reads_pieces(a->model, parameter)) return SDLF_OK;
     if (same_shape && a->model->source.file == NULL && !is_value(a->model, parameter)) return SDLF_OK;
     sdlf_status status = model_fetch_values(a->model, parameter);
     if (status == SDLF_OK) status = model_fetch_values(b->model, parameter);
@@ -106,17 +107,6 @@ static sdlf_status differ(const length_sample *a, const length_sample *b, int pa
     return SDLF_OK;
 }
 
-/* The elements come in the order of their first axes that are not 1: an element's number is the same for every length. */
-static bool keeps_numbers(sdlf_shape a, sdlf_shape b)
-{
-    int axis = 0;
-    if (a.rank != b.rank) return false;
-    while (axis < a.rank && a.dim[axis] == 1 && b.dim[axis] == 1) axis++;
-    for (axis++; axis < a.rank; axis++)
-        if (a.dim[axis] != b.dim[axis]) return false;
-    return true;
-}
-
 static const float *values_of(const length_sample *sample, int parameter)
 {
     return sample->model->parameters[parameter].value.data;
@@ -127,36 +117,86 @@ static int64_t count_of(const length_sample *sample, int parameter)
     return sdlf_shape_count(sample->model->parameters[parameter].spec.shape);
 }
 
+/* Number of an element at the plan's own length that is element `i` where the side is `side`. */
+static int64_t number_of(const moving_values *moving, int64_t i, int64_t side)
+{
+    int64_t inner = i % moving->inner, place = i / moving->inner % side, outer = i / moving->inner / side;
+    if (moving->from_end) place += moving->most - side;
+    return (outer * moving->most + place) * moving->inner + inner;
+}
+
+/* What element `i` is at that length, where the side is `side`. */
+static float value_at(const moving_values *moving, int64_t i, int64_t side, int64_t length)
+{
+    int64_t number = number_of(moving, i, side);
+    double first = moving->first[number], slope = moving->slope[number];
+    return (float)(slope != 0 ? first + slope * (double)length : first); /* infinity has no slope */
+}
+
+/* The axis that grows, as `side`; no other may differ. */
+static bool find_side(moving_values *moving, const length_sample *samples)
+{
+    sdlf_shape a = samples[0].model->parameters[moving->parameter].spec.shape;
+    sdlf_shape b = samples[1].model->parameters[moving->parameter].spec.shape;
+    int axis = a.rank > 0 ? a.rank - 1 : 0, differing = 0;
+    for (int i = 0; i < a.rank && a.rank == b.rank; i++)
+        if (a.dim[i] != b.dim[i]) axis = i, differing++;
+    if (a.rank != b.rank || differing > 1) return false;
+    moving->outer = sdlf_shape_span(a, 0, axis);
+    moving->inner = sdlf_shape_span(a, axis + 1 < a.rank ? axis + 1 : a.rank, a.rank);
+    moving->most = a.rank > 0 ? a.dim[axis] : 1;
+    moving->side = line_through(samples[0].length, moving->most, a.rank > 0 ? b.dim[axis] : 1);
+    return true;
+}
+
+/* Lines through the elements of the first two samples. */
+static void find_lines(moving_values *moving, const length_sample *samples)
+{
+    const float *own = values_of(&samples[0], moving->parameter), *before = values_of(&samples[1], moving->parameter);
+    int64_t side = line_at(moving->side, samples[1].length);
+    for (int64_t i = 0; i < moving->outer * moving->most * moving->inner; i++) {
+        moving->first[i] = (double)own[i];
+        moving->slope[i] = 0;
+    }
+    for (int64_t i = 0; i < moving->outer * side * moving->inner; i++) {
+        int64_t number = number_of(moving, i, side);
+        if (own[number] == before[i]) continue;
+        moving->slope[number] = (double)own[number] - (double)before[i];
+        moving->first[number] = (double)own[number] - moving->slope[number] * (double)samples[0].length;
+    }
+}
+
+static bool lines_hold(const moving_values *moving, const length_sample *samples, int count)
+{
+    for (int k = 1; k < count; k++) {
+        const float *values = values_of(&samples[k], moving->parameter);
+        int64_t side = line_at(moving->side, samples[k].length), own = moving->outer * side * moving->inner;
+        if (side < 1 || side > moving->most || own != count_of(&samples[k], moving->parameter)) return false;
+        for (int64_t i = 0; i < own; i++)
+            if (value_at(moving, i, side, samples[k].length) != values[i]) return false;
+    }
+    return true;
+}
+
 /* One parameter's lines. */
 static sdlf_status find_line(length_rule *rule, moving_values *moving, const length_sample *samples, int count)
 {
-    int p = moving->parameter;
-    int64_t most = count_of(&samples[0], p), both = count_of(&samples[1], p);
-    moving->count = line_through(samples[0].length, most, both);
-    moving->first = calloc((size_t)most + 1, sizeof *moving->first);
-    moving->slope = calloc((size_t)most + 1, sizeof *moving->slope);
-    moving->values = calloc((size_t)most + 1, sizeof *moving->values);
-    if (moving->first == NULL || moving->slope == NULL || moving->values == NULL) return out_of_memory();
-    for (int64_t i = 0; i < most; i++) {
-        double at = (double)values_of(&samples[0], p)[i];
-        moving->first[i] = at;
-        if (i >= both || values_of(&samples[1], p)[i] == values_of(&samples[0], p)[i]) continue; /* infinity too */
-        moving->slope[i] = at - (double)values_of(&samples[1], p)[i];
-        moving->first[i] = at - moving->slope[i] * (double)samples[0].length;
-    }
-    for (int k = 1; k < count; k++) {
-        sdlf_status status = model_fetch_values(samples[k].model, p);
+    size_t most = (size_t)count_of(&samples[0], moving->parameter) + 1;
+    for (int k = 0; k < count; k++) {
+        sdlf_status status = model_fetch_values(samples[k].model, moving->parameter);
         if (status != SDLF_OK) return status;
-        int64_t own = count_of(&samples[k], p);
-        rule->straight = rule->straight && own == line_at(moving->count, samples[k].length) && own <= most &&
-                         keeps_numbers(samples[0].model->parameters[p].spec.shape,
-                                       samples[k].model->parameters[p].spec.shape);
-        for (int64_t i = 0; i < own && rule->straight; i++) {
-            double expected = moving->first[i];
-            if (moving->slope[i] != 0) expected += moving->slope[i] * (double)samples[k].length;
-            rule->straight = (float)expected == values_of(&samples[k], p)[i];
-        }
     }
+    moving->first = calloc(most, sizeof *moving->first);
+    moving->slope = calloc(most, sizeof *moving->slope);
+    moving->values = calloc(most, sizeof *moving->values);
+    if (moving->first == NULL || moving->slope == NULL || moving->values == NULL) return out_of_memory();
+    bool found = false;
+    for (int from_end = 0; from_end < 2 && !found && find_side(moving, samples); from_end++) {
+        moving->from_end = from_end;
+        find_lines(moving, samples);
+        found = lines_hold(moving, samples, count);
+    }
+    rule->straight = rule->straight && found;
     return SDLF_OK;
 }
 
@@ -227,10 +267,8 @@ sdlf_status length_rule_apply(const length_rule *rule, sdlf_plan *plan, int64_t 
     sdlf_status status = plan_settle_sizes(plan);
     for (int k = 0; k < rule->values_count && status == SDLF_OK; k++) {
         const moving_values *moving = &rule->values[k];
-        int64_t count = line_at(moving->count, length);
-        for (int64_t i = 0; i < count; i++)
-            moving->values[i] = (float)(moving->slope[i] != 0 ? moving->first[i] + moving->slope[i] * (double)length
-                                                              : moving->first[i]);
+        int64_t side = line_at(moving->side, length), count = moving->outer * side * moving->inner;
+        for (int64_t i = 0; i < count; i++) moving->values[i] = value_at(moving, i, side, length);
         status = plan_put_values(plan, moving->parameter, moving->values, count);
     }
     return status;
