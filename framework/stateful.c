@@ -230,7 +230,6 @@ sdlf_status sdlf_stateful_rewind(sdlf_stateful *stateful, int64_t length)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: %lld of %lld positions%s", __func__, (long long)length,
                          (long long)stateful->length, mixed ? ": states that do not grow only begin anew" : "");
     stateful->length = length;
-    stateful->prepared = -1;
     if (length == 0) plan_clear_states(stateful->plan);
     return SDLF_OK;
 }
