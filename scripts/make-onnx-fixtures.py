@@ -519,10 +519,26 @@ def qlinear():
     g.node("DequantizeLinear", ["f", "fs", "fz"], "z")
     return g.model("qlinear", [("x", FLOAT, [1, 3, 7, 9])], [("y", FLOAT, [1, 4]), ("z", FLOAT, [1, 6, 7, 9])], 13), {}
 
+def packed():
+    """Products with weights of integers: 4 bits in blocks with zero points (MatMulNBits), 8 bits a column, 4 bits in blocks (DequantizeLinear)."""
+    g = Graph(15)
+    g.constant("q", g.random.integers(0, 256, (9, 3, 16)), np.uint8)
+    g.constant("qs", g.random.uniform(0.01, 0.03, 27), np.float32)
+    g.node("MatMulNBits", ["x", "q", "qs", g.constant("qz", g.random.integers(0, 256, 18), np.uint8), "", g.constant("b", g.random.standard_normal(9), np.float32)],
+           "a", domain="com.microsoft", K=70, N=9, bits=4, block_size=32)
+    g.node("Relu", ["a"], "r")
+    g.node("DequantizeLinear", [g.constant("v", g.random.integers(-127, 128, (9, 65)), np.int8), g.constant("vs", g.random.uniform(0.001, 0.003, 65), np.float32)],
+           "w", axis=1)
+    g.node("MatMul", ["r", "w"], "m")
+    g.weights.append(helper.make_tensor("u", TensorProto.INT4, [65, 7], g.random.integers(-8, 8, 65 * 7)))
+    g.node("DequantizeLinear", ["u", g.constant("us", g.random.uniform(0.01, 0.03, (3, 7)), np.float32)], "t", axis=0, block_size=32)
+    g.node("MatMul", ["m", "t"], "y")
+    return g.model("packed", [("x", FLOAT, ["rows", 70])], [("y", FLOAT, ["rows", 7])], 21), {"rows": 8}
+
 FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external, "volume": volume, "integers": integers,
             "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised,
             "selected": selected, "sampled": sampled, "stored": stored, "scanned": scanned, "states": states, "learning": learning, "qdq": qdq, "qlinear": qlinear,
-            "open": open_sizes}
+            "packed": packed, "open": open_sizes}
 NOT_IN_ONNXRUNTIME = ["states"] # of a newer opset: what the onnx package's own evaluator computes
 
 

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "calculators/cpu/kernels/activate.h"
+#include "calculators/cpu/kernels/gemm_packed.h"
 #include "calculators/cpu/kernels/gemm_skinny.h"
 #include "calculators/cpu/kernels/gemm_tall.h"
 #include "calculators/cpu/kernels/interleave.h"
@@ -47,6 +48,7 @@ enum { AUTO, BUILT_IN, IN_LIBRARY, TALL_ALGORITHM };
 bool gemm_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_gemm_library *library = cpu_from_const(calculator)->library;
+    if (sdlf_gemm_is_packed(operation)) return IS_FLOAT && operation->algorithm == AUTO;
     if (operation->algorithm == IN_LIBRARY)
         return library && (IS_FLOAT ? library->float32 : library->float64) && (!library->load || library->load());
     return operation->algorithm != TALL_ALGORITHM || gemm_tall_fits_cpu(operation);
@@ -121,6 +123,7 @@ static gemm_context context_of(const cpu_calculator *cpu, const sdlf_operation *
 
 int64_t gemm_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (sdlf_gemm_is_packed(operation)) return gemm_packed_workspace_cpu(operation);
     const cpu_calculator *cpu = cpu_from_const(calculator);
     if (is_tall(operation)) return gemm_tall_workspace_cpu(calculator, operation);
     if (is_skinny(operation)) return 0;
@@ -250,6 +253,7 @@ static void turned_tile(void *context, int64_t index, int thread)
 sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_calculator *cpu = cpu_from(calculator);
+    if (sdlf_gemm_is_packed(operation)) return gemm_packed_cpu(calculator, operation);
     if (is_tall(operation)) return gemm_tall_cpu(calculator, operation);
     if (is_skinny(operation)) return gemm_skinny_cpu(calculator, operation);
     gemm_context gemm = context_of(cpu, operation);

@@ -155,6 +155,7 @@ extern const onnx_operator onnx_scatter_operators[];
 extern const onnx_operator onnx_recurrent_operators[];
 extern const onnx_operator onnx_loss_operators[];
 extern const onnx_operator onnx_qlinear_operators[];
+extern const onnx_operator onnx_packed_operators[];
 extern const onnx_operator onnx_integer_product_operators[];
 extern const onnx_operator onnx_learning_operators[];
 extern const onnx_operator onnx_deform_operators[];
