@@ -43,9 +43,8 @@ static sdlf_node input_of(const making *m, int layer, int index)
 /* Heads (N,1,H D) of a third of the projection, as (N,H,1,D). */
 static sdlf_node cut_heads(const making *m, sdlf_node projected, int third, int64_t channels, int64_t heads)
 {
-    sdlf_slice_options part = {.axes = sdlf_shape(2),
-                               .start = sdlf_shape(third * channels),
-                               .end = sdlf_shape((third + 1) * channels)};
+    sdlf_slice_options part = {
+        .axes = sdlf_shape(2), .start = sdlf_shape(third * channels), .end = sdlf_shape((third + 1) * channels)};
     sdlf_node x = sdlf_slice(m->net, projected, &part);
     x = sdlf_reshape(m->net, x, &(sdlf_reshape_options){.shape = sdlf_shape(1, heads, channels / heads)});
     return sdlf_transpose(m->net, x, &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 1, 3)});
@@ -71,9 +70,11 @@ static sdlf_node add_attention(making *m, int index, const sdlf_layer *layer)
     snprintf(share, sizeof share, "%s.softmax", layer->name);
     snprintf(in, sizeof in, "%s.in_proj", layer->name);
     snprintf(out, sizeof out, "%s.out_proj", layer->name);
-    int64_t channels = sdlf_model_node_shape(m->network->from, sdlf_model_layer_input(m->network->from, index, 0)).dim[2];
+    int64_t channels =
+        sdlf_model_node_shape(m->network->from, sdlf_model_layer_input(m->network->from, index, 0)).dim[2];
     int64_t heads = options->heads, depth = channels / heads;
-    sdlf_fully_connected_options linear = {.name = in, .units = (int)(3 * channels), .no_bias = options->no_bias, .axis = -1};
+    sdlf_fully_connected_options linear = {
+        .name = in, .units = (int)(3 * channels), .no_bias = options->no_bias, .axis = -1};
     sdlf_node projected = sdlf_fully_connected(m->net, input_of(m, index, 0), &linear);
     sdlf_node q = cut_heads(m, projected, 0, channels, heads);
     sdlf_node k = keep(m, layer->name, "key", cut_heads(m, projected, 1, channels, heads), heads, depth);
@@ -84,7 +85,8 @@ static sdlf_node add_attention(making *m, int index, const sdlf_layer *layer)
     sdlf_node y = sdlf_matmul(m->net, p, v, NULL);
     y = sdlf_transpose(m->net, y, &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 1, 3)});
     y = sdlf_reshape(m->net, y, &(sdlf_reshape_options){.shape = sdlf_shape(1, channels)});
-    linear = (sdlf_fully_connected_options){.name = out, .units = (int)channels, .no_bias = options->no_bias, .axis = -1};
+    linear =
+        (sdlf_fully_connected_options){.name = out, .units = (int)channels, .no_bias = options->no_bias, .axis = -1};
     return sdlf_fully_connected(m->net, y, &linear);
 }
 
@@ -133,10 +135,12 @@ static void scale_queries(const making *m, const char *name, sdlf_tensor *value)
     const char *end = strstr(name, ".in_proj_");
     for (int i = 0; end != NULL && i < sdlf_model_layer_count(m->network->from); i++) {
         const sdlf_layer *layer = sdlf_model_layer(m->network->from, i);
-        if (strlen(layer->name) != (size_t)(end - name) || strncmp(layer->name, name, (size_t)(end - name)) != 0) continue;
+        if (strlen(layer->name) != (size_t)(end - name) || strncmp(layer->name, name, (size_t)(end - name)) != 0)
+            continue;
         int64_t channels = value->shape.dim[0] / 3, count = sdlf_tensor_count(value) / 3;
         double depth = (double)(channels / ((const sdlf_multi_head_attention_options *)layer->options)->heads);
-        for (int64_t e = 0; e < count; e++) ((float *)value->data)[e] = (float)(((float *)value->data)[e] / sqrt(depth));
+        for (int64_t e = 0; e < count; e++)
+            ((float *)value->data)[e] = (float)(((float *)value->data)[e] / sqrt(depth));
     }
 }
 
@@ -179,8 +183,9 @@ static sdlf_status make_network(void *user, int64_t length, bool weights, sdlf_m
 /* Does the layer look at each position by itself, or back at those before in a way that is known here? */
 static bool is_known(const sdlf_layer *layer)
 {
-    static const char *const alone[] = {"input", "embedding", "position_embedding", "add", "unary", "relu", "rms_norm",
-                                        "dropout", "sigmoid", "tanh", NULL};
+    static const char *const alone[] = {
+        "input", "embedding", "position_embedding", "add", "unary", "relu", "rms_norm", "dropout", "sigmoid",
+        "tanh",  NULL};
     const char *type = layer->type->name;
     for (int i = 0; alone[i] != NULL; i++)
         if (strcmp(type, alone[i]) == 0) return true;
@@ -196,9 +201,8 @@ static void add_states(cached_network *network, const char *layer)
 {
     static const char *const what[] = {"key", "value"};
     for (int i = 0; i < 2; i++)
-        network->state[network->state_count++] =
-            (sdlf_state){.input = memory_print("%s.past_%s", layer, what[i]),
-                         .output = memory_print("%s.present_%s", layer, what[i])};
+        network->state[network->state_count++] = (sdlf_state){.input = memory_print("%s.past_%s", layer, what[i]),
+                                                              .output = memory_print("%s.present_%s", layer, what[i])};
 }
 
 static bool find_states(cached_network *network)

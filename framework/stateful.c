@@ -144,8 +144,9 @@ static sdlf_status create(sdlf_stateful **stateful, sdlf_stateful_maker *maker, 
     s->capacity = options->capacity != 0 ? options->capacity : USUAL;
     sdlf_status status = SDLF_OK;
     if (options->state_count < 1 || s->capacity < 1 || s->capacity > MOST)
-        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "stateful: expected states, and a capacity of 1 to %d, found %d and %lld",
-                           MOST, options->state_count, (long long)s->capacity);
+        status =
+            sdlf_fail(SDLF_ERROR_ARGUMENT, "stateful: expected states, and a capacity of 1 to %d, found %d and %lld",
+                      MOST, options->state_count, (long long)s->capacity);
     if (status == SDLF_OK) status = copy_states(s);
     if (status == SDLF_OK) status = make(s);
     if (status == SDLF_OK)
@@ -293,7 +294,8 @@ static sdlf_status read_shapes(onnx_source *source, const sdlf_stateful_options 
     source->state_count = source->shape_count;
     sdlf_onnx_report_free(report);
     for (int i = 0; i < options->shape_count; i++)
-        source->shape[source->shape_count++] = (sdlf_onnx_shape){strdup(options->shapes[i].name), options->shapes[i].shape};
+        source->shape[source->shape_count++] =
+            (sdlf_onnx_shape){strdup(options->shapes[i].name), options->shapes[i].shape};
     return status;
 }
 

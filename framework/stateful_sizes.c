@@ -99,7 +99,8 @@ static sdlf_status differ(const length_sample *a, const length_sample *b, int pa
     *result = !same_shape || memcmp(x->value.data, y->value.data, (size_t)sdlf_tensor_bytes(&x->value)) != 0;
     if (*result && is_value(a->model, parameter)) return SDLF_OK;
     if (*result)
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "stateful: parameter %s follows from the length of the states", x->name);
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "stateful: parameter %s follows from the length of the states",
+                         x->name);
     if (sdlf_shape_count(x->spec.shape) > SMALL && a->model->source.file != NULL) {
         model_drop_values(a->model, parameter);
         model_drop_values(b->model, parameter);
@@ -224,10 +225,11 @@ static sdlf_status check_alike(const sdlf_plan *plan, const length_sample *sampl
 {
     if (sample->model->parameter_count == plan->model->parameter_count && plan_is_alike(plan, sample->plan, false))
         return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                     "stateful: a step after %lld positions is made of other operations than one with all that there is "
-                     "room for",
-                     (long long)sample->length);
+    return sdlf_fail(
+        SDLF_ERROR_UNSUPPORTED,
+        "stateful: a step after %lld positions is made of other operations than one with all that there is "
+        "room for",
+        (long long)sample->length);
 }
 
 enum { MOST_SAMPLES = 8 };

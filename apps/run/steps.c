@@ -47,8 +47,10 @@ static sdlf_status add_pattern(run_session *s, const char *input, const char *ou
         free(part);
     }
     if (s->state_count > before && s->state_count < MOST_STATES) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--state %s=%s: expected a \"*\" in both, and inputs of the model that fit, "
-                     "%d at most", input, output, MOST_STATES);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                     "--state %s=%s: expected a \"*\" in both, and inputs of the model that fit, "
+                     "%d at most",
+                     input, output, MOST_STATES);
 }
 
 static sdlf_status read_states(run_session *s)
@@ -115,8 +117,7 @@ static sdlf_status cut(const run_session *s, step_input *input)
     if (input->shape.dim[input->axis] * s->set.steps == whole.dim[input->axis] && whole.dim[input->axis] > 0)
         return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' of %" PRId64 " steps is cut along axis %d, and the file has %s",
-                     input->file->path, input->listed->name, s->set.steps, input->axis,
-                     sdlf_shape_print(whole).text);
+                     input->file->path, input->listed->name, s->set.steps, input->axis, sdlf_shape_print(whole).text);
 }
 
 static sdlf_status find_inputs(run_session *s, step_input *inputs)
@@ -192,10 +193,11 @@ static sdlf_status collect(run_session *s, sdlf_plan *plan, int64_t step)
         if (step == 0) {
             sdlf_shape shape = {.rank = binding.tensor.shape.rank + 1, .dim = {s->set.steps}};
             for (int d = 1; d < shape.rank && d < SDLF_MAX_RANK; d++) shape.dim[d] = binding.tensor.shape.dim[d - 1];
-            int64_t room = shape.rank <= SDLF_MAX_RANK && bytes <= INT64_MAX / 2 / s->set.steps ? bytes * s->set.steps : -1;
+            int64_t room =
+                shape.rank <= SDLF_MAX_RANK && bytes <= INT64_MAX / 2 / s->set.steps ? bytes * s->set.steps : -1;
             if (room < 0) return sdlf_fail(SDLF_ERROR_SHAPE, "output '%s' of all steps is too large", name);
-            *all = (run_collected){name,
-                                   sdlf_tensor_view(binding.tensor.dtype, shape, memory_allocate((size_t)room + 1))};
+            *all =
+                (run_collected){name, sdlf_tensor_view(binding.tensor.dtype, shape, memory_allocate((size_t)room + 1))};
             s->collected_count = count;
         }
         if (bytes * s->set.steps != sdlf_tensor_bytes(&all->tensor))
@@ -262,8 +264,7 @@ static sdlf_status check_inputs(const run_session *s, const step_input *inputs)
         bool found = false;
         for (int j = 0; j < s->state_count; j++) found = found || strcmp(s->state[j].input, s->listed[i].name) == 0;
         for (int j = 0; j < s->set.inputs.count; j++) found = found || inputs[j].listed == &s->listed[i];
-        if (!found)
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' has no file, and is no state", s->listed[i].name);
+        if (!found) return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' has no file, and is no state", s->listed[i].name);
     }
     return SDLF_OK;
 }
@@ -291,7 +292,8 @@ sdlf_status run_steps(run_session *s, const arguments *given)
     options.dimension_count = onnx.dimension_count;
     int64_t step = 1; /* positions that a step adds at most: the longest part that is cut */
     for (int i = 0; i < s->set.inputs.count; i++)
-        if (inputs[i].axis >= 0 && inputs[i].shape.dim[inputs[i].axis] > step) step = inputs[i].shape.dim[inputs[i].axis];
+        if (inputs[i].axis >= 0 && inputs[i].shape.dim[inputs[i].axis] > step)
+            step = inputs[i].shape.dim[inputs[i].axis];
     options.capacity = s->set.capacity > 0 ? s->set.capacity : s->set.steps * step;
     live_say("%s on %s", s->model_path, s->set.calculator);
     status = sdlf_stateful_create(&stateful, s->model_path, &options);

@@ -17,7 +17,8 @@ static void expect_packed(sdlf_check *check, const sdlf_operation *operation, in
     sdlf_expect_operand(check, &operation->in[1], halves ? SDLF_UINT8 : SDLF_INT8,
                         sdlf_shape(n, halves ? groups * (SDLF_GEMM_GROUP / 2) : k));
     sdlf_expect_rank(check, scale, 2);
-    int64_t blocks = scale->shape.rank == 2 ? scale->shape.dim[1] : 0, block = blocks > 0 ? sdlf_gemm_block(k, blocks) : 0;
+    int64_t blocks = scale->shape.rank == 2 ? scale->shape.dim[1] : 0,
+            block = blocks > 0 ? sdlf_gemm_block(k, blocks) : 0;
     sdlf_expect(check, block > 0 && (k + block - 1) / block == blocks, "%lld blocks of %lld elements",
                 (long long)blocks, (long long)k);
     sdlf_expect_operand(check, scale, SDLF_FLOAT32, sdlf_shape(n, blocks));
@@ -64,8 +65,12 @@ static void print_gemm(const sdlf_operation *operation, char *text, size_t size)
 
 const sdlf_operation_class sdlf_gemm_operation = {
     .name = "gemm",
-    .in = {{.name = "a"}, {.name = "b"}, {.name = "bias", .optional = true}, {.name = "residual", .optional = true},
-           {.name = "scale", .optional = true}, {.name = "zero", .optional = true}},
+    .in = {{.name = "a"},
+           {.name = "b"},
+           {.name = "bias", .optional = true},
+           {.name = "residual", .optional = true},
+           {.name = "scale", .optional = true},
+           {.name = "zero", .optional = true}},
     .out = {{.name = "c"}},
     .may_alias = 1u << 3,
     .epilogue = offsetof(sdlf_operation, gemm.activation),

@@ -41,8 +41,7 @@ static bool steps_alike(const plan_step *a, const plan_step *b, bool options)
     for (int j = 0; j < SDLF_MAX_INPUTS && same; j++) same = alike(&x->in[j], &y->in[j]);
     for (int j = 0; j < SDLF_MAX_OUTPUTS && same; j++) same = alike(&x->out[j], &y->out[j]);
     same = same && sdlf_tensor_present(&x->prepared) == sdlf_tensor_present(&y->prepared);
-    return same &&
-           (!options || memcmp((const char *)x + OPTIONS, (const char *)y + OPTIONS, sizeof *x - OPTIONS) == 0);
+    return same && (!options || memcmp((const char *)x + OPTIONS, (const char *)y + OPTIONS, sizeof *x - OPTIONS) == 0);
 }
 
 bool plan_is_alike(const sdlf_plan *a, const sdlf_plan *b, bool options)
@@ -66,7 +65,8 @@ void plan_take_options(sdlf_plan *plan, const sdlf_plan *from)
 
 static void settle(const sdlf_plan *plan, sdlf_tensor *tensor)
 {
-    if (sdlf_tensor_present(tensor) && plan->buffers[tensor->buffer].memory != NULL) *tensor = plan_bound(plan, *tensor);
+    if (sdlf_tensor_present(tensor) && plan->buffers[tensor->buffer].memory != NULL)
+        *tensor = plan_bound(plan, *tensor);
 }
 
 sdlf_status plan_settle_sizes(sdlf_plan *plan)
@@ -79,9 +79,10 @@ sdlf_status plan_settle_sizes(sdlf_plan *plan)
         if (plan_step_moves(step)) continue;
         int64_t wanted = sdlf_calculator_workspace(step->calculator, op);
         if (wanted > sdlf_tensor_bytes(&op->workspace))
-            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "layer '%s': %s wants more scratch memory than for the most that "
-                             "the state has room for", plan->nodes[step->node].layer->name,
-                             sdlf_operation_class_of(op->kind)->name);
+            return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                             "layer '%s': %s wants more scratch memory than for the most that "
+                             "the state has room for",
+                             plan->nodes[step->node].layer->name, sdlf_operation_class_of(op->kind)->name);
     }
     return SDLF_OK;
 }
@@ -92,7 +93,8 @@ sdlf_status plan_put_values(sdlf_plan *plan, int parameter, const float *values,
         plan_buffer *buffer = &plan->buffers[i];
         if (buffer->kind != BUFFER_PARAMETER || buffer->parameter != parameter || buffer->first_use < 0) continue;
         if (buffer->raw || buffer->memory == NULL || count * (int64_t)sdlf_dtype_size(buffer->dtype) > buffer->bytes)
-            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "parameter %s changes from step to step, and is kept in another form",
+            return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                             "parameter %s changes from step to step, and is kept in another form",
                              plan->model->parameters[parameter].name);
         sdlf_convert(buffer->dtype, buffer->memory, SDLF_FLOAT32, values, count);
     }

@@ -13,15 +13,13 @@ static sdlf_calculator *calculator;
 
 static sdlf_status open_plan(sdlf_model **model, sdlf_plan **plan, int64_t rows, bool leave, bool no_fusion)
 {
-    sdlf_status status = sdlf_model_from_onnx(model, onnx_fixture("packed", "model.onnx"),
-                                              &(sdlf_onnx_options){.leave_weights = leave});
+    sdlf_status status =
+        sdlf_model_from_onnx(model, onnx_fixture("packed", "model.onnx"), &(sdlf_onnx_options){.leave_weights = leave});
     *plan = NULL;
     if (status != SDLF_OK) return status;
-    return sdlf_plan_create(plan, *model,
-                            &(sdlf_plan_options){.batch = rows,
-                                                 .forward = calculator,
-                                                 .take_parameters = leave,
-                                                 .no_fusion = no_fusion});
+    return sdlf_plan_create(
+        plan, *model,
+        &(sdlf_plan_options){.batch = rows, .forward = calculator, .take_parameters = leave, .no_fusion = no_fusion});
 }
 
 /* Rows of the fixture's batch give what onnxruntime gave, whether they are 1, 2, ... or all 8. */
@@ -39,8 +37,7 @@ static void any_number_of_rows(void)
         CHECK_OK(sdlf_plan_write(plan, "x", x.data, SDLF_FLOAT32, rows * 70 * (int64_t)sizeof(float)));
         CHECK_OK(sdlf_plan_forward(plan));
         CHECK_OK(sdlf_plan_read(plan, "y", found, SDLF_FLOAT32, rows * 7 * (int64_t)sizeof(float)));
-        for (int64_t k = 0; k < rows * 7; k++)
-            CHECK_CLOSE((double)found[k], (double)((const float *)y.data)[k], 2e-4);
+        for (int64_t k = 0; k < rows * 7; k++) CHECK_CLOSE((double)found[k], (double)((const float *)y.data)[k], 2e-4);
         sdlf_plan_free(plan);
         sdlf_model_free(model);
     }

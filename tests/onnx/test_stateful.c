@@ -151,7 +151,8 @@ static sdlf_status make_sum(void *user, int64_t length, bool weights, sdlf_model
 {
     (void)user, (void)length, (void)weights;
     *model = sdlf_model_create("sum");
-    sdlf_node x = sdlf_input(*model, "x", SDLF_FLOAT32, sdlf_shape(2)), h = sdlf_input(*model, "h", SDLF_FLOAT32, sdlf_shape(2));
+    sdlf_node x = sdlf_input(*model, "x", SDLF_FLOAT32, sdlf_shape(2)),
+              h = sdlf_input(*model, "h", SDLF_FLOAT32, sdlf_shape(2));
     sdlf_output(*model, "next", sdlf_add(*model, x, h));
     return sdlf_model_status(*model);
 }
@@ -162,9 +163,9 @@ static void a_state_that_does_not_grow(void)
     sdlf_stateful *sum;
     sdlf_plan *plan;
     float x[2] = {1, 2}, next[2];
-    if (!CHECK_OK(sdlf_stateful_create_with(&sum, make_sum, NULL,
-                                            &(sdlf_stateful_options){
-                                                .calculator = calculator, .states = &state, .state_count = 1})))
+    if (!CHECK_OK(sdlf_stateful_create_with(
+            &sum, make_sum, NULL,
+            &(sdlf_stateful_options){.calculator = calculator, .states = &state, .state_count = 1})))
         return;
     for (int i = 1; i <= 3; i++) {
         CHECK_OK(sdlf_stateful_prepare(sum, &plan));

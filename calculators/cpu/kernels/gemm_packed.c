@@ -2,22 +2,41 @@
 /* gemm whose b is of integers with scales (framework/operations/gemm.c): a fully connected layer with weights of 8 or 4 bits.
  *
  * c[i,j] = sum over blocks g of scale[j,g] (sum over p in g of a[i,p] q[j,p] - zero[j,g] sum over p in g of a[i,p]). Integers become floats in
- * registers, where up to 6 rows of a use them; the sums of a's blocks are made beforehand. Floor for few rows: the bytes of q, a quarter or an
+ * registers, where up to 6 rows of a use them; what zero points take is made of the sums of a's blocks, apart. Floor for few rows: the bytes of q, a quarter or an
  * eighth of float32's, over the bandwidth. A task takes a run of q's rows. */
 #include "calculators/cpu/kernels/gemm_packed.h"
 
-#include <string.h>
-
 #include "calculators/cpu/kernels/activate.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 enum {
     MOST_ROWS = 6,
-    GROUP = SDLF_GEMM_GROUP, /* elements whose 4 bits lie together: the first half low in 16 bytes, the second half high */
-    TASK_BYTES = 1 << 16,    /* of q, about */
+    MOST_COLUMNS = 4,
+    GROUP =
+        SDLF_GEMM_GROUP,  /* elements whose 4 bits lie together: the first half low in 16 bytes, the second half high */
+    TASK_BYTES = 1 << 16, /* of q, about */
 };
 
-typedef int8_t bytes __attribute__((vector_size(LANES)));
 typedef int32_t whole __attribute__((vector_size(4 * LANES)));
+
+/* LANES bytes as integers of 4; compilers take elements of a vector apart for that. */
+static inline whole widen_bytes(const uint8_t *from, const bool is_signed)
+{
+#if defined(__AVX512F__) && SDLF_LANES == 16
+    __m128i narrow = _mm_loadu_si128((const __m128i *)(const void *)from);
+    return (whole)(is_signed ? _mm512_cvtepi8_epi32(narrow) : _mm512_cvtepu8_epi32(narrow));
+#elif defined(__AVX2__) && SDLF_LANES == 8 && SDLF_VECTOR_BYTES == 32
+    __m128i narrow = _mm_loadl_epi64((const __m128i *)(const void *)from);
+    return (whole)(is_signed ? _mm256_cvtepi8_epi32(narrow) : _mm256_cvtepu8_epi32(narrow));
+#else
+    whole wide;
+    for (int i = 0; i < LANES; i++) wide[i] = is_signed ? (int8_t)from[i] : from[i];
+    return wide;
+#endif
+}
 
 typedef struct packed_product {
     const element *a, *bias, *residual, *scale, *zero;
@@ -28,62 +47,38 @@ typedef struct packed_product {
     const sdlf_activation *activation;
 } packed_product;
 
-static inline vector widen(const void *from)
-{
-    bytes narrow;
-    memcpy(&narrow, from, sizeof narrow);
-    return __builtin_convertvector(__builtin_convertvector(narrow, whole), vector);
-}
-
-/* The low, or the high, 4 bits of LANES bytes. */
-static inline vector widen_half(const uint8_t *from, bool high)
-{
-    bytes narrow;
-    memcpy(&narrow, from, sizeof narrow);
-    whole wide = __builtin_convertvector(narrow, whole);
-    return __builtin_convertvector(high ? wide >> 4 & 15 : wide & 15, vector);
-}
-
 static inline int nibble(const uint8_t *row, int64_t p)
 {
     uint8_t byte = row[p / GROUP * (GROUP / 2) + p % (GROUP / 2)];
     return p % GROUP < GROUP / 2 ? byte & 15 : byte >> 4;
 }
 
-/* Sums of a q over elements [first, last) of a block of `columns` rows of q, of 8 bits. */
-static inline __attribute__((always_inline)) void multiply_bytes(const int rows, const int columns,
-                                                                 const packed_product *all, const element *a,
-                                                                 const uint8_t *q, int64_t first, int64_t last,
-                                                                 vector sum[MOST_ROWS][4], element *rest)
+/* sum += a q over elements [first, last), of 8 bits; a multiple of LANES. */
+static inline __attribute__((always_inline)) void add_bytes(const int rows, const int columns,
+                                                            const packed_product *all, const element *a,
+                                                            const uint8_t *q, int64_t first, int64_t last,
+                                                            vector sum[MOST_ROWS][MOST_COLUMNS])
 {
-    int64_t p = first;
-    for (; p + LANES <= last; p += LANES) {
+    for (int64_t p = first; p < last; p += LANES) {
         for (int c = 0; c < columns; c++) {
-            vector from = widen(q + c * all->row_bytes + p);
+            vector from = __builtin_convertvector(widen_bytes(q + c * all->row_bytes + p, true), vector);
             for (int r = 0; r < rows; r++) sum[r][c] += load(a + r * all->k + p) * from;
         }
     }
-    for (int r = 0; r < rows; r++)
-        for (int c = 0; c < columns; c++) {
-            element total = 0;
-            for (int64_t i = p; i < last; i++)
-                total += a[r * all->k + i] * (element)(int8_t)q[c * all->row_bytes + i];
-            rest[r * 4 + c] = total;
-        }
 }
 
-/* The same of 4 bits; `first` is a multiple of GROUP. */
-static inline __attribute__((always_inline)) void multiply_halves(const int rows, const int columns,
-                                                                  const packed_product *all, const element *a,
-                                                                  const uint8_t *q, int64_t first, int64_t last,
-                                                                  vector sum[MOST_ROWS][4], element *rest)
+/* The same of 4 bits; multiples of GROUP. */
+static inline __attribute__((always_inline)) void add_halves(const int rows, const int columns,
+                                                             const packed_product *all, const element *a,
+                                                             const uint8_t *q, int64_t first, int64_t last,
+                                                             vector sum[MOST_ROWS][MOST_COLUMNS])
 {
-    int64_t p = first;
-    for (; p + GROUP <= last; p += GROUP) {
+    for (int64_t p = first; p < last; p += GROUP) {
         for (int h = 0; h < GROUP / 2; h += LANES) {
             for (int c = 0; c < columns; c++) {
-                const uint8_t *from = q + c * all->row_bytes + p / 2 + h;
-                vector low = widen_half(from, false), high = widen_half(from, true);
+                whole both = widen_bytes(q + c * all->row_bytes + p / 2 + h, false);
+                vector low = __builtin_convertvector(both & 15, vector);
+                vector high = __builtin_convertvector(both >> 4, vector);
                 for (int r = 0; r < rows; r++) {
                     const element *x = a + r * all->k + p + h;
                     sum[r][c] += load(x) * low;
@@ -92,60 +87,77 @@ static inline __attribute__((always_inline)) void multiply_halves(const int rows
             }
         }
     }
-    for (int r = 0; r < rows; r++)
-        for (int c = 0; c < columns; c++) {
-            element total = 0;
-            for (int64_t i = p; i < last; i++)
-                total += a[r * all->k + i] * (element)nibble(q + c * all->row_bytes, i);
-            rest[r * 4 + c] = total;
-        }
+}
+
+/* What is left of a row of q behind the last whole step. */
+static element rest_of(bool of_halves, const element *a, const uint8_t *q, int64_t first, int64_t last)
+{
+    element total = 0;
+    for (int64_t p = first; p < last; p++) total += a[p] * (element)(of_halves ? nibble(q, p) : (int)(int8_t)q[p]);
+    return total;
+}
+
+/* What zero points take from c's element (i,j). */
+static inline element zeros_of(const packed_product *all, int64_t i, int64_t j)
+{
+    const element *scale = all->scale + j * all->blocks, *zero = all->zero + j * all->blocks;
+    const element *sums = all->sums + i * all->blocks;
+    vector part = {0};
+    int64_t g = 0;
+    for (; g + LANES <= all->blocks; g += LANES) part += load(scale + g) * load(zero + g) * load(sums + g);
+    element total = sum_lanes(part);
+    for (; g < all->blocks; g++) total += scale[g] * zero[g] * sums[g];
+    return total;
 }
 
 /* Rows [i, i + rows) and columns [j, j + columns) of c, before bias and activation; rows and columns are constants. */
-static inline __attribute__((always_inline)) void multiply(const int rows, const int columns, bool halves,
+static inline __attribute__((always_inline)) void multiply(const int rows, const int columns, const bool of_halves,
                                                            const packed_product *all, int64_t i, int64_t j)
 {
     const element *a = all->a + i * all->k;
     const uint8_t *q = all->q + j * all->row_bytes;
-    vector total[MOST_ROWS][4];
-    element single[MOST_ROWS][4], rest[MOST_ROWS * 4];
+    const int step = of_halves ? GROUP : LANES;
+    vector total[MOST_ROWS][MOST_COLUMNS];
+    element rest[MOST_ROWS][MOST_COLUMNS];
     for (int r = 0; r < rows; r++)
-        for (int c = 0; c < columns; c++) total[r][c] = (vector){0}, single[r][c] = 0;
+        for (int c = 0; c < columns; c++) total[r][c] = (vector){0}, rest[r][c] = 0;
     for (int64_t g = 0; g < all->blocks; g++) {
-        int64_t first = g * all->block, last = cpu_min(first + all->block, all->k);
-        vector sum[MOST_ROWS][4];
+        int64_t first = g * all->block, last = cpu_min(first + all->block, all->k), even = last - (last - first) % step;
+        vector sum[MOST_ROWS][MOST_COLUMNS];
         for (int r = 0; r < rows; r++)
             for (int c = 0; c < columns; c++) sum[r][c] = (vector){0};
-        if (halves)
-            multiply_halves(rows, columns, all, a, q, first, last, sum, rest);
+        if (of_halves)
+            add_halves(rows, columns, all, a, q, first, even, sum);
         else
-            multiply_bytes(rows, columns, all, a, q, first, last, sum, rest);
+            add_bytes(rows, columns, all, a, q, first, even, sum);
         for (int c = 0; c < columns; c++) {
             element scale = all->scale[(j + c) * all->blocks + g];
-            element zero = halves ? all->zero[(j + c) * all->blocks + g] : 0;
-            for (int r = 0; r < rows; r++) {
-                total[r][c] += sum[r][c] * scale;
-                if (halves) rest[r * 4 + c] -= zero * all->sums[(i + r) * all->blocks + g];
-                single[r][c] += rest[r * 4 + c] * scale;
-            }
+            for (int r = 0; r < rows; r++) total[r][c] += sum[r][c] * scale;
+            if (even == last) continue;
+            for (int r = 0; r < rows; r++)
+                rest[r][c] += scale * rest_of(of_halves, a + r * all->k, q + c * all->row_bytes, even, last);
         }
     }
     for (int r = 0; r < rows; r++)
-        for (int c = 0; c < columns; c++)
-            all->c[(i + r) * all->n + j + c] = all->alpha * (sum_lanes(total[r][c]) + single[r][c]);
+        for (int c = 0; c < columns; c++) {
+            element product = sum_lanes(total[r][c]) + rest[r][c];
+            if (of_halves) product -= zeros_of(all, i + r, j + c);
+            all->c[(i + r) * all->n + j + c] = all->alpha * product;
+        }
 }
 
-static inline __attribute__((always_inline)) void multiply_columns(const int rows, const int columns, bool halves,
-                                                                   const packed_product *all, int64_t i, int64_t j,
-                                                                   int64_t last)
+static inline __attribute__((always_inline)) void multiply_columns(const int rows, const int columns,
+                                                                   const bool of_halves, const packed_product *all,
+                                                                   int64_t i, int64_t j, int64_t last)
 {
-    for (; j + columns <= last; j += columns) multiply(rows, columns, halves, all, i, j);
-    for (; j < last; j++) multiply(rows, 1, halves, all, i, j);
+    for (; j + columns <= last; j += columns) multiply(rows, columns, of_halves, all, i, j);
+    for (; j < last; j++) multiply(rows, 1, of_halves, all, i, j);
 }
 
-static void multiply_rows(const packed_product *all, bool halves, int64_t i, int64_t rows, int64_t j, int64_t last)
+static void multiply_rows(const packed_product *all, const bool of_halves, int64_t i, int64_t rows, int64_t j,
+                          int64_t last)
 {
-    switch (rows + (halves ? 10 : 0)) {
+    switch (rows + (of_halves ? 10 : 0)) {
     case 1: multiply_columns(1, 4, false, all, i, j, last); break;
     case 2: multiply_columns(2, 2, false, all, i, j, last); break;
     case 3: multiply_columns(3, 2, false, all, i, j, last); break;

@@ -120,7 +120,10 @@ sdlf_status onnx_leave_parameters(onnx_import *import)
     }
     left->file = import->file; /* from here on it is the model's */
     forget_file(left->file, left, import->model->parameter_count);
-    model_leave_values(import->model,
-                       (model_source){.read = read_left, .in_pieces = reads_pieces, .shared_scale = shared_scale, .close = close_left, .file = left});
+    model_leave_values(import->model, (model_source){.read = read_left,
+                                                     .in_pieces = reads_pieces,
+                                                     .shared_scale = shared_scale,
+                                                     .close = close_left,
+                                                     .file = left});
     return SDLF_OK;
 }

@@ -45,10 +45,12 @@ static bool read_weight(onnx_context *c, packed_weight *w)
                          .block = onnx_integer(c, "block_size", 0)};
     if (!onnx_ok(c)) return false;
     if ((w->bits != 4 && w->bits != 8) || onnx_has(c, 4)) {
-        onnx_unsupported(c, "%lld bits%s; 4 and 8 are supported", (long long)w->bits, onnx_has(c, 4) ? " and g_idx" : "");
+        onnx_unsupported(c, "%lld bits%s; 4 and 8 are supported", (long long)w->bits,
+                         onnx_has(c, 4) ? " and g_idx" : "");
         return false;
     }
-    const onnx_tensor *q = onnx_known(c, 1), *scale = onnx_known(c, 2), *zero = onnx_has(c, 3) ? onnx_known(c, 3) : NULL;
+    const onnx_tensor *q = onnx_known(c, 1), *scale = onnx_known(c, 2),
+                      *zero = onnx_has(c, 3) ? onnx_known(c, 3) : NULL;
     bool sizes = w->inputs > 0 && w->units > 0 && w->block >= 16 && w->block % 2 == 0 && w->inputs < INT32_MAX &&
                  w->units < INT32_MAX && w->block < INT32_MAX;
     w->blocks = sizes ? (w->inputs - 1) / w->block + 1 : 0;
@@ -57,9 +59,8 @@ static bool read_weight(onnx_context *c, packed_weight *w)
             scale->count == w->units * w->blocks && sdlf_dtype_is_float(onnx_type_dtype((int)scale->type)) &&
             (zero == NULL || zero->count == w->units * zeros);
     if (!sizes) {
-        onnx_wrong(c, "weights %s and scales %s for %lld times %lld in blocks of %lld",
-                   sdlf_shape_print(q->shape).text, sdlf_shape_print(scale->shape).text, (long long)w->inputs,
-                   (long long)w->units, (long long)w->block);
+        onnx_wrong(c, "weights %s and scales %s for %lld times %lld in blocks of %lld", sdlf_shape_print(q->shape).text,
+                   sdlf_shape_print(scale->shape).text, (long long)w->inputs, (long long)w->units, (long long)w->block);
         return false;
     }
     w->scale = onnx_load_numbers(c, scale);

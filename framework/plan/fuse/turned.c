@@ -31,7 +31,8 @@ static bool replace_reader(const sdlf_plan *plan, int copy, int reader, sdlf_ope
         bool reads = sdlf_tensor_present(&product->in[i]) && product->in[i].buffer == turn->out[0].buffer;
         if (reads && (i > 1 || !read_in_place(&turn->in[0], &turn->out[0], product, i))) return false;
     }
-    return sdlf_operation_check(product) == SDLF_OK && sdlf_calculator_supports(plan->steps[reader].calculator, product);
+    return sdlf_operation_check(product) == SDLF_OK &&
+           sdlf_calculator_supports(plan->steps[reader].calculator, product);
 }
 
 static bool is_turn(const sdlf_plan *plan, const plan_step *step)
@@ -48,7 +49,8 @@ static sdlf_status read_all_in_place(sdlf_plan *plan, int copy)
     int buffer = plan->steps[copy].operation.out[0].buffer;
     sdlf_operation product;
     sdlf_status status = SDLF_OK;
-    for (int reader = plan_next_reader(plan, buffer, copy); reader >= 0; reader = plan_next_reader(plan, buffer, reader))
+    for (int reader = plan_next_reader(plan, buffer, copy); reader >= 0;
+         reader = plan_next_reader(plan, buffer, reader))
         if (!replace_reader(plan, copy, reader, &product)) return SDLF_OK;
     for (int reader = plan_next_reader(plan, buffer, copy); reader >= 0 && status == SDLF_OK;
          reader = plan_next_reader(plan, buffer, reader)) {

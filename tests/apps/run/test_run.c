@@ -44,8 +44,8 @@ static void steps_go_on_from_one_another(void)
     char input[700], output[700];
     snprintf(input, sizeof input, "input_ids=%s", fixture("decoder/tokens.npy"));
     snprintf(output, sizeof output, "logits=%s", out);
-    const program *p = SDLF(0, "run", model, "--input", input, "--state", "past_key_values.*=present.*", "--steps", "12",
-                            "--output", output);
+    const program *p = SDLF(0, "run", model, "--input", input, "--state", "past_key_values.*=present.*", "--steps",
+                            "12", "--output", output);
     CHECK_SAYS(p, "logits  float32 12x1x1x11");
     CHECK(strstr(p->out, "present") == NULL);
     sdlf_tensor found, expected;

@@ -62,7 +62,8 @@ static void plans_for_many_sizes(void)
     REFUSED(sdlf_stateful_create(NULL, "net.onnx", &stateful_options), "stateful");
     REFUSED(sdlf_stateful_create(&stateful, NULL, &stateful_options), "path");
     REFUSED(sdlf_stateful_create(&stateful, "net.onnx", NULL), "options");
-    REFUSED(sdlf_stateful_create(&stateful, "net.onnx", &(sdlf_stateful_options){.capacity = 1}), "options->calculator");
+    REFUSED(sdlf_stateful_create(&stateful, "net.onnx", &(sdlf_stateful_options){.capacity = 1}),
+            "options->calculator");
     REFUSED(sdlf_stateful_create_with(&stateful, NULL, NULL, &stateful_options), "maker");
     REFUSED(sdlf_stateful_prepare(NULL, &plan), "stateful");
     REFUSED(sdlf_stateful_run(NULL), "stateful");
