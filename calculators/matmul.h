@@ -5,6 +5,10 @@
 
 #include <sdlf/calculator.h>
 
+/* Where matrix `index`, counted row-major over the batch, begins in x, in elements; and its product by itself. */
+int64_t sdlf_matrix_offset(const sdlf_tensor *x, int64_t index);
+sdlf_operation sdlf_matmul_product(const sdlf_operation *operation, int64_t index);
+
 sdlf_status sdlf_matmul_by_gemm(sdlf_calculator *calculator, const sdlf_operation *operation);
 bool sdlf_matmul_by_gemm_supports(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t sdlf_matmul_by_gemm_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -3,7 +3,6 @@
 #include "calculators/cpu/cpu.h"
 #include "calculators/cpu/conv2d_algorithms.h"
 #include "calculators/cpu/threads.h"
-#include "calculators/matmul.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -215,7 +214,9 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                                .supports = supports,
                                .workspace = workspace,
                                .algorithms = gemm_algorithms,
-                               .notes = gemm_notes},
+                               .notes = gemm_notes,
+                               .prepared = prepared,
+                               .prepare = prepare},
                 [SDLF_SPMM_CSR] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_REDUCE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_ADD] = {.run = run, .supports = supports, .workspace = workspace},
@@ -299,9 +300,7 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                 [SDLF_TOP_K] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_RESAMPLE] = {.run = run_resample, .workspace = resample_workspace},
                 [SDLF_RESAMPLE_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-                [SDLF_MATMUL] = {.run = sdlf_matmul_by_gemm,
-                                 .supports = sdlf_matmul_by_gemm_supports,
-                                 .workspace = sdlf_matmul_by_gemm_workspace},
+                [SDLF_MATMUL] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_NORMALIZE_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_NORMALIZE_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_RANDOM_UNIFORM] = {.run = cpu_random_uniform},

@@ -3,8 +3,9 @@
  *
  * copy turns its operands into the fewest dimensions that describe both (neighbours that follow one another in memory are
  * merged), then walks rows of the innermost one: memcpy where both sides are contiguous and of one dtype, else element by
- * element. Moves each operand once; the floor is the bytes over the copy bandwidth. */
-#include "calculators/cpu/cpu.h"
+ * element; what is contiguous along different dimensions is transposed in blocks (copy_transpose.c). Moves each operand once; the floor is
+ * the bytes over the copy bandwidth. */
+#include "calculators/cpu/copy.h"
 #include "calculators/next_batch.h"
 #include "calculators/shuffle.h"
 
@@ -49,18 +50,8 @@ sdlf_status cpu_fill(sdlf_calculator *calculator, const sdlf_operation *operatio
 
 /* ---- copy ---- */
 
-typedef struct copy_context {
-    sdlf_dtype from, to;
-    const char *x;
-    char *y;
-    int rank;
-    int64_t dim[SDLF_MAX_RANK], x_stride[SDLF_MAX_RANK], y_stride[SDLF_MAX_RANK]; /* strides in bytes */
-    int64_t x_size, y_size;
-    int64_t rows, rows_per_task;
-} copy_context;
-
 /* Drop dimensions of size 1 and merge neighbours that are one run in both operands. At least one dimension stays. */
-static void collapse(copy_context *copy, const sdlf_tensor *x, const sdlf_tensor *y)
+static void collapse(cpu_copy_context *copy, const sdlf_tensor *x, const sdlf_tensor *y)
 {
     copy->rank = 0;
     for (int i = 0; i < x->shape.rank; i++) {
@@ -85,7 +76,7 @@ static void collapse(copy_context *copy, const sdlf_tensor *x, const sdlf_tensor
 }
 
 /* One long run becomes rows that threads can share. */
-static void split_run(copy_context *copy)
+static void split_run(cpu_copy_context *copy)
 {
     int64_t piece = BLOCK_BYTES / copy->x_size;
     if (copy->rank != 1 || copy->dim[0] < 2 * piece || copy->dim[0] % piece != 0) return;
@@ -116,7 +107,7 @@ static void move_elements(char *y, int64_t y_stride, const char *x, int64_t x_st
     }
 }
 
-static void convert_elements(const copy_context *copy, char *y, int64_t y_stride, const char *x, int64_t x_stride,
+static void convert_elements(const cpu_copy_context *copy, char *y, int64_t y_stride, const char *x, int64_t x_stride,
                              int64_t count)
 {
     char in[CONVERT_BLOCK * 8], out[CONVERT_BLOCK * 8];
@@ -137,7 +128,7 @@ static void convert_elements(const copy_context *copy, char *y, int64_t y_stride
     }
 }
 
-static void copy_row(const copy_context *copy, char *y, const char *x)
+static void copy_row(const cpu_copy_context *copy, char *y, const char *x)
 {
     int inner = copy->rank - 1;
     int64_t count = copy->dim[inner], x_stride = copy->x_stride[inner], y_stride = copy->y_stride[inner];
@@ -152,7 +143,7 @@ static void copy_row(const copy_context *copy, char *y, const char *x)
 
 static void copy_rows(void *context, int64_t index, int thread)
 {
-    const copy_context *copy = context;
+    const cpu_copy_context *copy = context;
     int64_t first = index * copy->rows_per_task, last = cpu_min(first + copy->rows_per_task, copy->rows);
     (void)thread;
     for (int64_t row = first; row < last; row++) {
@@ -171,7 +162,7 @@ static void copy_rows(void *context, int64_t index, int thread)
 enum { PLANES_MOST = 16, PLANE_PIECE = 1024 };
 
 /* y[i, c] = x[c, i] for few c, elements of 4 bytes: the innermost two dimensions, behind at most one more. */
-static bool interleaves(const copy_context *copy)
+static bool interleaves(const cpu_copy_context *copy)
 {
     int c = copy->rank - 1, i = c - 1;
     return (copy->rank == 2 || copy->rank == 3) && copy->from == copy->to && copy->x_size == 4 &&
@@ -192,7 +183,7 @@ static void interleave_three(char *restrict y, const char *restrict a, const cha
 
 static void interleave_piece(void *context, int64_t index, int thread)
 {
-    const copy_context *copy = context;
+    const cpu_copy_context *copy = context;
     int64_t planes = copy->dim[copy->rank - 1], length = copy->dim[copy->rank - 2];
     int64_t pieces = cpu_divide_up(length, PLANE_PIECE), outer = index / pieces, first = index % pieces * PLANE_PIECE;
     int64_t last = cpu_min(first + PLANE_PIECE, length);
@@ -215,16 +206,20 @@ sdlf_status cpu_copy(sdlf_calculator *calculator, const sdlf_operation *operatio
     const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
     int64_t count = sdlf_tensor_count(x);
     if (count == 0) return SDLF_OK;
-    copy_context copy = {.from = x->dtype,
-                         .to = y->dtype,
-                         .x = x->data,
-                         .y = y->data,
-                         .x_size = (int64_t)sdlf_dtype_size(x->dtype),
-                         .y_size = (int64_t)sdlf_dtype_size(y->dtype)};
+    cpu_copy_context copy = {.from = x->dtype,
+                             .to = y->dtype,
+                             .x = x->data,
+                             .y = y->data,
+                             .x_size = (int64_t)sdlf_dtype_size(x->dtype),
+                             .y_size = (int64_t)sdlf_dtype_size(y->dtype)};
     collapse(&copy, x, y);
     if (interleaves(&copy)) {
         int64_t pieces = cpu_divide_up(copy.dim[copy.rank - 2], PLANE_PIECE) * (copy.rank == 3 ? copy.dim[0] : 1);
         cpu_parallel_near_exact(cpu_from(calculator), pieces, count / 2, interleave_piece, &copy);
+        return SDLF_OK;
+    }
+    if (cpu_copy_transposes(&copy)) {
+        cpu_copy_transposed(cpu_from(calculator), &copy, count);
         return SDLF_OK;
     }
     split_run(&copy);

@@ -17,9 +17,12 @@
 #include <sdlf/machine.h>
 
 #include "calculators/cpu/cpu.h"
+#include "framework/clock.h"
 #include "framework/portable.h"
 
-enum { SPINS = 5000, SPINS_CROWDED = 100 /* more threads than processors */, COUNT_BITS = 16 };
+/* A thread that waits looks for this long before it sleeps: longer than what most plans do between two regions, so that threads stay awake
+ * through a run, and short against a slice of the scheduler's. */
+enum { SPIN_NANOSECONDS = 200000, SPINS_CROWDED = 100 /* more threads than processors */, COUNT_BITS = 16 };
 
 typedef struct worker {
     cpu_threads *all;
@@ -139,12 +142,22 @@ int cpu_threads_count(const cpu_threads *threads)
 
 /* ---- making them ---- */
 
+/* A pause takes 10 to 50 ns, by processor. */
+static int spins_of_time(void)
+{
+    enum { TRIED = 1000 };
+    double begun = sdlf_clock();
+    for (int i = 0; i < TRIED; i++) relax();
+    int64_t took = cpu_max((int64_t)(1e9 * (sdlf_clock() - begun)), TRIED);
+    return (int)((int64_t)SPIN_NANOSECONDS * TRIED / took);
+}
+
 static int choose_spins(int count, int available)
 {
     const char *policy = getenv("OMP_WAIT_POLICY");
     if (policy != NULL && strcasecmp(policy, "passive") == 0) return 0;
     if (policy != NULL && strcasecmp(policy, "active") == 0) return INT_MAX;
-    return count > available ? SPINS_CROWDED : SPINS;
+    return count > available ? SPINS_CROWDED : spins_of_time();
 }
 
 /* Each thread to the next processor of those that there are, the caller to the first: last, for it can then run on no other. That it may

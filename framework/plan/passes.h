@@ -89,7 +89,7 @@ sdlf_status plan_fuse_quantized(sdlf_plan *plan);
 sdlf_status plan_fuse_packed(sdlf_plan *plan);
 sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool(sdlf_plan *plan);
-sdlf_status plan_fuse_silu(sdlf_plan *plan);
+sdlf_status plan_fuse_activations(sdlf_plan *plan);
 sdlf_status plan_fuse_values(sdlf_plan *plan);
 sdlf_status plan_fuse_turned(sdlf_plan *plan);
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan);

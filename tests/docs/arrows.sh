@@ -30,7 +30,7 @@ may python 'nothing'
 may apps 'apps/'
 may apps/examples 'nothing'
 
-common='calculators/[a-z_]+\.h|framework/operations/|framework/(heap|portable)\.h'
+common='calculators/[a-z_]+\.h|framework/operations/|framework/(clock|heap|portable)\.h'
 may calculators/reference "calculators/reference/|$common"
 may calculators/cpu "calculators/cpu/|$common"
 may calculators/cuda "calculators/cuda/|$common"

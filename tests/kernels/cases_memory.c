@@ -34,6 +34,8 @@ static void strided_copies(kernel_sink *sink, sdlf_dtype from, sdlf_dtype to)
               kernel_tensor(to, sdlf_shape(3, 5, 7)));
     emit_copy(sink, "of inner columns", sdlf_tensor_narrow(wide, 2, 1, 3), kernel_tensor(to, sdlf_shape(3, 5, 3)));
     emit_copy(sink, "transposed", sdlf_tensor_transpose(wide, 0, 2), kernel_tensor(to, sdlf_shape(7, 5, 3)));
+    sdlf_tensor blocks = sdlf_tensor_transpose(kernel_tensor(from, sdlf_shape(2, 67, 3, 133)), 1, 3);
+    emit_copy(sink, "transposed in blocks", blocks, kernel_tensor(to, blocks.shape));
     emit_copy(sink, "into transposed", kernel_tensor(from, sdlf_shape(33, 17)),
               sdlf_tensor_transpose(kernel_tensor(to, sdlf_shape(17, 33)), 0, 1));
     sdlf_tensor pixels = kernel_tensor(from, sdlf_shape(2, 3, 4, 5)); /* channels last */

@@ -1,46 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm: c = act(alpha op(a) op(b) + bias + residual). Contract: <sdlf/operation.h>.
+/* gemm: c = act(alpha op(a) op(b) + bias + residual); matmul: the same of each matrix of a batch, plain. Contracts: <sdlf/operation.h>.
  *
  * A tall a and a narrow b have a kernel of their own, gemm_tall.c, and so have few rows, gemm_skinny.c. Else c is cut into tiles whose size
  * follows from its shape; a task computes one, all of the inner dimension, and finishes it (bias, activation) while it lies in the cache.
  * Two ways to a tile:
  * - straight: tiles of TILE_M rows; the columns of b that a tile needs are packed by its task. An a that is stored transposed
  *   (a fully connected layer's gradient) is packed beforehand, once for all tasks.
- * - turned, for few rows and a b that is stored transposed (a fully connected layer's forward pass): packing b, the weights,
+ * - transposed (gemm_transposed.c), for few rows and a b that is stored transposed (a fully connected layer's forward pass): packing b, the weights,
  *   would cost as much as using them. There c^T = b^T a^T is computed: the weights are read where they lie, once, and a, which
  *   is small, is packed once for all tasks beforehand.
+ * Where b is constant, inference packs all of it once (prepared); then tiles may be as small as sharing them evenly wants.
  * 2 m n k FLOPs; bytes: a, b and c once each. At m = 16 the weights' bandwidth and the arithmetic weigh about the same;
  * above, arithmetic alone counts. docs/notebook/gemm.md has the measurements. */
-#include <stdatomic.h>
-
 #include "calculators/cpu/kernels/activate.h"
+#include "calculators/cpu/kernels/gemm_context.h"
 #include "calculators/cpu/kernels/gemm_packed.h"
 #include "calculators/cpu/kernels/gemm_skinny.h"
 #include "calculators/cpu/kernels/gemm_tall.h"
-#include "calculators/cpu/kernels/interleave.h"
-#include "calculators/cpu/kernels/kernels.h"
-#include "calculators/cpu/kernels/product.h"
+#include "calculators/matmul.h"
 
 enum {
     TILE_M = 256,
-    TURNED_ROWS_MAXIMUM = 256, /* of c: beyond, packing b is cheap against using it */
-    TURNED_TILE = 64,          /* columns of c, at most */
+    TRANSPOSED_ROWS_MAXIMUM = 256, /* of c: beyond, packing b is cheap against using it */
+    TRANSPOSED_TILE = 64,          /* columns of c, at most */
+    TASKS_OF_THREAD = 4,           /* at least, where b is packed already */
 };
-
-typedef enum gemm_way { STRAIGHT, TURNED, LIBRARY } gemm_way;
-
-typedef struct gemm_context {
-    gemm_way way;
-    product all;
-    const element *bias, *residual;
-    sdlf_activation activation;
-    const cpu_gemm_library *backend; /* of the algorithm `library` */
-    const sdlf_operation *operation;
-    int64_t row_tiles, tile_columns;
-    element *packed, *scratch; /* scratch: scratch_size elements for each thread */
-    int64_t packed_size, scratch_size, padded_rows;
-    atomic_bool library_failed;
-} gemm_context;
 
 /* Indices of the algorithms that cpu.c names. */
 enum { AUTO, BUILT_IN, IN_LIBRARY, TALL_ALGORITHM };
@@ -64,15 +48,38 @@ static bool is_skinny(const sdlf_operation *operation)
     return operation->algorithm == AUTO && gemm_skinny_takes_cpu(operation);
 }
 
-static gemm_way choose_way(const sdlf_operation *operation, const product *all)
+/* The panels of a constant b. */
+static int64_t panels_size(const product *all)
 {
-    if (operation->algorithm == IN_LIBRARY) return LIBRARY;
-    bool turned = operation->gemm.transpose_b && !sdlf_tensor_present(&operation->in[3]) && all->k > 0 &&
-                  all->m <= TURNED_ROWS_MAXIMUM && all->m <= 4 * all->n;
-    return turned ? TURNED : STRAIGHT;
+    return cpu_round_up(all->n, LANES) * all->k;
 }
 
-static gemm_context context_of(const cpu_calculator *cpu, const sdlf_operation *operation)
+static gemm_way choose_way(const sdlf_operation *operation, const product *all, int64_t matrices)
+{
+    if (operation->algorithm == IN_LIBRARY) return LIBRARY;
+    if (sdlf_tensor_present(&operation->prepared) || matrices > 1) return STRAIGHT;
+    bool transposed = operation->gemm.transpose_b && !sdlf_tensor_present(&operation->in[3]) && all->k > 0 &&
+                      all->m <= TRANSPOSED_ROWS_MAXIMUM && all->m <= 4 * all->n;
+    return transposed ? TRANSPOSED : STRAIGHT;
+}
+
+/* Tiles: of a size that suits the caches, and more of them where that costs nothing, so that threads end together. */
+static void cut(gemm_context *gemm, int threads)
+{
+    const product *all = &gemm->all;
+    gemm->column_tiles = cpu_divide_up(all->n, gemm->tile_columns);
+    int64_t wanted = sdlf_tensor_present(&gemm->operation->prepared) ? TASKS_OF_THREAD * threads
+                     : gemm->matrices > 1                            ? threads
+                                                                     : 1;
+    int64_t most = cpu_max(1, all->m / (2 * TILE_ROWS)), least = cpu_divide_up(all->m, TILE_M);
+    int64_t parts = cpu_divide_up(wanted, cpu_max(1, gemm->column_tiles * gemm->matrices));
+    parts = cpu_max(least, cpu_min(parts, most));
+    gemm->tile_rows = cpu_max(TILE_ROWS, cpu_round_up(cpu_divide_up(all->m, cpu_max(1, parts)), TILE_ROWS));
+    gemm->row_tiles = cpu_divide_up(all->m, gemm->tile_rows);
+}
+
+/* Of a gemm, or of the first of `matrices` products of a matmul. */
+static gemm_context context_of(const cpu_calculator *cpu, const sdlf_operation *operation, int64_t matrices)
 {
     const sdlf_tensor *a = &operation->in[0], *b = &operation->in[1], *c = &operation->out[0];
     bool transpose_a = operation->gemm.transpose_a, transpose_b = operation->gemm.transpose_b;
@@ -94,21 +101,24 @@ static gemm_context context_of(const cpu_calculator *cpu, const sdlf_operation *
                          .residual = input(operation, 3),
                          .activation = operation->gemm.activation,
                          .backend = cpu->library,
-                         .operation = operation};
-    gemm.way = choose_way(operation, &gemm.all);
+                         .operation = operation,
+                         .matrices = matrices};
+    gemm.all.panels = operation->prepared.data;
+    gemm.all.panels_columns = cpu_round_up(n, LANES);
+    gemm.way = choose_way(operation, &gemm.all, matrices);
     gemm.packed = operation->workspace.data;
-    if (gemm.way == TURNED) {
+    if (gemm.way == TRANSPOSED) {
         gemm.padded_rows = cpu_round_up(m, LANES);
         gemm.packed_size = gemm.padded_rows * k;
-        gemm.tile_columns = cpu_max(TILE_ROWS, cpu_min(TURNED_TILE, cpu_round_up(n / 16, TILE_ROWS)));
+        gemm.tile_columns = cpu_max(TILE_ROWS, cpu_min(TRANSPOSED_TILE, cpu_round_up(n / 16, TILE_ROWS)));
         gemm.scratch_size = gemm.tile_columns * gemm.padded_rows;
-        gemm.row_tiles = 1;
+        gemm.column_tiles = cpu_divide_up(n, gemm.tile_columns);
     } else {
-        bool pack_a = gemm.way == STRAIGHT && transpose_a && m > 1 && n > TILE_COLUMNS;
+        bool pack_a = gemm.way == STRAIGHT && transpose_a && m > 1 && n > TILE_COLUMNS && matrices == 1;
         gemm.packed_size = pack_a ? cpu_round_up(m, TILE_ROWS) * k : 0;
         gemm.tile_columns = PRODUCT_COLUMNS;
         gemm.scratch_size = gemm.way == LIBRARY ? 0 : PRODUCT_SCRATCH;
-        gemm.row_tiles = cpu_divide_up(m, TILE_M);
+        cut(&gemm, cpu->threads);
         if (pack_a) {
             gemm.all.a = gemm.packed;
             gemm.all.a_row = k;
@@ -127,12 +137,11 @@ int64_t gemm_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operati
     const cpu_calculator *cpu = cpu_from_const(calculator);
     if (is_tall(operation)) return gemm_tall_workspace_cpu(calculator, operation);
     if (is_skinny(operation)) return 0;
-    gemm_context gemm = context_of(cpu, operation);
+    gemm_context gemm = context_of(cpu, operation, 1);
     return (gemm.packed_size + cpu->threads * gemm.scratch_size) * (int64_t)sizeof(element);
 }
 
-/* Bias and activation of a tile of c. */
-static void finish_tile(const gemm_context *gemm, const product *part, int64_t first_column)
+void gemm_finish_tile_cpu(const gemm_context *gemm, const product *part, int64_t first_column)
 {
     const element *bias = gemm->bias ? gemm->bias + first_column : NULL;
     if (!bias && gemm->activation.function == SDLF_IDENTITY) return;
@@ -178,15 +187,27 @@ static void pack_blocks(void *context, int64_t index, int thread)
                        cpu_min(PRODUCT_INNER, all->k - p), all->m);
 }
 
+/* The operands of a matrix of the batch in place of the first one's. */
+static void move_to_matrix(product *part, const sdlf_operation *matmul, int64_t matrix)
+{
+    part->a += sdlf_matrix_offset(&matmul->in[0], matrix);
+    part->b += sdlf_matrix_offset(&matmul->in[1], matrix);
+    part->c += sdlf_matrix_offset(&matmul->out[0], matrix);
+}
+
 static void straight_tile(void *context, int64_t index, int thread)
 {
     gemm_context *gemm = context;
-    int64_t row = index % gemm->row_tiles * TILE_M, column = index / gemm->row_tiles * gemm->tile_columns;
+    int64_t matrix = index / (gemm->row_tiles * gemm->column_tiles);
+    int64_t row = index % gemm->row_tiles * gemm->tile_rows;
+    int64_t column = index / gemm->row_tiles % gemm->column_tiles * gemm->tile_columns;
     product part = gemm->all;
-    part.m = cpu_min(TILE_M, gemm->all.m - row);
+    if (gemm->matrices > 1) move_to_matrix(&part, gemm->operation, matrix);
+    part.m = cpu_min(gemm->tile_rows, gemm->all.m - row);
     part.n = cpu_min(gemm->tile_columns, gemm->all.n - column);
     part.a += row * part.a_row;
-    part.b += column * part.b_column;
+    part.first_column = column;
+    if (!part.panels) part.b += column * part.b_column;
     part.c += row * part.c_row + column;
     if (gemm->residual && gemm->residual != gemm->all.c) {
         const element *residual = gemm->residual + row * part.c_row + column;
@@ -199,55 +220,33 @@ static void straight_tile(void *context, int64_t index, int thread)
     } else {
         product_compute_cpu(&part, gemm->scratch ? gemm->scratch + thread * gemm->scratch_size : NULL);
     }
-    finish_tile(gemm, &part, column);
+    gemm_finish_tile_cpu(gemm, &part, column);
 }
 
-/* ---- turned ---- */
-
-/* A panel of a^T, `rows` of a wide, lies at packed + first row * k; a task packs a piece of it along k. */
-static void pack_turned(void *context, int64_t index, int thread)
+static void prepare_columns(void *context, int64_t index, int thread)
 {
     const gemm_context *gemm = context;
-    const product *all = &gemm->all;
-    int64_t pieces = cpu_divide_up(all->k, PRODUCT_INNER), first = index / pieces * TILE_COLUMNS;
-    int64_t p = index % pieces * PRODUCT_INNER, rows = cpu_min(TILE_COLUMNS, all->m - first);
-    int64_t width = cpu_round_up(rows, LANES);
+    int64_t first = index * PRODUCT_COLUMNS;
     (void)thread;
-    product_pack_cpu(gemm->packed + first * all->k + p * width, width, all->a + first * all->a_row + p * all->a_step,
-                     all->a_step, all->a_row, cpu_min(PRODUCT_INNER, all->k - p), rows);
+    product_pack_panels_cpu(gemm->packed, &gemm->all, first, cpu_min(first + PRODUCT_COLUMNS, gemm->all.n));
 }
 
-static void turned_tile(void *context, int64_t index, int thread)
+int64_t gemm_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    const gemm_context *gemm = context;
-    const product *all = &gemm->all;
-    int64_t column = index * gemm->tile_columns, columns = cpu_min(gemm->tile_columns, all->n - column);
-    element *turned = gemm->scratch + thread * gemm->scratch_size; /* (columns, padded_rows) */
-    for (int64_t p = 0; p < all->k; p += PRODUCT_INNER) {
-        for (int64_t row = 0; row < all->m; row += TILE_COLUMNS) {
-            int64_t width = cpu_min(TILE_COLUMNS, gemm->padded_rows - row);
-            product part = {.m = columns,
-                            .n = width,
-                            .k = cpu_min(PRODUCT_INNER, all->k - p),
-                            .alpha = all->alpha,
-                            .accumulate = p > 0,
-                            .padded = true,
-                            .a = all->b + column * all->b_column + p,
-                            .a_row = all->b_column,
-                            .a_step = 1,
-                            .b = gemm->packed + row * all->k + p * width,
-                            .b_step = width,
-                            .b_column = 1,
-                            .c = turned + row,
-                            .c_row = gemm->padded_rows};
-            product_compute_cpu(&part, NULL);
-        }
-    }
-    product part = *all;
-    part.n = columns;
-    part.c += column;
-    transpose(part.c, part.c_row, turned, gemm->padded_rows, columns, all->m);
-    finish_tile(gemm, &part, column);
+    if (sdlf_gemm_is_packed(operation)) return 0;
+    if (operation->algorithm == IN_LIBRARY || is_tall(operation) || is_skinny(operation)) return 0;
+    gemm_context gemm = context_of(cpu_from_const(calculator), operation, 1);
+    return panels_size(&gemm.all) * (int64_t)sizeof(element);
+}
+
+sdlf_status gemm_prepare_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const cpu_calculator *cpu = cpu_from(calculator);
+    gemm_context gemm = context_of(cpu, operation, 1);
+    gemm.packed = operation->prepared.data;
+    cpu_parallel(cpu, cpu_divide_up(gemm.all.n, PRODUCT_COLUMNS), cpu_time_of_elements(panels_size(&gemm.all)),
+                 prepare_columns, &gemm);
+    return SDLF_OK;
 }
 
 sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -256,21 +255,54 @@ sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operatio
     if (sdlf_gemm_is_packed(operation)) return gemm_packed_cpu(calculator, operation);
     if (is_tall(operation)) return gemm_tall_cpu(calculator, operation);
     if (is_skinny(operation)) return gemm_skinny_cpu(calculator, operation);
-    gemm_context gemm = context_of(cpu, operation);
+    gemm_context gemm = context_of(cpu, operation, 1);
     const product *all = &gemm.all;
     if (all->m == 0 || all->n == 0) return SDLF_OK;
-    int64_t column_tiles = cpu_divide_up(all->n, gemm.tile_columns);
     int64_t time = cpu_time_of_flops(2 * all->m * all->n * cpu_max(all->k, 8));
-    if (gemm.way == TURNED) {
-        int64_t panels = cpu_divide_up(all->m, TILE_COLUMNS), pieces = cpu_divide_up(all->k, PRODUCT_INNER);
-        cpu_parallel(cpu, panels * pieces, all->m * all->k / 2, pack_turned, &gemm);
-        cpu_parallel(cpu, column_tiles, time, turned_tile, &gemm);
+    if (gemm.way == TRANSPOSED) {
+        gemm_transposed_cpu(cpu, &gemm, time);
     } else {
         if (all->blocked)
             cpu_parallel(cpu, cpu_divide_up(all->k, PRODUCT_INNER), all->m * all->k / 2, pack_blocks, &gemm);
-        cpu_parallel(cpu, column_tiles * gemm.row_tiles, time, straight_tile, &gemm);
+        cpu_parallel(cpu, gemm.column_tiles * gemm.row_tiles, time, straight_tile, &gemm);
     }
     if (atomic_load(&gemm.library_failed))
         return sdlf_fail(SDLF_ERROR_MEMORY, "the library for products has no memory");
+    return SDLF_OK;
+}
+
+/* ---- batches ---- */
+
+static int64_t count_matrices(const sdlf_operation *operation)
+{
+    const sdlf_shape *y = &operation->out[0].shape;
+    return sdlf_shape_span(*y, 0, y->rank - 2);
+}
+
+/* Products that have kernels of their own follow one another. */
+static bool is_one_by_one(const sdlf_operation *one, int64_t matrices)
+{
+    return matrices < 2 || is_tall(one) || is_skinny(one);
+}
+
+int64_t matmul_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const cpu_calculator *cpu = cpu_from_const(calculator);
+    sdlf_operation first = sdlf_matmul_product(operation, 0);
+    if (is_one_by_one(&first, count_matrices(operation))) return gemm_workspace_cpu(calculator, &first);
+    return cpu->threads * PRODUCT_SCRATCH * (int64_t)sizeof(element);
+}
+
+sdlf_status matmul_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const cpu_calculator *cpu = cpu_from(calculator);
+    int64_t matrices = count_matrices(operation);
+    sdlf_operation first = sdlf_matmul_product(operation, 0);
+    if (is_one_by_one(&first, matrices)) return sdlf_matmul_by_gemm(calculator, operation);
+    gemm_context gemm = context_of(cpu, &first, matrices);
+    gemm.operation = operation;
+    const product *all = &gemm.all;
+    cpu_parallel(cpu, matrices * gemm.column_tiles * gemm.row_tiles,
+                 cpu_time_of_flops(2 * matrices * all->m * all->n * cpu_max(all->k, 8)), straight_tile, &gemm);
     return SDLF_OK;
 }

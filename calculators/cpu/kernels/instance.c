@@ -6,7 +6,12 @@ const cpu_instance instance_cpu = {
     .kernel =
         {
             [SDLF_GATHER_BATCH] = {.run = gather_batch_cpu},
-            [SDLF_GEMM] = {.run = gemm_cpu, .supports = gemm_supports_cpu, .workspace = gemm_workspace_cpu},
+            [SDLF_GEMM] = {.run = gemm_cpu,
+                           .supports = gemm_supports_cpu,
+                           .workspace = gemm_workspace_cpu,
+                           .prepared = gemm_prepared_cpu,
+                           .prepare = gemm_prepare_cpu},
+            [SDLF_MATMUL] = {.run = matmul_cpu, .workspace = matmul_workspace_cpu},
             [SDLF_SPMM_CSR] = {.run = spmm_csr_cpu, .workspace = spmm_csr_workspace_cpu},
             [SDLF_REDUCE] = {.run = reduce_cpu, .workspace = reduce_workspace_cpu},
             [SDLF_ADD] = {.run = add_cpu},

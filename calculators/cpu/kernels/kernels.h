@@ -14,8 +14,8 @@ typedef bool supports_function(const sdlf_calculator *calculator, const sdlf_ope
 extern const cpu_instance instance_cpu;
 
 sdlf_kernel gather_batch_cpu;
-sdlf_kernel gemm_cpu, gemm_backward_sgd_cpu;
-workspace_function gemm_workspace_cpu, gemm_backward_sgd_workspace_cpu;
+sdlf_kernel gemm_cpu, gemm_prepare_cpu, gemm_backward_sgd_cpu, matmul_cpu;
+workspace_function gemm_workspace_cpu, gemm_prepared_cpu, gemm_backward_sgd_workspace_cpu, matmul_workspace_cpu;
 supports_function gemm_supports_cpu, gemm_backward_sgd_supports_cpu;
 sdlf_kernel spmm_csr_cpu;
 workspace_function spmm_csr_workspace_cpu;

@@ -62,16 +62,22 @@ static int64_t panel_width(int64_t columns)
     return cpu_min(TILE_COLUMNS, cpu_round_up(columns, LANES));
 }
 
-static panels make_panels(const product *part, element *packed)
+static void pack_panels(element *packed, const product *part)
 {
-    bool few_uses = part->m <= 2 * TILE_ROWS && part->n % LANES == 0;
-    if (part->b_column == 1 && (part->padded || few_uses)) {
-        return (panels){.b = part->b, .panel_step = TILE_COLUMNS, .b_step = part->b_step};
-    }
     for (int64_t j = 0; j < part->n; j += TILE_COLUMNS) {
         product_pack_cpu(packed + j * part->k, panel_width(part->n - j), part->b + j * part->b_column, part->b_step,
                          part->b_column, part->k, cpu_min(TILE_COLUMNS, part->n - j));
     }
+}
+
+static panels make_panels(const product *part, element *packed)
+{
+    if (part->panels) return (panels){.b = part->panels, .panel_step = TILE_COLUMNS * part->k, .packed = true};
+    bool few_uses = part->m <= 2 * TILE_ROWS && part->n % LANES == 0;
+    if (part->b_column == 1 && (part->padded || few_uses)) {
+        return (panels){.b = part->b, .panel_step = TILE_COLUMNS, .b_step = part->b_step};
+    }
+    pack_panels(packed, part);
     return (panels){.b = packed, .panel_step = TILE_COLUMNS * part->k, .packed = true};
 }
 
@@ -137,10 +143,24 @@ void product_compute_cpu(const product *all, element *scratch)
             part.n = cpu_min(PRODUCT_COLUMNS, all->n - j);
             part.k = cpu_min(PRODUCT_INNER, all->k - p);
             part.a += p * all->a_step;
-            part.b += p * all->b_step + j * all->b_column;
+            if (all->panels)
+                part.panels += p * all->panels_columns + (all->first_column + j) * part.k;
+            else
+                part.b += p * all->b_step + j * all->b_column;
             part.c += j;
             part.accumulate = all->accumulate || p > 0;
             compute_piece(&part, scratch);
         }
+    }
+}
+
+void product_pack_panels_cpu(element *packed, const product *all, int64_t first, int64_t last)
+{
+    for (int64_t p = 0; p < all->k; p += PRODUCT_INNER) {
+        product part = *all;
+        part.n = last - first;
+        part.k = cpu_min(PRODUCT_INNER, all->k - p);
+        part.b += p * all->b_step + first * all->b_column;
+        pack_panels(packed + p * cpu_round_up(all->n, LANES) + first * part.k, &part);
     }
 }

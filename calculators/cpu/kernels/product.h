@@ -18,6 +18,8 @@ typedef struct product {
     const element *a, *b;
     element *c;
     int64_t a_row, a_step, b_step, b_column, c_row;
+    const element *panels; /* of all columns, by product_pack_panels_cpu; then b is not read. NULL: none */
+    int64_t panels_columns, first_column; /* of all; of c among them, a multiple of TILE_COLUMNS */
 } product;
 
 /* Columns and inner elements that product_compute_cpu works on at a time, and the scratch space that it needs, in elements:
@@ -30,6 +32,10 @@ enum {
 };
 
 void product_compute_cpu(const product *all, element *scratch);
+
+/* Columns [first, last) of b, from `first`, a multiple of TILE_COLUMNS, on, to their place among the panels of all of b, for which there is
+ * room for k rows of n rounded up to LANES columns. */
+void product_pack_panels_cpu(element *packed, const product *all, int64_t first, int64_t last);
 
 /* One tile of at most TILE_ROWS rows and TILE_VECTORS vectors. */
 void product_tile_cpu(int64_t rows, int64_t vectors, const micro_step *step);

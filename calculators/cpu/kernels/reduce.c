@@ -11,9 +11,6 @@
 /* Inner elements that a task takes at once, and elements of x that it reads at least. */
 enum { INNER_BLOCK = 1024, CHUNK_ELEMENTS = 1 << 15 };
 
-/* Numbers that are reduced side by side where an axis is the last: as many as hide what one step takes. */
-enum { STRIPE = 64 };
-
 typedef struct reduction {
     const element *x;
     element *y, *partial; /* partial: (outer, chunks, inner) */
@@ -48,17 +45,6 @@ int64_t reduce_workspace_cpu(const sdlf_calculator *calculator, const sdlf_opera
     return r.chunks == 1 ? 0 : r.outer * r.chunks * r.inner * (int64_t)sizeof(element);
 }
 
-/* NaN wins */
-static element maximum(element a, element b)
-{
-    return b > a || b != b ? b : a;
-}
-
-static element minimum(element a, element b)
-{
-    return b < a || b != b ? b : a;
-}
-
 /* What a reduction of nothing would be. */
 static element start_of(sdlf_reduction function)
 {
@@ -70,77 +56,85 @@ static element start_of(sdlf_reduction function)
     }
 }
 
+/* `function` is a constant where this is used, as it is in what follows. NaN wins. */
+static inline __attribute__((always_inline)) vector take(const sdlf_reduction function, vector result, vector x)
+{
+    switch (function) {
+    case SDLF_REDUCE_MAX: return choose((x > result) | (x != x), x, result);
+    case SDLF_REDUCE_MIN: return choose((x < result) | (x != x), x, result);
+    case SDLF_REDUCE_PRODUCT: return result * x;
+    case SDLF_REDUCE_SUM_SQUARES: return result + x * x;
+    default: return result + x;
+    }
+}
+
+/* A piece that is shorter than a vector, with `fill` behind it. */
+static inline vector load_part(const element *x, int64_t count, element fill)
+{
+    element part[LANES];
+    for (int64_t i = 0; i < LANES; i++) part[i] = i < count ? x[i] : fill;
+    return load(part);
+}
+
 /* `rows` rows of `width` elements, `stride` apart, to one row. */
+static inline __attribute__((always_inline)) void take_rows(const sdlf_reduction function, element *y, const element *x,
+                                                            int64_t rows, int64_t stride, int64_t width)
+{
+    element start = start_of(function);
+    int64_t whole = width / LANES * LANES;
+    for (int64_t i = 0; i < width; i++) y[i] = start;
+    for (int64_t row = 0; row < rows; row++, x += stride) {
+        for (int64_t i = 0; i < whole; i += LANES) store(y + i, take(function, load(y + i), load(x + i)));
+        if (whole == width) continue;
+        element part[LANES];
+        store(part,
+              take(function, load_part(y + whole, width - whole, start), load_part(x + whole, width - whole, start)));
+        memcpy(y + whole, part, (size_t)(width - whole) * sizeof *y);
+    }
+}
+
 static void reduce_rows(element *y, const element *x, int64_t rows, int64_t stride, int64_t width,
                         sdlf_reduction function)
 {
-    element start = start_of(function);
-    for (int64_t i = 0; i < width; i++) y[i] = start;
-    for (int64_t row = 0; row < rows; row++, x += stride) {
-        switch (function) {
-        case SDLF_REDUCE_MAX:
-#pragma omp simd
-            for (int64_t i = 0; i < width; i++) y[i] = ((x[i] > y[i]) | (x[i] != x[i])) ? x[i] : y[i];
-            break;
-        case SDLF_REDUCE_MIN:
-#pragma omp simd
-            for (int64_t i = 0; i < width; i++) y[i] = ((x[i] < y[i]) | (x[i] != x[i])) ? x[i] : y[i];
-            break;
-        case SDLF_REDUCE_PRODUCT:
-#pragma omp simd
-            for (int64_t i = 0; i < width; i++) y[i] *= x[i];
-            break;
-        case SDLF_REDUCE_SUM_SQUARES:
-#pragma omp simd
-            for (int64_t i = 0; i < width; i++) y[i] += x[i] * x[i];
-            break;
-        default:
-#pragma omp simd
-            for (int64_t i = 0; i < width; i++) y[i] += x[i];
-            break;
-        }
+    switch (function) {
+    case SDLF_REDUCE_MAX: take_rows(SDLF_REDUCE_MAX, y, x, rows, stride, width); break;
+    case SDLF_REDUCE_MIN: take_rows(SDLF_REDUCE_MIN, y, x, rows, stride, width); break;
+    case SDLF_REDUCE_PRODUCT: take_rows(SDLF_REDUCE_PRODUCT, y, x, rows, stride, width); break;
+    case SDLF_REDUCE_SUM_SQUARES: take_rows(SDLF_REDUCE_SUM_SQUARES, y, x, rows, stride, width); break;
+    default: take_rows(SDLF_REDUCE_SUM, y, x, rows, stride, width); break;
     }
 }
 
-/* The same of a run, seen as rows of STRIPE: the largest (or smallest, or the product) of every STRIPE-th element first. */
-static element reduce_stripes(const element *x, int64_t count, sdlf_reduction function)
+/* One contiguous run to one number: vectors side by side, as many as hide what one step takes, then their lanes. */
+static inline __attribute__((always_inline)) element take_run(const sdlf_reduction function, const element *x,
+                                                              int64_t count)
 {
-    element stripe[STRIPE], result;
-    int64_t rows = count / STRIPE;
-    reduce_rows(stripe, x, rows, STRIPE, STRIPE, function);
-    reduce_rows(&result, stripe, STRIPE, 1, 1, function);
-    for (const element *rest = x + rows * STRIPE; rest < x + count; rest++) {
-        element both[] = {result, *rest};
-        reduce_rows(&result, both, 2, 1, 1, function);
+    enum { STREAMS = 4 };
+    element start = start_of(function), lane[LANES], result = start;
+    vector part[STREAMS];
+    int64_t i = 0;
+    for (int j = 0; j < STREAMS; j++) part[j] = broadcast(start);
+    for (; i + STREAMS * LANES <= count; i += STREAMS * LANES) {
+        for (int j = 0; j < STREAMS; j++) part[j] = take(function, part[j], load(x + i + j * LANES));
     }
+    for (; i + LANES <= count; i += LANES) part[0] = take(function, part[0], load(x + i));
+    if (i < count) part[1] = take(function, part[1], load_part(x + i, count - i, start));
+    const sdlf_reduction joining = function == SDLF_REDUCE_SUM_SQUARES ? SDLF_REDUCE_SUM : function;
+    part[0] = take(joining, take(joining, part[0], part[1]), take(joining, part[2], part[3]));
+    if (joining == SDLF_REDUCE_SUM) return sum_lanes(part[0]);
+    store(lane, part[0]);
+    take_rows(joining, &result, lane, LANES, 1, 1);
     return result;
 }
 
-/* One contiguous run to one number. */
 static element reduce_run(const element *x, int64_t count, sdlf_reduction function)
 {
-    if (count >= 2 * STRIPE &&
-        (function == SDLF_REDUCE_MAX || function == SDLF_REDUCE_MIN || function == SDLF_REDUCE_PRODUCT))
-        return reduce_stripes(x, count, function);
-    vector part = {0};
-    element result = start_of(function);
-    int64_t i = 0;
     switch (function) {
-    case SDLF_REDUCE_MAX:
-        for (; i < count; i++) result = maximum(result, x[i]);
-        return result;
-    case SDLF_REDUCE_MIN:
-        for (; i < count; i++) result = minimum(result, x[i]);
-        return result;
-    case SDLF_REDUCE_PRODUCT:
-        for (; i < count; i++) result *= x[i];
-        return result;
-    case SDLF_REDUCE_SUM_SQUARES:
-        for (; i + LANES <= count; i += LANES) part += load(x + i) * load(x + i);
-        result = sum_lanes(part);
-        for (; i < count; i++) result += x[i] * x[i];
-        return result;
-    default: return sum_run(x, count);
+    case SDLF_REDUCE_MAX: return take_run(SDLF_REDUCE_MAX, x, count);
+    case SDLF_REDUCE_MIN: return take_run(SDLF_REDUCE_MIN, x, count);
+    case SDLF_REDUCE_PRODUCT: return take_run(SDLF_REDUCE_PRODUCT, x, count);
+    case SDLF_REDUCE_SUM_SQUARES: return take_run(SDLF_REDUCE_SUM_SQUARES, x, count);
+    default: return take_run(SDLF_REDUCE_SUM, x, count);
     }
 }
 

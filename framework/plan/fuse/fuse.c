@@ -12,7 +12,7 @@ sdlf_status plan_fuse(sdlf_plan *plan)
         plan_fuse_quantize,      /* before epilogues, which would take its rounding */
         plan_fold_batch_norm,    /* first: what is folded away can be fused further */
         plan_fuse_conv_pool,     /* before epilogues, which would take its ReLU */
-        plan_fuse_silu,          /* before epilogues, which take it in */
+        plan_fuse_activations,   /* before epilogues, which take it in */
         plan_fuse_epilogues,     /* residual adds, then activations */
         plan_fuse_quantized,     /* after them: products have their activations */
         plan_fuse_packed,        /* products whose weights are integers, and nothing else is */
