@@ -6,8 +6,9 @@
                                    [--math fp32,tf32,fp16,bf16] [--time | --memory] [--threads 2] [--rounds 3] [NAME or FILE.onnx ...]
 
 Names are torchvision's (vgg16, mobilenet_v2, resnet18, resnet50, squeezenet1_1, densenet121, googlenet, inception_v3,
-shufflenet_v2_x1_0, efficientnet_b0); each is exported once into FOLDER with weights drawn from seed 1 and normalisations that
-have seen some noise. Both programs get the same random input; what is printed is the largest difference as a part of the
+shufflenet_v2_x1_0, efficientnet_b0, and any other classifier), or those of scripts/other_networks.py (attention, bert, gpt,
+mixer, lstm, pointnet, wavenet, dcgan, unet, style, yolo); each is exported once into FOLDER with weights drawn from seed 1
+and normalisations that have seen some noise. Both programs get the same random input; what is printed is the largest difference as a part of the
 output's range, in a column for each math mode. The exit status is 1 if one in fp32 is above 1e-4.
 
 With --time both are timed instead, one picture at a time, on as many threads: rounds of both in turn, of each round the median of
@@ -28,6 +29,13 @@ import imagenet
 np = comparing.need("numpy")
 onnxruntime = comparing.need("onnxruntime")
 
+def drawn(random, value, shape):
+    """What an input is given: words of small numbers where it takes integers."""
+    if value.type == "tensor(int64)":
+        return random.integers(0, 10, shape)
+    return random.standard_normal(shape).astype(np.float32)
+
+
 def compare(path, arguments, folder):
     """(largest difference / range of each math mode, largest range) over all outputs."""
     random = np.random.default_rng(7)
@@ -37,7 +45,7 @@ def compare(path, arguments, folder):
     feed, words = {}, []
     for i, value in enumerate(session.get_inputs()):
         shape = [d if isinstance(d, int) and d > 0 else 1 for d in value.shape]
-        feed[value.name] = random.standard_normal(shape).astype(np.float32)
+        feed[value.name] = drawn(random, value, shape)
         file = os.path.join(folder, f"in{i}.npy")
         np.save(file, feed[value.name])
         words += ["--input", f"{value.name}={file}"]
@@ -68,7 +76,7 @@ def time_onnxruntime(path, threads, seconds=2.0):
     feed = {}
     for value in session.get_inputs():
         shape = [d if isinstance(d, int) and d > 0 else 1 for d in value.shape]
-        feed[value.name] = np.random.default_rng(7).standard_normal(shape).astype(np.float32)
+        feed[value.name] = drawn(np.random.default_rng(7), value, shape)
     for _ in range(3):
         session.run(None, feed)
     samples, end = [], time.perf_counter() + seconds

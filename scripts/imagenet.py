@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Networks of torchvision as ONNX files, for scripts that compare SDLF with other programs on them."""
+"""Networks of torchvision as ONNX files, and those of other_networks.py, for scripts that compare SDLF with other programs on them."""
 import os
 import sys
 
 import comparing
+import other_networks
 
 SIZES = {"vgg16": 244, "inception_v3": 299}  # pixels a side, where they are not 224
 NAMES = ["vgg16", "mobilenet_v2", "resnet18", "resnet50", "squeezenet1_1", "densenet121", "googlenet", "inception_v3",
@@ -16,8 +17,10 @@ def size_of(name):
 
 def export(name, path):
     """The network in inference, its normalisations with statistics of random pictures, as ONNX. Seed 1."""
+    if name in other_networks.NAMES:
+        other_networks.export(name, path)
+        return
     torch, torchvision = comparing.need("torch"), comparing.need("torchvision")
-
     if name not in torchvision.models.list_models():
         sys.exit(f"{name}: torchvision has no such network, and it is no ONNX file")
     torch.manual_seed(1)
@@ -33,10 +36,9 @@ def export(name, path):
     with torch.no_grad():
         for _ in range(2):
             network(torch.randn(2, 3, size, size))
-    network.eval()
-    with torch.no_grad():
-        torch.onnx.export(network, torch.randn(1, 3, size, size), path, opset_version=17, dynamo=False,
-                          input_names=["image"], output_names=["class"], dynamic_axes={"image": {0: "N"}})
+    network.eval()  # exported with gradients: without, attention is one operator of PyTorch's own
+    torch.onnx.export(network, torch.randn(1, 3, size, size), path, opset_version=17, dynamo=False, input_names=["image"],
+                      output_names=["class"], dynamic_axes={"image": {0: "N"}})
 
 
 def exported(name, folder):

@@ -5,7 +5,9 @@
  * the same time. (Y. Pisarchyk, J. Lee: Efficient memory management for deep neural net inference, 2020: greedy by size.) */
 #include "framework/plan/passes.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "framework/plan/first_fit.h"
 
@@ -28,29 +30,65 @@ static sdlf_status add_workspace(sdlf_plan *plan, sdlf_calculator *calculator, s
     return SDLF_OK;
 }
 
-/* What no step changes is made ready once, where its calculator wants that: weights in inference, sparse matrices always. */
-static sdlf_status add_prepared(sdlf_plan *plan, sdlf_calculator *calculator, sdlf_operation *operation)
+static bool is_alike(const sdlf_tensor *a, const sdlf_tensor *b)
 {
+    if (sdlf_tensor_present(a) != sdlf_tensor_present(b)) return false;
+    if (!sdlf_tensor_present(a)) return true;
+    return a->dtype == b->dtype && a->layout == b->layout && sdlf_shape_equal(a->shape, b->shape) &&
+           memcmp(a->stride, b->stride, (size_t)a->shape.rank * sizeof *a->stride) == 0;
+}
+
+/* Do both steps compute the same but of other data, with the same constants? Then they share what is made ready, as the steps of a
+ * recurrent network do. */
+static bool shares_prepared(const sdlf_plan *plan, const plan_step *first, const plan_step *second)
+{
+    const sdlf_operation *a = &first->operation, *b = &second->operation;
+    const size_t options = offsetof(sdlf_operation, fill);
+    bool same = first->calculator == second->calculator && a->kind == b->kind && a->algorithm == b->algorithm &&
+                memcmp((const char *)a + options, (const char *)b + options, sizeof *a - options) == 0;
+    for (int i = 0; i < SDLF_MAX_INPUTS && same; i++) {
+        same = is_alike(&a->in[i], &b->in[i]);
+        if (!same || !sdlf_tensor_present(&a->in[i]) || !plan->buffers[a->in[i].buffer].constant) continue;
+        same = a->in[i].buffer == b->in[i].buffer && a->in[i].offset == b->in[i].offset;
+    }
+    for (int i = 0; i < SDLF_MAX_OUTPUTS && same; i++) same = is_alike(&a->out[i], &b->out[i]);
+    return same;
+}
+
+/* What no step changes is made ready once, where its calculator wants that: weights in inference, sparse matrices always. `before` has for
+ * every buffer the last step, counted from 1, that made something ready of it. */
+static sdlf_status add_prepared(sdlf_plan *plan, int index, int *before)
+{
+    plan_step *step = &plan->steps[index];
+    sdlf_operation *operation = &step->operation;
     bool sparse = operation->in[0].layout == SDLF_CSR;
     const sdlf_tensor *from = &operation->in[sparse ? 0 : 1];
     bool constant = sdlf_tensor_present(from) && plan->buffers[from->buffer].constant;
     if ((plan->options.mode != SDLF_INFER && !sparse) || !constant) return SDLF_OK;
-    int64_t bytes = sdlf_calculator_prepared(calculator, operation);
+    int64_t bytes = sdlf_calculator_prepared(step->calculator, operation);
     if (bytes <= 0) return SDLF_OK;
+    int *last = &before[from->buffer];
+    if (*last > 0 && shares_prepared(plan, &plan->steps[*last - 1], step)) {
+        operation->prepared = plan->steps[*last - 1].operation.prepared;
+        return SDLF_OK;
+    }
+    *last = index + 1;
     sdlf_status status = plan_new_tensor(plan, BUFFER_PREPARED, SDLF_UINT8, sdlf_shape(bytes), &operation->prepared);
-    if (status == SDLF_OK) plan->buffers[operation->prepared.buffer].space = plan_space_of(plan, calculator);
+    if (status == SDLF_OK) plan->buffers[operation->prepared.buffer].space = plan_space_of(plan, step->calculator);
     return status;
 }
 
 static sdlf_status add_workspaces(sdlf_plan *plan)
 {
-    sdlf_status status = SDLF_OK;
+    int *before = calloc((size_t)plan->buffer_count + 1, sizeof *before);
+    sdlf_status status = before != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         plan_step *step = &plan->steps[i];
         if (plan_step_moves(step)) continue;
-        status = add_prepared(plan, step->calculator, &step->operation);
+        status = add_prepared(plan, i, before);
         if (status == SDLF_OK) status = add_workspace(plan, step->calculator, &step->operation);
     }
+    free(before);
     plan_feed *feed = &plan->feed;
     if (status == SDLF_OK && feed->present && plan_holds_data(plan))
         status = add_workspace(plan, feed->calculator, &feed->shuffle);

@@ -83,15 +83,19 @@ sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count)
     weights_of_step *list = malloc(((size_t)plan->step_count + 1) * sizeof *list);
     *count = 0;
     *steps = malloc(((size_t)plan->step_count + 1) * sizeof **steps);
-    if (list == NULL || *steps == NULL) {
+    bool *listed =
+        calloc((size_t)plan->buffer_count + 1, sizeof *listed); /* what steps share is made ready by the first */
+    if (list == NULL || *steps == NULL || listed == NULL) {
         free(list);
+        free(listed);
         free(*steps);
         *steps = NULL;
         return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for a list of its weights");
     }
     for (int i = 0; i < plan->step_count; i++) {
         const sdlf_operation *op = &plan->steps[i].operation;
-        if (!sdlf_tensor_present(&op->prepared)) continue;
+        if (!sdlf_tensor_present(&op->prepared) || listed[op->prepared.buffer]) continue;
+        listed[op->prepared.buffer] = true;
         weights_of_step *last = &list[(*count)++];
         *last = (weights_of_step){.step = i};
         for (int j = 1; j < SDLF_MAX_INPUTS; j++) {
@@ -101,5 +105,6 @@ sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count)
     qsort(list, (size_t)*count, sizeof *list, larger_first);
     for (int i = 0; i < *count; i++) (*steps)[i] = list[i].step;
     free(list);
+    free(listed);
     return SDLF_OK;
 }

@@ -106,6 +106,27 @@ static inline element sum_lanes(vector v)
     return lane[0];
 }
 
+/* The largest of x[0] .. x[count - 1], count > 0. Of NaN some are passed over. */
+static inline element largest_of_run(const element *x, int64_t count)
+{
+    element largest = x[0], lane[LANES];
+    vector part[4];
+    int64_t i = 0;
+    for (int j = 0; j < 4; j++) part[j] = broadcast(largest);
+    for (; i + 4 * LANES <= count; i += 4 * LANES) {
+        for (int j = 0; j < 4; j++) {
+            vector next = load(x + i + j * LANES);
+            part[j] = choose(next > part[j], next, part[j]);
+        }
+    }
+    part[0] = choose(part[1] > part[0], part[1], part[0]);
+    part[2] = choose(part[3] > part[2], part[3], part[2]);
+    store(lane, choose(part[2] > part[0], part[2], part[0]));
+    for (int j = 0; j < LANES; j++) largest = lane[j] > largest ? lane[j] : largest;
+    for (; i < count; i++) largest = x[i] > largest ? x[i] : largest;
+    return largest;
+}
+
 /* Sum of x[0] .. x[count - 1], in an order that depends on count alone. */
 static inline element sum_run(const element *x, int64_t count)
 {

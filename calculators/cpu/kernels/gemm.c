@@ -23,7 +23,8 @@ enum {
     TILE_M = 256,
     TRANSPOSED_ROWS_MAXIMUM = 256, /* of c: beyond, packing b is cheap against using it */
     TRANSPOSED_TILE = 64,          /* columns of c, at most */
-    TASKS_OF_THREAD = 4,           /* at least, where b is packed already */
+    TASKS_OF_THREAD = 4,           /* at least, where b is packed already; */
+    TASKS_OF_FEW_ROWS = 16,        /* and so many where there are no rows to cut */
 };
 
 /* Indices of the algorithms that cpu.c names. */
@@ -67,10 +68,13 @@ static gemm_way choose_way(const sdlf_operation *operation, const product *all, 
 static void cut(gemm_context *gemm, int threads)
 {
     const product *all = &gemm->all;
+    const bool prepared = sdlf_tensor_present(&gemm->operation->prepared);
+    if (prepared && all->m <= 2 * TILE_ROWS) {
+        int64_t panels = cpu_divide_up(cpu_divide_up(all->n, TILE_COLUMNS), TASKS_OF_FEW_ROWS * threads);
+        gemm->tile_columns = cpu_min(gemm->tile_columns, cpu_max(1, panels) * TILE_COLUMNS);
+    }
     gemm->column_tiles = cpu_divide_up(all->n, gemm->tile_columns);
-    int64_t wanted = sdlf_tensor_present(&gemm->operation->prepared) ? TASKS_OF_THREAD * threads
-                     : gemm->matrices > 1                            ? threads
-                                                                     : 1;
+    int64_t wanted = prepared ? TASKS_OF_THREAD * threads : gemm->matrices > 1 ? threads : 1;
     int64_t most = cpu_max(1, all->m / (2 * TILE_ROWS)), least = cpu_divide_up(all->m, TILE_M);
     int64_t parts = cpu_divide_up(wanted, cpu_max(1, gemm->column_tiles * gemm->matrices));
     parts = cpu_max(least, cpu_min(parts, most));
@@ -258,13 +262,14 @@ sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operatio
     gemm_context gemm = context_of(cpu, operation, 1);
     const product *all = &gemm.all;
     if (all->m == 0 || all->n == 0) return SDLF_OK;
-    int64_t time = cpu_time_of_flops(2 * all->m * all->n * cpu_max(all->k, 8));
+    int64_t time =
+        cpu_max(cpu_time_of_flops(2 * all->m * all->n * cpu_max(all->k, 8)), cpu_time_of_elements(all->n * all->k));
     if (gemm.way == TRANSPOSED) {
         gemm_transposed_cpu(cpu, &gemm, time);
     } else {
         if (all->blocked)
             cpu_parallel(cpu, cpu_divide_up(all->k, PRODUCT_INNER), all->m * all->k / 2, pack_blocks, &gemm);
-        cpu_parallel(cpu, gemm.column_tiles * gemm.row_tiles, time, straight_tile, &gemm);
+        cpu_parallel_near(cpu, gemm.column_tiles * gemm.row_tiles, time, straight_tile, &gemm);
     }
     if (atomic_load(&gemm.library_failed))
         return sdlf_fail(SDLF_ERROR_MEMORY, "the library for products has no memory");

@@ -3,7 +3,8 @@
  *
  * c[i, j] is the dot product of row i of a and row j of b. Several rows of b are read at a time, each a stream of its own, fetched
  * ahead, and each of their vectors is used for all rows of a: b moves through memory once, and nothing is packed. Floor: the bytes
- * of b over the bandwidth. A task takes a run of b's rows; no workspace. */
+ * of b over the bandwidth. A task takes a run of b's rows, the same thread the same ones at every call: what a recurrent network multiplies with at
+ * every step stays in the threads' own caches. No workspace. */
 #include "calculators/cpu/kernels/gemm_skinny.h"
 
 #include "calculators/cpu/kernels/activate.h"
@@ -99,6 +100,6 @@ sdlf_status gemm_skinny_cpu(sdlf_calculator *calculator, const sdlf_operation *o
     int64_t columns = TASK_BYTES / (int64_t)sizeof(element) / all.k;
     all.columns_per_task = cpu_max(MOST_COLUMNS, columns / MOST_COLUMNS * MOST_COLUMNS);
     int64_t time = cpu_max(cpu_time_of_flops(2 * all.m * all.n * all.k), cpu_time_of_elements(all.n * all.k));
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(all.n, all.columns_per_task), time, compute_columns, &all);
+    cpu_parallel_near(cpu_from(calculator), cpu_divide_up(all.n, all.columns_per_task), time, compute_columns, &all);
     return SDLF_OK;
 }

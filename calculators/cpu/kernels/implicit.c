@@ -32,6 +32,7 @@ typedef struct context {
     implicit_panels p;
     bool rows;                        /* runs are rows of the window, in the padded copy */
     bool pixels_follow;               /* windows of one position, on every pixel */
+    bool reaches_out;                 /* some windows do, into zeros */
     int64_t height, width, before[2]; /* of the image, and what of its padding is not part of it */
     int64_t reach[2];                 /* of a window */
     window_runs runs;                 /* of a window */
@@ -171,6 +172,19 @@ static inline void find_pixels(const context *all, const element *image, int64_t
     }
 }
 
+/* The runs that are not zeros for all pixels: near an edge, or where a dilated window is larger than the image, few are. */
+static int64_t find_runs_inside(const context *all, int64_t pixels, const element *(*at)[MOST_PIXELS],
+                                unsigned char *inside)
+{
+    int64_t count = 0;
+    for (int64_t r = 0; r < all->runs.count; r++) {
+        int64_t i = 0;
+        while (i < pixels && at[r][i] == all->zeros) i++;
+        if (i < pixels) inside[count++] = (unsigned char)r;
+    }
+    return count;
+}
+
 /* One panel of one group, over a chunk of one image's pixels, which are spread evenly over the fewest tiles. */
 static void compute_chunk(void *argument, int64_t index, int thread)
 {
@@ -186,8 +200,10 @@ static void compute_chunk(void *argument, int64_t index, int thread)
     int64_t tiles = cpu_divide_up(last - first, implicit_tile_pixels(vectors)), filter = group * v->k + start * LANES;
     const element *image = all->image + n * all->height * all->width * v->groups * v->c + group * v->c;
     const element *at[MOST_RUNS][MOST_PIXELS];
+    unsigned char inside[MOST_RUNS];
     element bias[PANEL_VECTORS * LANES] = {0};
     implicit_tile t = {.at = at,
+                       .runs = all->reaches_out ? inside : NULL,
                        .run_count = all->runs.count,
                        .run = all->run,
                        .ahead = all->pixels_follow ? cpu_divide_up(last - first, tiles) * v->groups * v->c : 0,
@@ -208,6 +224,7 @@ static void compute_chunk(void *argument, int64_t index, int thread)
         t.y = forward->y + place;
         t.residual = forward->residual ? forward->residual + place : NULL;
         find_pixels(all, image, pixel, t.pixels, at);
+        if (all->reaches_out) t.run_count = find_runs_inside(all, t.pixels, at, inside);
         implicit_tile_cpu(vectors, &t);
     }
 }
@@ -271,6 +288,7 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
     list_runs(&all.runs, &all);
     all.pixels_follow =
         v->r_s == 1 && v->stride[0] == 1 && v->stride[1] == 1 && !has_padding(v) && v->p == v->h && v->q == v->w;
+    all.reaches_out = !all.rows && v->r_s > 1 && has_padding(v);
     all.near = is_near(v);
     cpu_parallel_near(cpu, all.chunks * v->n * all.p.count * v->groups, convolution_time(v), compute_chunk, &all);
 }

@@ -53,8 +53,13 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
             if (i < pixels) sum[i][j] = start;
         }
     }
-    for (int64_t r = 0; r < t->run_count; r++) {
+    for (int64_t n = 0; n < t->run_count; n++) {
         const element *x[MOST_PIXELS];
+        int64_t r = n;
+        if (t->runs != NULL) {
+            r = t->runs[n];
+            w = t->w + r * run * vectors * LANES;
+        }
         UNROLLED
         for (int i = 0; i < MOST_PIXELS; i++) x[i] = t->at[r][i < count ? i : 0];
         for (int64_t c = 0; c < run;) { /* few sums: a step is so short that pixels must be fetched ahead */

@@ -22,7 +22,9 @@ enum { MOST_PIXELS = 8 };
 typedef struct implicit_tile {
     const element *(*at)[MOST_PIXELS]; /* of each run and pixel, where it begins */
     int64_t run_count, run;            /* runs, and the elements of each */
-    int64_t ahead;           /* from what is read to what is fetched for the next tile, in elements; 0: nothing */
+    const unsigned char
+        *runs;     /* those that are not zero for all pixels, run_count of them; NULL: all of at's, in their order */
+    int64_t ahead; /* from what is read to what is fetched for the next tile, in elements; 0: nothing */
     const element *w, *bias; /* the panel's; of all its vectors */
     const element *fetch;    /* weights that will be needed: a row of the panel is fetched at each step, */
     int64_t fetch_step;      /* and so many elements lie between what one step and the next begin with */

@@ -110,16 +110,7 @@ void log_softmax_lanes_cpu(element *y, const element *x, int64_t stride, int64_t
 static void wide_row(element *y, const element *x, int64_t width)
 {
     enum { BLOCK = 256 };
-    vector most = load(x);
-    for (int64_t j = LANES; j + LANES <= width; j += LANES) {
-        vector next = load(x + j);
-        most = choose(next > most, next, most);
-    }
-    element lane[LANES], block[BLOCK], sum = 0, largest, log_sum;
-    store(lane, most);
-    largest = lane[0];
-    for (int i = 1; i < LANES; i++) largest = lane[i] > largest ? lane[i] : largest;
-    for (int64_t j = width / LANES * LANES; j < width; j++) largest = x[j] > largest ? x[j] : largest;
+    element block[BLOCK], sum = 0, largest = largest_of_run(x, width), log_sum;
     for (int64_t first = 0; first < width; first += BLOCK) {
         int64_t some = cpu_min(BLOCK, width - first);
 #pragma omp simd

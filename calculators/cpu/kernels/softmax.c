@@ -20,16 +20,9 @@ typedef struct softmax_context {
     lanes_function *lanes; /* NULL: none */
 } softmax_context;
 
-static element row_maximum(const element *x, int64_t length)
-{
-    element maximum = x[0];
-    for (int64_t i = 1; i < length; i++) maximum = x[i] > maximum ? x[i] : maximum;
-    return maximum;
-}
-
 static void softmax_row(element *y, const element *x, int64_t length)
 {
-    element maximum = row_maximum(x, length);
+    element maximum = largest_of_run(x, length);
 #pragma omp simd
     for (int64_t i = 0; i < length; i++) y[i] = exponential(x[i] - maximum);
     element factor = 1 / sum_run(y, length);
