@@ -8,7 +8,7 @@
 #include "framework/require.h"
 #include "framework/stateful_internal.h"
 
-enum { SAMPLES = 6, USUAL = 1024, MOST = 1 << 24, FEW = 8 };
+enum { SAMPLES = 6, USUAL = 1024, MOST = 1 << 24, FEW = 4 };
 
 struct sdlf_stateful {
     sdlf_stateful_maker *make;
