@@ -16,7 +16,7 @@
 #include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/output/table.h"
-#include "apps/pictures/drawn.h"
+#include "apps/pictures/augmented_samples.h"
 #include "apps/system/memory.h"
 #include "apps/train/options.h"
 
@@ -34,10 +34,10 @@ static const argument data_arguments[] = {
     {"count", ARGUMENT_INT, offsetof(settings, count), "N", .minimum = 1, .maximum = 4096, .fallback = "64",
      .help = "samples to draw; of pictures larger than 64 pixels 16 at most"},
     {"epoch", ARGUMENT_INT, offsetof(settings, epoch), "N", .minimum = 0, .maximum = 1e6, .fallback = "0",
-     .help = "draw them in their order in this epoch of training, from 1; 0: as they lie in the set"},
+     .help = "draw them in their order in this epoch of training, from 1; 0: in the set's order"},
     {"seed", ARGUMENT_INT, offsetof(settings, seed), "N", .minimum = 1, .maximum = 9e18, .fallback = "1",
      .help = "of that order and of augmentation, as of train"},
-    {"test-half", ARGUMENT_FLAG, offsetof(settings, test_half), .help = "draw the half that is for testing"},
+    {"test-half", ARGUMENT_FLAG, offsetof(settings, test_half), .help = "draw samples of the test half"},
     {"targets", ARGUMENT_FLAG, offsetof(settings, targets),
      .help = "labels are numbers, as train --loss mse takes them"},
     {"size", ARGUMENT_INT, offsetof(settings, size), "PIXELS", .minimum = 1, .maximum = 65535,
@@ -236,7 +236,7 @@ static sdlf_status show(const session *s, const arguments *given)
     png_picture picture = {.bytes = NULL};
     if (!data) return sdlf_fail(SDLF_ERROR_ARGUMENT, "--test-half: %s", s->missing);
     sdlf_status status = training_to_trainer(&s->set.training, given, true, &options);
-    int count = drawn_count(data, (int)s->set.count);
+    int count = augmented_count(data, (int)s->set.count);
     if (status == SDLF_OK && count == 0)
         status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "--show draws pictures of 1 or 3 channels, and samples of %s are %s",
                            data->name, sdlf_shape_print(sdlf_shape_without(data->samples.shape, 0)).text);
@@ -246,7 +246,7 @@ static sdlf_status show(const session *s, const arguments *given)
                                   .mixing = options.mixing,
                                   .trivial = options.trivial,
                                   .seed = (uint64_t)s->set.seed};
-    if (status == SDLF_OK) status = drawn_sheet(&picture, data, loader, ordered ? s->set.epoch - 1 : 0, count);
+    if (status == SDLF_OK) status = augmented_sheet(&picture, data, loader, ordered ? s->set.epoch - 1 : 0, count);
     if (status == SDLF_OK) status = output_file_write(s->set.show, write_png, &picture);
     png_release(&picture);
     return status;

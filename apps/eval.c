@@ -15,9 +15,9 @@
 #include "apps/input/samples.h"
 #include "apps/output/evaluation.h"
 #include "apps/output/json.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
 #include "apps/system/memory.h"
@@ -47,7 +47,7 @@ static const argument table_of_arguments[] = {
      .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET",
      .help = "the data set; its test half is used (default: what the weights were trained on, or digits)"},
-    {"train-half", ARGUMENT_FLAG, offsetof(settings, train_half), .help = "use the half that is for training"},
+    {"train-half", ARGUMENT_FLAG, offsetof(settings, train_half), .help = "use the training half"},
     {"strict", ARGUMENT_FLAG, offsetof(settings, strict), .help = "refuse pictures that cannot be read"},
     {"workers", ARGUMENT_INT, offsetof(settings, workers), "N", .minimum = 1, .maximum = 64,
      .help = "threads that decode pictures of a folder (default: one for each processor)"},
@@ -55,14 +55,14 @@ static const argument table_of_arguments[] = {
      .help = "decoded pictures of a folder to keep in memory; others are decoded when they are needed (default: all "
              "are kept)"},
     {"loss", ARGUMENT_NAME, offsetof(settings, loss), "NAME", .names = loss_name,
-     .help = "what the outputs are compared with, of weights that do not say (default: what the weights were trained "
+     .help = "the loss, for weights whose file does not say (default: what the weights were trained "
              "with, or cross_entropy); others want a set with float targets"},
     {"tta", ARGUMENT_CHOICE, offsetof(settings, tta), "VIEWS", .choices = view_names, .fallback = "none",
      .help =
          "test-time augmentation: average over each picture and its mirror image (flip), and these moved by a pixel "
          "(shift)"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000,
-     .help = "samples a step (default: a fitting number)"},
+     .help = "samples a step (default: chosen automatically)"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
@@ -201,11 +201,11 @@ static sdlf_status evaluate(session *s)
         free(note);
     }
     if (!ranks_is_second(&s->set.ranks)) interrupt_waits();
-    if (!s->silent) live_say("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
+    if (!s->silent) status_line_show("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
     const sdlf_evaluation_options options = {
         .batch = s->set.batch, .views = (sdlf_views)s->set.tta, .go_on = interrupt_goes_on, .communicator = s->ranks};
     status = sdlf_evaluate_with(&s->evaluation, s->model, s->data, s->calculator, &options);
-    if (!s->silent) live_clear();
+    if (!s->silent) status_line_clear();
     if (status == SDLF_OK && isnan(s->evaluation.loss))
         status =
             sdlf_fail(SDLF_ERROR_NUMERIC, "the loss is NaN: network '%s' with %s gives outputs that are no numbers",

@@ -10,7 +10,7 @@
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/onnx.h"
 #include "apps/command.h"
-#include "apps/input/file_form.h"
+#include "apps/input/file_type.h"
 #include "apps/input/network.h"
 #include "apps/output/file.h"
 #include "apps/output/json.h"
@@ -73,8 +73,8 @@ static bool ends_in(const char *text, const char *end)
 /* The word without an option: weights, or a network that brings its own. */
 static sdlf_status take_operand(session *s, const char *word)
 {
-    file_form form = file_form_of(word);
-    bool net = form == FILE_FORM_ONNX || form == FILE_FORM_JSON;
+    file_type form = file_type_of(word);
+    bool net = form == FILE_TYPE_ONNX || form == FILE_TYPE_JSON;
     if (net && s->set.net)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' and --net %s are two networks", word, s->set.net);
     if (!net && s->set.weights)

@@ -32,7 +32,7 @@ static const argument table_of_arguments[] = {
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .required = true, .help = "a safetensors file, as train --net char_gpt --data text:FILE writes it"},
     {"text", ARGUMENT_TEXT, offsetof(settings, text), "TEXT",
-     .help = "what it begins with, of characters that the network knows (default: a new line, or its first character)"},
+     .help = "text to begin with, in characters that the network knows (default: a new line, or its first character)"},
     {"tokens", ARGUMENT_INT, offsetof(settings, tokens), "N", .minimum = 1, .maximum = 1000000, .fallback = "200",
      .help = "characters to add"},
     {"temperature", ARGUMENT_FLOAT, offsetof(settings, temperature), "X", .minimum = 0, .maximum = 100, .fallback = "1",
@@ -40,7 +40,7 @@ static const argument table_of_arguments[] = {
     {"top-k", ARGUMENT_INT, offsetof(settings, top_k), "N", .minimum = 1, .maximum = 1000000,
      .help = "draw among the N likeliest (default: among all)"},
     {"seed", ARGUMENT_INT, offsetof(settings, seed), "N", .minimum = 0, .maximum = 9007199254740992.0, .fallback = "1",
-     .help = "of the draws: the same seed gives the same text"},
+     .help = "of the random draws: the same seed gives the same text"},
     {"whole-window", ARGUMENT_FLAG, offsetof(settings, whole_window),
      .help = "compute all positions for each character, instead of keeping keys and values of those before: beyond the "
              "network's length each character then sees as many before it as the network can"},
@@ -362,7 +362,7 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "generate",
         .synopsis = "--weights FILE [options]",
-        .text = "Write on from a text, a character at a time, with a network that foretells the next one.",
+        .text = "Continue a text, a character at a time, with a network that predicts the next one.",
         .parts = parts,
         .examples = "  sdlf train --net char_gpt --data text:book.txt --optimizer adamw\n"
                     "  sdlf generate --weights char_gpt.safetensors --text 'The ' --temperature 0.8\n",

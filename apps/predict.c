@@ -12,8 +12,8 @@
 #include "apps/input/labels.h"
 #include "apps/output/json.h"
 #include "apps/output/number.h"
+#include "apps/pictures/ascii_art.h"
 #include "apps/pictures/classifier.h"
-#include "apps/pictures/draw.h"
 #include "apps/pictures/preprocess.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
@@ -34,7 +34,7 @@ static const argument predict_arguments[] = {
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
     {"top", ARGUMENT_INT, offsetof(settings, top), "N", .minimum = 1, .maximum = 1000, .fallback = "1",
-     .help = "classes to print, likeliest first; of several labels that may hold, so many at least"},
+     .help = "classes to print, likeliest first; of multi-label networks, at least N"},
     {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "names of the classes, one a line (default: those that the file carries)"},
     {"draw", ARGUMENT_FLAG, offsetof(settings, draw), .help = "draw each picture as the network sees it"},
@@ -43,7 +43,7 @@ static const argument predict_arguments[] = {
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
-     .help = "threads of the cpu calculator (default: as many as pay)"},
+     .help = "threads of the cpu calculator (default: chosen automatically)"},
     {0},
 };
 
@@ -115,7 +115,7 @@ static void print_text(const session *s, const char *path, int width)
     }
     putchar('\n');
     if (s->set.draw)
-        draw_picture(&s->out, s->classifier.pixels, s->classifier.frame.rows, s->classifier.frame.columns, 2);
+        ascii_art_print(&s->out, s->classifier.pixels, s->classifier.frame.rows, s->classifier.frame.columns, 2);
 }
 
 static void add_json(const session *s, const char *path)

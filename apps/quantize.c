@@ -12,9 +12,9 @@
 #include "apps/input/samples.h"
 #include "apps/output/agreement.h"
 #include "apps/output/json.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
 #include "apps/system/memory.h"
@@ -54,9 +54,9 @@ static const argument table_of_arguments[] = {
      .help = "the data set: its training half says in which ranges activations lie, and both networks run on its "
              "test half (default: what the weights were trained on)"},
     {"samples", ARGUMENT_INT, offsetof(settings, samples), "N", .minimum = 1, .maximum = 1e9, .fallback = "128",
-     .help = "samples to find ranges with"},
+     .help = "samples for calibration"},
     {"calibration", ARGUMENT_CHOICE, offsetof(settings, calibration), "METHOD", .choices = sdlf_calibration_names,
-     .fallback = "minmax", .help = "from what was seen to a range"},
+     .fallback = "minmax", .help = "how a range is derived from the values seen"},
     {"percentile", ARGUMENT_FLOAT, offsetof(settings, percentile), "P", .minimum = 50, .maximum = 100, .above = true,
      .help = "percent of the magnitudes that are within the range (default: 99.99)"},
     {"signed", ARGUMENT_FLAG, offsetof(settings, is_signed), .help = "int8 activations, not uint8"},
@@ -174,7 +174,7 @@ static sdlf_status find_data(session *s)
 static void show_progress(void *user, int64_t done, int64_t samples)
 {
     (void)user;
-    live_say("finding ranges: sample %s of %s", number_count(done).text, number_count(samples).text);
+    status_line_show("finding ranges: sample %s of %s", number_count(done).text, number_count(samples).text);
 }
 
 static sdlf_status quantize(session *s)
@@ -195,7 +195,7 @@ static sdlf_status quantize(session *s)
                                                .progress = show_progress,
                                                .go_on = interrupt_goes_on};
     sdlf_status status = sdlf_quantize(s->model, s->set.out, &options, &s->written);
-    live_clear();
+    status_line_clear();
     return status;
 }
 
@@ -204,7 +204,7 @@ static sdlf_status compare(session *s)
     sdlf_status status = sdlf_model_from_onnx(&s->after, s->set.out, NULL);
     if (status == SDLF_OK)
         status = agreement_measure(&s->agreement, s->model, s->after, s->test, s->calculator, s->set.compared);
-    live_clear();
+    status_line_clear();
     return sdlf_fail_context(status, "comparing %s with %s", s->set.out, s->set.weights);
 }
 

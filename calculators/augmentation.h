@@ -17,7 +17,7 @@
 
 #include "framework/operations/augmented.h"
 #include "framework/operations/exact.h"
-#include "framework/operations/turn.h"
+#include "framework/operations/sincos.h"
 
 #include <math.h>
 

@@ -36,7 +36,7 @@ static int64_t find_column(const csv_table *t, char **names, const char *word, s
 }
 
 /* "COLUMN" or "COLUMN..COLUMN". */
-static sdlf_status find_wanted(csv_table *t, char **names)
+static sdlf_status find_needed(csv_table *t, char **names)
 {
     const char *wanted = t->options->label, *dots = strstr(wanted, "..");
     int64_t last = t->label = find_column(t, names, wanted, strlen(wanted));
@@ -64,7 +64,7 @@ static sdlf_status find_wanted(csv_table *t, char **names)
 static sdlf_status find_label(csv_table *t, char **names)
 {
     static const char *const usual[] = {"label", "class", "target", "y"};
-    if (t->options->label != NULL) return find_wanted(t, names);
+    if (t->options->label != NULL) return find_needed(t, names);
     t->label = t->columns - 1;
     for (size_t k = 0; names != NULL && k < sizeof usual / sizeof usual[0]; k++)
         for (int64_t i = 0; i < t->columns; i++)

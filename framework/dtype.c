@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "framework/halves.h"
+#include "framework/float16.h"
 
 enum { BLOCK = 256 };
 

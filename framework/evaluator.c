@@ -13,7 +13,7 @@
 #include "framework/clock.h"
 #include "framework/heap.h"
 #include "framework/model_internal.h"
-#include "framework/views.h"
+#include "framework/test_time_augmentation.h"
 
 struct sdlf_evaluator {
     sdlf_dataset data; /* a view of the caller's, with the model's normalisation */

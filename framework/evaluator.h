@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Evaluator: everything made ready to run a model over a data set as often as wanted, with no allocation in between (but of what ranks add up). */
+/* Evaluator: everything prepared to run a model over a data set as often as wanted, with no allocation in between (but of what ranks add up). */
 #ifndef SDLF_FRAMEWORK_EVALUATOR_H
 #define SDLF_FRAMEWORK_EVALUATOR_H
 

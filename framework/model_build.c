@@ -92,7 +92,7 @@ static sdlf_status count_parameters(const sdlf_layer *layer, const sdlf_signatur
     if (*total <= memory) return SDLF_OK;
     return sdlf_fail(
         SDLF_ERROR_MEMORY,
-        "model: the parameters up to layer '%s' (%s) take %.4g GB, and %.4g GB of memory can be had (%s)%s%s",
+        "model: the parameters up to layer '%s' (%s) take %.4g GB, and %.4g GB of memory is available (%s)%s%s",
         layer->name, layer->type->name, *total * 1e-9, memory * 1e-9, machine->available_by,
         layer->origin != NULL ? "; at " : "", layer->origin != NULL ? layer->origin : "");
 }

@@ -156,11 +156,11 @@ void model_note_change(sdlf_model *model);
  * thread's message stays: it may be that of the failure in whose middle the values were lost. */
 void model_give_away(sdlf_model *model);
 
-/* ---- values that have been left in a file (model_source.c) ---- */
+/* ---- values that have been left in a file (model_lazy.c) ---- */
 
 /* The parameters are described, and their values stay where `source` reads them, which is the model's from now on. Until a plan has
  * taken them, the status of the model is an error that says so. */
-void model_leave_values(sdlf_model *model, model_source source);
+void model_defer_values(sdlf_model *model, model_source source);
 
 /* Have the values of a parameter in the model's memory; nothing to do where they are there. */
 sdlf_status model_fetch_values(sdlf_model *model, int parameter);

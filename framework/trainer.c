@@ -16,7 +16,7 @@ enum { DEVICE_INTERVAL = 64 };
 void sdlf_trainer_stop(sdlf_trainer *trainer)
 {
     if (trainer == NULL) return;
-    atomic_store(&trainer->stop_wanted, true);
+    atomic_store(&trainer->stop_requested, true);
 }
 
 static int64_t steps_done(const sdlf_trainer *trainer)
@@ -180,7 +180,7 @@ static sdlf_status stop(sdlf_trainer *trainer)
     if (status == SDLF_OK) status = sdlf_trainer_meet(trainer);
     if (status != SDLF_OK) return status;
     sdlf_trainer_note_state(trainer);
-    atomic_store(&trainer->stop_wanted, false); /* first: a run after one that could not save is not stopped */
+    atomic_store(&trainer->stop_requested, false); /* first: a run after one that could not save is not stopped */
     trainer->stop_agreed = false;
     bool better_kept = trainer->options.keep != SDLF_KEEP_LAST && trainer->best.epoch > 0;
     status = better_kept ? SDLF_OK : save(trainer);

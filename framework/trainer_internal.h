@@ -74,10 +74,10 @@ struct sdlf_trainer {
     double seconds;       /* spent on it by this trainer */
     double waited;        /* of these, for batches */
     trainer_best best;
-    sdlf_tensor *parts;      /* while the model's states are whole: those that plans use; NULL: they are the model's */
-    bool unsaved;            /* the last try to write the checkpoint failed */
-    atomic_bool stop_wanted; /* set by sdlf_trainer_stop */
-    bool stop_agreed;        /* with a communicator: on some rank it was, and all know */
+    sdlf_tensor *parts; /* while the model's states are whole: those that plans use; NULL: they are the model's */
+    bool unsaved;       /* the last try to write the checkpoint failed */
+    atomic_bool stop_requested; /* set by sdlf_trainer_stop */
+    bool stop_agreed;           /* with a communicator: on some rank it was, and all know */
 };
 
 /* ---- settings ---- */

@@ -17,14 +17,14 @@ bool sdlf_trainer_leads(const sdlf_trainer *trainer)
 
 bool sdlf_trainer_is_stopping(const sdlf_trainer *trainer)
 {
-    return trainer->options.communicator != NULL ? trainer->stop_agreed : atomic_load(&trainer->stop_wanted);
+    return trainer->options.communicator != NULL ? trainer->stop_agreed : atomic_load(&trainer->stop_requested);
 }
 
 sdlf_status sdlf_trainer_sum_metrics(sdlf_trainer *trainer, sdlf_metrics *metrics)
 {
     sdlf_communicator *ranks = trainer->options.communicator;
     if (ranks == NULL) return SDLF_OK;
-    double sums[] = {metrics->loss_sum, metrics->correct, metrics->samples, atomic_load(&trainer->stop_wanted)};
+    double sums[] = {metrics->loss_sum, metrics->correct, metrics->samples, atomic_load(&trainer->stop_requested)};
     sdlf_status status = sdlf_communicator_sum(ranks, sums, 4);
     if (status != SDLF_OK) return status;
     *metrics = (sdlf_metrics){.loss_sum = sums[0], .correct = sums[1], .samples = sums[2]};

@@ -9,7 +9,7 @@
 #include <sdlf/random.h>
 
 #include "framework/operations/exact.h"
-#include "framework/operations/turn.h"
+#include "framework/operations/sincos.h"
 
 enum operation {
     IDENTITY,

@@ -10,11 +10,11 @@ static const sdlf_field fields[] = {
     {.name = "transpose_a",
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_matmul_options, transpose_a),
-     .help = "the left matrices are turned first"},
+     .help = "the left matrices are transposed first"},
     {.name = "transpose_b",
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_matmul_options, transpose_b),
-     .help = "the right matrices are turned first"},
+     .help = "the right matrices are transposed first"},
     {.name = NULL},
 };
 

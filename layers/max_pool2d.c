@@ -43,7 +43,7 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_CHOICE,
      .offset = offsetof(sdlf_pool2d_options, ties),
      .choices = ties_names,
-     .help = "who gets the gradient of equal maxima"},
+     .help = "which of equal maxima get the gradient"},
     {.name = NULL},
 };
 

@@ -36,7 +36,7 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_CHOICE,
      .offset = offsetof(sdlf_resize_options, mode),
      .choices = modes,
-     .help = "what an element is made of"},
+     .help = "how an element is interpolated"},
     {.name = "coordinates",
      .type = SDLF_FIELD_CHOICE,
      .offset = offsetof(sdlf_resize_options, coordinates),
@@ -72,7 +72,7 @@ static const sdlf_field fields[] = {
     {.name = "extrapolates",
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_resize_options, extrapolates),
-     .help = "what lies outside of the input is `outside`, not its last element"},
+     .help = "elements outside of the input are `outside`, not its last element"},
     {.name = "outside",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_resize_options, outside),
@@ -86,7 +86,7 @@ static const sdlf_field fields[] = {
     {.name = "exclude_outside",
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_resize_options, exclude_outside),
-     .help = "elements beyond the ends weigh nothing"},
+     .help = "elements beyond the ends have weight 0"},
     {.name = NULL},
 };
 

@@ -147,7 +147,7 @@ static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context
 
 const sdlf_layer_class sdlf_rotary_embedding_class = {
     .name = "rotary_embedding",
-    .summary = "pairs of elements turned by their position",
+    .summary = "pairs of elements rotated by their position",
     .options_size = sizeof(sdlf_rotary_embedding_options),
     .fields = fields,
     .minimum_inputs = 1,

@@ -31,7 +31,7 @@ static const sdlf_field fields[] = {
      .minimum = -LIMIT,
      .maximum = LIMIT,
      .zero_means_default = true,
-     .help = "distance between what is taken, not 0; left out: 1"},
+     .help = "step of the slice, not 0; left out: 1"},
     {.name = NULL},
 };
 

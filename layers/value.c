@@ -20,7 +20,7 @@ static const sdlf_field fields[] = {
     {.name = "trainable",
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_value_options, trainable),
-     .help = "training changes it; floats alone"},
+     .help = "training changes it; only floats"},
     {.name = NULL},
 };
 

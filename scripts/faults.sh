@@ -160,7 +160,7 @@ attempt() {
 
 # An output without the memory that the machine happens to have left.
 steady() {
-    LC_ALL=C sed -e 's/"available": [0-9]*/"available": /' -e 's/[0-9.]* [kMG]*B of \(the host.s \)\{0,1\}memory can be had/memory/' "$1"
+    LC_ALL=C sed -e 's/"available": [0-9]*/"available": /' -e 's/[0-9.]* [kMG]*B of \(the host.s \)\{0,1\}memory is available/memory/' "$1"
 }
 
 # Are two outputs the same? Where two undisturbed runs differ, in times, they are as long, unless one says what it had no memory for. With

@@ -179,7 +179,7 @@ arguments_outcome arguments_read(arguments *a, const command_usage *usage, int c
         if (options_over || word[0] != '-' || word[1] == '\0') {
             if (a->operand_count == usage->operands_maximum) {
                 return arguments_wrong(usage->command, "unexpected '%s'%s", word,
-                                       usage->operands_maximum == 0 ? ": there are options alone" : "");
+                                       usage->operands_maximum == 0 ? ": there are only options" : "");
             }
             a->operand[a->operand_count] = word;
             arguments_outcome outcome = note_standard(a, usage->operands_standard, "", &a->operand[a->operand_count]);

@@ -27,9 +27,9 @@ const argument execution_arguments[] = {
      .help = "threads of the cpu calculator (default: all)"},
     {"conv-algorithm", ARGUMENT_TEXT, offsetof(execution, conv_algorithm), "NAME",
      .help =
-         "force a convolution algorithm instead of the calculators' own choice; CALC:NAME of that calculator alone"},
+         "force a convolution algorithm instead of the calculators' own choice; CALC:NAME for that calculator only"},
     {"plan-file", ARGUMENT_TEXT, offsetof(execution, plan_file), "FILE",
-     .help = "take the algorithms that FILE names; race those of other operations, and add the fastest to it"},
+     .help = "use the algorithms that FILE names; time those of other operations, and add the fastest to it"},
     {"no-fusion", ARGUMENT_FLAG, offsetof(execution, no_fusion), .help = "run each operation by itself"},
     {0},
 };

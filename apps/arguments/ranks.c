@@ -23,14 +23,13 @@ const argument device_list_arguments[] = {
 const argument rank_arguments[] = {
     {.name = "Several ranks", .type = ARGUMENT_HEADING},
     {"devices", ARGUMENT_TEXT, offsetof(rank_settings, devices), "LIST",
-     .help =
-         "take several GPUs, 0,1, with a thread for each, which share out each batch; of the cpu calculator 0,0 are "
-         "two threads that share its processors"},
+     .help = "use several GPUs, 0,1, with a thread for each, which share each batch; of the cpu calculator 0,0 are "
+             "two threads that share its processors"},
     {"communicator", ARGUMENT_TEXT, offsetof(rank_settings, communicator), "NAME",
-     .help = "be one of the processes that mpirun has started, which share out each batch: mpi, or nccl for those "
+     .help = "run as one of the processes that mpirun has started, which share each batch: mpi, or nccl for those "
              "with a GPU each"},
     {"communicator-timeout", ARGUMENT_FLOAT, offsetof(rank_settings, timeout), "SECONDS", .minimum = 0.1,
-     .maximum = 86400, .fallback = "20", .help = "give up a process that has not answered for this time"},
+     .maximum = 86400, .fallback = "20", .help = "give up on a process that has not answered for this long"},
     {0},
 };
 

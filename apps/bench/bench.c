@@ -10,7 +10,7 @@
 #include "apps/arguments/arguments.h"
 #include "apps/bench/bench.h"
 #include "apps/command.h"
-#include "apps/input/file_form.h"
+#include "apps/input/file_type.h"
 #include "apps/output/terminal.h"
 #include "apps/output/wrap.h"
 
@@ -36,8 +36,8 @@ static bool names_model(int count, char **words)
     for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
         if (words[i][0] == '-') continue;
         if (i > 0 && (strcmp(words[i - 1], "--net") == 0 || strcmp(words[i - 1], "--weights") == 0)) continue;
-        file_form form = file_form_of(words[i]);
-        if (form == FILE_FORM_ONNX || form == FILE_FORM_SAFETENSORS) return true;
+        file_type form = file_type_of(words[i]);
+        if (form == FILE_TYPE_ONNX || form == FILE_TYPE_SAFETENSORS) return true;
     }
     return false;
 }
@@ -48,7 +48,7 @@ static bool names_network(const char *word)
     for (int i = 0; (known = sdlf_network_builtin_name(i)); i++) {
         if (strcmp(known, word) == 0) return true;
     }
-    return file_form_of(word) == FILE_FORM_JSON;
+    return file_type_of(word) == FILE_TYPE_JSON;
 }
 
 static int unknown_benchmark(const char *word)

@@ -12,9 +12,9 @@
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
 
@@ -36,7 +36,7 @@ static const argument epoch_arguments[] = {
     {"batch", ARGUMENT_LIST, offsetof(settings, batch), "N",
      .help = "samples a step; may be repeated (default: 16, 64, 128 and 1024 in turn)"},
     {"steps", ARGUMENT_INT, offsetof(settings, steps), "N", .minimum = 2, .maximum = 1e9,
-     .help = "train so many steps and work the epoch out from them (default: the whole epoch)"},
+     .help = "train N steps and extrapolate to an epoch (default: the whole epoch)"},
     {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 100000, .fallback = "10",
      .help = "runs of every layer, whose median is taken"},
     {.name = "Calculators", .type = ARGUMENT_HEADING},
@@ -100,7 +100,7 @@ static sdlf_status time_epoch(session *s, epoch_comparison *b, int side)
 {
     const machine_choice *choice = &s->set.choice;
     sdlf_model *model = NULL;
-    live_say("batch %s on %s: an epoch", number_count(b->batch).text, s->report.calculator[side]);
+    status_line_show("batch %s on %s: an epoch", number_count(b->batch).text, s->report.calculator[side]);
     sdlf_status status = network_open(&model, s->set.net, 1);
     sdlf_trainer_options options = {
         .batch = b->batch,
@@ -114,7 +114,7 @@ static sdlf_status time_epoch(session *s, epoch_comparison *b, int side)
         .no_fusion = s->set.no_fusion,
     };
     if (status == SDLF_OK) status = epoch_time_measure(&b->epoch[side], model, s->data, &options, s->set.steps);
-    live_clear();
+    status_line_clear();
     sdlf_model_free(model);
     return status;
 }
@@ -135,9 +135,9 @@ static sdlf_status time_layers(session *s, sdlf_model *model, int64_t batch, int
     sdlf_status status = sdlf_plan_create(plan, model, &options);
     if (status == SDLF_OK && !fed) status = samples_write(*plan, model, s->data, batch, SDLF_TRAIN);
     const sdlf_timing timing = {.repeats = (int)s->set.repeats, .go_on = interrupt_goes_on};
-    live_say("batch %s on %s: every layer", number_count(batch).text, s->report.calculator[side]);
+    status_line_show("batch %s on %s: every layer", number_count(batch).text, s->report.calculator[side]);
     if (status == SDLF_OK) status = sdlf_plan_time_with(*plan, &timing);
-    live_clear();
+    status_line_clear();
     return status;
 }
 

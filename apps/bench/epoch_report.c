@@ -87,7 +87,7 @@ void epoch_print_summary(const terminal *out, const epoch_report *r)
         table_cell(t, "%s", "");
     }
     report_label(out, "epoch");
-    puts(estimated ? "trained, and worked out from some of its steps:\n" : "trained:\n");
+    puts(estimated ? "trained, and extrapolated from some of its steps:\n" : "trained:\n");
     table_print(t, out, 2);
     table_free(t);
     free(headings);

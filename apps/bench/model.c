@@ -13,14 +13,14 @@
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/output/json.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/output/table.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 #include "apps/timing/clock.h"
-#include "apps/timing/order.h"
+#include "apps/timing/sort.h"
 
 static const char *const dtype_names[] = {"float32", "float64", NULL};
 
@@ -37,7 +37,7 @@ static const argument bench_arguments[] = {
     {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 3, .maximum = 100000, .fallback = "20",
      .help = "runs, whose median is taken, after three to warm up"},
     {"together", ARGUMENT_INT, offsetof(settings, together), "N", .minimum = 1, .maximum = 10000, .fallback = "1",
-     .help = "runs that follow each other before a GPU is waited for"},
+     .help = "runs that are queued before waiting for a GPU"},
     {"dtype", ARGUMENT_CHOICE, offsetof(settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
      .help = "the type of floating numbers"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
@@ -100,7 +100,7 @@ static sdlf_status time_runs(session *s)
         if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
         if (i >= 0) taken[s->runs++] = (clock_now() - start) / (double)s->set.together;
     }
-    order_doubles(taken, (size_t)s->runs);
+    sort_doubles(taken, (size_t)s->runs);
     if (s->runs > 0) s->seconds = taken[s->runs / 2];
     free(taken);
     if (status == SDLF_OK && s->runs == 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no run was timed");
@@ -139,13 +139,13 @@ static sdlf_status measure(session *s, const terminal *out)
     if (status == SDLF_OK && !s->set.json) report_header(out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     interrupt_waits();
-    live_say("%s runs of %s", number_count(s->set.repeats).text, s->path);
+    status_line_show("%s runs of %s", number_count(s->set.repeats).text, s->path);
     if (status == SDLF_OK) status = time_runs(s);
     s->layers = status == SDLF_OK && interrupt_signal() == 0;
     const sdlf_timing timing = {.repeats = (int)s->set.repeats, .go_on = interrupt_goes_on};
-    if (s->layers) live_say("every layer of %s", s->path);
+    if (s->layers) status_line_show("every layer of %s", s->path);
     if (s->layers) status = sdlf_plan_time_with(s->plan, &timing);
-    live_clear();
+    status_line_clear();
     if (status != SDLF_ERROR_INTERRUPTED || s->runs == 0) return status;
     s->layers = false;
     return SDLF_OK;

@@ -13,9 +13,9 @@
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 
@@ -40,13 +40,13 @@ static const argument bench_arguments[] = {
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "64",
      .help = "samples a step"},
     {"mode", ARGUMENT_CHOICE, offsetof(settings, mode), "MODE", .choices = mode_names, .fallback = "train",
-     .help = "an epoch of training, or forward passes alone"},
+     .help = "an epoch of training, or only forward passes"},
     {"steps", ARGUMENT_INT, offsetof(settings, steps), "N", .minimum = 2, .maximum = 1e9,
-     .help = "train so many steps and work the epoch out from them (default: the whole epoch)"},
+     .help = "train N steps and extrapolate to an epoch (default: the whole epoch)"},
     {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 100000, .fallback = "20",
      .help = "runs of every layer, whose median is taken"},
     {"copy-size", ARGUMENT_SIZE, offsetof(settings, copy_size), "BYTES", .minimum = 4096, .maximum = 1e12,
-     .fallback = "256MB", .help = "what is copied to see what the memory can do"},
+     .fallback = "256MB", .help = "size of the copy that measures memory bandwidth"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {0},
 };
@@ -68,9 +68,9 @@ static sdlf_status time_layers(session *s)
 {
     const sdlf_timing timing = {.repeats = (int)s->set.repeats, .go_on = interrupt_goes_on};
     sdlf_status status = sdlf_plan_create(&s->plan, s->model, &s->options);
-    live_clear();
+    status_line_clear();
     if (status == SDLF_OK) execution_warn(&s->set.execution, s->plan, "bench");
-    live_say("every layer, batch %s", number_count(s->set.batch).text);
+    status_line_show("every layer, batch %s", number_count(s->set.batch).text);
     if (status == SDLF_OK) status = samples_write(s->plan, s->model, s->data, s->set.batch, s->options.mode);
     if (status == SDLF_OK) status = sdlf_plan_time_with(s->plan, &timing);
     return status;
@@ -128,16 +128,16 @@ static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const 
 /* For as long as no signal comes. */
 static sdlf_status measure(session *s, const terminal *out)
 {
-    live_say("what the machine can do");
+    status_line_show("the machine's limits");
     sdlf_status status = measure_ceilings(s);
-    live_clear();
+    status_line_clear();
     if (status == SDLF_OK && !s->set.json) bench_print_limits(out, &s->result);
     if (status == SDLF_OK && s->options.mode == SDLF_TRAIN && interrupt_signal() == 0) {
-        live_say("an epoch, batch %s", number_count(s->set.batch).text);
+        status_line_show("an epoch, batch %s", number_count(s->set.batch).text);
         status = time_epoch(s);
     }
     if (status == SDLF_OK && interrupt_signal() == 0) status = time_layers(s);
-    live_clear();
+    status_line_clear();
     s->layers = status == SDLF_OK && s->plan;
     if (status == SDLF_ERROR_INTERRUPTED && s->result.epoch.seconds > 0) status = SDLF_OK;
     if (status == SDLF_OK && s->result.epoch.seconds <= 0 && !s->plan)

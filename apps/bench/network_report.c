@@ -104,7 +104,7 @@ static void print_epoch(const terminal *out, const bench_result *result, pass st
            number_count(e->samples).text, number_fixed((double)e->samples / e->seconds, 0).text,
            number_duration(e->seconds / (double)e->steps).text, number_count(result->batch).text);
     if (e->measured_steps < e->steps) {
-        printf("; worked out from %s of %s steps", number_count(e->measured_steps).text, number_count(e->steps).text);
+        printf("; extrapolated from %s of %s steps", number_count(e->measured_steps).text, number_count(e->steps).text);
     }
     putchar('\n');
     if (!result->plan) return;

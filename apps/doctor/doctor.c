@@ -7,7 +7,7 @@
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/onnx.h"
 #include "apps/command.h"
-#include "apps/input/file_form.h"
+#include "apps/input/file_type.h"
 #include "apps/system/machine.h"
 
 static const char *const dtype_names[] = {"float32", "float64", NULL};
@@ -81,7 +81,7 @@ static sdlf_status examine(const settings *set, onnx_settings *onnx, const char 
 {
     sdlf_onnx_options options;
     sdlf_onnx_report *report = NULL;
-    if (file_form_of(path) == FILE_FORM_SAFETENSORS)
+    if (file_type_of(path) == FILE_TYPE_SAFETENSORS)
         return sdlf_fail(SDLF_ERROR_FORMAT,
                          "%s: expected an ONNX file, found safetensors; 'sdlf info --weights FILE' lists its network, "
                          "'sdlf export' writes it as ONNX",

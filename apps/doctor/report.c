@@ -7,7 +7,7 @@
 #include "apps/doctor/doctor.h"
 #include "apps/output/number.h"
 #include "apps/output/table.h"
-#include "apps/output/trained.h"
+#include "apps/output/trainable.h"
 #include "apps/system/memory.h"
 
 enum { NEIGHBOURS = 20000 }; /* nodes farther apart are not counted together, since that would take long */
@@ -131,7 +131,7 @@ static void print_memory(const doctor *d, const terminal *out)
     if (first->memory.output_name != NULL)
         fprintf(out->file, "; %s for output %s", number_bytes(first->memory.output).text,
                 show(first->memory.output_name).text);
-    fprintf(out->file, "\n%s of memory can be had here (%s)\n",
+    fprintf(out->file, "\n%s of memory is available here (%s)\n",
             number_bytes(d->machine.available + d->machine.held).text, d->machine.available_by);
 }
 
@@ -140,7 +140,7 @@ static void print_calculators(const doctor *d, const terminal *out)
     if (d->report->model == NULL) return;
     print_memory(d, out);
     fputs("trains: ", out->file);
-    trained_print(out, d->report->model, 8);
+    trainable_print(out, d->report->model, 8);
     bool any = false;
     fputs("runs on: ", out->file);
     for (int i = 0; i < d->calculator_count; i++) {
@@ -217,7 +217,7 @@ json_t *doctor_json(const doctor *d)
 {
     const sdlf_onnx_report *report = d->report;
     bool good = report->status == SDLF_OK;
-    json_t *parameters = report->model != NULL ? trained_json(report->model) : json_array();
+    json_t *parameters = report->model != NULL ? trainable_json(report->model) : json_array();
     return json_pack("{so sI sI sI sI sI so so so so so sb so so sI ss so}", "file", json_text(d->path), "ir_version",
                      (json_int_t)report->ir_version, "opset", (json_int_t)report->opset, "file_bytes",
                      (json_int_t)report->file_bytes, "weight_bytes", (json_int_t)report->weight_bytes, "weights",

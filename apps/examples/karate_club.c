@@ -79,7 +79,7 @@ static sdlf_model *describe(void)
 /* Train in one plan, look in another of the same model. */
 static sdlf_status learn(sdlf_model *net, const sdlf_tensor *matrix, float (*scores)[2])
 {
-    const sdlf_constant constants[] = {
+    const sdlf_plan_constant constants[] = {
         {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(MEMBERS, MEMBERS), features)},
         {"matrix", *matrix},
         {"labels", sdlf_tensor_view(SDLF_INT32, sdlf_shape(MEMBERS), side)},

@@ -6,9 +6,9 @@
 
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/system/interrupt.h"
 #include "apps/timing/clock.h"
 
@@ -57,19 +57,19 @@ static sdlf_status open_graph(gcn_inference *s)
 {
     static const sdlf_normalization_kind kinds[] = {SDLF_NORMALIZE_SYMMETRIC, SDLF_NORMALIZE_NONE, SDLF_NORMALIZE_ROW};
     double start = clock_now();
-    live_say("graph %s", s->set.graph);
+    status_line_show("graph %s", s->set.graph);
     sdlf_status status = sdlf_graph_open(&s->graph, s->set.graph);
-    live_clear();
+    status_line_clear();
     s->reading = clock_now() - start;
     if (status != SDLF_OK) return status;
-    live_say("matrix of graph %s", s->set.graph);
+    status_line_show("matrix of graph %s", s->set.graph);
     start = clock_now();
     status = sdlf_graph_matrix(&s->matrix, s->graph,
                                &(sdlf_graph_matrix_options){.dtype = s->dtype,
                                                             .normalization = kinds[s->set.normalization],
                                                             .self_loops = !s->set.no_self_loops});
     s->preparing = clock_now() - start;
-    live_clear();
+    status_line_clear();
     return status;
 }
 
@@ -85,18 +85,18 @@ static sdlf_status infer(gcn_inference *s)
     if (status == SDLF_OK && text) report_header(&out, s->machine.calculator, s->machine.count);
     if (status == SDLF_OK && text) gcn_report_graph(&out, s->graph, &s->matrix, s->reading, s->preparing);
     fflush(stdout);
-    if (status == SDLF_OK) live_say("features of %s nodes", number_count(s->graph->node_count).text);
+    if (status == SDLF_OK) status_line_show("features of %s nodes", number_count(s->graph->node_count).text);
     if (status == SDLF_OK) status = gcn_infer_prepare(s);
-    live_clear();
+    status_line_clear();
     if (status == SDLF_OK && text) {
         report_label(&out, "net");
         printf("log_softmax(A (X W))  X %s  W %lldx%lld  %s\n", sdlf_shape_print(s->features.shape).text,
                (long long)s->features.shape.dim[1], (long long)s->set.hidden, sdlf_dtype_name(s->dtype));
         fflush(stdout);
     }
-    if (status == SDLF_OK) live_say("timing %s runs", number_count(s->set.repeats).text);
+    if (status == SDLF_OK) status_line_show("timing %s runs", number_count(s->set.repeats).text);
     if (status == SDLF_OK) status = gcn_infer_compute(s);
-    live_clear();
+    status_line_clear();
     if (status != SDLF_OK) return status;
     if (text) gcn_infer_print(s, &out);
     gcn_ladder ladder = {.count = 0};

@@ -9,7 +9,7 @@
 #include "apps/gcn/infer.h"
 #include "apps/system/interrupt.h"
 #include "apps/timing/clock.h"
-#include "apps/timing/order.h"
+#include "apps/timing/sort.h"
 
 enum { TOGETHER = 20 }; /* runs of a device between two looks at the clock */
 
@@ -90,7 +90,7 @@ static sdlf_status time_whole(gcn_inference *s, int together, double *median)
         if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
         if (i >= 0) seconds[count++] = (clock_now() - start) / together;
     }
-    order_doubles(seconds, count);
+    sort_doubles(seconds, count);
     if (count > 0) *median = seconds[count / 2];
     free(seconds);
     if (status == SDLF_OK && count == 0 && *median <= 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no run was timed");
@@ -126,7 +126,7 @@ static sdlf_status check_output(gcn_inference *s)
 
 sdlf_status gcn_infer_compute(gcn_inference *s)
 {
-    const sdlf_constant constants[] = {{"x", s->features}, {"matrix", s->matrix}};
+    const sdlf_plan_constant constants[] = {{"x", s->features}, {"matrix", s->matrix}};
     sdlf_plan_options options = {.batch = s->graph->node_count,
                                  .dtype = s->dtype,
                                  .forward = s->calculator,

@@ -13,9 +13,9 @@
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
 #include "apps/output/file.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/system/interrupt.h"
 #include "apps/timing/clock.h"
 
@@ -28,7 +28,7 @@ static const argument what_arguments[] = {
     {"epochs", ARGUMENT_INT, offsetof(gcn_train_settings, epochs), "N", .minimum = 1, .maximum = 1000000,
      .fallback = "200", .help = "steps over the whole graph, at most"},
     {"patience", ARGUMENT_INT, offsetof(gcn_train_settings, patience), "N", .maximum = 1000000, .fallback = "10",
-     .help = "stop when the validation loss is above the mean of so many before; 0: never"},
+     .help = "stop when the validation loss is above the mean of the last N; 0: never"},
     {"learning-rate", ARGUMENT_FLOAT, offsetof(gcn_train_settings, rate), "R", .maximum = 10, .above = true,
      .fallback = "0.01", .help = "of Adam"},
     {"dropout", ARGUMENT_FLOAT, offsetof(gcn_train_settings, dropout), "P", .maximum = 0.99, .fallback = "0.5",
@@ -38,7 +38,7 @@ static const argument what_arguments[] = {
     {"seed", ARGUMENT_INT, offsetof(gcn_train_settings, seed), "N", .maximum = 9e15, .fallback = "1",
      .help = "of the first training"},
     {"seeds", ARGUMENT_INT, offsetof(gcn_train_settings, seeds), "N", .minimum = 1, .maximum = 10000, .fallback = "1",
-     .help = "trainings, with this seed, the next, and so on; their mean is told"},
+     .help = "number of trainings, with consecutive seeds; their mean is printed"},
     {"out", ARGUMENT_TEXT, offsetof(gcn_train_settings, out), "FILE", .help = "keep the last training's weights here"},
     {.name = "How", .type = ARGUMENT_HEADING},
     {"calculator", ARGUMENT_NAME, offsetof(gcn_train_settings, calculator), "NAME", .names = machine_calculator_name,
@@ -108,19 +108,19 @@ static sdlf_status prepare(gcn_training *s)
 static sdlf_status open_graph(gcn_training *s)
 {
     double start = clock_now();
-    live_say("graph %s", s->set.graph);
+    status_line_show("graph %s", s->set.graph);
     sdlf_status status = sdlf_graph_open(&s->graph, s->set.graph);
-    live_clear();
+    status_line_clear();
     s->reading = clock_now() - start;
     if (status == SDLF_OK) status = check_graph(s->graph);
     if (status != SDLF_OK) return status;
-    live_say("matrix of graph %s", s->set.graph);
+    status_line_show("matrix of graph %s", s->set.graph);
     start = clock_now();
     status =
         sdlf_graph_matrix(&s->matrix, s->graph,
                           &(sdlf_graph_matrix_options){.normalization = SDLF_NORMALIZE_SYMMETRIC, .self_loops = true});
     s->preparing = clock_now() - start;
-    live_clear();
+    status_line_clear();
     return status == SDLF_OK ? prepare(s) : status;
 }
 
@@ -134,7 +134,7 @@ static sdlf_status train_all(gcn_training *s, const terminal *out)
         gcn_train_free_run(s);
         gcn_outcome *outcome = &s->outcomes[s->done];
         status = gcn_train_once(s, (uint64_t)(s->set.seed + s->done), outcome);
-        live_clear();
+        status_line_clear();
         if (status == SDLF_OK && outcome->epochs == 0) status = sdlf_fail(SDLF_ERROR_INTERRUPTED, "nothing was learnt");
         if (status == SDLF_OK && !s->set.json) gcn_train_print_outcome(s, out, s->done);
         if (interrupt_signal() == 0) s->done++; /* else it may have been stopped in the middle */

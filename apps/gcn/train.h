@@ -43,7 +43,7 @@ typedef struct gcn_training {
 sdlf_status gcn_train_once(gcn_training *s, uint64_t seed, gcn_outcome *result);
 void gcn_train_free_run(gcn_training *s);
 
-/* Where somebody watches (live.h): the epoch, ten times a second. */
+/* Where somebody watches (status_line.h): the epoch, ten times a second. */
 void gcn_train_show_epoch(gcn_training *s, uint64_t seed, const gcn_outcome *now);
 
 /* The line of one training; the mean of all, and their deviation; all of it as JSON. */

@@ -5,9 +5,9 @@
 
 #include "apps/gcn/train.h"
 #include "apps/output/json.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/timing/clock.h"
 
 void gcn_train_show_epoch(gcn_training *s, uint64_t seed, const gcn_outcome *now)
@@ -16,8 +16,8 @@ void gcn_train_show_epoch(gcn_training *s, uint64_t seed, const gcn_outcome *now
     double time = clock_now();
     if (time - s->shown < 1e-3 * EVERY_MILLISECONDS) return;
     s->shown = time;
-    live_say("seed %llu  epoch %lld of %lld  loss %.3f", (unsigned long long)seed, (long long)now->epochs,
-             (long long)s->set.epochs, now->loss[SDLF_NODE_TRAIN]);
+    status_line_show("seed %llu  epoch %lld of %lld  loss %.3f", (unsigned long long)seed, (long long)now->epochs,
+                     (long long)s->set.epochs, now->loss[SDLF_NODE_TRAIN]);
 }
 
 void gcn_train_print_outcome(const gcn_training *s, const terminal *out, int64_t index)

@@ -26,7 +26,7 @@ static sdlf_status make_model(gcn_training *s, uint64_t seed)
 
 static sdlf_status make_plans(gcn_training *s, uint64_t seed)
 {
-    const sdlf_constant constants[] = {
+    const sdlf_plan_constant constants[] = {
         {"x", s->graph->features}, {"matrix", s->matrix}, {"labels", s->graph->labels}, {"weights", s->weights}};
     sdlf_plan_options options = {.batch = s->graph->node_count,
                                  .mode = SDLF_TRAIN,
@@ -55,7 +55,7 @@ void gcn_train_free_run(gcn_training *s)
 static sdlf_status evaluate(gcn_training *s, gcn_outcome *result)
 {
     sdlf_status status = sdlf_plan_synchronize(s->training);
-    if (status == SDLF_OK && !sdlf_plan_is_current(s->inference)) { /* it has weights made ready for its kernels */
+    if (status == SDLF_OK && !sdlf_plan_is_current(s->inference)) { /* it has weights prepacked for its kernels */
         status = sdlf_plan_store_parameters(s->training);
         if (status == SDLF_OK) status = sdlf_plan_load_parameters(s->inference);
     }

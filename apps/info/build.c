@@ -100,7 +100,7 @@ void info_print_build(const terminal *out, const sdlf_machine *here)
     snprintf(text, sizeof text, "%s, %d %s to run on", BUILD_SYSTEM, here->processors,
              here->processors == 1 ? "processor" : "processors");
     print_row(out, "machine", text);
-    snprintf(text, sizeof text, "%s can be had now (%s), of %s at most", number_bytes(here->available).text,
+    snprintf(text, sizeof text, "%s available (%s), of %s at most", number_bytes(here->available).text,
              here->available_by, number_bytes(here->memory).text);
     print_row(out, "memory", text);
 

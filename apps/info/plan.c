@@ -162,7 +162,7 @@ static void print_memory(const terminal *out, const sdlf_memory_info *memory, co
     table_cell(t, "%s", number_bytes(total).text);
     table_print(t, out, 2);
     table_free(t);
-    snprintf(text, sizeof text, "%s of the host's memory can be had (%s).",
+    snprintf(text, sizeof text, "%s of the host's memory is available (%s).",
              number_bytes(here->available + here->held).text, here->available_by);
     fputs("  ", out->file);
     report_wrapped(out, text, 2);

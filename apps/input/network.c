@@ -8,7 +8,7 @@
 
 #include <sdlf/suggest.h>
 
-#include "apps/input/file_form.h"
+#include "apps/input/file_type.h"
 #include "apps/output/terminal.h"
 #include "apps/output/wrap.h"
 
@@ -24,12 +24,12 @@ bool network_is_builtin(const char *name)
 /* A path, by its look or because such a file is there. */
 static bool is_file(const char *net)
 {
-    return strchr(net, '/') || file_form_of(net) != FILE_FORM_OTHER || access(net, F_OK) == 0;
+    return strchr(net, '/') || file_type_of(net) != FILE_TYPE_OTHER || access(net, F_OK) == 0;
 }
 
 bool network_is_onnx(const char *path)
 {
-    return file_form_of(path) == FILE_FORM_ONNX;
+    return file_type_of(path) == FILE_TYPE_ONNX;
 }
 
 static sdlf_status unknown_network(const char *net)
@@ -51,13 +51,13 @@ sdlf_status network_read(sdlf_model **model, const char *net)
     *model = NULL;
     if (network_is_builtin(net)) return sdlf_network_builtin(model, net);
     if (network_is_onnx(net)) return sdlf_model_from_onnx(model, net, NULL);
-    if (file_form_of(net) == FILE_FORM_SAFETENSORS) {
+    if (file_type_of(net) == FILE_TYPE_SAFETENSORS) {
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT,
             "--net %s: expected a network's name, FILE.json or FILE.onnx; a safetensors file holds weights", net);
     }
     if (!is_file(net)) return unknown_network(net);
-    sdlf_status status = file_form_refuse_other(net, "a network, in a JSON or an ONNX file");
+    sdlf_status status = file_type_refuse_other(net, "a network, in a JSON or an ONNX file");
     return status == SDLF_OK ? sdlf_network_read(model, net) : status;
 }
 
@@ -78,13 +78,13 @@ static sdlf_status open_weights(sdlf_model **model, const char *weights, const c
     *model = NULL;
     if (network_is_onnx(weights)) {
         if (!net) return sdlf_model_from_onnx(model, weights, &(sdlf_onnx_options){.leave_weights = to_take});
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net %s has no place beside %s, which brings its network", net,
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net %s cannot be combined with %s, which brings its network", net,
                          weights);
     }
-    if (file_form_of(weights) == FILE_FORM_JSON)
+    if (file_type_of(weights) == FILE_TYPE_JSON)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "%s: expected weights, in a safetensors or an ONNX file; a JSON file has none", weights);
-    sdlf_status status = file_form_refuse_other(weights, "weights, in a safetensors or an ONNX file");
+    sdlf_status status = file_type_refuse_other(weights, "weights, in a safetensors or an ONNX file");
     if (status != SDLF_OK) return status;
     if (!net) return to_take ? sdlf_model_open_to_take(model, weights) : sdlf_model_open_to_run(model, weights);
     status = network_open(model, net, 1);

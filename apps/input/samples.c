@@ -8,8 +8,8 @@
 #include <sdlf/random.h>
 
 #include "apps/input/network.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
+#include "apps/output/status_line.h"
 #include "apps/output/terminal.h"
 #include "apps/output/wrap.h"
 #include "apps/system/memory.h"
@@ -17,7 +17,7 @@
 static void show_progress(void *context, int64_t done, int64_t count)
 {
     (void)context;
-    if (done % 16 == 0) live_say("reading picture %s of %s", number_count(done).text, number_count(count).text);
+    if (done % 16 == 0) status_line_show("reading picture %s of %s", number_count(done).text, number_count(count).text);
 }
 
 static sdlf_dataset_options options_of(const samples_request *request)
@@ -40,7 +40,7 @@ sdlf_status samples_open(sdlf_dataset **data, const samples_request *request)
     sdlf_dataset_options options = options_of(request);
     sdlf_status status = sdlf_dataset_open_with(data, request->set, request->split, &options);
     if (request->command == NULL) return status;
-    live_clear();
+    status_line_clear();
     if (status != SDLF_OK || (*data)->unread == 0) return status;
     terminal_warning(request->command, "%s: %s file%s cannot be read and %s left out; the first: %s", (*data)->name,
                      number_count((*data)->unread).text, (*data)->unread == 1 ? "" : "s",

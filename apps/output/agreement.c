@@ -8,9 +8,9 @@
 #include <sdlf/plan.h>
 
 #include "apps/input/samples.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/system/interrupt.h"
 
 enum { BATCH = 8 };
@@ -121,7 +121,7 @@ sdlf_status agreement_measure(agreement *a, sdlf_model *before, sdlf_model *afte
         if (status == SDLF_OK) status = run_side(&sides[0], &now);
         if (status == SDLF_OK) status = run_side(&sides[1], &now);
         if (status == SDLF_OK) count_batch(a, &sides[0], &sides[1], &now);
-        live_say("comparing: sample %s of %s", number_count(a->samples).text, number_count(samples).text);
+        status_line_show("comparing: sample %s of %s", number_count(a->samples).text, number_count(samples).text);
     }
     sdlf_loader_free(loader);
     for (int i = 0; i < 2; i++) {

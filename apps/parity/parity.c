@@ -10,8 +10,8 @@
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
-#include "apps/output/live.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/parity/report.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
@@ -43,11 +43,11 @@ static const argument parity_arguments[] = {
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "16",
      .help = "samples"},
     {"mode", ARGUMENT_CHOICE, offsetof(settings, mode), "MODE", .choices = mode_names,
-     .help = "outputs alone, or gradients too; default: train, but infer with float64"},
+     .help = "only outputs, or gradients too; default: train, but infer with float64"},
     {"dtype", ARGUMENT_CHOICE, offsetof(settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
      .help = "what is computed in"},
     {"own-activations", ARGUMENT_FLAG, offsetof(settings, own_activations),
-     .help = "let b's backward pass start from its own activations instead of a's, kinks and all"},
+     .help = "let b's backward pass start from its own activations instead of a's"},
     {"tolerance", ARGUMENT_FLOAT, offsetof(settings, tolerance), "X", .minimum = 0, .maximum = 1e9,
      .help = "largest error, as a share of a tensor's largest magnitude (default: 2e-5; with tf32 or fp16 1e-2, with "
              "bf16 8e-2; with float64 1e-10)"},
@@ -91,7 +91,7 @@ static sdlf_status open_side(session *s, int side)
         const sdlf_calculator_class *type = s->machine.calculator[side]->type;
         s->machine.count = side + 1;
         if (options.math != SDLF_MATH_FP32 && !type->has_math) {
-            status = sdlf_fail(SDLF_ERROR_ARGUMENT, "the %s calculator computes in fp32 alone", type->name);
+            status = sdlf_fail(SDLF_ERROR_ARGUMENT, "the %s calculator computes only in fp32", type->name);
         }
     }
     s->math[side] = options.math;
@@ -173,9 +173,9 @@ static sdlf_status compare(session *s)
                                        : "float64 compares none unless --mode train asks for it");
     status = check_memory(s);
     if (status != SDLF_OK) return status;
-    live_say("%s beside %s", s->machine.calculator[0]->type->name, s->machine.calculator[1]->type->name);
+    status_line_show("%s beside %s", s->machine.calculator[0]->type->name, s->machine.calculator[1]->type->name);
     status = parity_run(&s->result, &s->options);
-    live_clear();
+    status_line_clear();
     return status;
 }
 

@@ -11,8 +11,8 @@
 
 #include "apps/graph/network_graph.h"
 #include "apps/input/labels.h"
-#include "apps/report/chosen.h"
-#include "apps/report/judge.h"
+#include "apps/report/evaluate.h"
+#include "apps/report/single_picture.h"
 #include "apps/runs/run_log.h"
 #include "apps/timing/ceilings.h"
 
@@ -24,13 +24,13 @@ typedef struct page {
     const char *weights; /* the file that the model is of */
     const sdlf_dataset *data;
     const labels *names;
-    const judgement *judgement;
+    const report_evaluation *report_evaluation;
     const json_t *test;                  /* as classes_json makes it; of the model, or of the last run that has one */
     const char *test_of;                 /* whose it is */
     const sdlf_plan *plan;               /* timed */
     int64_t batch;                       /* the plans' */
     const sdlf_plan *outline, *training; /* of inference, and of a training step: for their memory */
-    const chosen *chosen;
+    const single_picture *single_picture;
     const ceilings *ceilings;
     const network_graph *graph;
     bool within_epochs; /* curves have a point for each line of event "step", too */
@@ -48,7 +48,7 @@ void page_print_figures(FILE *file, const page *page);
 void page_print_curves(FILE *file, const page *page);
 void page_print_options(FILE *file, const page *page);
 void page_print_classes(FILE *file, const page *page); /* confusion, classes, mistakes */
-void page_print_chosen(FILE *file, const page *page);  /* probabilities, Grad-CAM, outputs of layers */
+void page_print_picture(FILE *file, const page *page); /* probabilities, Grad-CAM, outputs of layers */
 void page_print_memory(FILE *file, const page *page);  /* what is live at each step */
 void page_print_network(FILE *file, const page *page); /* graph, layers with their times, first filters */
 

@@ -6,7 +6,7 @@
 
 #include "apps/output/number.h"
 #include "apps/output/xml.h"
-#include "apps/pictures/drawn.h"
+#include "apps/pictures/augmented_samples.h"
 #include "apps/report/page.h"
 #include "apps/system/memory.h"
 
@@ -88,7 +88,7 @@ static void print_table(FILE *file, const json_t *test)
 
 static void print_mistakes(FILE *file, const page *p)
 {
-    const judgement *j = p->judgement;
+    const report_evaluation *j = p->report_evaluation;
     sdlf_shape sample = sdlf_shape_without(p->data->samples.shape, 0);
     float *values = memory_allocate((size_t)sdlf_shape_count(sample) * sizeof *values);
     unsigned char *pixels = memory_allocate((size_t)sdlf_shape_count(sample));
@@ -101,7 +101,7 @@ static void print_mistakes(FILE *file, const page *p)
         char *truth = class_name(p->test, m->truth), *taken_for = class_name(p->test, m->taken_for);
         char *alt = memory_print("Sample %lld: is %s, was taken for %s", (long long)m->sample, truth, taken_for);
         fputs("<figure>", file);
-        if (drawn_read(values, pixels, p->data, m->sample) == SDLF_OK) page_picture(file, pixels, sample, 1, alt);
+        if (augmented_read(values, pixels, p->data, m->sample) == SDLF_OK) page_picture(file, pixels, sample, 1, alt);
         fprintf(file, "<p>sample %s<br>is <b>", number_count(m->sample).text);
         xml_text(file, truth);
         fputs("</b><br>taken for <b>", file);
@@ -130,5 +130,5 @@ void page_print_classes(FILE *file, const page *p)
     fputs(".</p>\n", file);
     print_heat(file, p->test);
     print_table(file, p->test);
-    if (p->judgement && p->judgement->worst_count > 0) print_mistakes(file, p);
+    if (p->report_evaluation && p->report_evaluation->worst_count > 0) print_mistakes(file, p);
 }

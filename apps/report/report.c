@@ -11,13 +11,13 @@
 
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
-#include "apps/input/file_form.h"
+#include "apps/input/file_type.h"
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
 #include "apps/output/classes.h"
 #include "apps/output/file.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
+#include "apps/output/status_line.h"
 #include "apps/output/stream.h"
 #include "apps/output/terminal.h"
 #include "apps/pictures/sheet.h"
@@ -41,7 +41,7 @@ static const argument report_arguments[] = {
     {"out", ARGUMENT_TEXT, offsetof(settings, out), "FILE.html", .letter = 'o', .standard = ARGUMENT_STANDARD_OUTPUT,
      .fallback = "report.html", .help = "where the page goes"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET",
-     .help = "what a model is judged on: the test half (default: what the weights were trained on)"},
+     .help = "what a model is evaluated on: the test half (default: what the weights were trained on)"},
     {"mistakes", ARGUMENT_INT, offsetof(settings, mistakes), "N", .minimum = 0, .maximum = 1000, .fallback = "24",
      .help = "mistakes to show, the surest first"},
     {"sample", ARGUMENT_INT, offsetof(settings, sample), "N", .minimum = 0, .maximum = 1e12, .fallback = "0",
@@ -74,11 +74,11 @@ typedef struct session {
     sdlf_model *model;
     sdlf_dataset *data;
     labels names;
-    judgement judgement;
+    report_evaluation report_evaluation;
     json_t *test;
     char *test_of;
     sdlf_plan *plan, *outline, *training;
-    chosen chosen;
+    single_picture picture_shown;
     arguments given;
     ceilings ceilings;
     network_graph *graph;
@@ -86,8 +86,8 @@ typedef struct session {
 
 static sdlf_status take_file(session *s, const char *path)
 {
-    file_form form = file_form_of(path);
-    if (form == FILE_FORM_ONNX || form == FILE_FORM_SAFETENSORS) {
+    file_type form = file_type_of(path);
+    if (form == FILE_TYPE_ONNX || form == FILE_TYPE_SAFETENSORS) {
         if (s->weights)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s and %s: a report is of one model, and of any number of runs",
                              s->weights, path);
@@ -159,11 +159,11 @@ static sdlf_status judge_model(session *s)
     if (sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY) return SDLF_OK; /* there are no classes to tell apart */
     sdlf_status status = open_data(s);
     if (status != SDLF_OK || !s->data) return status;
-    live_say("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
-    status = judge(&s->judgement, s->model, s->data, s->calculator, (int)s->set.mistakes);
-    live_clear();
-    if (status != SDLF_OK || s->judgement.evaluation.samples == 0) return status;
-    s->test = classes_json(&s->judgement.evaluation, &s->names);
+    status_line_show("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
+    status = evaluate_report(&s->report_evaluation, s->model, s->data, s->calculator, (int)s->set.mistakes);
+    status_line_clear();
+    if (status != SDLF_OK || s->report_evaluation.evaluation.samples == 0) return status;
+    s->test = classes_json(&s->report_evaluation.evaluation, &s->names);
     s->test_of = memory_copy_text(s->weights);
     return SDLF_OK;
 }
@@ -171,7 +171,7 @@ static sdlf_status judge_model(session *s)
 static sdlf_status time_layers(session *s)
 {
     const sdlf_timing timing = {.repeats = REPEATS, .go_on = interrupt_goes_on};
-    live_say("every layer, batch %s", number_count(s->set.batch).text);
+    status_line_show("every layer, batch %s", number_count(s->set.batch).text);
     sdlf_plan_options options = {.batch = s->set.batch, .forward = s->calculator};
     sdlf_memory_info memory;
     sdlf_status status = sdlf_plan_measure(&memory, s->model, &options);
@@ -182,7 +182,7 @@ static sdlf_status time_layers(session *s)
     if (status == SDLF_OK) status = sdlf_plan_create(&s->plan, s->model, &options);
     if (status == SDLF_OK) status = samples_write_random(s->plan, s->model, SDLF_INFER, 1);
     if (status == SDLF_OK) status = sdlf_plan_time_with(s->plan, &timing);
-    live_clear();
+    status_line_clear();
     if (status != SDLF_ERROR_INTERRUPTED) return status;
     sdlf_plan_free(s->plan);
     s->plan = NULL;
@@ -201,17 +201,18 @@ static sdlf_status look_at_picture(session *s)
                                                       "--picture FILE names what is shown")
                      : SDLF_OK;
     if (!asked && !sheet_shows(sdlf_shape_without(s->data->samples.shape, 0))) return SDLF_OK;
-    sdlf_status status = s->set.picture ? chosen_take_file(&s->chosen, s->model, s->set.picture, &s->set.preprocess)
-                                        : chosen_take_sample(&s->chosen, s->model, s->data, s->set.sample);
-    if (status == SDLF_OK) status = chosen_look(&s->chosen, s->model, s->calculator);
+    sdlf_status status = s->set.picture
+                             ? single_picture_from_file(&s->picture_shown, s->model, s->set.picture, &s->set.preprocess)
+                             : single_picture_from_sample(&s->picture_shown, s->model, s->data, s->set.sample);
+    if (status == SDLF_OK) status = single_picture_run(&s->picture_shown, s->model, s->calculator);
     if (status != SDLF_OK) return status;
     sdlf_calculator *host = s->calculator;
     sdlf_model *copy = NULL;
     if (!sdlf_calculator_is_on_host(host)) status = machine_open(&s->machine, "cpu", &host);
     if (status == SDLF_OK) status = network_open_weights(&copy, s->weights, NULL);
     if (status == SDLF_OK)
-        status = chosen_explain(&s->chosen, copy, host, s->set.cam_layer,
-                                arguments_given(&s->given, "class") ? (int)s->set.class : -1);
+        status = single_picture_explain(&s->picture_shown, copy, host, s->set.cam_layer,
+                                        arguments_given(&s->given, "class") ? (int)s->set.class : -1);
     sdlf_model_free(copy);
     return status;
 }
@@ -273,13 +274,13 @@ static sdlf_status report(session *s)
                         .weights = s->weights,
                         .data = s->data,
                         .names = &s->names,
-                        .judgement = s->data ? &s->judgement : NULL,
+                        .report_evaluation = s->data ? &s->report_evaluation : NULL,
                         .test = s->test,
                         .test_of = s->test_of,
                         .plan = s->plan,
                         .outline = s->outline,
                         .training = s->training,
-                        .chosen = s->chosen.name ? &s->chosen : NULL,
+                        .single_picture = s->picture_shown.name ? &s->picture_shown : NULL,
                         .batch = s->set.batch,
                         .ceilings = &s->ceilings,
                         .graph = s->graph};
@@ -295,10 +296,10 @@ static void release(session *s)
     for (int i = 0; i < s->run_count; i++) run_log_release(&s->runs[i]);
     json_decref(s->test);
     free(s->test_of);
-    judgement_release(&s->judgement);
+    report_evaluation_release(&s->report_evaluation);
     network_graph_free(s->graph);
     free(s->weights);
-    chosen_release(&s->chosen);
+    single_picture_release(&s->picture_shown);
     sdlf_plan_free(s->plan);
     sdlf_plan_free(s->outline);
     sdlf_plan_free(s->training);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sdlf run: a model on inputs from files. */
 #include "apps/run/run.h"
-#include "apps/output/live.h"
+#include "apps/output/status_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,7 +203,7 @@ sdlf_status run_forward(run_session *s)
 {
     sdlf_status status = make_model(s);
     if (status == SDLF_OK) status = run_write_inputs(s);
-    if (status == SDLF_OK && !s->is_part) live_say("%s on %s", s->model_path, s->set.calculator);
+    if (status == SDLF_OK && !s->is_part) status_line_show("%s on %s", s->model_path, s->set.calculator);
     if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
     return status == SDLF_OK ? sdlf_plan_synchronize(s->plan) : status;
 }
@@ -235,7 +235,7 @@ static sdlf_status work(run_session *s, const arguments *given)
         status = s->set.states.count > 0 || s->set.steps > 0 ? run_steps(s, given)
                  : s->set.ranks.device_count > 1             ? run_in_parts(s)
                                                              : run_forward(s);
-    live_clear();
+    status_line_clear();
     if (status == SDLF_OK && s->set.label_file == NULL) labels_of_model(&s->labels, s->model);
     if (status == SDLF_OK) interrupt_waits(); /* until the files are whole, as export does */
     return status == SDLF_OK ? run_show_outputs(s) : status;

@@ -42,7 +42,7 @@ static const argument serve_arguments[] = {
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
-     .help = "threads of the cpu calculator (default: as many as pay)"},
+     .help = "threads of the cpu calculator (default: chosen automatically)"},
     {0},
 };
 

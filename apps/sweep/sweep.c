@@ -12,9 +12,9 @@
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
 #include "apps/output/json.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/quote.h"
+#include "apps/output/status_line.h"
 #include "apps/output/table.h"
 #include "apps/runs/run_log.h"
 #include "apps/sweep/axis.h"
@@ -38,13 +38,13 @@ static const argument sweep_arguments[] = {
              "learning-rate=log:1e-3..1e-1; once for each "
              "option, and every value is tried with all of the others"},
     {"random", ARGUMENT_INT, offsetof(settings, random), "N", .minimum = 1, .maximum = COMBINATIONS_MOST,
-     .help = "draw so many combinations (default: all of them)"},
+     .help = "draw N combinations (default: all of them)"},
     {"seeds", ARGUMENT_INT, offsetof(settings, seeds), "N", .minimum = 1, .maximum = 1000, .fallback = "1",
-     .help = "train each combination with so many seeds"},
+     .help = "train each combination with N seeds"},
     {"first-seed", ARGUMENT_INT, offsetof(settings, first_seed), "N", .minimum = 1, .maximum = 1e15, .fallback = "1",
      .help = "the first of them, and of what --random draws"},
     {"folder", ARGUMENT_TEXT, offsetof(settings, folder), "DIR", .fallback = "sweep",
-     .help = "where the logs of all runs go; runs that ended are not made again"},
+     .help = "where the logs of all runs go; finished runs are not repeated"},
     {"list", ARGUMENT_FLAG, offsetof(settings, list), .help = "print the training runs as commands, and make none"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {0},
@@ -194,14 +194,14 @@ static sdlf_status run_all(session *s)
         for (int64_t k = 0; k < s->set.seeds && status == SDLF_OK && interrupt_signal() == 0; k++) {
             trial t;
             make_trial(s, &t, &s->all[c], s->set.first_seed + k);
-            live_say("run %s of %s", number_count(++at).text, number_count(total).text);
+            status_line_show("run %s of %s", number_count(++at).text, number_count(total).text);
             if (trial_is_done(&t)) {
                 s->kept++;
             } else {
                 status = trial_run(&t);
                 s->made += status == SDLF_OK;
             }
-            live_clear();
+            status_line_clear();
             if (status == SDLF_OK) count_run(&s->all[c], t.log);
             trial_release(&t);
         }
@@ -297,7 +297,7 @@ static sdlf_status sweep(session *s)
     status = run_all(s);
     if (status != SDLF_OK) return status;
     qsort(s->all, (size_t)s->count, sizeof *s->all, by_mean);
-    interrupt_say(!s->set.json, "; the same command goes on with the runs that are missing");
+    interrupt_say(!s->set.json, "; the same command continues with the missing runs");
     if (s->set.json) return print_json(s);
     print_table(s);
     return SDLF_OK;
@@ -314,8 +314,7 @@ static int run(int count, char **words)
         .text = "Train with every combination of the values given, or with some that are drawn, each with several "
                 "seeds, and say how well each does: the "
                 "mean of the last test's accuracy, its deviation, the best. What follows '--' goes to every 'sdlf "
-                "train'. A sweep that was stopped goes "
-                "on where it was.",
+                "train'. A sweep that was stopped continues where it stopped.",
         .parts = parts,
         .operands_maximum = WORDS_MOST,
         .examples = "  sdlf sweep --try batch=32,64 --try learning-rate=0.02,0.05 --seeds 3 -- --net lenet5\n"

@@ -71,6 +71,6 @@ sdlf_status trial_run(trial *t)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "the training run was refused; the words after '--' go to 'sdlf train'");
     if (t->code > COMMAND_SIGNAL || interrupt_signal() != 0)
         return sdlf_fail(SDLF_ERROR_INTERRUPTED,
-                         "a training run was ended by a signal; the same command goes on with the others");
+                         "a training run was ended by a signal; the same command continues with the others");
     return SDLF_OK;
 }

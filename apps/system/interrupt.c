@@ -22,7 +22,7 @@ static volatile sig_atomic_t watched;
 /* A second has gone by, and what was under way still is: whoever pressed the keys wants to know that they were heard. */
 static void say_heard(int number)
 {
-    static const char text[] = "stopping after what is under way; once more ends it at once\n";
+    static const char text[] = "stopping after the current step; a second signal ends at once\n";
     int before = errno;
     (void)number;
     if (watched && write(STDERR_FILENO, "\n", 1) < 0) return;

@@ -16,7 +16,7 @@ const argument machine_arguments[] = {
     {"device", ARGUMENT_INT, offsetof(machine_choice, device), "N", .minimum = 0, .maximum = 1023, .fallback = "0",
      .help = "which GPU, counted from 0"},
     {"math", ARGUMENT_CHOICE, offsetof(machine_choice, math), "MODE", .choices = math_names, .fallback = "fp32",
-     .help = "what a GPU rounds the factors of float32 products to; sums are float32"},
+     .help = "what a GPU rounds the operands of float32 products to; sums are float32"},
     {0},
 };
 
@@ -54,7 +54,7 @@ sdlf_status machine_check_choice(const machine *m)
                          (long long)m->choice.device, name);
     }
     if (m->choice.math != SDLF_MATH_FP32 && !math) {
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--math %s: the %s calculator computes in fp32 alone",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--math %s: the %s calculator computes only in fp32",
                          sdlf_math_name((sdlf_math)m->choice.math), name);
     }
     return SDLF_OK;
@@ -83,8 +83,8 @@ sdlf_status machine_check_memory(const machine *m, int64_t bytes, const char *wh
     sdlf_machine here;
     sdlf_status status = sdlf_machine_look(&here);
     if (status != SDLF_OK || bytes - here.held <= here.available) return status;
-    return sdlf_fail(SDLF_ERROR_MEMORY, "%s are needed and %s can be had (%s); %s needs less", number_bytes(bytes).text,
-                     number_bytes(here.available + here.held).text, here.available_by, what);
+    return sdlf_fail(SDLF_ERROR_MEMORY, "%s are needed and %s are available (%s); %s needs less",
+                     number_bytes(bytes).text, number_bytes(here.available + here.held).text, here.available_by, what);
 }
 
 sdlf_status machine_check_training(sdlf_calculator *host, sdlf_model *model, int64_t batch)

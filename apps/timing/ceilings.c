@@ -86,7 +86,7 @@ sdlf_status ceilings_measure(ceilings *c, sdlf_calculator *calculator, sdlf_dtyp
         status = measure_product(c, calculator, dtype, side, &seconds);
     }
     if (status == SDLF_OK) status = measure_copy(c, calculator, copy_bytes);
-    return sdlf_fail_context(status, "measuring what %s can do", c->calculator);
+    return sdlf_fail_context(status, "measuring the limits of %s", c->calculator);
 }
 
 double ceilings_floor(const ceilings *c, sdlf_cost cost)

@@ -7,7 +7,7 @@
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 #include "apps/timing/clock.h"
-#include "apps/timing/order.h"
+#include "apps/timing/sort.h"
 
 enum { MOST_RUNS = 1000, MOST_RECORDED = 200 };
 static const double cold_seconds = 1; /* no first run, which may load code, is longer than that for being the first */
@@ -66,7 +66,7 @@ sdlf_status lab_time(lab_result *result, sdlf_calculator *calculator, const sdlf
     }
     if (recording) calculator->type->discard(calculator, recording);
     if (status == SDLF_OK) {
-        order_doubles(taken, (size_t)count);
+        sort_doubles(taken, (size_t)count);
         result->seconds = taken[count / 2];
         result->quarter[0] = taken[count / 4];
         result->quarter[1] = taken[count - 1 - count / 4];

@@ -90,7 +90,7 @@ static void print_now(FILE *file, const training_curves *c)
 {
     const sdlf_progress *now = &c->now;
     fputs("<p id=\"now\">", file);
-    if (now->epoch == 0) fputs("The first step is under way.", file);
+    if (now->epoch == 0) fputs("The first step is running.", file);
     if (now->epoch > 0) {
         fprintf(file, "Epoch %d of %d, step %" PRId64 " of %" PRId64 ", loss %s", now->epoch, now->epochs, now->step,
                 now->steps, number_loss(now->loss, 4).text);
@@ -157,11 +157,11 @@ static void answer_button(http_answer *answer, training_curves *c, bool save)
         http_answer_text(answer, 409, plain, "Training has ended, or is about to.");
     } else if (save) {
         if (!atomic_exchange(&c->saving, true)) sdlf_trainer_stop(c->trainer);
-        http_answer_text(answer, 200, plain, "Saving after the step that is under way.");
+        http_answer_text(answer, 200, plain, "Saving after the current step.");
     } else {
         interrupt_ask();
         sdlf_trainer_stop(c->trainer);
-        http_answer_text(answer, 200, plain, "Stopping after the step that is under way.");
+        http_answer_text(answer, 200, plain, "Stopping after the current step.");
     }
 }
 

@@ -12,7 +12,7 @@
 #include "apps/arguments/effective.h"
 #include "apps/output/evaluation.h"
 #include "apps/output/terminal.h"
-#include "apps/output/trained.h"
+#include "apps/output/trainable.h"
 
 sdlf_status training_log_open(training_log *log, const char *path, bool append, int64_t every)
 {
@@ -48,7 +48,7 @@ json_t *training_log_start_json(const training_log_start *start)
                              "checkpoint", json_text(start->options->checkpoint), "own_options", json_text(start->own));
     if (line) json_object_update_new(line, more);
     if (line) arguments_add_json(line, start->usage, start->settings);
-    if (line) json_object_set_new(line, "trained", trained_json(start->model));
+    if (line) json_object_set_new(line, "trained", trainable_json(start->model));
     char *command = arguments_command(start->usage, start->settings);
     if (line) json_object_set_new(line, "command", json_text(command));
     free(command);

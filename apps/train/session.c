@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/input/network.h"
 #include "apps/input/samples.h"
 #include "apps/output/file.h"
 #include "apps/output/quote.h"
 #include "apps/output/report.h"
-#include "apps/output/trained.h"
+#include "apps/output/trainable.h"
 #include "apps/pictures/preprocess.h"
 #include "apps/system/memory.h"
 #include "apps/train/frozen.h"
-#include "apps/train/own.h"
+#include "apps/train/recipe.h"
+#include "apps/train/session_model.h"
 
 const char *const train_gradient_dtypes[] = {"float32", "bfloat16", "float16", NULL};
 
@@ -51,139 +51,13 @@ static sdlf_status choose_output(train_session *s)
     if (s->ranks != NULL && s->ranks->rank > 0) return SDLF_OK; /* rank 0 writes it, on its machine */
     if (!named && output_file_size(s->out_path) > 0) {
         char *name = quote_word(s->out_path);
-        sdlf_status status = sdlf_fail(
-            SDLF_ERROR_ARGUMENT, "%s is there already; go on from it with --resume %s, or write over it with --out %s",
-            s->out_path, name, name);
+        sdlf_status status = sdlf_fail(SDLF_ERROR_ARGUMENT,
+                                       "%s exists; continue from it with --resume %s, or overwrite it with --out %s",
+                                       s->out_path, name, name);
         free(name);
         return status;
     }
     return set->out ? output_file_check_weights(s->out_path) : output_file_check(s->out_path);
-}
-
-/* Pictures are brought to what the model takes. */
-static sdlf_status take_shape(train_session *s, const char *file)
-{
-    s->sample = samples_shape(s->model);
-    if (!s->set.size) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--size %s: %s takes samples of %s, and pictures are scaled to these",
-                     s->set.size, file, sdlf_shape_print(network_sample_shape(s->model)).text);
-}
-
-/* Are the data's labels numbers? */
-static bool has_targets(const train_session *s)
-{
-    sdlf_loss asked = s->options.resume ? s->options.loss : (sdlf_loss)s->set.training.loss;
-    return asked != SDLF_LOSS_CROSS_ENTROPY || (s->model && sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY);
-}
-
-/* What is trained on, before it is read: for its shape and classes. */
-static sdlf_status outline(const train_session *s, sdlf_dataset **data)
-{
-    return samples_outline(data,
-                           &(samples_request){.set = s->set.data, .sample = s->sample, .targets = has_targets(s)});
-}
-
-/* "224" or "240x320": height and width of colour pictures. */
-static sdlf_status read_size(sdlf_shape *sample, const char *text)
-{
-    enum { LARGEST = 65535 };
-    char *end;
-    long height = strtol(text, &end, 10), width = height;
-    bool good = end != text;
-    if (good && *end == 'x') {
-        const char *second = end + 1;
-        width = strtol(second, &end, 10);
-        good = end != second;
-    }
-    if (!good || *end != '\0' || height < 1 || width < 1 || height > LARGEST || width > LARGEST)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--size %s: expected one number or HEIGHTxWIDTH, of 1 to %d", text,
-                         LARGEST);
-    *sample = sdlf_shape(3, height, width);
-    return SDLF_OK;
-}
-
-/* --net: a built-in network is made for the data. */
-static sdlf_status open_network(train_session *s)
-{
-    const train_settings *set = &s->set;
-    if (!network_is_builtin(set->net)) {
-        sdlf_status status = network_read(&s->model, set->net);
-        return status == SDLF_OK ? take_shape(s, set->net) : status;
-    }
-    sdlf_dataset *data = NULL;
-    sdlf_status status = set->size ? read_size(&s->sample, set->size) : SDLF_OK;
-    if (status == SDLF_OK) status = outline(s, &data);
-    if (status != SDLF_OK) return status;
-    sdlf_shape sample = sdlf_shape_without(data->samples.shape, 0);
-    status = has_targets(s) ? sdlf_network_builtin_for_targets(&s->model, set->net, sample, data->class_count)
-                            : sdlf_network_builtin_for(&s->model, set->net, sample, data->class_count);
-    sdlf_dataset_free(data);
-    return status;
-}
-
-/* Float targets are met by the values, and not by a softmax of them. */
-static void drop_softmax(sdlf_model *model)
-{
-    if (sdlf_model_output_count(model) == 0) return;
-    int last = sdlf_model_output(model, 0).layer;
-    if (sdlf_model_layer(model, last)->type->scores == SDLF_SCORES_LOGITS) return;
-    sdlf_node values = sdlf_model_layer_input(model, last, 0);
-    sdlf_model_clear_outputs(model);
-    sdlf_output(model, "value", values);
-}
-
-/* --from: a model with its weights, and a head for the data's classes. */
-static sdlf_status open_from(train_session *s)
-{
-    train_settings *set = &s->set;
-    sdlf_dataset *data = NULL;
-    sdlf_status status = network_open_weights(&s->model, set->from, NULL);
-    set->net = NULL;
-    if (status == SDLF_OK) status = take_shape(s, set->from);
-    if (status == SDLF_OK) status = outline(s, &data);
-    if (status != SDLF_OK) return status;
-    bool characters = data->labels.shape.rank == 2 && !has_targets(s); /* classes are inputs, too: their rows stay */
-    for (int i = 0; characters && i < data->class_count && status == SDLF_OK; i++) {
-        bool same = data->class_count == sdlf_model_class_count(s->model) &&
-                    strcmp(data->class_names[i], sdlf_model_class_name(s->model, i)) == 0;
-        if (!same)
-            status = sdlf_fail(SDLF_ERROR_ARGUMENT,
-                               "%s has other characters than the network: '%s' is its number %d (expected the same %d)",
-                               data->name, data->class_names[i], i, sdlf_model_class_count(s->model));
-    }
-    if (status == SDLF_OK && !characters)
-        status = sdlf_model_replace_head(s->model, data->class_count, (uint64_t)set->training.seed);
-    if (status == SDLF_OK && has_targets(s)) drop_softmax(s->model);
-    sdlf_dataset_free(data);
-    return sdlf_fail_context(status, "--from %s", set->from);
-}
-
-/* The model, and the options that a checkpoint brings. */
-static sdlf_status open_model(train_session *s)
-{
-    train_settings *set = &s->set;
-    if (set->from) return open_from(s);
-    if (!set->resume) return open_network(s); /* the trainer's seed builds it */
-    if (arguments_given(&s->given, "net")) {
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net has no place beside --resume: %s brings its network", set->resume);
-    }
-    if (network_is_onnx(set->resume))
-        return sdlf_fail(
-            SDLF_ERROR_ARGUMENT,
-            "--resume %s: expected what train writes, a safetensors file; an ONNX file is trained on with --net",
-            set->resume);
-    sdlf_status status = sdlf_model_open(&s->model, set->resume);
-    if (status != SDLF_OK) return status;
-    const sdlf_training_state *state = sdlf_model_training_state(s->model);
-    if (!state->present) {
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s holds weights and no training state: there is nothing to resume",
-                         set->resume);
-    }
-    status = take_shape(s, set->resume);
-    if (status != SDLF_OK) return status;
-    s->options.resume = true;
-    set->net = NULL;
-    return sdlf_fail_context(sdlf_trainer_restore_options(&s->options, state), "%s", set->resume);
 }
 
 static sdlf_status collect_options(train_session *s)
@@ -208,7 +82,7 @@ static sdlf_status collect_options(train_session *s)
         s->options.schedule.peak = sdlf_optimizer_rate(&s->options.optimizer, s->options.batch);
     status = sdlf_schedule_complete(&s->options.schedule);
     if (status != SDLF_OK) return status;
-    status = own_options_take(s);
+    status = recipe_apply(s);
     if (status != SDLF_OK) return status;
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
     if (resumed && state->epoch >= s->options.epochs) {
@@ -228,7 +102,7 @@ static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, con
                                            .split = split,
                                            .sample = s->sample,
                                            .strict = s->set.strict,
-                                           .targets = has_targets(s),
+                                           .targets = session_has_targets(s),
                                            .workers = ranks_workers(&s->set.ranks, s->set.workers),
                                            .cache = s->set.cache,
                                            .command = s->ranks != NULL && s->ranks->rank > 0 ? NULL : "train"});
@@ -239,7 +113,7 @@ static sdlf_status normalize(train_session *s)
 {
     const char *file = s->set.from ? s->set.from : s->set.resume;
     if (s->set.normalize == PREPROCESS_AUTO) return SDLF_OK;
-    if (s->train->labels.shape.rank == 2 && !has_targets(s))
+    if (s->train->labels.shape.rank == 2 && !session_has_targets(s))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--normalize %s: samples are characters, which have no brightness",
                          preprocess_kind_names[s->set.normalize]);
     if (sdlf_model_normalization(s->model)->known)
@@ -317,7 +191,7 @@ static void note_data_place(const sdlf_trainer *trainer, char *note, size_t size
     sdlf_data_place place = sdlf_trainer_data_place(trainer, &space);
     size_t length = strlen(note);
     if (place == SDLF_DATA_LOADED) return;
-    snprintf(note + length, size - length, place == SDLF_DATA_RESIDENT ? "; data held by %s" : "; data brought to %s",
+    snprintf(note + length, size - length, place == SDLF_DATA_RESIDENT ? "; data held by %s" : "; data copied to %s",
              space);
 }
 
@@ -365,9 +239,9 @@ static sdlf_status create_trainer(train_session *s)
             report_wrapped(&s->out, text, (int)strlen("with   "));
             free(text);
         }
-        if (trained_leaves_any(s->model)) {
+        if (trainable_any_frozen(s->model)) {
             report_label(&s->out, "trains");
-            trained_print(&s->out, s->model, 7);
+            trainable_print(&s->out, s->model, 7);
         }
         fflush(stdout);
     }
@@ -380,7 +254,7 @@ static sdlf_status create_trainer(train_session *s)
                                       .own = s->own,
                                       .settings = &s->set};
     training_log_begin(&s->log, &start);
-    training_board_begin(&s->board, &start);
+    tensorboard_log_begin(&s->board, &start);
     return s->set.serve && !s->set.dry_run ? open_curves(s, &start) : SDLF_OK;
 }
 
@@ -388,12 +262,13 @@ static sdlf_status check_contradictions(const train_session *s)
 {
     const train_settings *set = &s->set;
     if (set->from && (set->resume || arguments_given(&s->given, "net")))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--from %s brings its network: --%s has no place beside it", set->from,
-                         set->resume ? "resume" : "net");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--from %s brings its network, and cannot be combined with --%s",
+                         set->from, set->resume ? "resume" : "net");
     if (set->no_save && set->out)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--out %s and --no-save contradict each other", set->out);
     if (set->no_test && (set->keep != SDLF_KEEP_LAST || set->patience > 0))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--no-test and --%s contradict each other: tests tell epochs apart",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "--no-test and --%s contradict each other: epochs are compared by their tests",
                          set->patience > 0 ? "patience" : "keep");
     if (set->no_test && set->test_data)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--test-data %s and --no-test contradict each other", set->test_data);
@@ -422,7 +297,7 @@ static sdlf_status open_records(train_session *s)
 {
     const train_settings *set = &s->set;
     sdlf_status status = training_log_open(&s->log, set->log, set->resume != NULL, set->log_steps);
-    return status == SDLF_OK ? training_board_open(&s->board, set->tensorboard, set->log_steps, set->histograms)
+    return status == SDLF_OK ? tensorboard_log_open(&s->board, set->tensorboard, set->log_steps, set->histograms)
                              : status;
 }
 
@@ -444,7 +319,7 @@ sdlf_status train_session_prepare(train_session *s)
     sdlf_plan_options plan = {0};
     sdlf_status status = check_contradictions(s);
     if (status == SDLF_OK) status = join_ranks(s);
-    if (status == SDLF_OK) status = open_model(s);
+    if (status == SDLF_OK) status = session_open_model(s);
     if (status == SDLF_OK) status = collect_options(s);
     if (status == SDLF_OK) status = find_data(s, false);
     if (status == SDLF_OK) status = choose_output(s);
@@ -470,7 +345,7 @@ void train_session_release(train_session *s)
 {
     training_curves_close(s->curves);
     training_log_close(&s->log);
-    training_board_close(&s->board);
+    tensorboard_log_close(&s->board);
     sdlf_trainer_free(s->trainer);
     machine_close(&s->machine);
     execution_release(&s->set.execution);

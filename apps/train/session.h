@@ -11,10 +11,10 @@
 #include "apps/arguments/ranks.h"
 #include "apps/output/terminal.h"
 #include "apps/system/machine.h"
-#include "apps/train/board.h"
 #include "apps/train/curves.h"
 #include "apps/train/log.h"
 #include "apps/train/options.h"
+#include "apps/train/tensorboard.h"
 
 typedef struct train_settings {
     const char *data, *test_data, *size, *net, *from, *resume, *out, *log, *tensorboard, *freeze, *unfreeze;
@@ -49,7 +49,7 @@ typedef struct train_session {
     sdlf_trainer *trainer;
     char *out_path; /* owned; NULL: nothing is kept */
     training_log log;
-    training_board board;
+    tensorboard_log board;
     training_curves *curves;  /* NULL: no page is served */
     sdlf_communicator *ranks; /* NULL: there is one */
     bool met;                 /* all ranks have told each other whether they are ready */

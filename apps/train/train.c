@@ -43,19 +43,19 @@ static const argument data_arguments[] = {
              "all are kept)"},
     {"no-test", ARGUMENT_FLAG, offsetof(train_settings, no_test), .help = "do not test after each epoch"},
     {"device-data", ARGUMENT_INT, offsetof(train_settings, device_data), "MB", .minimum = 1, .maximum = 1e9,
-     .help =
-         "training data that a GPU may hold; more is brought to it batch by batch (default: what there is room for)"},
+     .help = "training data that a GPU may hold; larger sets are copied to it batch by batch (default: what there is "
+             "room for)"},
     {"net", ARGUMENT_TEXT, offsetof(train_settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .fallback = "simple_cnn",
      .help = "a network from the list below, made for the data's shape and classes, FILE.json or FILE.onnx"},
     {"from", ARGUMENT_TEXT, offsetof(train_settings, from), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "begin with the network and weights of a safetensors or ONNX file (transfer learning); where the data "
-             "have another number of classes, its last layer is made anew"},
+             "have another number of classes, its last layer is replaced"},
     {"freeze", ARGUMENT_TEXT, offsetof(train_settings, freeze), "LIST",
-     .help = "parameters to leave alone, with commas between; conv2d.* are all whose names begin so, and trunk all "
+     .help = "parameters to freeze, separated by commas; conv2d.* are all whose names begin so, and trunk all "
              "but those of the layer that makes the scores"},
     {"unfreeze", ARGUMENT_TEXT, offsetof(train_settings, unfreeze), "LIST",
-     .help = "parameters to train that the network would leave alone"},
+     .help = "parameters to train that the network would freeze"},
     {0},
 };
 
@@ -66,7 +66,7 @@ static const argument output_arguments[] = {
     {"out", ARGUMENT_TEXT, offsetof(train_settings, out), "FILE", .letter = 'o',
      .help = "keep weights and training state here after each epoch (default: NETWORK.safetensors, if there is none)"},
     {"resume", ARGUMENT_TEXT, offsetof(train_settings, resume), "FILE",
-     .help = "go on where FILE stopped, with its network, data and options; --epochs adds some when all are done"},
+     .help = "continue where FILE stopped, with its network, data and options; --epochs adds some when all are done"},
     {"keep", ARGUMENT_CHOICE, offsetof(train_settings, keep), "WHICH", .choices = keep_names, .fallback = "last",
      .help = "the epoch whose weights are kept: the last, or the one of the best test, by accuracy or by loss"},
     {"patience", ARGUMENT_INT, offsetof(train_settings, patience), "N", .minimum = 1, .maximum = 100000,
@@ -75,7 +75,7 @@ static const argument output_arguments[] = {
     {"log", ARGUMENT_TEXT, offsetof(train_settings, log), "FILE",
      .help = "write a JSON object a line: start, steps, epochs, end (with --resume: after what is there)"},
     {"log-steps", ARGUMENT_INT, offsetof(train_settings, log_steps), "N", .minimum = 0, .maximum = 1e9,
-     .fallback = "50", .help = "steps between two lines in the log, or values for TensorBoard; 0: epochs alone"},
+     .fallback = "50", .help = "steps between two lines in the log, or values for TensorBoard; 0: only epochs"},
     {"tensorboard", ARGUMENT_TEXT, offsetof(train_settings, tensorboard), "DIR",
      .help = "write an event file there: curves, options, samples, the network's graph and the confusion matrix; "
              "'tensorboard --logdir DIR' shows it"},
@@ -143,7 +143,7 @@ static void on_progress(const sdlf_progress *now, void *user)
         progress_show(&show->progress, now);
     }
     training_log_progress(&show->session.log, now);
-    training_board_progress(&show->session.board, now);
+    tensorboard_log_progress(&show->session.board, now);
     training_curves_progress(show->session.curves, now);
 }
 
@@ -213,7 +213,7 @@ static int finish(showing *show)
     bool tells = s->ranks == NULL || s->ranks->rank == 0 || !s->ranks->agreed;
     if (status != SDLF_OK && tells) terminal_error("train", "the last test: %s", sdlf_error_message());
     training_log_end(&s->log, status, evaluated ? &evaluation : NULL);
-    training_board_end(&s->board, status, evaluated ? &evaluation : NULL);
+    tensorboard_log_end(&s->board, status, evaluated ? &evaluation : NULL);
     if (!s->set.quiet) {
         print_summary(show, evaluated ? &evaluation : NULL);
         bool done = sdlf_model_training_state(s->model)->epoch == s->options.epochs;
@@ -246,7 +246,7 @@ static int failed(const showing *show, sdlf_status status)
     bool after_epoch = show->last.event == SDLF_PROGRESS_EPOCH;
     bool unsaved = after_epoch && (status == SDLF_ERROR_IO || status == SDLF_ERROR_MEMORY);
     int kept = unsaved ? show->kept_before : show->kept;
-    if (s->out_path && kept > 0) fprintf(stderr, "%s still has what there was after epoch %d.\n", s->out_path, kept);
+    if (s->out_path && kept > 0) fprintf(stderr, "%s still holds the state after epoch %d.\n", s->out_path, kept);
     return COMMAND_FAILED;
 }
 
@@ -300,7 +300,7 @@ static int train(showing *show)
     progress_end(&show->progress);
     if (status == SDLF_OK) return finish(show);
     training_log_end(&s->log, status, NULL);
-    training_board_end(&s->board, status, NULL);
+    tensorboard_log_end(&s->board, status, NULL);
     if (status == SDLF_ERROR_INTERRUPTED && (s->ranks != NULL || interrupt_signal() != 0)) return stopped(show);
     return s->ranks != NULL ? failed_rank(show, status) : failed(show, status);
 }

@@ -2,7 +2,7 @@
 /* Sums of numbers of 16 bits: two are added in float32, and the sum is rounded to nearest, ties to even. */
 #include "communicators/mpi/halves.h"
 
-#include "framework/halves.h"
+#include "framework/float16.h"
 
 static void add_bfloat16(void *from, void *to, int *count, MPI_Datatype *type)
 {

@@ -11,7 +11,7 @@
 
 #include "datasets/images/decode.h"
 #include "datasets/images/exif.h"
-#include "datasets/images/turn.h"
+#include "datasets/images/orientation.h"
 #include "framework/formats/read_file.h"
 #include "framework/require.h"
 
@@ -70,7 +70,7 @@ static bool begins(const unsigned char *bytes, size_t size, const char *magic, s
 /* Turned as the camera says that it was held. */
 static sdlf_status upright(sdlf_image *picture, sdlf_status decoded, int orientation, const char *path)
 {
-    return decoded == SDLF_OK ? sdlf_fail_context(image_turn(picture, orientation), "%s", path) : decoded;
+    return decoded == SDLF_OK ? sdlf_fail_context(image_orient(picture, orientation), "%s", path) : decoded;
 }
 
 static sdlf_status decode(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path, int64_t index)

@@ -61,7 +61,7 @@ static sdlf_status fail(const read_budget *budget, const char *what, int64_t lim
                      "%smore than the %s of memory that reading a file of %s may take%s; SDLF_READ_MEMORY sets another "
                      "limit",
                      what, size_show(limit).text, size_show(budget->stored).text,
-                     limit < budget->most ? ", half of what can be had" : "");
+                     limit < budget->most ? ", half of what is available" : "");
 }
 
 sdlf_status read_budget_fail(const read_budget *budget)

@@ -130,7 +130,7 @@ static void release(loaded_weights *weights, const sdlf_model *model, bool blank
 }
 
 /* Have the optimizer states stay in the file. */
-static void leave_states(loaded_weights *weights, const sdlf_model *model)
+static void drop_states(loaded_weights *weights, const sdlf_model *model)
 {
     for (int i = 0; i < model->parameter_count; i++)
         for (int slot = 1; slot < WEIGHTS_SLOTS; slot++) weights->parameters[i].entry[slot] = NULL;
@@ -145,7 +145,7 @@ static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool bl
     weights.parameters = calloc((size_t)model->parameter_count + 1, sizeof *weights.parameters);
     if (weights.parameters == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory loading it", file->path);
     sdlf_status status = weights_match(&weights, model);
-    if (status == SDLF_OK && !with_states) leave_states(&weights, model);
+    if (status == SDLF_OK && !with_states) drop_states(&weights, model);
     if (status == SDLF_OK) status = weights_read_metadata(&weights);
     if (status == SDLF_OK && blank) status = model_allocate(model, NULL);
     if (status == SDLF_OK) status = read_values(&weights, model, blank);

@@ -129,7 +129,7 @@ sdlf_status sdlf_machine_check(int64_t bytes, const char *what)
     sdlf_machine machine;
     sdlf_status status = sdlf_machine_look(&machine);
     if (status != SDLF_OK || bytes <= machine.available) return status;
-    return sdlf_fail(SDLF_ERROR_MEMORY, "%s: %s of memory are needed, and %s can be had (%s)",
+    return sdlf_fail(SDLF_ERROR_MEMORY, "%s: %s of memory are needed, and %s are available (%s)",
                      what != NULL ? what : "memory", size_show(bytes).text, size_show(machine.available).text,
                      machine.available_by);
 }

@@ -32,15 +32,8 @@ static const sdlf_field fields[] = {
      .fallback = 1e-8,
      .zero_means_default = true,
      .help = "added to the divisor"},
-    {.name = "weight_decay",
-     .type = SDLF_FIELD_DOUBLE,
-     .offset = offsetof(sdlf_adam_options, weight_decay),
-     .maximum = 10,
-     .help = "pull of the weights towards zero, biases and normalisations left out"},
-    {.name = "decay_all",
-     .type = SDLF_FIELD_BOOL,
-     .offset = offsetof(sdlf_adam_options, decay_all),
-     .help = "weight decay of biases and normalisations, too"},
+    OPTIMIZER_WEIGHT_DECAY(sdlf_adam_options),
+    OPTIMIZER_DECAY_ALL(sdlf_adam_options),
     {.name = NULL},
 };
 

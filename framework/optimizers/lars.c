@@ -7,13 +7,7 @@
 #include "framework/optimizers/optimizers.h"
 
 static const sdlf_field fields[] = {
-    {.name = "momentum",
-     .type = SDLF_FIELD_DOUBLE,
-     .offset = offsetof(sdlf_lars_options, momentum),
-     .maximum = 0.999999,
-     .fallback = 0.9,
-     .zero_means_default = true,
-     .help = "share of the last update that is kept"},
+    OPTIMIZER_MOMENTUM(sdlf_lars_options, 0.9),
     {.name = "trust",
      .type = SDLF_FIELD_DOUBLE,
      .offset = offsetof(sdlf_lars_options, trust),
@@ -21,15 +15,8 @@ static const sdlf_field fields[] = {
      .fallback = 0.001,
      .zero_means_default = true,
      .help = "step of a parameter, as a share of its norm"},
-    {.name = "weight_decay",
-     .type = SDLF_FIELD_DOUBLE,
-     .offset = offsetof(sdlf_lars_options, weight_decay),
-     .maximum = 10,
-     .help = "pull of the weights towards zero, biases and normalisations left out"},
-    {.name = "decay_all",
-     .type = SDLF_FIELD_BOOL,
-     .offset = offsetof(sdlf_lars_options, decay_all),
-     .help = "weight decay of biases and normalisations, too"},
+    OPTIMIZER_WEIGHT_DECAY(sdlf_lars_options),
+    OPTIMIZER_DECAY_ALL(sdlf_lars_options),
     {.name = NULL},
 };
 

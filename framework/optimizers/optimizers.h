@@ -5,6 +5,24 @@
 
 #include <sdlf/optimizer.h>
 
+/* Fields that several optimizers have, of an options struct with members of these names. */
+#define OPTIMIZER_MOMENTUM(options, otherwise)                                                                         \
+    {                                                                                                                  \
+        .name = "momentum", .type = SDLF_FIELD_DOUBLE, .offset = offsetof(options, momentum), .maximum = 0.999999,     \
+        .fallback = (otherwise), .zero_means_default = (otherwise) > 0,                                                \
+        .help = "share of the last update that is kept"                                                                \
+    }
+#define OPTIMIZER_WEIGHT_DECAY(options)                                                                                \
+    {                                                                                                                  \
+        .name = "weight_decay", .type = SDLF_FIELD_DOUBLE, .offset = offsetof(options, weight_decay), .maximum = 10,   \
+        .help = "pull of the weights towards zero, biases and normalisations left out"                                 \
+    }
+#define OPTIMIZER_DECAY_ALL(options)                                                                                   \
+    {                                                                                                                  \
+        .name = "decay_all", .type = SDLF_FIELD_BOOL, .offset = offsetof(options, decay_all),                          \
+        .help = "weight decay of biases and normalisations, too"                                                       \
+    }
+
 extern const sdlf_optimizer_class sdlf_adam_class;
 extern const sdlf_optimizer_class sdlf_adamw_class;
 extern const sdlf_optimizer_class sdlf_lars_class;

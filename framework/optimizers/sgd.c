@@ -6,24 +6,13 @@
 #include "framework/optimizers/optimizers.h"
 
 static const sdlf_field fields[] = {
-    {.name = "momentum",
-     .type = SDLF_FIELD_DOUBLE,
-     .offset = offsetof(sdlf_sgd_options, momentum),
-     .maximum = 0.999999,
-     .help = "share of the last update that is kept"},
+    OPTIMIZER_MOMENTUM(sdlf_sgd_options, 0),
     {.name = "nesterov",
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_sgd_options, nesterov),
      .help = "look ahead along the momentum"},
-    {.name = "weight_decay",
-     .type = SDLF_FIELD_DOUBLE,
-     .offset = offsetof(sdlf_sgd_options, weight_decay),
-     .maximum = 10,
-     .help = "pull of the weights towards zero, biases and normalisations left out"},
-    {.name = "decay_all",
-     .type = SDLF_FIELD_BOOL,
-     .offset = offsetof(sdlf_sgd_options, decay_all),
-     .help = "weight decay of biases and normalisations, too"},
+    OPTIMIZER_WEIGHT_DECAY(sdlf_sgd_options),
+    OPTIMIZER_DECAY_ALL(sdlf_sgd_options),
     {.name = NULL},
 };
 

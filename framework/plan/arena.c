@@ -38,7 +38,7 @@ static bool is_alike(const sdlf_tensor *a, const sdlf_tensor *b)
            memcmp(a->stride, b->stride, (size_t)a->shape.rank * sizeof *a->stride) == 0;
 }
 
-/* Do both steps compute the same but of other data, with the same constants? Then they share what is made ready, as the steps of a
+/* Do both steps compute the same but of other data, with the same constants? Then they share what is prepacked, as the steps of a
  * recurrent network do. */
 static bool shares_prepared(const sdlf_plan *plan, const plan_step *first, const plan_step *second)
 {
@@ -55,8 +55,8 @@ static bool shares_prepared(const sdlf_plan *plan, const plan_step *first, const
     return same;
 }
 
-/* What no step changes is made ready once, where its calculator wants that: weights in inference, sparse matrices always. `before` has for
- * every buffer the last step, counted from 1, that made something ready of it. */
+/* What no step changes is prepacked once, where its calculator wants that: weights in inference, sparse matrices always. `before` has for
+ * every buffer the last step, counted from 1, that prepacked something of it. */
 static sdlf_status add_prepared(sdlf_plan *plan, int index, int *before)
 {
     plan_step *step = &plan->steps[index];
@@ -134,9 +134,9 @@ static void outlast_joined_steps(sdlf_plan *plan)
     }
 }
 
-/* Does the buffer need room in an arena? A parameter in the host's memory, as float32, is the model's own, and a feed's data
+/* Does the buffer need a place in an arena? A parameter in the host's memory, as float32, is the model's own, and a feed's data
  * there are the caller's. */
-static bool needs_room(const sdlf_plan *plan, const plan_buffer *buffer)
+static bool needs_arena(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     if (buffer->first_use < 0 || buffer->space < 0 || buffer->alias >= 0) return false;
     bool host = plan_is_host_space(plan, buffer->space), original = buffer->source == (int)(buffer - plan->buffers);
@@ -185,20 +185,20 @@ static void share_in_place(sdlf_plan *plan, int index)
 }
 
 /* Sort keys carry their buffer's index, so that the order is the same everywhere. */
-typedef struct room {
+typedef struct arena_block {
     int64_t bytes;
     int buffer;
-} room;
+} arena_block;
 
 static int larger_first(const void *a, const void *b)
 {
-    const room *x = a, *y = b;
+    const arena_block *x = a, *y = b;
     if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
     return x->buffer - y->buffer;
 }
 
-/* Add up what a room takes of its space. */
-static sdlf_status count_room(plan_space *space, int64_t offset, int64_t bytes)
+/* Add up what a block takes of its space. */
+static sdlf_status count_block(plan_space *space, int64_t offset, int64_t bytes)
 {
     if (offset > INT64_MAX / 2 - bytes || space->unshared > INT64_MAX / 2 - bytes)
         return sdlf_fail(SDLF_ERROR_MEMORY, "plan: needs more than 2^62 bytes");
@@ -207,16 +207,16 @@ static sdlf_status count_room(plan_space *space, int64_t offset, int64_t bytes)
     return SDLF_OK;
 }
 
-/* Offsets for all rooms of one space, the largest first. */
-static sdlf_status place_rooms(sdlf_plan *plan, int space, const room *rooms, int count)
+/* Offsets for all blocks of one space, the largest first. */
+static sdlf_status place_blocks(sdlf_plan *plan, int space, const arena_block *blocks, int count)
 {
     first_fit *fit = first_fit_create(plan->step_count + 1);
     sdlf_status status = fit != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     for (int i = 0; i < count && status == SDLF_OK; i++) {
-        plan_buffer *buffer = &plan->buffers[rooms[i].buffer];
+        plan_buffer *buffer = &plan->buffers[blocks[i].buffer];
         if (buffer->space != space) continue;
-        status = first_fit_place(fit, buffer->first_use, buffer->last_use, rooms[i].bytes, &buffer->offset);
-        if (status == SDLF_OK) status = count_room(&plan->spaces[space], buffer->offset, rooms[i].bytes);
+        status = first_fit_place(fit, buffer->first_use, buffer->last_use, blocks[i].bytes, &buffer->offset);
+        if (status == SDLF_OK) status = count_block(&plan->spaces[space], buffer->offset, blocks[i].bytes);
     }
     if (fit != NULL) plan->looks += first_fit_looks(fit);
     first_fit_free(fit);
@@ -224,16 +224,16 @@ static sdlf_status place_rooms(sdlf_plan *plan, int space, const room *rooms, in
 }
 
 /* What each step finds in use: sums of what begins and ends. */
-static void count_live(sdlf_plan *plan, const room *rooms, int count)
+static void count_live(sdlf_plan *plan, const arena_block *blocks, int count)
 {
     int64_t live = 0;
     for (int i = 0; i < plan->step_count; i++) plan->steps[i].live = 0;
     for (int i = 0; i < count; i++) {
-        const plan_buffer *buffer = &plan->buffers[rooms[i].buffer];
+        const plan_buffer *buffer = &plan->buffers[blocks[i].buffer];
         if (buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE || buffer->first_use >= plan->step_count)
             continue;
-        plan->steps[buffer->first_use].live += rooms[i].bytes;
-        if (buffer->last_use + 1 < plan->step_count) plan->steps[buffer->last_use + 1].live -= rooms[i].bytes;
+        plan->steps[buffer->first_use].live += blocks[i].bytes;
+        if (buffer->last_use + 1 < plan->step_count) plan->steps[buffer->last_use + 1].live -= blocks[i].bytes;
     }
     for (int i = 0; i < plan->step_count; i++) plan->steps[i].live = live += plan->steps[i].live;
 }
@@ -249,18 +249,18 @@ sdlf_status plan_lay_out(sdlf_plan *plan)
         for (int i = 0; i < plan->step_count; i++) share_in_place(plan, i);
     }
     outlast_joined_steps(plan);
-    room *rooms = malloc((size_t)plan->buffer_count * sizeof *rooms);
-    if (rooms == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    arena_block *blocks = malloc((size_t)plan->buffer_count * sizeof *blocks);
+    if (blocks == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     int count = 0;
     for (int i = 1; i < plan->buffer_count; i++) {
         plan_buffer *buffer = &plan->buffers[i];
         if (buffer->kind == BUFFER_PINNED && buffer->space < 0) buffer->space = 0; /* an input that nothing reads */
-        if (needs_room(plan, buffer)) rooms[count++] = (room){round_up(buffer->bytes), i};
+        if (needs_arena(plan, buffer)) blocks[count++] = (arena_block){round_up(buffer->bytes), i};
     }
-    qsort(rooms, (size_t)count, sizeof *rooms, larger_first);
-    for (int i = 0; i < plan->space_count && status == SDLF_OK; i++) status = place_rooms(plan, i, rooms, count);
-    count_live(plan, rooms, count);
-    free(rooms);
+    qsort(blocks, (size_t)count, sizeof *blocks, larger_first);
+    for (int i = 0; i < plan->space_count && status == SDLF_OK; i++) status = place_blocks(plan, i, blocks, count);
+    count_live(plan, blocks, count);
+    free(blocks);
     for (int i = 1; i < plan->buffer_count; i++) {
         int root = i;
         while (plan->buffers[root].alias >= 0) root = plan->buffers[root].alias;

@@ -19,7 +19,7 @@ sdlf_status plan_take_constants(sdlf_plan *plan)
     return SDLF_OK;
 }
 
-const sdlf_constant *plan_constant_of(const sdlf_plan *plan, const plan_node *node)
+const sdlf_plan_constant *plan_constant_of(const sdlf_plan *plan, const plan_node *node)
 {
     if (node->layer->type != &sdlf_input_layer_class) return NULL;
     for (int i = 0; i < plan->options.constant_count; i++) {
@@ -30,7 +30,7 @@ const sdlf_constant *plan_constant_of(const sdlf_plan *plan, const plan_node *no
 
 static sdlf_status check_constant(const sdlf_plan *plan, int index)
 {
-    const sdlf_constant *constant = &plan->constants[index];
+    const sdlf_plan_constant *constant = &plan->constants[index];
     const plan_node *node = NULL;
     for (int i = 0; i < index; i++) {
         if (strcmp(plan->constants[i].input, constant->input) == 0)
@@ -73,7 +73,7 @@ sdlf_status plan_check_constants(sdlf_plan *plan)
     return SDLF_OK;
 }
 
-sdlf_status plan_make_constant(sdlf_plan *plan, const sdlf_constant *constant, sdlf_tensor *tensor)
+sdlf_status plan_make_constant(sdlf_plan *plan, const sdlf_plan_constant *constant, sdlf_tensor *tensor)
 {
     *tensor = constant->tensor;
     tensor->data = NULL;

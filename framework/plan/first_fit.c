@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Placing rooms in memory and time. See first_fit.h. */
+/* Placing blocks in memory and time. See first_fit.h. */
 #include "framework/plan/first_fit.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ typedef struct span_set {
     int count, capacity;
 } span_set;
 
-/* A stretch of time: what is taken throughout it by rooms that do not take more than it, and what rooms of the stretches
+/* A stretch of time: what is taken throughout it by blocks that do not take more than it, and what blocks of the stretches
  * below take. */
 typedef struct stretch {
     span_set throughout, below;
@@ -27,7 +27,7 @@ struct first_fit {
     stretch *tree; /* tree[1] is all time; tree[i] is halved into tree[2 i] and tree[2 i + 1] */
     int times;     /* a power of 2 */
     int64_t looks;
-    /* what a room must not overlap: two sets for each stretch on the way to its own, of which there are four a level */
+    /* what a block must not overlap: two sets for each stretch on the way to its own, of which there are four a level */
     const span_set *asked[MOST_SETS];
     int asked_count;
 };
@@ -85,7 +85,7 @@ static sdlf_status take(span_set *set, span taken)
     } else if (set->count == set->capacity) {
         int capacity = set->capacity != 0 ? 2 * set->capacity : 4;
         span *spans = realloc(set->spans, (size_t)capacity * sizeof *spans);
-        if (spans == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its arena's rooms");
+        if (spans == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its arena's blocks");
         set->spans = spans;
         set->capacity = capacity;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* First fit: rooms in an arena, each at the lowest offset at which it overlaps no room placed before that lives at the same time.
+/* First fit: blocks in an arena, each at the lowest offset at which it overlaps no block placed before that lives at the same time.
  *
  * A tree over time holds, for each of its stretches, the spans of memory that are taken throughout it, and those that are taken in
- * parts of it. A lifetime is some 2 log2(times) stretches, so that neither placing nor asking looks at single rooms; and as
- * rooms lie side by side, the spans are few. */
+ * parts of it. A lifetime is some 2 log2(times) stretches, so that neither placing nor asking looks at single blocks; and as
+ * blocks lie side by side, the spans are few. */
 #ifndef SDLF_FRAMEWORK_PLAN_FIRST_FIT_H
 #define SDLF_FRAMEWORK_PLAN_FIRST_FIT_H
 

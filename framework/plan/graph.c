@@ -309,7 +309,7 @@ static void mark_live(sdlf_plan *plan, bool *wanted)
     }
 }
 
-static sdlf_status mark_wanted(sdlf_plan *plan)
+static sdlf_status mark_needed(sdlf_plan *plan)
 {
     bool *wanted = calloc((size_t)plan->value_count, sizeof *wanted);
     if (wanted == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
@@ -365,5 +365,5 @@ sdlf_status plan_build_graph(sdlf_plan *plan)
     }
     status = check_placement(plan);
     if (status == SDLF_OK) status = plan_check_share(plan);
-    return status == SDLF_OK ? mark_wanted(plan) : status;
+    return status == SDLF_OK ? mark_needed(plan) : status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parameters and states between a plan and its model: copies of them elsewhere, and what inference works out from them (weights with
- * batch normalisation folded in, weights made ready for a kernel). */
+ * batch normalisation folded in, weights prepacked for a kernel). */
 #include "framework/plan/passes.h"
 #include "framework/require.h"
 
@@ -123,7 +123,7 @@ static sdlf_status load_fold(sdlf_plan *plan, int buffer, room *piece)
     int64_t size = (int64_t)sdlf_dtype_size(to->dtype), total = to->bytes / size;
     int needed[PLAN_FOLDED];
     sdlf_status status = SDLF_OK;
-    for (int i = plan_values_behind(plan, to, needed) - 1; i >= 0 && status == SDLF_OK; i--)
+    for (int i = plan_source_parameters(plan, to, needed) - 1; i >= 0 && status == SDLF_OK; i--)
         status = model_fetch_values(plan->model, needed[i]);
     for (int64_t first = 0; first < total && status == SDLF_OK; first += PIECE) {
         int64_t count = total - first < PIECE ? total - first : PIECE;
@@ -145,7 +145,7 @@ static sdlf_status load_buffer(sdlf_plan *plan, int buffer, room *piece)
     return to->integers > 0 ? plan_load_integers(plan, buffer) : load_fold(plan, buffer, piece);
 }
 
-/* The weights that a step's are made ready from, if they are raw: into the room that they share, or where the model has its own. */
+/* The weights that a step's are prepacked from, if they are raw: into the room that they share, or where the model has its own. */
 static sdlf_status load_raw(sdlf_plan *plan, sdlf_tensor *weights, room *piece)
 {
     plan_buffer *buffer = &plan->buffers[weights->buffer];
@@ -166,12 +166,12 @@ static sdlf_status prepare_weights(sdlf_plan *plan, const int *steps, int count,
         plan_step *step = &plan->steps[steps[i]];
         sdlf_operation *operation = &step->operation;
         for (int j = 1; j < SDLF_MAX_INPUTS && status == SDLF_OK; j++) {
-            if (plan_is_made_ready(operation, j)) status = load_raw(plan, &operation->in[j], piece);
+            if (plan_is_prepacked(operation, j)) status = load_raw(plan, &operation->in[j], piece);
         }
         if (status == SDLF_OK)
             status = step->calculator->type->kernel[operation->kind].prepare(step->calculator, operation);
         for (int j = 1; j < SDLF_MAX_INPUTS && status == SDLF_OK && taken != NULL; j++) {
-            if (plan_is_made_ready(operation, j))
+            if (plan_is_prepacked(operation, j))
                 plan_take_after(plan, taken, operation->in[j].buffer, plan->buffer_count + i);
         }
     }

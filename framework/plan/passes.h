@@ -34,14 +34,14 @@ void plan_find_raw_weights(sdlf_plan *plan); /* part of it: lifetimes are known 
 bool plan_is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer);
 /* The parameters whose values the buffer's content is made of. Returns how many. */
 enum { PLAN_FOLDED = 6 };
-int plan_values_behind(const sdlf_plan *plan, const plan_buffer *buffer, int parameter[PLAN_FOLDED]);
+int plan_source_parameters(const sdlf_plan *plan, const plan_buffer *buffer, int parameter[PLAN_FOLDED]);
 /* Does the operation leave operand in[i] unread, as it has it in the form that its kernel likes best? (In the host's memory.) */
-bool plan_is_made_ready(const sdlf_operation *operation, int i);
-/* The steps that have something made ready, in the order in which that is done: the largest weights first, while there is the least
+bool plan_is_prepacked(const sdlf_operation *operation, int i);
+/* The steps that have something prepacked, in the order in which that is done: the largest weights first, while there is the least
  * beside them. The caller's to free. */
 sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count);
 /* Of each parameter, the time after which nothing reads the model's values any more, PLAN_KEEPS where there is none. Time b < buffer_count:
- * buffer b is loaded; buffer_count + i: steps[i] has its weights made ready. The caller's to free. Then: `buffer` has been read, it is
+ * buffer b is loaded; buffer_count + i: steps[i] has its weights prepacked. The caller's to free. Then: `buffer` has been read, it is
  * that time. */
 enum { PLAN_KEEPS = -1 };
 sdlf_status plan_find_taken(const sdlf_plan *plan, const int *steps, int count, int **after);
@@ -53,11 +53,11 @@ sdlf_status plan_bind(sdlf_plan *plan);
 /* ---- constant inputs ---- */
 
 /* The constant that an input node is, or NULL. */
-const sdlf_constant *plan_constant_of(const sdlf_plan *plan, const plan_node *node);
+const sdlf_plan_constant *plan_constant_of(const sdlf_plan *plan, const plan_node *node);
 sdlf_status plan_take_constants(sdlf_plan *plan);  /* before the graph pass: a list of one's own */
 sdlf_status plan_check_constants(sdlf_plan *plan); /* after it: they are what their inputs take */
 /* The value of a constant input. */
-sdlf_status plan_make_constant(sdlf_plan *plan, const sdlf_constant *constant, sdlf_tensor *tensor);
+sdlf_status plan_make_constant(sdlf_plan *plan, const sdlf_plan_constant *constant, sdlf_tensor *tensor);
 
 /* ---- fusion rules; each walks all steps once ---- */
 

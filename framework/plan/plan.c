@@ -137,7 +137,7 @@ static sdlf_status describe(sdlf_model *model, const sdlf_plan_options *options,
 }
 
 /* Values that were read for a plan that could not be made are in their file as before. */
-static void leave_values(sdlf_model *model)
+static void defer_values(sdlf_model *model)
 {
     for (int i = 0; i < model->parameter_count; i++) model_drop_values(model, i);
 }
@@ -215,7 +215,7 @@ sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_pla
     sdlf_plan_free(*plan);
     *plan = NULL;
     if (model->source.file != NULL)
-        leave_values(model);
+        defer_values(model);
     else if (taken && !(builds && valued == 0))
         model_give_away(model);
     else if (builds && model->built)

@@ -35,7 +35,7 @@ typedef enum buffer_kind {
     BUFFER_STATE,     /* an optimizer state */
     BUFFER_DATA,      /* a feed's samples or labels, or a constant input: as constant as parameters in inference */
     BUFFER_DERIVED,   /* computed from parameters when they are loaded (folded batch normalisation) */
-    BUFFER_PREPARED,  /* weights in the form that a calculator made ready, when they are loaded */
+    BUFFER_PREPARED,  /* weights in the form that a calculator prepacked, when they are loaded */
 } buffer_kind;
 
 typedef struct plan_buffer {
@@ -50,7 +50,7 @@ typedef struct plan_buffer {
     int fold;             /* which, for BUFFER_DERIVED */
     int integers;         /* or which of these, counted from 1; 0: a fold */
     int packed;           /* or of these */
-    bool raw;             /* weights that are only wanted until they are made ready; with no offset: read from a file */
+    bool raw;             /* weights that are only wanted until they are prepacked; with no offset: read from a file */
     int operand;          /* where it is raw, and worked out: which operand of its steps it is */
     bool constant;        /* no step writes it: it is valid in every space from the start */
     int first_use, last_use; /* steps; first_use -1: unused */
@@ -176,14 +176,14 @@ struct sdlf_plan {
     plan_feed feed;
     plan_state *states;
     int state_count;
-    sdlf_constant *constants;  /* own list of borrowed names and tensors; names only while the plan is made */
-    int parameter_buffer_base; /* buffers of the model's parameters follow each other from here */
-    sdlf_tensor metrics;       /* absent when there is no softmax_cross_entropy */
-    sdlf_tensor squares, clip; /* gradient clipping */
-    sdlf_tensor *rates;        /* of parameters whose rate is scaled, while they are lowered; NULL: none is */
-    int64_t accumulated;       /* batches since the last update */
-    int loss_value;            /* value of the first loss; -1 */
-    sdlf_layer *loss_layers;   /* the labels input and the loss that the plan added, or NULL */
+    sdlf_plan_constant *constants; /* own list of borrowed names and tensors; names only while the plan is made */
+    int parameter_buffer_base;     /* buffers of the model's parameters follow each other from here */
+    sdlf_tensor metrics;           /* absent when there is no softmax_cross_entropy */
+    sdlf_tensor squares, clip;     /* gradient clipping */
+    sdlf_tensor *rates;            /* of parameters whose rate is scaled, while they are lowered; NULL: none is */
+    int64_t accumulated;           /* batches since the last update */
+    int loss_value;                /* value of the first loss; -1 */
+    sdlf_layer *loss_layers;       /* the labels input and the loss that the plan added, or NULL */
     int64_t step_number;
     plan_recording forward_recording, step_recording;
     plan_recording several[PLAN_SEVERAL]; /* steps of a plan with a feed, fewer in each */

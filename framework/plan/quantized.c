@@ -141,7 +141,7 @@ sdlf_status plan_load_integers(sdlf_plan *plan, int buffer)
     int needed[PLAN_FOLDED], source = plan->buffers[buffer].source;
     double scale;
     sdlf_status status = SDLF_OK;
-    for (int i = plan_values_behind(plan, &plan->buffers[buffer], needed) - 1; i >= 0 && status == SDLF_OK; i--)
+    for (int i = plan_source_parameters(plan, &plan->buffers[buffer], needed) - 1; i >= 0 && status == SDLF_OK; i--)
         status = model_fetch_values(plan->model, needed[i]);
     for (int64_t k = 0; k < w->filters && status == SDLF_OK; k++) {
         status = scale_of(plan, w, k, &scale);

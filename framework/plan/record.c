@@ -71,18 +71,18 @@ static sdlf_status record(sdlf_plan *plan, plan_recording *kept, int count)
     return status != SDLF_OK ? sdlf_fail(status, "%s", cause) : ended;
 }
 
-static sdlf_status record_ahead(sdlf_plan *plan, plan_recording *kept)
+static sdlf_status record_early(sdlf_plan *plan, plan_recording *kept)
 {
     if (kept->calculator == NULL || kept->recording != NULL) return SDLF_OK;
     kept->warm = true;
     return record(plan, kept, plan->step_count);
 }
 
-sdlf_status plan_record_ahead(sdlf_plan *plan)
+sdlf_status plan_record_early(sdlf_plan *plan)
 {
-    sdlf_status status = record_ahead(plan, &plan->step_recording);
+    sdlf_status status = record_early(plan, &plan->step_recording);
     for (int i = 0; i < PLAN_SEVERAL && plan_holds_data(plan) && status == SDLF_OK; i++)
-        status = record_ahead(plan, &plan->several[i]);
+        status = record_early(plan, &plan->several[i]);
     return status;
 }
 

@@ -49,7 +49,7 @@ void plan_discard_recordings(sdlf_plan *plan);
 /* Run steps [0, count): the first time one by one, then as a recording where that can be. */
 sdlf_status plan_run_pass(sdlf_plan *plan, plan_recording *kept, int count);
 /* Make the recordings of training steps now. One step has run. */
-sdlf_status plan_record_ahead(sdlf_plan *plan);
+sdlf_status plan_record_early(sdlf_plan *plan);
 sdlf_status plan_warm_up(sdlf_plan *plan);
 /* Bring the parameters and states that this plan uses, its own and those it shares, to the model, or back from there. */
 sdlf_status plan_move_parameters(sdlf_plan *plan, bool load);
@@ -74,7 +74,7 @@ sdlf_status plan_upload_tensor(sdlf_plan *plan, const sdlf_tensor *tensor, const
 sdlf_status plan_download_tensor(sdlf_plan *plan, const sdlf_tensor *tensor, void *host);
 /* Set a control in every space. */
 sdlf_status plan_set_control(sdlf_plan *plan, plan_control control, double value);
-/* Tell bound steps of inference what comes behind them, and whether the one before matters to them (neighbours.c). */
+/* Tell bound steps of inference what comes behind them, and whether the one before matters to them (step_hints.c). */
 void plan_introduce_neighbours(struct sdlf_plan *plan);
 /* Address of a tensor in its (bound) buffer. */
 sdlf_tensor plan_bound(const sdlf_plan *plan, sdlf_tensor tensor);

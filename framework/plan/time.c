@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Timing a plan step by step.
  *
- * In inference, steps of calculators that record are timed as recorded rows (time_together.c): a step of some microseconds would
+ * In inference, steps of calculators that record are timed as recorded rows (time_recorded.c): a step of some microseconds would
  * else be lost in the time that it takes to launch it and to wait for it. Training steps are timed one at a time: they change
  * what they read. */
 #include "framework/plan/plan_internal.h"
@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "framework/clock.h"
-#include "framework/order.h"
 #include "framework/require.h"
+#include "framework/sort.h"
 
 /* Copy all parameters and states of the model to `saved`, or back. Returns the bytes; in inference none, since no step changes
  * them. */

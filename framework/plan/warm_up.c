@@ -21,7 +21,7 @@ sdlf_status plan_warm_up(sdlf_plan *plan)
     sdlf_status status = plan->options.share != NULL ? plan_move_parameters(plan->options.share, false) : SDLF_OK;
     if (status == SDLF_OK) status = plan_feed_still(plan);
     if (status == SDLF_OK) status = plan_run_pass(plan, &plan->step_recording, plan->step_count);
-    if (status == SDLF_OK) status = plan_record_ahead(plan);
+    if (status == SDLF_OK) status = plan_record_early(plan);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
     sdlf_status restored = restore(plan);
     return status == SDLF_OK ? restored : status;

@@ -53,7 +53,7 @@ def max_pool2d(
     padding: a border that never wins
     padding_extra: more border below and right; less if negative
     dilation: distance between the window's elements (default 1)
-    ties: who gets the gradient of equal maxima: share, first
+    ties: which of equal maxima get the gradient: share, first
     """
     return add_layer("max_pool2d", (x,), name, {
         "window": window, "stride": stride, "padding": padding, "padding_extra": padding_extra, "dilation": dilation,
@@ -111,7 +111,7 @@ def graph_conv(
 
     units: outputs of a node
     no_bias: leave the bias out
-    no_decay: weight decay leaves the weight alone
+    no_decay: no weight decay of the weight
     initializer: how the weight starts; xavier_uniform by default: default, zero, one, he_uniform, he_normal,
         xavier_uniform, xavier_normal, lecun_uniform, uniform, normal, identity, whitening
     """
@@ -261,7 +261,7 @@ def arg_reduce(
 
     axis: axis to search along; -1 is the last (default 1)
     smallest: the smallest instead of the largest
-    last: of equal ones the last instead of the first
+    last: of equal elements the last instead of the first
     keep: the axis stays, with 1 element
     """
     return add_layer("arg_reduce", (x,), name, {"axis": axis, "smallest": smallest, "last": last, "keep": keep})
@@ -280,8 +280,8 @@ def matmul(
 ) -> Node:
     """Products of matrices.
 
-    transpose_a: the left matrices are turned first
-    transpose_b: the right matrices are turned first
+    transpose_a: the left matrices are transposed first
+    transpose_b: the right matrices are transposed first
     """
     return add_layer("matmul", inputs, name, {"transpose_a": transpose_a, "transpose_b": transpose_b})
 
@@ -355,8 +355,8 @@ def embedding(
 ) -> Node:
     """A row of weights for each token.
 
-    vocabulary: different tokens that there are
-    units: numbers that stand for a token
+    vocabulary: number of different tokens (vocabulary size)
+    units: numbers for each token (embedding size)
     deviation: standard deviation of the initial weights (default 1)
     """
     return add_layer("embedding", (x,), name, {"vocabulary": vocabulary, "units": units, "deviation": deviation})
@@ -371,7 +371,7 @@ def position_embedding(x: Node, *, deviation: float | None = None, name: str | N
 
 
 def rotary_embedding(x: Node, *, base: float | None = None, name: str | None = None) -> Node:
-    """Pairs of elements turned by their position.
+    """Pairs of elements rotated by their position.
 
     base: the slowest pair turns once in about 2 pi base positions (default 10000)
     """
@@ -388,7 +388,7 @@ def multi_head_attention(
     causal: a position looks at itself and those before it only
     no_bias: leave both biases out
     dropout: share of the probabilities that is dropped while training
-    rotary: queries and keys are turned by their position
+    rotary: queries and keys are rotated by their position
     base: of the rotary positions (default 10000)
     """
     return add_layer("multi_head_attention", inputs, name, {
@@ -402,7 +402,7 @@ def lstm(
 ) -> Node:
     """Long short-term memory over the positions of a sequence.
 
-    units: numbers of the state, which are the output
+    units: size of the state, which is the output
     last: the output is the state behind the last step only
     reverse: steps go from the last position to the first
     no_bias: leave both biases out
@@ -416,7 +416,7 @@ def gru(
 ) -> Node:
     """Gated recurrent units over the positions of a sequence.
 
-    units: numbers of the state, which are the output
+    units: size of the state, which is the output
     last: the output is the state behind the last step only
     reverse: steps go from the last position to the first
     no_bias: leave both biases out
@@ -448,17 +448,17 @@ def resize(
     axes: axes that are resized, 0 being the batch, -1 the last; left out: all from 2 on
     sizes: what becomes of each; left out: scale says
     scale: what all of them are stretched by
-    mode: what an element is made of: nearest, linear, cubic
+    mode: how an element is interpolated: nearest, linear, cubic
     coordinates: where it lies in the input: half_pixel, align_corners, asymmetric, pytorch_half_pixel,
         half_pixel_symmetric, crop
     rounding: which element is nearest: half_down, half_up, down, up
     cubic: parameter of Keys's kernel (default -0.75)
     start: crop: where it begins, as a part of the axis
     end: crop: where it ends (default 1)
-    extrapolates: what lies outside of the input is `outside`, not its last element
+    extrapolates: elements outside of the input are `outside`, not its last element
     outside: what it is then
     antialias: shrinking looks at all elements that it leaves out
-    exclude_outside: elements beyond the ends weigh nothing
+    exclude_outside: elements beyond the ends have weight 0
     """
     return add_layer("resize", (x,), name, {
         "axes": axes, "sizes": sizes, "scale": scale, "mode": mode, "coordinates": coordinates, "rounding": rounding,
@@ -475,7 +475,7 @@ def value(
 
     shape: shape of the value, which has no batch
     dtype: element type; float is the network's own: float, int32, int64, uint8, int8, bool
-    trainable: training changes it; floats alone
+    trainable: training changes it; only floats
     """
     return add_source("value", model, name, {"shape": shape, "dtype": dtype, "trainable": trainable})
 
@@ -505,7 +505,7 @@ def slice(
     axes: axes that are cut, 0 being the batch, -1 the last
     start: first index along each
     end: index along each that is no longer taken
-    step: distance between what is taken, not 0; left out: 1
+    step: step of the slice, not 0; left out: 1
     """
     return add_layer("slice", (x,), name, {"axes": axes, "start": start, "end": end, "step": step})
 
@@ -516,7 +516,7 @@ def pad(
 ) -> Node:
     """A border around some axes.
 
-    before: elements before each axis, the batch first; negative: so many fewer
+    before: elements before each axis, the batch first; negative: fewer
     after: elements behind each axis
     value: what they are, if constant
     mode: a constant, or how x goes on: constant, edge, reflect, wrap

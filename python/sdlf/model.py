@@ -151,7 +151,7 @@ class Model(_sdlf.Model):
         loss: str = "cross_entropy",
         eval_mode: bool = False,
     ) -> _sdlf.Plan:
-        """A plan: the model made ready for one batch size, to run ("infer") or to train step by step ("train").
+        """A plan: a model prepared to run for one batch size, to run ("infer") or to train step by step ("train").
 
         loss: what "train" adds to a network without one, against "labels". eval_mode: with gradients_only, layers compute as in
         inference. While the plan lives, the model takes no more layers.

@@ -298,7 +298,7 @@ class PositionEmbedding(Layer):
 
 
 class RotaryEmbedding(Layer):
-    """Pairs of elements turned by their position. layers.rotary_embedding says what its options are."""
+    """Pairs of elements rotated by their position. layers.rotary_embedding says what its options are."""
 
     def __init__(self, *, base: float | None = None, name: str | None = None):
         super().__init__(layers.rotary_embedding, name, {"base": base})

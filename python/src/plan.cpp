@@ -205,7 +205,7 @@ std::shared_ptr<plan_object> create(model_object &m, int64_t batch, const std::s
 
 void bind_plan(nb::module_ &module)
 {
-    nb::class_<plan_object>(module, "Plan", "A model made ready to run for one batch size.")
+    nb::class_<plan_object>(module, "Plan", "A model prepared to run for one batch size.")
         .def("run", &run_plan, nb::sig("def run(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"),
              "Forward pass: arrays in the order of the inputs, or by their names; the result, or a dictionary of "
              "results.")

@@ -43,7 +43,7 @@ static void choices_that_are_none(void)
     const char *commands[] = {"train", "bench", "info", NULL};
     for (int i = 0; commands[i]; i++) {
         const program *p = SDLF(2, commands[i], "--net", small_network(), CHOICE, "--math", "tf32");
-        check_one_line(p, "--math tf32: the reference calculator computes in fp32 alone");
+        check_one_line(p, "--math tf32: the reference calculator computes only in fp32");
         p = SDLF(2, commands[i], "--net", small_network(), CHOICE, "--device", "1");
         check_one_line(p, "--device 1: the reference calculator has no devices to choose from");
         CHECK_SAYS(SDLF(2, commands[i], "--math", "fp8"), "expected one of fp32, tf32, fp16, bf16");
@@ -51,13 +51,13 @@ static void choices_that_are_none(void)
     }
     const char *weights = test_path("weights.safetensors");
     SDLF(0, "train", SMALL, CHOICE, "--epochs", "1", "--out", weights);
-    check_one_line(SDLF(2, "eval", "--weights", weights, CHOICE, "--math", "bf16"), "computes in fp32 alone");
-    check_one_line(SDLF(2, "predict", "--weights", weights, CHOICE, "--math", "fp16", "x.png"), "in fp32 alone");
+    check_one_line(SDLF(2, "eval", "--weights", weights, CHOICE, "--math", "bf16"), "computes only in fp32");
+    check_one_line(SDLF(2, "predict", "--weights", weights, CHOICE, "--math", "fp16", "x.png"), "only in fp32");
     static const float nothing[28 * 28];
     const char *image = test_path("x.npy");
     sdlf_tensor x = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 1, 28, 28), (void *)nothing);
     CHECK_OK(sdlf_tensor_write_file(&x, image));
-    check_one_line(SDLF(2, "run", weights, CHOICE, "--math", "fp16", "--input", image), "in fp32 alone");
+    check_one_line(SDLF(2, "run", weights, CHOICE, "--math", "fp16", "--input", image), "only in fp32");
     SDLF(0, "run", weights, CHOICE, "--math", "fp32", "--input", image);
     SDLF(0, "eval", "--weights", weights, CHOICE, "--math", "fp32", "--device", "0");
 }

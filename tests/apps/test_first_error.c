@@ -64,7 +64,7 @@ static void a_file_that_is_there_comes_next(void)
     CHECK(strstr(p.err, "data set 'UNKNOWN' is unknown") != NULL);
     program_run(&p, (const char *const[]){"train", "--net", "mlp", NULL});
     CHECK_EQUAL(p.code, 2);
-    CHECK(strstr(p.err, "mlp.safetensors is there already") != NULL);
+    CHECK(strstr(p.err, "mlp.safetensors exists") != NULL);
     CHECK_TEXT(p.out, "");
 }
 

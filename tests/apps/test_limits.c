@@ -49,11 +49,11 @@ static void an_output_that_does_not_fit(void)
     const program *p = LIMITED("run", model, "--input", input);
     CHECK_SAYS(
         p, "1.88 GB to run it, 0 B of parameters and 1.07 GB for output 'c25', its largest: 2.95 GB are needed and ");
-    CHECK_SAYS(p, " can be had (its limit of address space, ulimit -v); a smaller --batch needs less");
+    CHECK_SAYS(p, " are available (its limit of address space, ulimit -v); a smaller --batch needs less");
     p = LIMITED("doctor", model);
     CHECK_SAYS(p, "memory, beside 0 B of parameters: 1.88 GB on reference");
     CHECK_SAYS(p, "1.07 GB for output c25");
-    CHECK_SAYS(p, "of memory can be had here (its limit of address space, ulimit -v)");
+    CHECK_SAYS(p, "of memory is available here (its limit of address space, ulimit -v)");
     CHECK_SAYS(p, "not on reference: 2.95 GB are needed and ");
     CHECK_SAYS(p, "doubling.onnx: 2.95 GB are needed and ");
     json_t *json = json_loads(LIMITED("doctor", "--json", model)->out, 0, NULL);
@@ -72,7 +72,7 @@ static void a_file_that_becomes_large(void)
     if (!can_be_limited()) return;
     hostile_node(&graph, "Relu", "x", "y", 3000000);
     const char *path = hostile_write(&graph, "attributes.onnx", "y", 1);
-    CHECK_SAYS(LIMITED("doctor", path), "of memory that reading a file of 6.0 MB may take, half of what can be had");
+    CHECK_SAYS(LIMITED("doctor", path), "of memory that reading a file of 6.0 MB may take, half of what is available");
     CHECK_SAYS(LIMITED("info", "--net", path), "of memory that reading a file of 6.0 MB may take");
 }
 
@@ -93,9 +93,10 @@ static void what_the_environment_says(void)
 {
     CHECK(setenv("SDLF_MEMORY", "300M", 1) == 0);
     CHECK_SAYS(SDLF(0, "info"), "(SDLF_MEMORY), of 315 MB at most");
-    CHECK_SAYS(SDLF(0, "info", "--net", "lenet5", "--batch", "1"), "MB of the host's memory can be had (SDLF_MEMORY)");
+    CHECK_SAYS(SDLF(0, "info", "--net", "lenet5", "--batch", "1"),
+               "MB of the host's memory is available (SDLF_MEMORY)");
     CHECK_SAYS(SDLF(1, "info", "--net", "lenet5", "--batch", "20000"),
-               "are needed and 315 MB can be had (SDLF_MEMORY)");
+               "are needed and 315 MB are available (SDLF_MEMORY)");
     CHECK_SAYS(SDLF(1, "train", "--net", "lenet5", "--data", "digits:1000000", "--epochs", "1"),
                "digits: 1000000 images: 788.0 MB of memory are needed, and ");
     CHECK(setenv("SDLF_MEMORY", "much", 1) == 0);

@@ -162,7 +162,7 @@ static void options_that_do_not_go_together(void)
     CHECK_WRONG("an ONNX file is trained on with --net", "train", "--resume", "x.onnx");
     CHECK_WRONG("--out x and --no-save contradict", "train", "--out", "x", "--no-save");
     CHECK_WRONG("--test-data digits:9 and --no-test contradict", "train", "--test-data", "digits:9", "--no-test");
-    CHECK_WRONG("--net mlp has no place beside x.onnx", "eval", "--weights", "x.onnx", "--net", "mlp");
+    CHECK_WRONG("--net mlp cannot be combined with x.onnx", "eval", "--weights", "x.onnx", "--net", "mlp");
     CHECK_WRONG("there is no network 'unet' and no such file; built in are", "train", "--net", "unet");
     CHECK_WRONG("has no layer 'conv9'", "info", "--net", "mlp", "--place", "conv9=reference");
     CHECK_WRONG("expected LAYER=CALC", "info", "--net", "mlp", "--place", "relu");

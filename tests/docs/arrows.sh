@@ -32,10 +32,10 @@ may apps/examples 'nothing'
 
 common='calculators/[a-z_]+\.h|framework/operations/|framework/(clock|heap|portable)\.h'
 may calculators/reference "calculators/reference/|$common"
-may calculators/cpu "calculators/cpu/|$common"
+may calculators/cpu "calculators/cpu/|$common|framework/clock\\.h"
 may calculators/cuda "calculators/cuda/|$common"
-may communicators 'communicators/|framework/(clock|halves)\.h|calculators/cuda/cuda\.h'
-may communicators/mpi 'communicators/|framework/(clock|halves)\.h'
+may communicators 'communicators/|framework/(clock|float16)\.h|calculators/cuda/cuda\.h'
+may communicators/mpi 'communicators/|framework/(clock|float16)\.h'
 may calculators/cudnn "calculators/(cudnn|cuda)/|$common"
 
 # CUDA's own headers, and those of libraries on it, stand in these folders alone.

@@ -87,7 +87,7 @@ static void few_filters_stay_row_major(void)
         for (int axis = 0; axis < 2; axis++) o.conv2d.window.stride[axis] = conv[i].stride;
         CHECK_EQUAL(sdlf_calculator_likes_channels_last(cpu, &o), conv[i].last);
         CHECK_TEXT(sdlf_calculator_algorithm(cpu, &o), conv[i].row_major);
-        CHECK_EQUAL(sdlf_calculator_prepared(cpu, &o), 0); /* weights made ready would turn it */
+        CHECK_EQUAL(sdlf_calculator_prepared(cpu, &o), 0); /* weights prepacked would turn it */
     }
     sdlf_calculator_close(cpu);
 }

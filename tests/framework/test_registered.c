@@ -208,7 +208,7 @@ static void missing_kinds_are_inherited(void)
     sdlf_calculator_close(own);
 }
 
-/* Convolutions bring the slots' other functions into play: workspaces, weights made ready, algorithms. */
+/* Convolutions bring the slots' other functions into play: workspaces, weights prepacked, algorithms. */
 static void a_convolution_is_the_same(void)
 {
     static float expected[2 * 4 * 9 * 9], found[2 * 4 * 9 * 9], x[2 * 3 * 9 * 9];

@@ -45,6 +45,13 @@ read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
 "$compiler" "$temporary/example.c" -o "$temporary/example" "${flags[@]}"
 (cd "$temporary" && LD_LIBRARY_PATH=$libraries ./example && ls lenet5.safetensors)
 
+read -ra flags <<< "$(pkg-config --static --cflags --libs sdlf)"
+if [[ $library == *.a && ! "${flags[*]}" =~ mpi|cuda|cublas|nccl ]]; then # those are shared libraries
+    say "the same, linked with -static"
+    "$compiler" "$temporary/example.c" -static -o "$temporary/example-static" "${flags[@]}"
+    (cd "$temporary" && ./example-static)
+fi
+
 say "the examples"
 cp -r "$prefix/share/doc/libsdlf-dev/examples" "$temporary/examples"
 CFLAGS="-Wall -Wextra -Wpedantic -Werror" cmake -S "$temporary/examples" -B "$temporary/examples/build" -DCMAKE_PREFIX_PATH="$prefix" \

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "framework/clock.h"
-#include "framework/order.h"
+#include "framework/sort.h"
 
 typedef struct bencher {
     kernel_sink sink;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A case on one calculator: with 1, 2 and 3 threads, with each of its algorithms, off its alignment, with weights made ready. And
+/* A case on one calculator: with 1, 2 and 3 threads, with each of its algorithms, off its alignment, with weights prepacked. And
  * how far outputs may be off in other math modes and by other algorithms than plain sums. */
 #include "check.h"
 
@@ -141,7 +141,7 @@ static void check_algorithm(machine *m, const kernel_case *made, const kernel_im
     sdlf_operation asked = kernel_bind(made, given);
     asked.algorithm = algorithm;
     if (sdlf_calculator_prepared(m->calculator[0], &asked) == 0) return;
-    snprintf(who, sizeof who, "%s (%s, weights made ready%s%s)", m->type->name, sdlf_math_name(m->math),
+    snprintf(who, sizeof who, "%s (%s, weights prepacked%s%s)", m->type->name, sdlf_math_name(m->math),
              names ? ", " : "", names ? names[algorithm] : "");
     kernel_run(&found, made, given, algorithm, m->calculator[0], 0, true, who);
     kernel_compare(made, &found, expected, who);

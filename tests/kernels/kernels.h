@@ -114,7 +114,7 @@ void kernel_images_free(kernel_images *images);
 sdlf_operation kernel_bind(const kernel_case *made, const kernel_images *images);
 
 /* Run the case on a calculator with fresh operands between guard bytes, each `skew` elements off its alignment; with weights
- * made ready where it wants that and `prepared` says so. Leaves the outputs in `found`. Fails the test, naming `who`, where the
+ * prepacked where it wants that and `prepared` says so. Leaves the outputs in `found`. Fails the test, naming `who`, where the
  * kernel fails, touches a guard, or changes an input. */
 void kernel_run(kernel_images *found, const kernel_case *made, const kernel_images *images, int algorithm,
                 sdlf_calculator *calculator, int skew, bool prepared, const char *who);

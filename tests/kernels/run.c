@@ -152,7 +152,7 @@ void kernel_run(kernel_images *found, const kernel_case *made, const kernel_imag
         operation.prepared = guarded_scratch(&block[PREPARED], calculator, prepared);
         CHECK_OK(calculator->type->kernel[operation.kind].prepare(calculator, &operation));
     }
-    /* in the host's memory a kernel leaves weights unread that were made ready: they are poison until it has run */
+    /* in the host's memory a kernel leaves weights unread that were prepacked: they are poison until it has run */
     bool unread = prepared > 0 && operation.in[0].layout != SDLF_CSR && sdlf_calculator_is_on_host(calculator);
     guarded *weights = &block[1];
     if (unread) memset(operation.in[1].data, POISON, (size_t)weights->extent);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Inverted residual blocks on cpu, which takes them as one where what lies between is large, larger than the cases of all calculators
- * are: beside reference, row-major and channels last, weights as they are and made ready, the same bits at any number of threads. */
+ * are: beside reference, row-major and channels last, weights as they are and prepacked, the same bits at any number of threads. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * one with all that are left (--but); what cuDNN computes of the largest family is a process, too.
  *
  * Each case runs on every calculator with each of its algorithms: on the host with 1, 2 and 3 threads, on a device twice; then once
- * with operands off their alignment, and once with weights made ready where there is such a form. In the other math modes that a
+ * with operands off their alignment, and once with weights prepacked where there is such a form. In the other math modes that a
  * calculator has, products run in one opening, those in float64 with auto alone. Large cases are for devices; of their algorithms
  * auto alone runs more than once. Reference, whose results are what is expected, runs again off alignment, and where operands are
  * aliased. Outputs must be within the case's tolerance of reference's, the same bits at every thread count, and written completely;

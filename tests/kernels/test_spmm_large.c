@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* spmm_csr with more elements than 32 bits count. On devices with the memory for it, some 44 GB, half of them for a form that is
- * made ready; on the host with addresses alone: the system lends one page of zeros for all that is never written. All but the
+ * prepacked; on the host with addresses alone: the system lends one page of zeros for all that is never written. All but the
  * last elements are one row's. */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static sdlf_status make_matrix(sdlf_calculator *c, sdlf_tensor *a)
     return status == SDLF_OK ? c->type->synchronize(c) : status;
 }
 
-/* Twice: the matrix made ready in the workspace, and ahead. */
+/* Twice: the matrix prepacked in the workspace, and ahead. */
 static void multiply(sdlf_calculator *c, sdlf_operation *operation, bool ready)
 {
     static const float expected[ROWS][WIDTH] = {{0, 0}, {0, 0}, {0, 0}, {-1, 18}, {2, -1}, {18, -2}};

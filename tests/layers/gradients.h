@@ -30,10 +30,10 @@ typedef struct layer_case {
     const char *what; /* for messages */
     layer_builder *build;
     const void *options;
-    sdlf_shape input[2];               /* the batch included, at least 2 */
-    int input_count;                   /* 0 means 1 */
-    double unit;                       /* distance between neighbouring input values; 0 means 2^-5 */
-    const sdlf_constant *constants[2]; /* inputs that `build` makes itself, in float32 and in float64 */
+    sdlf_shape input[2];                    /* the batch included, at least 2 */
+    int input_count;                        /* 0 means 1 */
+    double unit;                            /* distance between neighbouring input values; 0 means 2^-5 */
+    const sdlf_plan_constant *constants[2]; /* inputs that `build` makes itself, in float32 and in float64 */
     int constant_count;
 } layer_case;
 

@@ -77,12 +77,12 @@ static sdlf_node build_dense(sdlf_model *model, const sdlf_node *x, const void *
 
 static void gradients_match(void)
 {
-    sdlf_constant constants[2][2], web[2][2];
+    sdlf_plan_constant constants[2][2], web[2][2];
     for (int wide = 0; wide < 2; wide++) {
-        web[wide][0] = (sdlf_constant){"matrix", webs[wide][0]};
-        web[wide][1] = (sdlf_constant){"transposed", webs[wide][1]};
-        constants[wide][0] = (sdlf_constant){"matrix", matrices[wide][0]};
-        constants[wide][1] = (sdlf_constant){"transposed", matrices[wide][1]};
+        web[wide][0] = (sdlf_plan_constant){"matrix", webs[wide][0]};
+        web[wide][1] = (sdlf_plan_constant){"transposed", webs[wide][1]};
+        constants[wide][0] = (sdlf_plan_constant){"matrix", matrices[wide][0]};
+        constants[wide][1] = (sdlf_plan_constant){"transposed", matrices[wide][1]};
     }
     const layer_case cases[] = {
         {.what = "with bias",
@@ -133,7 +133,7 @@ static sdlf_model *small_model(void)
 }
 
 static sdlf_status make_plan(sdlf_plan **plan, sdlf_model *model, sdlf_calculator *calculator,
-                             const sdlf_constant *list, int count, bool no_fusion)
+                             const sdlf_plan_constant *list, int count, bool no_fusion)
 {
     return sdlf_plan_create(
         plan, model,
@@ -148,22 +148,22 @@ static void constants_are_checked(void)
     sdlf_plan *plan;
     sdlf_model *model = small_model();
     if (!CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL))) return;
-    const sdlf_constant good = {"matrix", matrices[0][0]},
-                        dense = {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, 3), x)};
+    const sdlf_plan_constant good = {"matrix", matrices[0][0]},
+                             dense = {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, 3), x)};
     CHECK_FAILS(make_plan(&plan, model, calculator, NULL, 0, false), SDLF_ERROR_ARGUMENT,
                 "'matrix' is a sparse matrix: it must be among the plan's constants");
-    const sdlf_constant unknown[2] = {good, {"graph", matrices[0][0]}}, twice[2] = {good, good};
+    const sdlf_plan_constant unknown[2] = {good, {"graph", matrices[0][0]}}, twice[2] = {good, good};
     CHECK_FAILS(make_plan(&plan, model, calculator, unknown, 2, false), SDLF_ERROR_ARGUMENT, "no input 'graph'");
     CHECK_FAILS(make_plan(&plan, model, calculator, twice, 2, false), SDLF_ERROR_ARGUMENT, "given twice");
-    CHECK_FAILS(make_plan(&plan, model, calculator, &(sdlf_constant){"matrix", matrices[1][0]}, 1, false),
+    CHECK_FAILS(make_plan(&plan, model, calculator, &(sdlf_plan_constant){"matrix", matrices[1][0]}, 1, false),
                 SDLF_ERROR_SHAPE, "is sparse float64 5x5, expected sparse float32 5x5");
-    CHECK_FAILS(make_plan(&plan, model, calculator, &(sdlf_constant){"matrix", dense.tensor}, 1, false),
+    CHECK_FAILS(make_plan(&plan, model, calculator, &(sdlf_plan_constant){"matrix", dense.tensor}, 1, false),
                 SDLF_ERROR_SHAPE, "is dense float32 5x3");
     sdlf_tensor nowhere = matrices[0][0];
     nowhere.data = NULL;
-    CHECK_FAILS(make_plan(&plan, model, calculator, &(sdlf_constant){"matrix", nowhere}, 1, false), SDLF_ERROR_ARGUMENT,
-                "no memory");
-    const sdlf_constant both[2] = {dense, good};
+    CHECK_FAILS(make_plan(&plan, model, calculator, &(sdlf_plan_constant){"matrix", nowhere}, 1, false),
+                SDLF_ERROR_ARGUMENT, "no memory");
+    const sdlf_plan_constant both[2] = {dense, good};
     if (CHECK_OK(make_plan(&plan, model, calculator, both, 2, false))) {
         CHECK_FAILS(test_plan_write(plan, "x", x), SDLF_ERROR_ARGUMENT, "constant");
         sdlf_binding binding;
@@ -180,8 +180,8 @@ static void inference_agrees(void)
 {
     float x[NODES * 3], expected[NODES * 6], found[NODES * 6];
     for (int i = 0; i < NODES * 3; i++) x[i] = (float)(i % 7) - 3;
-    const sdlf_constant list[2] = {{"matrix", matrices[0][0]},
-                                   {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, 3), x)}};
+    const sdlf_plan_constant list[2] = {{"matrix", matrices[0][0]},
+                                        {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, 3), x)}};
     sdlf_model *model = small_model();
     for (int i = 0; test_calculator_class_at(i); i++) {
         sdlf_calculator *calculator;
@@ -217,8 +217,8 @@ static void nan_stays_in_its_rows(void)
         sdlf_output(model, "y", sdlf_log_softmax(model, node));
         CHECK_OK(sdlf_model_build(model, 5));
         float x[NODES * 3] = {0.5f, 1, -1, NAN, 0, 0, 2, 1, 0, INFINITY, 1, 1, 0.5f, -2, 1}, y[NODES * 80];
-        const sdlf_constant list[2] = {{"matrix", matrices[0][0]},
-                                       {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, 3), x)}};
+        const sdlf_plan_constant list[2] = {{"matrix", matrices[0][0]},
+                                            {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, 3), x)}};
         static const bool reached[NODES] = {true, false, false, true, false}; /* by an arc to node 1 or 3 */
         for (int i = 0; test_calculator_class_at(i); i++) {
             sdlf_calculator *calculator;
@@ -246,8 +246,8 @@ static void placements_agree(void)
     float x[NODES * 3];
     int32_t labels[NODES] = {0, 5, 2, 1, 4};
     for (int i = 0; i < NODES * 3; i++) x[i] = (float)(i % 7) - 3;
-    const sdlf_constant list[2] = {{"matrix", matrices[0][0]},
-                                   {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, 3), x)}};
+    const sdlf_plan_constant list[2] = {{"matrix", matrices[0][0]},
+                                        {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, 3), x)}};
     float weights[4][3 * 6];
     for (int placement = 0; placement < 4; placement++) {
         sdlf_model *model = small_model();

@@ -178,7 +178,7 @@ sdlf_status export_case_run(export_run_values *values, sdlf_model *model, int64_
 {
     sdlf_calculator *calculator = NULL;
     sdlf_plan *plan = NULL;
-    sdlf_constant matrix = {.input = "matrix"};
+    sdlf_plan_constant matrix = {.input = "matrix"};
     bool sparse = is_sparse(model) && like == NULL;
     *values = (export_run_values){0};
     if (sdlf_model_output_count(model) > EXPORT_CASE_MOST)

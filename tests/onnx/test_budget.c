@@ -38,7 +38,7 @@ static void empty_attributes(void)
     CHECK_FAILS(sdlf_model_from_onnx(&model, path, NULL), SDLF_ERROR_ARGUMENT, "SDLF_READ_MEMORY is '1X'");
     CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
     CHECK(setenv("SDLF_MEMORY", "1M", 1) == 0); /* less than the process has already */
-    CHECK_FAILS(sdlf_model_from_onnx(&model, path, NULL), SDLF_ERROR_MEMORY, "half of what can be had");
+    CHECK_FAILS(sdlf_model_from_onnx(&model, path, NULL), SDLF_ERROR_MEMORY, "half of what is available");
     CHECK(unsetenv("SDLF_MEMORY") == 0);
 }
 

@@ -91,7 +91,7 @@ static void check_step(const gcn *g, sdlf_calculator *calculator, bool no_fusion
     char what[128];
     snprintf(what, sizeof what, "%s on %s, %s", fixture_text(g->fixture, "name"), calculator->type->name,
              no_fusion ? "unfused" : "fused");
-    const sdlf_constant constants[] = {
+    const sdlf_plan_constant constants[] = {
         {"matrix", g->matrix},
         {"transposed", g->transposed},
         {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, INPUTS), (void *)(uintptr_t)g->x)},

@@ -2,7 +2,7 @@
 /* The convolution lab as a roofline chart, an SVG file.
  *
  * Across: the convolution's FLOPs for each byte that a rung moves; up: the convolution's FLOPs in a second; both logarithmic.
- * The roof is what the machine can do, measured: a slope (bytes a second) and a flat part (FLOPs a second), each with its figure.
+ * The roof is the machine's limits, measured: a slope (bytes a second) and a flat part (FLOPs a second), each with its figure.
  * Each rung has a mark of its own: a small one for each convolution, a large one, with the rung's name beside it, for all of them
  * together. To the right the rungs stand once more, the fastest first, with their figures. The ground is white, on dark pages too. */
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sdlf bench conv: the convolution lab. Every algorithm that a calculator has for a convolution is a rung of a ladder; all of
- * them are timed on the same convolutions, compared with reference, and set beside what the machine can do. Or a report that was
+ * them are timed on the same convolutions, compared with reference, and set beside the machine's limits. Or a report that was
  * stored is shown again. docs/reference/convolution.md explains them. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static const argument what_arguments[] = {
     {"batch", ARGUMENT_INT, offsetof(lab_settings, batch), "N", .minimum = 1, .maximum = 65536, .fallback = "1",
      .help = "images at a time"},
     {"side", ARGUMENT_INT, offsetof(lab_settings, side), "N", .minimum = 1, .maximum = 65536,
-     .help = "images of another side than the workload's"},
+     .help = "height and width of the images, instead of the workload's"},
     {"dtype", ARGUMENT_CHOICE, offsetof(lab_settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
      .help = "the type of all numbers"},
     {.name = "Or one convolution", .type = ARGUMENT_HEADING},
@@ -45,27 +45,27 @@ static const argument what_arguments[] = {
     {"calculator", ARGUMENT_NAME, offsetof(lab_settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "whose algorithms are timed; with a --math that cpu has not: the first that has it"},
     {"against", ARGUMENT_LIST, offsetof(lab_settings, against), "NAME",
-     .help =
-         "what this calculator takes is a rung, too; may be repeated (default: cudnn beside cuda, where there is one)"},
+     .help = "also time the algorithm that this calculator chooses; may be repeated (default: cudnn beside cuda, where "
+             "there is one)"},
     {"rung", ARGUMENT_LIST, offsetof(lab_settings, rung), "NAME",
-     .help = "this algorithm alone; may be repeated (default: all)"},
+     .help = "only this algorithm; may be repeated (default: all)"},
     {"threads", ARGUMENT_INT, offsetof(lab_settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
     {"repeats", ARGUMENT_INT, offsetof(lab_settings, repeats), "N", .minimum = 1, .maximum = 100000, .fallback = "31",
      .help = "samples, whose median is taken"},
     {"seconds", ARGUMENT_FLOAT, offsetof(lab_settings, seconds), "S", .minimum = 0, .maximum = 3600, .above = true,
-     .fallback = "0.5", .help = "no further sample of a rung on one convolution after so long"},
+     .fallback = "0.5", .help = "stop sampling an algorithm on one convolution after S seconds"},
     {"no-check", ARGUMENT_FLAG, offsetof(lab_settings, no_check),
-     .help = "do not compare with reference, which takes longer than all else on a GPU"},
+     .help = "do not compare with reference, which takes most of the time on a GPU"},
     {"copy-size", ARGUMENT_SIZE, offsetof(lab_settings, copy_size), "BYTES", .minimum = 4096, .maximum = 1e12,
-     .fallback = "256MB", .help = "what is copied to see what the memory can do"},
+     .fallback = "256MB", .help = "size of the copy that measures memory bandwidth"},
     {0},
 };
 
 static const argument output_arguments[] = {
     {.name = "Output", .type = ARGUMENT_HEADING},
     {"from", ARGUMENT_TEXT, offsetof(lab_settings, from), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
-     .help = "measure nothing: show what --json wrote, or its rungs that --rung names"},
+     .help = "measure nothing: show a report that --json wrote, or the algorithms in it that --rung names"},
     {"json", ARGUMENT_TEXT, offsetof(lab_settings, json), "FILE", .standard = ARGUMENT_STANDARD_OUTPUT, .alone = "-",
      .help = "print JSON; with FILE, write it there beside the table"},
     {"svg", ARGUMENT_TEXT, offsetof(lab_settings, svg), "FILE", .standard = ARGUMENT_STANDARD_OUTPUT,
@@ -145,7 +145,7 @@ static sdlf_status bench_all(lab_session *s, const arguments *given)
     if (s->text && s->lab.interrupted)
         printf("\nstopped%s%s in convolution %d of %d; %s\n", by ? " by " : "", by ? interrupt_name() : "",
                s->lab.cases, s->lab.workload.count,
-               s->lab.cases > 0 ? "what was measured until then stands above" : "nothing was measured");
+               s->lab.cases > 0 ? "what was measured is above" : "nothing was measured");
     if (s->set.json) status = output_file_write(s->set.json, print_json, &s->lab);
     if (status == SDLF_OK && s->set.svg) status = lab_draw(&s->lab, s->set.svg);
     return status == SDLF_OK ? lab_session_judge(s) : status;

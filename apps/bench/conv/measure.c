@@ -158,7 +158,7 @@ static sdlf_operation turned(sdlf_operation operation)
 
 /* Are activations channels last for this rung? Where it takes no others; and for the calculator's own choice, where inference
  * plans would bring them so. */
-static bool wants_turned(const sdlf_calculator *calculator, const sdlf_operation *operation)
+static bool wants_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_kernel_slot *slot = &calculator->type->kernel[operation->kind];
     sdlf_operation last = turned(*operation);
@@ -182,7 +182,7 @@ int64_t lab_bench_bytes(sdlf_calculator *calculator, const sdlf_operation *opera
     for (int i = 0; i < count; i++) {
         sdlf_operation asked = *operation;
         asked.algorithm = rungs[i].algorithm;
-        if (wants_turned(calculator, &asked)) {
+        if (wants_channels_last(calculator, &asked)) {
             asked = turned(asked);
             last = sdlf_tensor_bytes(&asked.in[0]) + sdlf_tensor_bytes(&asked.out[0]);
         }
@@ -244,7 +244,7 @@ static void explain(lab_result *result, const sdlf_calculator *calculator, const
              takes ? takes : "");
 }
 
-/* Take memory for weights that are made ready, and for scratch space. False: there is none, and the result says so. */
+/* Take memory for weights that are prepacked, and for scratch space. False: there is none, and the result says so. */
 static bool take_memory(sdlf_calculator *calculator, sdlf_operation *operation, void *memory[2], lab_result *result)
 {
     sdlf_tensor *tensor[] = {&operation->prepared, &operation->workspace};
@@ -271,7 +271,7 @@ sdlf_status lab_bench_run(lab_bench *b, const lab_rung *rung, const lab_effort *
     void *memory[2] = {NULL};
     *result = (lab_result){.ran = false};
     operation.algorithm = rung->algorithm;
-    result->channels_last = wants_turned(calculator, &operation);
+    result->channels_last = wants_channels_last(calculator, &operation);
     if (!result->channels_last && !sdlf_calculator_supports(calculator, &operation)) {
         explain(result, calculator, &operation);
         return SDLF_OK;

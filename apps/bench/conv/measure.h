@@ -23,7 +23,7 @@ typedef struct lab_result {
     bool ran;
     char why[160];      /* where it did not run: why not */
     bool channels_last; /* the activations were so, since the rung takes them so alone, or plans bring them so */
-    int64_t prepared;   /* bytes of weights that were made ready beforehand, as inference plans do; not in the time */
+    int64_t prepared;   /* bytes of weights that were prepacked beforehand, as inference plans do; not in the time */
     const char *taken;  /* what "auto" took, where the calculator tells; NULL */
     double seconds;     /* the median run */
     double quarter[2];  /* a quarter of the runs took less than the first, a quarter more than the second */

@@ -100,8 +100,8 @@ static bool is_called(const lab_rung *rung, const char *name)
 }
 
 /* Is `name` a rung? The message offers what there is, and says what is left out. */
-static sdlf_status check_wanted(const char *name, const lab_rung *rungs, int count, const char *calculator,
-                                const char *left_out)
+static sdlf_status check_requested(const char *name, const lab_rung *rungs, int count, const char *calculator,
+                                   const char *left_out)
 {
     sdlf_suggestion near = {.word = name};
     char list[512] = "";
@@ -126,7 +126,7 @@ sdlf_status lab_choose_rungs(lab *l, machine *m, sdlf_calculator *calculator, co
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s' has no conv2d_forward", calculator->type->name);
     sdlf_status status = open_rivals(m, calculator, choice, all, &count, left_out, size);
     for (int i = 0; i < wanted->count && status == SDLF_OK; i++)
-        status = check_wanted(wanted->item[i], all, count, calculator->type->name, left_out);
+        status = check_requested(wanted->item[i], all, count, calculator->type->name, left_out);
     for (int i = 0; i < count && status == SDLF_OK; i++) {
         bool chosen = wanted->count == 0;
         for (int w = 0; w < wanted->count; w++) chosen = chosen || is_called(&all[i], wanted->item[w]);

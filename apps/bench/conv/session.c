@@ -9,7 +9,7 @@
 
 #include "apps/bench/conv/rungs.h"
 #include "apps/output/file.h"
-#include "apps/output/live.h"
+#include "apps/output/status_line.h"
 #include "apps/output/stream.h"
 #include "apps/system/interrupt.h"
 
@@ -99,7 +99,7 @@ sdlf_status lab_session_open(lab_session *s, const arguments *given)
 
 static void show_progress(const lab_session *s, int index, const char *what)
 {
-    live_say("%d of %d, %s: %s", index + 1, s->lab.workload.count, s->lab.workload.item[index].name, what);
+    status_line_show("%d of %d, %s: %s", index + 1, s->lab.workload.count, s->lab.workload.item[index].name, what);
 }
 
 sdlf_status lab_session_case(lab_session *s, int index)
@@ -114,7 +114,7 @@ sdlf_status lab_session_case(lab_session *s, int index)
         show_progress(s, index, s->lab.rung[i].name);
         status = lab_bench_run(made, &s->lab.rung[i], &effort, &s->lab.result[index][i]);
     }
-    live_clear();
+    status_line_clear();
     lab_bench_free(made);
     return sdlf_fail_context(status, "%s", s->lab.workload.item[index].name);
 }
@@ -141,9 +141,9 @@ sdlf_status lab_session_judge(const lab_session *s)
 
 sdlf_status lab_session_limits(lab_session *s)
 {
-    live_say("what the machine can do");
+    status_line_show("the machine's limits");
     sdlf_status status = ceilings_measure(&s->lab.ceilings, s->calculator, s->lab.dtype, s->set.copy_size);
-    live_clear();
+    status_line_clear();
     return status;
 }
 

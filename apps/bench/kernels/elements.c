@@ -14,10 +14,10 @@ static void add_memory(kernel_rows *rows, sdlf_tensor x)
     sdlf_operation copy = {.kind = SDLF_COPY, .in = {x}, .out = {x}};
     kernel_rows_add(rows, &copy, true, "plain");
     sdlf_tensor last = sdlf_tensor_channels_last(x);
-    sdlf_operation to_last = {.kind = SDLF_COPY, .in = {x}, .out = {last}};
-    kernel_rows_add(rows, &to_last, true, "to channels last");
-    sdlf_operation from_last = {.kind = SDLF_COPY, .in = {last}, .out = {x}};
-    kernel_rows_add(rows, &from_last, true, "from channels last");
+    sdlf_operation to_nhwc = {.kind = SDLF_COPY, .in = {x}, .out = {last}};
+    kernel_rows_add(rows, &to_nhwc, true, "to channels last");
+    sdlf_operation from_nhwc = {.kind = SDLF_COPY, .in = {last}, .out = {x}};
+    kernel_rows_add(rows, &from_nhwc, true, "from channels last");
     sdlf_tensor matrix = kernel_rows_tensor(rows, sdlf_shape(x.shape.dim[0] * 1024, 512));
     sdlf_tensor turned = kernel_rows_tensor(rows, sdlf_shape(512, x.shape.dim[0] * 1024));
     sdlf_operation transpose = {.kind = SDLF_COPY, .in = {sdlf_tensor_transpose(matrix, 0, 1)}, .out = {turned}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench kernels: every kernel of a calculator by itself, beside what the machine can do. */
+/* sdlf bench kernels: every kernel of a calculator by itself, beside the machine's limits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "apps/bench/kernels/kernels.h"
 #include "apps/command.h"
 #include "apps/output/file.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/output/stream.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
@@ -34,9 +34,9 @@ typedef struct settings {
 static const argument what_arguments[] = {
     {.name = "What is run", .type = ARGUMENT_HEADING},
     {"operation", ARGUMENT_LIST, offsetof(settings, operation), "NAME",
-     .help = "this kind of operation alone; may be repeated (default: all)"},
+     .help = "only this kind of operation; may be repeated (default: all)"},
     {"elements", ARGUMENT_INT, offsetof(settings, elements), "N", .minimum = 1024, .maximum = 1 << 30,
-     .fallback = "33554432", .help = "numbers in a large tensor; other sizes follow"},
+     .fallback = "33554432", .help = "elements of a large tensor; other sizes follow from it"},
     {"dtype", ARGUMENT_CHOICE, offsetof(settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
      .help = "the type of all floating numbers"},
     {.name = "Who computes, for how long", .type = ARGUMENT_HEADING},
@@ -47,9 +47,9 @@ static const argument what_arguments[] = {
     {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 31, .fallback = "15",
      .help = "samples, whose median is taken"},
     {"seconds", ARGUMENT_FLOAT, offsetof(settings, seconds), "S", .minimum = 0, .maximum = 3600, .above = true,
-     .fallback = "0.1", .help = "no further sample of a kernel after so long"},
+     .fallback = "0.1", .help = "stop sampling a kernel after S seconds"},
     {"copy-size", ARGUMENT_SIZE, offsetof(settings, copy_size), "BYTES", .minimum = 4096, .maximum = 1e12,
-     .fallback = "256MB", .help = "what is copied to see what the memory can do"},
+     .fallback = "256MB", .help = "size of the copy that measures memory bandwidth"},
     {0},
 };
 
@@ -131,7 +131,7 @@ static sdlf_status measure_row(session *s, const kernel_row *row)
     const lab_effort effort = {.repeats = (int)s->set.repeats, .seconds = s->set.seconds};
     int before = report->count;
     sdlf_status status = SDLF_OK;
-    live_say("%s, %s", sdlf_operation_class_of(row->operation.kind)->name, row->text);
+    status_line_show("%s, %s", sdlf_operation_class_of(row->operation.kind)->name, row->text);
     for (int a = 0; (a == 0 || (slot->algorithms && slot->algorithms[a])) && status == SDLF_OK; a++) {
         if (interrupt_signal() != 0) break;
         kernel_result *result = &report->result[report->count];
@@ -139,7 +139,7 @@ static sdlf_status measure_row(session *s, const kernel_row *row)
         status = kernel_measure(result, s->calculator, row, a, &effort);
         if (result->time.ran || result->time.why[0] != '\0') report->count++;
     }
-    live_clear();
+    status_line_clear();
     if (report->count == before && interrupt_signal() == 0) report->missing++;
     return sdlf_fail_context(status, "%s", sdlf_operation_class_of(row->operation.kind)->name);
 }
@@ -157,9 +157,9 @@ static sdlf_status bench_all(session *s)
     fflush(stdout);
     interrupt_waits();
     const ceilings *limit = &s->report.ceilings;
-    live_say("what the machine can do");
+    status_line_show("the machine's limits");
     status = ceilings_measure(&s->report.ceilings, s->calculator, s->report.dtype, s->set.copy_size);
-    live_clear();
+    status_line_clear();
     if (status == SDLF_OK && s->text) {
         report_label(&s->out, "limits");
         printf("%s in a product of %sx%s, %s in a copy of %s\n", number_scaled(limit->flops, "FLOP/s").text,
@@ -175,8 +175,7 @@ static sdlf_status bench_all(session *s)
     if (s->text) kernel_report_print(&s->out, &s->report);
     if (interrupt_signal() != 0) {
         if (s->text) putchar('\n');
-        interrupt_say(s->text, "; %s",
-                      s->report.count > 0 ? "what was measured until then stands above" : "nothing was measured");
+        interrupt_say(s->text, "; %s", s->report.count > 0 ? "what was measured is above" : "nothing was measured");
     }
     return s->set.json ? output_file_write(s->set.json, print_json, &s->report) : SDLF_OK;
 }

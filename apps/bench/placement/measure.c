@@ -9,7 +9,7 @@
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 #include "apps/timing/clock.h"
-#include "apps/timing/order.h"
+#include "apps/timing/sort.h"
 
 enum { WARM_STEPS = 3, COPY_REPEATS = 5 }; /* libraries set themselves up in the first step, the second is recorded */
 static const double long_enough = 0.5;     /* seconds that all runs should take together */
@@ -111,7 +111,7 @@ static sdlf_status time_steps(placement_row *row, sdlf_plan *plan, const epoch_t
         if (status == SDLF_OK && row->runs == 0) status = sdlf_plan_metrics(plan, &metrics);
     }
     if (status != SDLF_OK || interrupt_signal() != 0) return status; /* a run that was cut short has no time */
-    order_doubles(seconds, (size_t)row->runs);
+    sort_doubles(seconds, (size_t)row->runs);
     row->seconds = seconds[row->runs / 2] / (double)iterations;
     row->loss = metrics.loss_sum / metrics.samples;
     return SDLF_OK;

@@ -11,9 +11,9 @@
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
 #include "apps/output/file.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/output/stream.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
@@ -97,11 +97,11 @@ static sdlf_status measure_row(const session *s, placement_experiment *e, int in
 {
     placement_row *row = &e->row[index];
     sdlf_model *model = NULL; /* a fresh one: every row begins with the same parameters */
-    live_say("%d of %d: %s", index + 1, e->count, row->name);
+    status_line_show("%d of %d: %s", index + 1, e->count, row->name);
     sdlf_status status = network_open(&model, s->set.net, 1);
     if (status == SDLF_OK) status = placement_measure(row, model, s->data, e->batch, e->iterations);
     sdlf_model_free(model);
-    live_clear();
+    status_line_clear();
     return status;
 }
 

@@ -7,7 +7,7 @@
 
 #include "apps/input/samples.h"
 #include "apps/timing/clock.h"
-#include "apps/timing/order.h"
+#include "apps/timing/sort.h"
 
 double scaling_sent(int ranks, int64_t bytes)
 {
@@ -87,7 +87,7 @@ static sdlf_status time_works(timed *what, int count, const scaling_work *w)
         for (int j = 0; j < count && status == SDLF_OK; j++)
             status = time_once(&times[j * w->repeats + i], w, &what[j]);
     for (int j = 0; j < count; j++) {
-        order_doubles(times + j * w->repeats, (size_t)w->repeats);
+        sort_doubles(times + j * w->repeats, (size_t)w->repeats);
         what[j].seconds = times[j * w->repeats + w->repeats / 2];
     }
     free(times);

@@ -13,9 +13,9 @@
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/output/file.h"
-#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/status_line.h"
 #include "apps/output/terminal.h"
 
 typedef struct settings {
@@ -42,7 +42,7 @@ static const argument scaling_arguments[] = {
     {"steps", ARGUMENT_INT, offsetof(settings, steps), "N", .minimum = 1, .maximum = 1e6, .fallback = "10",
      .help = "steps that are timed together"},
     {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 100000, .fallback = "5",
-     .help = "times that this is done, whose median is taken"},
+     .help = "repetitions, whose median is taken"},
     {0},
 };
 
@@ -155,7 +155,8 @@ static sdlf_status measure_ranks(session *s, int index, int ranks)
     for (int kind = 0; kind < SCALING_KINDS && status == SDLF_OK; kind++) {
         scaling_point *p = &r->point[kind][index];
         *p = (scaling_point){.ranks = ranks, .batch = kind == SCALING_WEAK ? ranks * r->batch : r->batch};
-        if (s->ranks->rank == 0) live_say("%s, %d of %d ranks", scaling_names[kind], ranks, s->ranks->opened_count);
+        if (s->ranks->rank == 0)
+            status_line_show("%s, %d of %d ranks", scaling_names[kind], ranks, s->ranks->opened_count);
         if (ranks == 1 && kind != 0)
             *p = r->point[0][index];
         else
@@ -163,7 +164,7 @@ static sdlf_status measure_ranks(session *s, int index, int ranks)
     }
     if (status == SDLF_OK && ranks > 1)
         status = scaling_measure_sum(&r->large[index], SCALING_SUM, s->work.plan.forward, &s->work);
-    if (s->ranks->rank == 0) live_clear();
+    if (s->ranks->rank == 0) status_line_clear();
     return status;
 }
 

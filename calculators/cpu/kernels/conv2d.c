@@ -52,9 +52,9 @@ static convolution of_operation(const sdlf_operation *operation, const sdlf_tens
 /* What "auto" takes, of each of the three kinds. */
 int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    bool forward = operation->kind == SDLF_CONV2D_FORWARD, input_wanted = operation->kind == SDLF_CONV2D_BACKWARD_INPUT;
-    convolution v = of_operation(operation, input_wanted ? &operation->out[0] : &operation->in[0],
-                                 forward || input_wanted ? &operation->in[1] : &operation->out[0]);
+    bool forward = operation->kind == SDLF_CONV2D_FORWARD, input_needed = operation->kind == SDLF_CONV2D_BACKWARD_INPUT;
+    convolution v = of_operation(operation, input_needed ? &operation->out[0] : &operation->in[0],
+                                 forward || input_needed ? &operation->in[1] : &operation->out[0]);
     (void)calculator;
     if (forward && conv2d_is_nhwc_cpu(operation)) return conv2d_nhwc_automatic_cpu(operation, &v);
     if (sdlf_operation_is_channels_last(operation)) return CPU_CONV2D_AUTO;

@@ -115,7 +115,7 @@ bool conv2d_inverted_supports_cpu(const sdlf_calculator *calculator, const sdlf_
            v->r <= INVERTED_MOST_LINES;
 }
 
-/* ---- weights made ready ---- */
+/* ---- weights prepacked ---- */
 
 static int64_t between_size(const block *b)
 {

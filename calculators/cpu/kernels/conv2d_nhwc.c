@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution of activations that are channels last: which kernel, and weights made ready for it. See conv2d_nhwc.h. */
+/* Convolution of activations that are channels last: which kernel, and weights prepacked for it. See conv2d_nhwc.h. */
 #include "calculators/cpu/kernels/conv2d_nhwc.h"
 
 #include "calculators/cpu/conv2d_algorithms.h"
@@ -22,7 +22,7 @@ static bool can_be_nhwc(const sdlf_operation *operation)
     return may_be_nhwc(&operation->in[0]) && may_be_nhwc(&operation->in[3]) && may_be_nhwc(&operation->out[0]);
 }
 
-/* Are they? Where it is left open, weights made ready for it say so. */
+/* Are they? Where it is left open, weights prepacked for it say so. */
 bool conv2d_is_nhwc_cpu(const sdlf_operation *operation)
 {
     return sdlf_operation_is_channels_last(operation) || operation->algorithm == CPU_CONV2D_IMPLICIT ||
@@ -103,7 +103,7 @@ bool conv2d_nhwc_supports_cpu(const sdlf_operation *operation, const convolution
     return named && (depthwise_nhwc_takes_cpu(v) || implicit_takes_cpu(v));
 }
 
-/* Scratch space, and the laid out weights where they were not made ready. */
+/* Scratch space, and the laid out weights where they were not prepacked. */
 static im2col_space space_of(last_way way, const convolution *v, bool row_major, bool prepared)
 {
     im2col_space space = {0};
@@ -114,7 +114,7 @@ static im2col_space space_of(last_way way, const convolution *v, bool row_major,
     return space;
 }
 
-/* `packed` are the weights made ready; NULL: forward->w are laid out in scratch. */
+/* `packed` are the weights prepacked; NULL: forward->w are laid out in scratch. */
 static void run(const cpu_calculator *cpu, last_way way, const convolution_forward *forward, const element *packed,
                 element *scratch, bool row_major)
 {
@@ -160,7 +160,7 @@ void conv2d_nhwc_unprepared_cpu(const cpu_calculator *cpu, const convolution_for
     run(cpu, automatic_way(&forward->v), forward, NULL, scratch, false);
 }
 
-/* One filter on images that may be taken as row-major: weights made ready would turn them. */
+/* One filter on images that may be taken as row-major: weights prepacked would turn them. */
 static bool stays_row_major(const sdlf_operation *operation, const convolution *v)
 {
     return operation->algorithm == CPU_CONV2D_AUTO && v->groups * v->k == 1 && v->p_q > 1 &&

@@ -7,7 +7,7 @@
 #include "calculators/cpu/kernels/im2col.h"
 
 /* Is the operation to be taken as one? With one channel, or of one pixel, activations are row-major as well as channels last;
- * then weights that were made ready say so, or the algorithm's name. */
+ * then weights that were prepacked say so, or the algorithm's name. */
 bool conv2d_is_nhwc_cpu(const sdlf_operation *operation);
 
 /* Is that the faster way? Vectors run over filters. Where these do not fill one, a row-major image has the advantage, unless its
@@ -21,7 +21,7 @@ int conv2d_nhwc_automatic_cpu(const sdlf_operation *operation, const convolution
 
 bool conv2d_nhwc_supports_cpu(const sdlf_operation *operation, const convolution *v);
 
-/* Weights made ready, in elements (0: the operation is not taken), and making them so. */
+/* Weights prepacked, in elements (0: the operation is not taken), and making them so. */
 int64_t conv2d_nhwc_prepared_size_cpu(const sdlf_operation *operation, const convolution *v);
 void conv2d_nhwc_prepare_cpu(const cpu_calculator *cpu, const sdlf_operation *operation, const convolution *v);
 

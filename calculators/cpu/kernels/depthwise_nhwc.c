@@ -29,8 +29,8 @@ void depthwise_nhwc_pack_cpu(element *packed, const convolution *v, const elemen
 typedef struct context {
     const convolution_forward *forward;
     const element *packed;
-    int64_t rows_per_task, blocks;     /* tasks: runs of rows, and of each so many blocks of channels */
-    int64_t inside_first, inside_last; /* columns whose windows lie inside the image's width */
+    int64_t rows_per_task, blocks;    /* tasks: runs of rows, and of each so many blocks of channels */
+    int64_t inside_first, inside_end; /* columns whose windows lie inside the image's width */
 } context;
 
 static context context_of(const convolution_forward *forward, const element *packed)
@@ -39,7 +39,7 @@ static context context_of(const convolution_forward *forward, const element *pac
     context all = {.forward = forward, .packed = packed, .blocks = 1};
     int64_t last = v->w - (v->s - 1) * v->dilation[1] + v->before[1]; /* left + reach < w */
     all.inside_first = cpu_min(v->q, cpu_divide_up(v->before[1], v->stride[1]));
-    all.inside_last = last <= 0 ? 0 : cpu_min(v->q, cpu_divide_up(last, v->stride[1]));
+    all.inside_end = last <= 0 ? 0 : cpu_min(v->q, cpu_divide_up(last, v->stride[1]));
     return all;
 }
 
@@ -153,8 +153,8 @@ static void compute_row(const context *all, const row_place *at, int64_t p, int6
     s.bottom = top >= v->h ? s.top : cpu_max(s.top, cpu_min(v->r, cpu_divide_up(v->h - top, v->dilation[0])));
     for (int64_t q = 0; q < v->q;) {
         int64_t left = q * v->stride[1] - v->before[1], out = q * channels;
-        bool inside = q >= all->inside_first && q < all->inside_last;
-        int64_t pixels = inside ? all->inside_last - q : 1;
+        bool inside = q >= all->inside_first && q < all->inside_end;
+        int64_t pixels = inside ? all->inside_end - q : 1;
         s.x = at->x + ((top - at->first) * v->w + left) * channels;
         s.y = at->y + out;
         s.residual = at->residual ? at->residual + out : NULL;

@@ -21,7 +21,7 @@ weights_nhwc depthwise_weights_of_cpu(const convolution *v)
 typedef struct window_row {
     const element *x[MOST_TAPS];               /* what each tap reads first */
     int64_t first[MOST_TAPS], last[MOST_TAPS]; /* the outputs that it reaches */
-    int64_t inside_first, inside_last;         /* those that all of them reach */
+    int64_t inside_first, inside_end;          /* those that all of them reach */
     int taps;
 } window_row;
 
@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) void add_inside(const int taps, con
 {
     vector sum[MOST_TAPS];
     for (int i = 0; i < taps; i++) sum[i] = sums[i];
-    for (int64_t q = row->inside_first; q < row->inside_last; q++) {
+    for (int64_t q = row->inside_first; q < row->inside_end; q++) {
         vector gradient = load(dy + q * step + c);
         for (int i = 0; i < taps; i++) sum[i] += load(row->x[i] + q * x_step + c) * gradient;
     }
@@ -43,12 +43,12 @@ static void add_row(const window_row *row, const element *dy, int64_t step, int6
     bool whole = lanes >= LANES;
     for (int i = 0; i < row->taps; i++) {
         for (int64_t q = row->first[i]; q < row->last[i]; q++) {
-            if (whole && q == row->inside_first && row->inside_last > q) q = row->inside_last;
+            if (whole && q == row->inside_first && row->inside_end > q) q = row->inside_end;
             if (q >= row->last[i]) break;
             sums[i] += load_some(row->x[i] + q * x_step + c, lanes) * load_some(dy + q * step + c, lanes);
         }
     }
-    if (!whole || row->inside_last <= row->inside_first) return;
+    if (!whole || row->inside_end <= row->inside_first) return;
     switch (row->taps) {
     case 3: add_inside(3, row, dy, step, x_step, c, sums); break;
     case 5: add_inside(5, row, dy, step, x_step, c, sums); break;
@@ -65,13 +65,13 @@ static void add_row(const window_row *row, const element *dy, int64_t step, int6
 /* Row r of the window for row p of the outputs, from tap `from` on. x is the image. */
 static window_row row_of(const convolution *v, const element *x, int64_t h, int64_t from)
 {
-    window_row row = {.taps = (int)cpu_min(MOST_TAPS, v->s - from), .inside_last = v->q};
+    window_row row = {.taps = (int)cpu_min(MOST_TAPS, v->s - from), .inside_end = v->q};
     for (int i = 0; i < row.taps; i++) {
         int64_t s = from + i, start = s * v->dilation[1] - v->before[1];
         convolution_inside(v, 1, s, v->q, v->w, &row.first[i], &row.last[i]);
         row.x[i] = x + (h * v->w + start) * v->groups;
         row.inside_first = cpu_max(row.inside_first, row.first[i]);
-        row.inside_last = cpu_min(row.inside_last, row.last[i]);
+        row.inside_end = cpu_min(row.inside_end, row.last[i]);
     }
     return row;
 }

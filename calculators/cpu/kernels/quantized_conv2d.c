@@ -23,7 +23,7 @@ typedef struct geometry {
     int64_t quads, vectors; /* of each run; of each group's filters, or of all channels */
     int64_t rows, columns;  /* of the image with its padding */
     bool in_place;          /* x lies as the loops read it */
-    bool x_last, y_last;
+    bool x_nhwc, y_nhwc;
 } geometry;
 
 static geometry geometry_of(const sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -44,10 +44,10 @@ static geometry geometry_of(const sdlf_calculator *calculator, const sdlf_operat
     g.vectors = cpu_divide_up(g.depthwise ? g.c : g.k / g.groups, LANES);
     g.rows = g.h + o->window.padding_before[0] + o->window.padding_after[0];
     g.columns = g.w + o->window.padding_before[1] + o->window.padding_after[1];
-    g.x_last = sdlf_tensor_is_channels_last(x);
-    g.y_last = sdlf_tensor_is_channels_last(y);
+    g.x_nhwc = sdlf_tensor_is_channels_last(x);
+    g.y_nhwc = sdlf_tensor_is_channels_last(y);
     bool whole_quads = g.depthwise ? g.c % LANES == 0 : g.length % 4 == 0;
-    g.in_place = vnni && g.from.flip == 0 && g.x_last && g.rows == g.h && g.columns == g.w && whole_quads;
+    g.in_place = vnni && g.from.flip == 0 && g.x_nhwc && g.rows == g.h && g.columns == g.w && whole_quads;
     return g;
 }
 
@@ -150,7 +150,7 @@ static room room_of(const geometry *g)
     r.scale = take(&r, (g->k + LANES) * (int64_t)sizeof(float));
     r.run = take(&r, g->runs * (int64_t)sizeof(int64_t));
     r.image = take(&r, g->in_place ? 0 : g->n * g->rows * g->columns * g->c * g->unit + SLACK);
-    r.result = take(&r, g->y_last ? 0 : sdlf_tensor_bytes(&g->operation->out[0]));
+    r.result = take(&r, g->y_nhwc ? 0 : sdlf_tensor_bytes(&g->operation->out[0]));
     return r;
 }
 
@@ -210,7 +210,7 @@ static void stage_row(void *argument, int64_t index, int thread)
     }
     const uint8_t *x = g->operation->in[0].data;
     stage_zeros(g, to, left);
-    if (g->x_last)
+    if (g->x_nhwc)
         stage_run(g, to + left * g->unit, 1, x + (n * g->h + row) * inside, inside);
     else
         for (int64_t c = 0; c < g->c; c++)
@@ -343,14 +343,14 @@ sdlf_status quantized_conv2d_cpu(sdlf_calculator *calculator, const sdlf_operati
                              .to = form == QUANTIZED_BYTES ? rounding_to(o->y_zero, o->low, o->high)
                                                            : (rounding){.low = o->low, .high = o->high},
                              .form = form,
-                             .y = g.y_last ? operation->out[0].data : space + r.result,
+                             .y = g.y_nhwc ? operation->out[0].data : space + r.result,
                              .p = g.p,
                              .q = g.q,
                              .k = g.k,
                              .groups = g.groups};
     convolve(cpu, &g, &layer);
     staging turned = {.g = &g, .to = (uint8_t *)space + r.result};
-    if (!g.y_last)
+    if (!g.y_nhwc)
         cpu_parallel_near_exact(cpu, g.n * g.k, cpu_time_of_elements(sdlf_tensor_count(&operation->out[0])), turn_plane,
                                 &turned);
     return SDLF_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Winograd convolution: its geometry, filters made ready, and its tasks. See winograd.h.
+/* Winograd convolution: its geometry, filters prepacked, and its tasks. See winograd.h.
  *
  * A task takes one panel over a run of tiles. Neighbouring tasks take the panels of one run, whose patches each thread transforms
  * for itself, once: that costs less than to fetch what another core wrote. Where filters are large and tiles few there is one

@@ -73,7 +73,7 @@ static bool writes_over(sdlf_operation_kind kind)
 }
 
 /* Input i of step s as the place of what it writes: nobody reads it later, nor now in another order. */
-static bool may_lie_over(c_export *e, int s, int i)
+static bool may_alias(c_export *e, int s, int i)
 {
     const sdlf_operation *o = &e->step[s].operation;
     if (!sdlf_tensor_present(&o->in[i]) || !c_is_whole(e, &o->in[i])) return false;
@@ -92,7 +92,7 @@ static void join_values(c_export *e)
         if (!writes_over(o->kind) || !c_is_whole(e, &o->out[0])) continue;
         c_value *value = root_of(e, &o->out[0]);
         for (int i = 0; i < 3 && value->kind == C_NOWHERE && value->first == s; i++) {
-            if (!may_lie_over(e, s, i)) continue;
+            if (!may_alias(e, s, i)) continue;
             c_value *input = root_of(e, &o->in[i]);
             input->last = value->last;
             value->root = c_root(e, o->in[i].buffer);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "framework/formats/onnx/counted.h"
+#include "framework/formats/onnx/dynamic_length.h"
 
 enum { MOST_ELEMENTS = 1 << 20, MOST_WORK = 1 << 25 };
 
@@ -103,7 +103,7 @@ static sdlf_status run(onnx_context *c, const onnx_context *own, onnx_import *im
     }
     for (int i = 0; i < own->output_count; i++) {
         snprintf(name, sizeof name, "%d", i);
-        if (own->output[i] != NULL) onnx_counted_output(import, name, own->output[i]);
+        if (own->output[i] != NULL) onnx_dynamic_length_output(import, name, own->output[i]);
     }
     sdlf_status status = sdlf_model_status(import->model);
     if (status == SDLF_OK) status = model_describe(import->model);

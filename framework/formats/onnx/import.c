@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "framework/formats/onnx/counted.h"
+#include "framework/formats/onnx/dynamic_length.h"
 #include "framework/formats/onnx/report.h"
 #include "framework/formats/text.h"
 #include "framework/formats/training_json.h"
@@ -17,9 +17,10 @@ static sdlf_status out_of_memory(const onnx_import *import)
 
 onnx_value *onnx_value_named(onnx_import *import, const char *name)
 {
-    int index = onnx_names_find(&import->names, name);
+    int index = onnx_name_table_find(&import->names, name);
     if (index >= 0) return &import->value[index];
-    if (import->value_count == import->value_capacity || !onnx_names_put(&import->names, name, import->value_count))
+    if (import->value_count == import->value_capacity ||
+        !onnx_name_table_put(&import->names, name, import->value_count))
         return NULL;
     onnx_value *value = &import->value[import->value_count++];
     *value = (onnx_value){.name = name, .producer = -1, .reader = -1, .flow = {.node = {-1, 0}}};
@@ -159,7 +160,7 @@ static sdlf_status add_outputs(onnx_import *import)
     }
     for (int i = 0; i < file->output_count; i++) {
         const char *name = file->output[i]->name != NULL ? file->output[i]->name : "";
-        onnx_counted_output(import, name, onnx_value_named(import, name));
+        onnx_dynamic_length_output(import, name, onnx_value_named(import, name));
     }
     return sdlf_model_status(import->model);
 }
@@ -255,7 +256,7 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
     bool leave = import.options->leave_weights;
     if (status == SDLF_OK && complete && fill && !leave) status = onnx_fill_parameters(&import);
     if (status == SDLF_OK) status = onnx_file_check(file);
-    if (status == SDLF_OK && complete && fill && leave) status = onnx_leave_parameters(&import);
+    if (status == SDLF_OK && complete && fill && leave) status = onnx_defer_parameters(&import);
     if (status == SDLF_OK && complete)
         *model = import.model;
     else

@@ -14,7 +14,7 @@
 #include <sdlf/layers.h>
 
 #include "framework/formats/onnx/file.h"
-#include "framework/formats/onnx/names.h"
+#include "framework/formats/onnx/name_table.h"
 #include "framework/model_internal.h"
 
 /* One output of a layer, with its shape for a batch of 1. */
@@ -30,7 +30,7 @@ typedef enum onnx_value_kind {
     ONNX_FLOW,
 } onnx_value_kind;
 
-/* That only the beginning of an axis counts (counted.h). */
+/* That only the beginning of an axis counts (dynamic_length.h). */
 typedef struct onnx_counted {
     bool is;
     int axis;
@@ -72,10 +72,10 @@ typedef struct onnx_import {
     const sdlf_onnx_options *options;
     sdlf_model *model;
     sdlf_onnx_report *report; /* NULL: the first failure ends the import */
-    onnx_names names;
+    onnx_name_table names;
     onnx_value *value;
     int value_count, value_capacity;
-    onnx_names layers; /* names that are taken */
+    onnx_name_table layers; /* names that are taken */
     onnx_fill *fill;
     int fill_count, fill_capacity;
     int64_t folded;  /* elements of constants that were worked out */
@@ -184,7 +184,7 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
 /* Give the model's parameters memory and the values that were noted. */
 sdlf_status onnx_fill_parameters(onnx_import *import);
 /* Or have the values stay where they are: the file, from malloc, is the model's from now on. */
-sdlf_status onnx_leave_parameters(onnx_import *import);
+sdlf_status onnx_defer_parameters(onnx_import *import);
 /* Inputs of the graph as layers. */
 sdlf_status onnx_import_inputs(onnx_import *import);
 /* The value of that name, made if new; NULL when memory is out. */
@@ -195,14 +195,14 @@ sdlf_status onnx_import_node(onnx_import *import, int position);
 /* The same of a node inside of node `position`; its failure is that node's. */
 sdlf_status onnx_import_inner(onnx_import *import, const Onnx__NodeProto *node, int position);
 
-/* branches.c: read the graphs inside of nodes; how many names they have; and have what they read stay. False: memory is out. */
+/* control_flow.c: read the graphs inside of nodes; how many names they have; and have what they read stay. False: memory is out. */
 sdlf_status onnx_branches_read(onnx_import *import);
 size_t onnx_branches_names(const onnx_import *import);
 bool onnx_branches_link(onnx_import *import);
 /* Is its operator one of the standard's own? */
 bool onnx_is_standard(const Onnx__NodeProto *node);
 
-/* narrow.c: refuse integers that SDLF computes in larger ones where the operator could leave their range; and once it is converted,
+/* narrow_integers.c: refuse integers that SDLF computes in larger ones where the operator could leave their range; and once it is converted,
  * pass on to the outputs what they are. */
 onnx_type onnx_narrow_check(onnx_context *c);
 void onnx_narrow_outputs(onnx_context *c, onnx_type type);
@@ -267,7 +267,7 @@ onnx_flow onnx_layer(onnx_context *c, const char *type, const void *options, con
 onnx_flow onnx_layer_output(onnx_context *c, onnx_flow flow, int output);
 /* The parameter of the layer that made `flow` is to hold these elements. */
 void onnx_fill_with(onnx_context *c, onnx_flow flow, const char *parameter, onnx_fill fill);
-/* learned.c: is a weight of the file a parameter of the network? */
+/* trainable.c: is a weight of the file a parameter of the network? */
 bool onnx_is_learned(const onnx_import *import, const onnx_tensor *tensor);
 /* A normalisation's scale or shift, which may be NULL; what is made up, all of it neutral (1 or 0), is not trained. */
 void onnx_fill_scale(onnx_context *c, onnx_flow y, const char *parameter, const onnx_tensor *tensor, double neutral);

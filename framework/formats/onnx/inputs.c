@@ -135,7 +135,7 @@ static sdlf_status add_layer(onnx_import *import, const Onnx__ValueInfoProto *in
         if (status == SDLF_ERROR_ARGUMENT) status = SDLF_ERROR_FORMAT; /* the file's, not a caller's */
         return sdlf_fail_context(status, "%s", import->file->path);
     }
-    if (!onnx_names_put(&import->layers, input->name, node.layer) || !onnx_batch_note(import, node.layer))
+    if (!onnx_name_table_put(&import->layers, input->name, node.layer) || !onnx_batch_note(import, node.layer))
         return out_of_memory(import, input->name);
     value->kind = ONNX_FLOW;
     value->flow = (onnx_flow){node, signature.output_dtype[0], signature.output_shape[0]};

@@ -32,7 +32,7 @@ static const char *make_name(onnx_context *c)
             snprintf(name + length, sizeof name - (size_t)length, "/%d/%d", c->position, number);
         else if (number > 1)
             snprintf(name + length, sizeof name - (size_t)length, "/%d", number);
-        if (onnx_names_find(&c->import->layers, name) < 0) break;
+        if (onnx_name_table_find(&c->import->layers, name) < 0) break;
     }
     return onnx_arena_text(&c->import->file->arena, name, strlen(name));
 }
@@ -52,7 +52,7 @@ static onnx_flow add(onnx_context *c, const sdlf_layer_class *type, void *option
         return no_flow;
     }
     const char *name = make_name(c);
-    if (name == NULL || !onnx_names_put(&c->import->layers, name, sdlf_model_layer_count(model))) {
+    if (name == NULL || !onnx_name_table_put(&c->import->layers, name, sdlf_model_layer_count(model))) {
         onnx_no_memory(c);
         return no_flow;
     }
@@ -161,7 +161,7 @@ const onnx_tensor *onnx_constant_behind(onnx_context *c, const char *type, const
         behind->n_output != 1 || behind->n_attribute != 0)
         return NULL;
     const char *other = strcmp(behind->input[0], value->name) == 0 ? behind->input[1] : behind->input[0];
-    int index = onnx_names_find(&c->import->names, other);
+    int index = onnx_name_table_find(&c->import->names, other);
     if (index < 0 || c->import->value[index].kind != ONNX_CONSTANT) return NULL;
     *node = behind;
     return &c->import->value[index].tensor;
@@ -169,7 +169,7 @@ const onnx_tensor *onnx_constant_behind(onnx_context *c, const char *type, const
 
 void onnx_absorb(onnx_context *c, const Onnx__NodeProto *node, onnx_flow flow)
 {
-    int index = onnx_names_find(&c->import->names, node->output[0]);
+    int index = onnx_name_table_find(&c->import->names, node->output[0]);
     if (!onnx_ok(c) || index < 0) return;
     c->import->value[index].kind = ONNX_FLOW;
     c->import->value[index].flow = flow;

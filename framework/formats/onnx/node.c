@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "framework/formats/onnx/counted.h"
+#include "framework/formats/onnx/dynamic_length.h"
 #include "framework/formats/onnx/report.h"
 #include "framework/formats/text.h"
 
@@ -133,12 +133,12 @@ static sdlf_status convert(onnx_context *c)
     if (!fold && type->convert == NULL)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "its inputs must be known when the model is made, and are computed");
     onnx_type narrow = fold ? ONNX_UNDEFINED : onnx_narrow_check(c);
-    onnx_counted counted = onnx_counted_before(c);
+    onnx_counted counted = onnx_dynamic_length_before(c);
     if (c->status == SDLF_OK) (fold ? type->fold : type->convert)(c);
     if (fold && !type->of_shape) check_batched(c);
     if (c->status != SDLF_OK) return c->status;
     onnx_narrow_outputs(c, narrow);
-    onnx_counted_after(c, counted);
+    onnx_dynamic_length_after(c, counted);
     for (int i = 0; i < c->output_count; i++)
         if (c->output[i] != NULL && c->output[i]->kind == ONNX_UNMADE && c->output[i]->readers > 0)
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "its output %d, '%s', is not supported", i,

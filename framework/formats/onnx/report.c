@@ -60,7 +60,7 @@ sdlf_status onnx_report_values(onnx_import *import)
         return sdlf_fail_context(read_budget_fail(&file->budget), "%s", file->path);
     for (int i = 0; i < file->input_count; i++) {
         const char *name = file->input[i]->name;
-        int index = name != NULL ? onnx_names_find(&import->names, name) : -1;
+        int index = name != NULL ? onnx_name_table_find(&import->names, name) : -1;
         bool weight = index >= 0 && import->value[index].kind == ONNX_CONSTANT; /* old files list weights as inputs */
         if (!weight) input[report->input_count++] = value_of(import, file->input[i]);
     }

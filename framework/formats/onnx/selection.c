@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* NonZero, Compress and Unique: which elements come out depends on what goes in. See counted.h. */
-#include "framework/formats/onnx/counted.h"
+/* NonZero, Compress and Unique: which elements come out depends on what goes in. See dynamic_length.h. */
+#include "framework/formats/onnx/dynamic_length.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void convert_non_zero(onnx_context *c)
         if (i > 0) part[i] = onnx_two(c, "modulo", part[i], onnx_number(c, SDLF_INT64, (double)shape.dim[i]));
         part[i] = onnx_split_axis(c, part[i], 0, 1);
     }
-    if (onnx_ok(c)) onnx_give_counted(c, 0, onnx_join(c, part, shape.rank, 0), 1, count);
+    if (onnx_ok(c)) onnx_give_dynamic_length(c, 0, onnx_join(c, part, shape.rank, 0), 1, count);
 }
 
 /* ---- Compress ---- */
@@ -42,7 +42,7 @@ static void convert_compress(onnx_context *c)
     if (onnx_batch_axis(c, x) == axis) x = onnx_batch_fixed(c, x);
     if (!onnx_is_constant(c, 1)) {
         onnx_flow order = onnx_true_first(c, onnx_flat(c, onnx_in(c, 1)), &count);
-        onnx_give_counted(c, 0, onnx_gather(c, x, order, axis), axis, count);
+        onnx_give_dynamic_length(c, 0, onnx_gather(c, x, order, axis), axis, count);
         return;
     }
     onnx_numbers is = onnx_load_numbers(c, onnx_known(c, 1));
@@ -100,8 +100,8 @@ static void convert_unique(onnx_context *c)
     onnx_flow which = onnx_layer_output(c, onnx_layer(c, "top_k", &options, &key, 1), 1);
     count = onnx_reduce(c, onnx_cast(c, first, SDLF_FLOAT32), SDLF_REDUCE_LAYER_SUM, sdlf_shape(0), false);
     count = onnx_cast(c, count, SDLF_INT64);
-    onnx_give_counted(c, 0, onnx_gather(c, x, which, axis), axis, count);
-    if (onnx_ok(c) && c->output_count > 1 && c->output[1] != NULL) onnx_give_counted(c, 1, which, 0, count);
+    onnx_give_dynamic_length(c, 0, onnx_gather(c, x, which, axis), axis, count);
+    if (onnx_ok(c) && c->output_count > 1 && c->output[1] != NULL) onnx_give_dynamic_length(c, 1, which, 0, count);
     if (onnx_ok(c) && c->output_count > 2 && c->output[2] != NULL) {
         onnx_flow its = onnx_two(c, "and", equal, onnx_split_axis(c, first, 0, 1)); /* one in each row */
         its = onnx_two(c, "mul", onnx_cast(c, its, SDLF_FLOAT32), onnx_split_axis(c, place, 0, 1));
@@ -109,7 +109,8 @@ static void convert_unique(onnx_context *c)
         onnx_give(c, 2, onnx_cast(c, its, SDLF_INT64));
     }
     if (onnx_ok(c) && c->output_count > 3 && c->output[3] != NULL)
-        onnx_give_counted(c, 3, onnx_gather(c, onnx_cast(c, how_many(c, equal), SDLF_INT64), which, 0), 0, count);
+        onnx_give_dynamic_length(c, 3, onnx_gather(c, onnx_cast(c, how_many(c, equal), SDLF_INT64), which, 0), 0,
+                                 count);
 }
 
 const onnx_operator onnx_selection_operators[] = {

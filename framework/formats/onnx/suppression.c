@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "framework/formats/onnx/counted.h"
+#include "framework/formats/onnx/dynamic_length.h"
 
 enum { MOST_PAIRS = 1 << 24, MOST_TURNS = 1024 };
 
@@ -103,7 +103,7 @@ static void convert_suppression(onnx_context *c)
     column[1] = onnx_two(c, "div", order, onnx_number(c, SDLF_INT64, (double)turns));
     column[1] = onnx_two(c, "modulo", column[1], onnx_number(c, SDLF_INT64, (double)classes));
     for (int i = 0; i < 3; i++) column[i] = onnx_split_axis(c, column[i], 0, rows);
-    onnx_give_counted(c, 0, onnx_join(c, column, 3, 1), 0, length);
+    onnx_give_dynamic_length(c, 0, onnx_join(c, column, 3, 1), 0, length);
 }
 
 const onnx_operator onnx_suppression_operators[] = {

@@ -53,7 +53,7 @@ int onnx_type_packed(int type);
 /* The dtype that SDLF computes such values in, or SDLF_NONE. */
 sdlf_dtype onnx_type_dtype(int type);
 /* The same, and where SDLF has nothing of that size, the larger one that holds it: int32 for int16 and uint16, int64 for uint32, int8 and
- * uint8 for integers of 4 and 2 bits, float32 for floats of 8 and 4 bits. narrow.c says where they may stand. */
+ * uint8 for integers of 4 and 2 bits, float32 for floats of 8 and 4 bits. narrow_integers.c says where they may stand. */
 sdlf_dtype onnx_type_computed(int type);
 /* An integer as that type has it: of the narrow ones the low bits, with the sign that these have. */
 int64_t onnx_type_wrap(int type, int64_t value);

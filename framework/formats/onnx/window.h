@@ -44,7 +44,7 @@ onnx_flow onnx_convolve(onnx_context *c, onnx_flow x, const onnx_tensor *weight,
 
 /* Elements start, start + step, ... along an axis, `count` of them. */
 onnx_flow onnx_take(onnx_context *c, onnx_flow x, int axis, int64_t start, int64_t count, int64_t step);
-/* So many elements of `value` before and behind along an axis; negative: so many fewer. */
+/* So many elements of `value` before and behind along an axis; negative: fewer. */
 onnx_flow onnx_pad_axis(onnx_context *c, onnx_flow x, int axis, int64_t before, int64_t after, double value);
 /* Any number of flows joined along an axis, in groups where a layer takes fewer. */
 onnx_flow onnx_join(onnx_context *c, const onnx_flow *parts, int count, int axis);

@@ -50,7 +50,7 @@ typedef sdlf_status sdlf_kernel(sdlf_calculator *calculator, const sdlf_operatio
 typedef struct sdlf_algorithm_note {
     const char *summary; /* one line: how it computes */
     const char *takes;   /* the operations that it takes: "3x3 windows, stride 1"; NULL: any */
-    /* It runs where it is asked for by name, and there alone: "auto" never takes it, and it is in no race for a plan file. For
+    /* It runs only where it is requested by name: "auto" never takes it, and it is in no race for a plan file. For
      * those that are there to be compared with, or that give up accuracy. */
     bool on_request;
 } sdlf_algorithm_note;
@@ -68,15 +68,15 @@ typedef struct sdlf_kernel_slot {
     /* All that operation->algorithm computes and moves: its own arithmetic, every operand once, and every array that it makes on
      * the way, written and read. Optional; NULL: what the operation itself asks for (sdlf_operation_cost). */
     sdlf_cost (*work)(const sdlf_calculator *calculator, const sdlf_operation *operation);
-    /* The index of the algorithm that "auto" takes for this one. Optional; NULL: it is not told. */
+    /* The index of the algorithm that "auto" takes for this one. Optional; NULL: unknown. */
     int (*automatic)(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-    /* Does `run` take operands that are channels last, where the kind's contract allows them? False: row-major ones alone. */
+    /* Does `run` take operands that are channels last, where the kind's contract allows them? False: only row-major ones. */
     bool channels_last;
     /* And such of which some are channels last and others row-major, where the contract allows that? `supports`, which is asked with
      * operands of both, says which. False: none of these. */
     bool mixed;
-    /* And is that the faster way for this one, so that plans should bring them so? In training they do where such operations have three
+    /* And is that the faster way for this one, so that plans should lay them out so? In training they do where such operations have three
      * quarters of the calculator's FLOPs. Asked with operands that are row-major. Optional; NULL: it is not. */
     bool (*likes_channels_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     /* Does `run` take operands in a storage type, 16 bits or float32 channels last with its weights, where the kind's contract allows it?
@@ -84,7 +84,7 @@ typedef struct sdlf_kernel_slot {
     bool storage;
 
     /* Constant weights, operand in[1] (or the matrix in[0], where that is sparse; of conv2d_pointwise_depthwise and
-     * conv2d_inverted_residual all weights and biases, which plans join where they are constant), made ready once for all runs: the
+     * conv2d_inverted_residual all weights and biases, which plans join where they are constant), prepacked once for all runs: the
      * bytes that they take in the form that `run` likes best (0: as they are), and the kernel that writes that form to
      * operation->prepared from that operand, with all else of the operation as it will be run. `run` does without where
      * operation->prepared is absent; what it needs of a workspace may depend on it, so ask for that afterwards. In the host's memory
@@ -241,7 +241,7 @@ sdlf_dtype sdlf_calculator_storage(const sdlf_calculator *calculator, const sdlf
 sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* The name of the algorithm that would compute the operation, "auto" where a calculator does not tell what that takes; NULL
- * where there is one way alone. Belongs to the calculator's class. */
+ * where there is only one way. Belongs to the calculator's class. */
 const char *sdlf_calculator_algorithm(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* What is known of operation->algorithm; all zero where the calculator says nothing. */

@@ -73,7 +73,7 @@ struct sdlf_communicator_class {
     sdlf_status (*share_begin)(sdlf_communicator *communicator, sdlf_calculator *calculator, void *memory,
                                sdlf_dtype dtype, int64_t count, int64_t *ticket);
 
-    /* Is none of the others missing? Asked again and again, from any thread: whoever does not answer for the timeout is missed then, not only
+    /* Is none of the others missing? Called again and again, from any thread: a rank that does not answer for the timeout is missed then, not only
      * while it is waited for. SDLF_ERROR_DEVICE names it. Optional; NULL: it would have ended this process. */
     sdlf_status (*check)(sdlf_communicator *communicator);
 

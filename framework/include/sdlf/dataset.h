@@ -38,7 +38,7 @@ typedef struct sdlf_dataset {
     sdlf_channel_normalization channels;
     char **
         class_names; /* class_count names, owned (an array, and each), of classes or of targets; NULL: they are numbers */
-    sdlf_fit fit;    /* how pictures were brought to the samples' size */
+    sdlf_fit fit;    /* how pictures were scaled to the samples' size */
     int64_t unread;           /* files that could not be read and were left out */
     char *unread_why;         /* of the first of them, owned: the message; NULL: there is none */
     sdlf_sample_reader *read; /* makes samples that are not in memory: samples.data is NULL then; NULL: they are */
@@ -47,7 +47,7 @@ typedef struct sdlf_dataset {
     void (*free_context)(void *context); /* called by sdlf_dataset_free; optional */
 } sdlf_dataset;
 
-/* What is wanted of a data set; zeroed: as its files are. */
+/* What is requested of a data set; zeroed: as its files are. */
 typedef struct sdlf_dataset_options {
     int channels, height, width; /* of a sample, for sets of pictures of any size (folder); 0: as the files are */
     bool outline;                /* shapes, classes and names are enough: samples.data and labels.data may be NULL */
@@ -95,7 +95,7 @@ typedef struct sdlf_loader sdlf_loader;
 
 /* Samples of a batch that are mixed in pairs, the first with the last and so on, and their labels with them. A sample keeps the share s of
  * itself, at least half: of its values (mixup, https://arxiv.org/abs/1710.09412), or of its area (cutmix, pictures (C,H,W), beside a box of the other's
- * pixels; https://arxiv.org/abs/1905.04899). s = max(l, 1 - l) with l from Beta(a, a), a being the member's value, in (0, 2]; 0: not wanted. With both,
+ * pixels; https://arxiv.org/abs/1905.04899). s = max(l, 1 - l) with l from Beta(a, a), a being the member's value, in (0, 2]; 0: off. With both,
  * chance picks one for each sample. Drawn from Philox(seed, 64 sample + attempt, SDLF_STREAM_MIX, epoch). */
 typedef struct sdlf_mixing {
     float mixup, cutmix;
@@ -113,7 +113,7 @@ typedef struct sdlf_loader_options {
     sdlf_mixing mixing;
     bool trivial; /* TrivialAugment, before `augment`: see below. Samples are pictures (C,H,W) of bytes */
     uint64_t seed;
-    bool no_prefetch; /* make each batch when it is asked for, on the caller's thread */
+    bool no_prefetch; /* make each batch on demand, on the caller's thread */
     /* Of each batch only a rank's part, [count rank / ranks, count (rank + 1) / ranks): `batch` is that of all ranks. Where that is empty (in a
      * shorter last batch) the part is one sample, which the rank is to count as none. Not with `mixing`. 0 ranks: all of it. */
     int rank, ranks;
@@ -136,7 +136,7 @@ sdlf_status sdlf_loader_create(sdlf_loader **loader, const sdlf_dataset *dataset
 void sdlf_loader_free(sdlf_loader *loader);
 
 /* Go to batch `first` (up to and including sdlf_loader_batches: the end) of epoch `epoch` (32 bits, not negative); a new
- * loader stands at batch 0 of epoch 0. The samples of any batch depend on (seed, epoch, position) alone. */
+ * loader stands at batch 0 of epoch 0. The samples of any batch depend only on (seed, epoch, position). */
 sdlf_status sdlf_loader_seek(sdlf_loader *loader, int64_t epoch, int64_t first);
 
 /* The next batch of the epoch; count 0 past its end, where sdlf_loader_seek goes on to another. Allocates nothing. Reports

@@ -28,9 +28,9 @@ typedef struct sdlf_training_state {
     double loss_sum, correct, samples; /* metrics of the epoch under way */
     uint64_t seed;
     int64_t batch;
-    int epochs; /* that were asked for: the schedule depends on it */
+    int epochs; /* that were requested: the schedule depends on it */
     char optimizer[24];
-    char data[256];      /* name of the data set; told to the user, not enforced */
+    char data[256];      /* name of the data set; shown to the user, not enforced */
     char settings[2048]; /* the trainer's own JSON: optimizer, schedule, clipping, smoothing, augmentation, math */
 } sdlf_training_state;
 
@@ -92,7 +92,7 @@ sdlf_status sdlf_network_write(const sdlf_model *model, char **text);
  * char_gpt for 128 characters of 96. Errors: SDLF_ERROR_ARGUMENT (an unknown name), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name);
 /* The same for samples (C,H,W) of so many classes. Layers of networks that torchvision has are called as there; where a side has more than
- * 64 pixels both ways they are torchvision's (VGG's classifier at 224x224 alone), else they keep the resolution in their first layers.
+ * 64 pixels both ways they are torchvision's (VGG's classifier only at 224x224), else they keep the resolution in their first layers.
  * Errors: SDLF_ERROR_SHAPE (images that are too small), too. */
 sdlf_status sdlf_network_builtin_for(sdlf_model **model, const char *name, sdlf_shape sample, int classes);
 /* The same for float targets: so many numbers from 1 on, and no softmax behind them. */
@@ -159,7 +159,7 @@ sdlf_status sdlf_model_from_onnx(sdlf_model **model, const char *path, const sdl
 /* ---- either kind, from memory ---- */
 
 /* Make a model of the content of a weights file that carries its network (as sdlf_model_open) or of an ONNX file (as sdlf_model_from_onnx;
- * `options`, which may be NULL, are for it alone, and leave_weights is not heeded): which of the two it is, its first bytes say. The bytes
+ * `options`, which may be NULL, are only for it, and leave_weights is not heeded): which of the two it is, its first bytes say. The bytes
  * are borrowed until the call returns; `name` stands for the file in messages (NULL: "model"). The model is the caller's; NULL after a
  * failure. Errors: those of the two, and SDLF_ERROR_FORMAT for what is neither. Weights that an ONNX file keeps in another file are
  * SDLF_ERROR_FORMAT. */
@@ -246,7 +246,7 @@ typedef struct sdlf_c_exported {
     int64_t bytes;           /* of the file */
 } sdlf_c_exported;
 
-/* Write a model that is built as one file of C99 that needs the standard library alone, and computes what a plan for inference
+/* Write a model that is built as one file of C99 that needs only the standard library, and computes what a plan for inference
  * does for a batch of 1, in float: void NAME_run(const float *input, float *output). Any layer whose operations are among
  * those of docs/guides/c-export.md may be in it. The file is written as sdlf_model_save does. `options` and `result` may be NULL. Errors:
  * SDLF_ERROR_UNSUPPORTED with the layer, its class and the reason, or where there are too many parameters; SDLF_ERROR_ARGUMENT where the
@@ -260,7 +260,7 @@ sdlf_status sdlf_model_to_c(const sdlf_model *model, const char *path, const sdl
  * caller's: sdlf_tensor_release(tensor, NULL). */
 sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path);
 
-/* Such a file whose elements are read where they are wanted, once it is known what they are: those of a .npy file, which may be a
+/* Such a file whose elements are read where they are needed, once it is known what they are: those of a .npy file, which may be a
  * pipe, straight from there; a .pb file is read when it is opened. */
 typedef struct sdlf_tensor_file sdlf_tensor_file;
 sdlf_status sdlf_tensor_file_open(sdlf_tensor_file **file, const char *path);

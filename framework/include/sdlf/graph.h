@@ -55,7 +55,7 @@ typedef enum sdlf_normalization_kind {
 
 typedef struct sdlf_graph_matrix_options {
     sdlf_dtype dtype;                      /* float32 (default) or float64 */
-    sdlf_normalization_kind normalization; /* of B, the adjacency, with the self loops if they are wanted */
+    sdlf_normalization_kind normalization; /* of B, the adjacency, with self loops if requested */
     bool self_loops; /* an edge from every node to itself; one that is there already counts once */
 } sdlf_graph_matrix_options;
 

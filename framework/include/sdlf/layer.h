@@ -103,7 +103,7 @@ typedef struct sdlf_signature {
     int output_count;
     sdlf_dtype output_dtype[SDLF_MAX_LAYER_OUTPUTS];
     sdlf_shape output_shape[SDLF_MAX_LAYER_OUTPUTS];
-    bool output_sparse[SDLF_MAX_LAYER_OUTPUTS]; /* of inputs of the network alone */
+    bool output_sparse[SDLF_MAX_LAYER_OUTPUTS]; /* only of inputs of the network */
     int parameter_count;
     sdlf_parameter_spec parameter[SDLF_MAX_LAYER_PARAMETERS];
     int saved_count; /* tensors that forward leaves for backward, beside inputs and outputs */
@@ -122,7 +122,7 @@ sdlf_status sdlf_signature_add_saved(sdlf_signature *signature, sdlf_dtype dtype
  * yet. Reading a tensor in an operation is all it takes to have it kept until then.
  *
  * In backward, an input or parameter that needs no gradient has an absent gradient tensor, and an operation whose every
- * output is absent is dropped: a layer describes all its gradients and pays only for the wanted ones. `backward` may set
+ * output is absent is dropped: a layer describes all its gradients and pays only for those that are used. `backward` may set
  * input_gradient[i] to (a view of) an output gradient instead of computing it. */
 typedef struct sdlf_layer_context {
     const sdlf_tensor *input, *output, *parameter, *saved;
@@ -167,14 +167,14 @@ struct sdlf_layer_class {
     const sdlf_field *fields;
     int minimum_inputs, maximum_inputs;
     unsigned sparse_inputs;   /* bit i: input i is a sparse matrix; all others are dense */
-    unsigned backward_inputs; /* bit i: the backward pass alone reads input i */
+    unsigned backward_inputs; /* bit i: only the backward pass reads input i */
 
     /* Shapes, parameters and saved tensors from the inputs. Errors: SDLF_ERROR_SHAPE, with a message that begins with
      * what is wrong; the caller puts the layer's name and origin around it. */
     sdlf_status (*infer)(const sdlf_layer *layer, sdlf_signature *signature);
 
     /* The operations of the forward pass. Optional; NULL: output 0 is input 0's memory under output 0's shape
-     * (reshape, flatten, dropout's identity in inference is told by is_identity instead). */
+     * (reshape, flatten, dropout's identity in inference is reported by is_identity instead). */
     sdlf_status (*forward)(const sdlf_layer *layer, sdlf_layer_context *context);
 
     /* The operations of the backward pass. Optional; NULL with a NULL forward: the gradient passes through, reshaped;

@@ -15,7 +15,7 @@
  * - Each takes the nodes it reads and returns the node it makes; output i > 0 of a layer is the node {layer, i}.
  * - `options` is borrowed and copied; NULL means all defaults. A member left at zero means its default. `name` is the layer's, unique
  *   in its model; left out, the layer is named after its class.
- * - Shapes are row-major and include the batch N, as axis 0, which the plan brings. Inputs are of the network's floating type
+ * - Shapes are row-major and include the batch N, as axis 0, which the plan sets. Inputs are of the network's floating type
  *   (float32, or float64 in a plan that asks for it) unless a layer says otherwise.
  * - Nothing is checked at once: the first error is kept in the model and reported when it is built (see model.h), so calls can
  *   be chained. Errors: SDLF_ERROR_ARGUMENT for options out of range, SDLF_ERROR_SHAPE for inputs that do not fit.

@@ -27,7 +27,7 @@ typedef struct sdlf_machine {
     int processors; /* that it may run on: its affinity and the quota of its control groups, rounded up; 1 at least */
 } sdlf_machine;
 
-/* Looks anew with every call, which takes a fraction of a millisecond. What cannot be read sets no limit. Errors: SDLF_ERROR_ARGUMENT
+/* Looks again with every call, which takes a fraction of a millisecond. What cannot be read sets no limit. Errors: SDLF_ERROR_ARGUMENT
  * where SDLF_MEMORY is no size. */
 sdlf_status sdlf_machine_look(sdlf_machine *machine);
 
@@ -35,7 +35,7 @@ sdlf_status sdlf_machine_look(sdlf_machine *machine);
  * what limits it. To ask before memory is taken: a system that hands out more than it has ends the process later, without a word. */
 sdlf_status sdlf_machine_check(int64_t bytes, const char *what);
 
-/* sdlf_machine.processors alone. */
+/* Only sdlf_machine.processors. */
 int sdlf_machine_processors(void);
 
 #ifdef __cplusplus

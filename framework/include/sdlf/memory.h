@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 typedef struct sdlf_allocator {
-    /* At least `bytes` bytes, 1 or more, at a multiple of `alignment`, a power of 2; NULL: there are none, which whoever asked reports as
+    /* At least `bytes` bytes, 1 or more, at a multiple of `alignment`, a power of 2; NULL: there are none, which the caller reports as
      * SDLF_ERROR_MEMORY. */
     void *(*allocate)(size_t bytes, size_t alignment, void *user);
     void (*release)(void *memory, void *user); /* memory is never NULL */

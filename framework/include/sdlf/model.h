@@ -113,7 +113,7 @@ sdlf_status sdlf_model_replace_head(sdlf_model *model, int classes, uint64_t see
 /* The position of that layer; -1: it ends otherwise. */
 int sdlf_model_head(const sdlf_model *model);
 
-/* Infer every shape once (for a batch of 1), make the parameters and initialise them from `seed`. If nobody has called it, the
+/* Infer every shape once (for a batch of 1), make the parameters and initialise them from `seed`. If it has not been called, the
  * first plan builds the model, from its own seed. Calling it again draws new parameters.
  *
  * A model that has been built, or came from a file, takes more layers: its parameters keep their values and optimizer states, the model
@@ -164,7 +164,7 @@ bool sdlf_model_parameter_matches(const sdlf_model *model, int index, const char
  * are kept as they are. Errors: memory; SDLF_ERROR_ARGUMENT where one that would be freed may be in use by a training plan. */
 sdlf_status sdlf_model_require_states(sdlf_model *model, int count);
 
-/* Have training leave a parameter alone ("conv2d.weight"), or change it again; also a value (sdlf_value) of floats, whatever its options said.
+/* Freeze a parameter ("conv2d.weight"), so that training does not change it, or unfreeze it; also a value (sdlf_value) of floats, whatever its options said.
  * Files that carry the network keep that. Errors: SDLF_ERROR_ARGUMENT where the model has no such parameter, or nothing trains it
  * (running statistics, integers), and while a plan of the model exists. */
 sdlf_status sdlf_model_freeze(sdlf_model *model, const char *parameter, bool frozen);

@@ -45,10 +45,10 @@ typedef struct sdlf_operation {
     int algorithm; /* index into the slot's algorithms; 0 is the calculator's own choice */
     sdlf_tensor in[SDLF_MAX_INPUTS];
     sdlf_tensor out[SDLF_MAX_OUTPUTS];
-    sdlf_tensor workspace; /* uint8, as many bytes as the slot asked for; absent when it asked for none */
+    sdlf_tensor workspace; /* uint8, as many bytes as the slot wants; absent when it wants none */
     sdlf_tensor prepared;  /* uint8: the weights as the slot's `prepare` made them; absent: taken as they are */
     /* Hints, of which a kernel need take no notice; absent where there is nothing to say. */
-    sdlf_tensor ahead; /* uint8, constant: what an operation behind this one reads; it may be brought into a cache */
+    sdlf_tensor ahead; /* uint8, constant: what an operation behind this one reads; it may be prefetched into a cache */
     const struct sdlf_operation *before; /* queued just before; neither touches what the other writes */
     union {
         struct {
@@ -92,7 +92,7 @@ typedef struct sdlf_operation {
             int groups;
             sdlf_window2d pool;
             sdlf_ties ties;
-            sdlf_sgd_rule sgd; /* conv2d_relu_max_pool_backward_sgd alone */
+            sdlf_sgd_rule sgd; /* only conv2d_relu_max_pool_backward_sgd */
         } conv2d_pool;
         struct {
             sdlf_window2d window;       /* of the depthwise convolution */
@@ -167,7 +167,7 @@ typedef struct sdlf_operation {
 #pragma clang diagnostic pop
 #endif
 
-/* ---- what is known of a kind, whoever computes it ---- */
+/* ---- what is known of a kind, on every calculator ---- */
 
 typedef struct sdlf_operand {
     const char *name; /* NULL ends the list */
@@ -222,7 +222,7 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation);
 bool sdlf_operation_is_channels_last(const sdlf_operation *operation);
 /* And is another one, of those that may be so, row-major? (Where the kind's contract does not allow that, the check refuses it.) */
 bool sdlf_operation_is_mixed(const sdlf_operation *operation);
-/* The operation with all operands channels last that may be so. Its memory stays where it was: bind it anew. */
+/* The operation with all operands channels last that may be so. Its memory stays where it was: bind it again. */
 sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation);
 
 /* Does a batch_norm2d of training do anything beside normalising: is there a residual, an activation or a gradient of either? */
@@ -232,7 +232,7 @@ bool sdlf_batch_norm2d_is_fused(const sdlf_operation *operation);
  * them; else SDLF_NONE. */
 sdlf_dtype sdlf_operation_storage(const sdlf_operation *operation);
 /* The operation with all float32 operands stored as that type that may be so, channels last where its kind has them. Its memory stays where it
- * was: bind it anew. */
+ * was: bind it again. */
 sdlf_operation sdlf_operation_stored(const sdlf_operation *operation, sdlf_dtype dtype);
 
 sdlf_cost sdlf_operation_cost(const sdlf_operation *operation);

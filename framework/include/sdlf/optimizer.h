@@ -3,7 +3,7 @@
  *
  * Threads: values: all functions may be called from any thread.
  * Ownership: nothing is allocated; names are the library's.
- * Errors: members out of range are told by what takes the value: sdlf_plan_create, sdlf_trainer_create. */
+ * Errors: members out of range are reported by what takes the value: sdlf_plan_create, sdlf_trainer_create. */
 #ifndef SDLF_OPTIMIZER_H
 #define SDLF_OPTIMIZER_H
 
@@ -52,7 +52,7 @@ typedef struct sdlf_muon_options {
     double rest_momentum; /* of the parameters that follow sgd; default: momentum */
     int newton_schulz;    /* steps of Newton and Schulz; default 5 */
     bool
-        filters_only; /* convolutions' weights alone are made orthogonal; matrices of fully connected layers follow sgd */
+        filters_only; /* only convolutions' weights are made orthogonal; matrices of fully connected layers follow sgd */
     bool unit_filters; /* before each step the weights of K rows are scaled to norm sqrt(K) */
 } sdlf_muon_options;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plan: a model made ready to run.
+/* Plan: a model prepared to run.
  *
  * Making a plan infers every shape for one batch size and mode, gives each layer's forward and each layer's backward a
  * calculator, fuses what the calculators can fuse, inserts copies between memory spaces, lays all tensors out in one arena
@@ -58,10 +58,10 @@ enum { SDLF_MAX_STAGED = 8 };
 /* An input that is the same in every run, by its name: the plan reads it where it lies, and puts a copy on each device that
  * reads it, once. `tensor` is host memory of the input's shape and of the plan's dtype, borrowed for the plan's life. Sparse
  * inputs must be constant; sdlf_csr_check says whether a matrix is sound. */
-typedef struct sdlf_constant {
+typedef struct sdlf_plan_constant {
     const char *input;
     sdlf_tensor tensor;
-} sdlf_constant;
+} sdlf_plan_constant;
 
 /* Algorithms chosen by measurement. Where a calculator offers several for an operation, a plan that is given choices takes
  * the one that they name for this device, operation and size; what they do not name yet is raced when the plan is made (also when it is
@@ -117,8 +117,8 @@ typedef struct sdlf_plan_options {
     /* Dropout; and, of a model that is not built yet, the parameters' starting values (0: 1), which the plan's calculators then
      * draw where they keep them: as sdlf_model_build makes them, bit for bit. */
     uint64_t seed;
-    const sdlf_feed *feed;          /* training: borrowed until sdlf_plan_create returns; NULL: inputs are written */
-    const sdlf_constant *constants; /* the list is borrowed until sdlf_plan_create returns */
+    const sdlf_feed *feed; /* training: borrowed until sdlf_plan_create returns; NULL: inputs are written */
+    const sdlf_plan_constant *constants; /* the list is borrowed until sdlf_plan_create returns */
     int constant_count;
     sdlf_plan *share; /* a plan of the same model: use its copies of the parameters (in spaces other than the host's)
                          instead of new ones; it must outlive this plan, and use the same calculators in these spaces (nothing
@@ -131,7 +131,7 @@ typedef struct sdlf_plan_options {
      * before are lost by then; else the model is as it was. */
     bool take_parameters;
     /* A convolution algorithm, instead of the calculators' own choice: "direct", of every convolution whose calculator has
-     * it (forward, it must) and that it takes, or "cuda:direct", of that calculator's alone. Fused convolutions have no choice. */
+     * it (forward, it must) and that it takes, or "cuda:direct", for that calculator only. Fused convolutions have no choice. */
     const char *conv_algorithm;
     /* The same of dense products: "vector", of every gemm, whose calculator must have it and which it must take, or
      * "cuda:vector", of that calculator's alone. Products that training fuses with their update have no choice.
@@ -241,7 +241,7 @@ sdlf_status sdlf_plan_metrics(sdlf_plan *plan, sdlf_metrics *metrics);
 sdlf_status sdlf_plan_clear_metrics(sdlf_plan *plan);
 
 /* The metrics of a plan with a feed, without making its device wait: sdlf_plan_mark asks for them as they will be behind all
- * that is queued by now, sdlf_plan_wait_mark waits for the oldest mark and gives what was asked for. While steps are queued
+ * that is queued by now, sdlf_plan_wait_mark waits for the oldest mark and gives what was requested. While steps are queued
  * behind it, the device goes on. sdlf_plan_mark_passed asks whether the oldest has passed, so that waiting for it takes no time, and
  * does not wait itself. Up to SDLF_PLAN_MARKS may be on their way. */
 enum { SDLF_PLAN_MARKS = 8 };
@@ -255,7 +255,7 @@ sdlf_status sdlf_plan_synchronize(sdlf_plan *plan);
  * model's values to them. A plan for inference may hold weights in forms of its own (batch normalisation folded in, laid out for its
  * kernels) in the host's memory too. So after training: store from the plan that has trained, then load into those for inference.
  * sdlf_plan_forward of one whose weights are out of date is SDLF_ERROR_ARGUMENT. That is noticed where plans, weights files or
- * sdlf_plan_store_parameters have changed parameters; who writes values of the model directly has to load without being told. */
+ * sdlf_plan_store_parameters have changed parameters; who writes values of the model directly has to load by itself. */
 sdlf_status sdlf_plan_store_parameters(sdlf_plan *plan);
 sdlf_status sdlf_plan_load_parameters(sdlf_plan *plan);
 
@@ -283,7 +283,7 @@ typedef struct sdlf_step_info {
     const char *layer;      /* name of the layer, or of the fused group: "conv2d+relu+max_pool2d" */
     const char *operation;  /* "conv2d_forward", "copy host to cuda:0" */
     const char *calculator; /* "cpu" */
-    const char *algorithm;  /* "implicit-gemm"; NULL where the calculator has one way alone */
+    const char *algorithm;  /* "implicit-gemm"; NULL where the calculator has only one way */
     sdlf_phase phase;
     sdlf_phase serves;   /* of a copy: the phase that waits for it; else `phase` */
     const char *content; /* of a copy: what is moved, "output of relu", "conv2d.weight"; else NULL */
@@ -321,7 +321,7 @@ typedef struct sdlf_memory_info {
     int64_t unshared;        /* what `arena` would be if nothing were reused */
     int64_t parameters;      /* the model's values, and the plan's copies of them */
     int64_t states;          /* optimizer states, and copies */
-    int64_t output;          /* the model's largest output, which whoever reads it has room for, too */
+    int64_t output;          /* the model's largest output, which its reader has memory for, too */
     const char *output_name; /* that one's; the model's. NULL: there is none */
 } sdlf_memory_info;
 sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan);
@@ -344,7 +344,7 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats);
  * can do that, with a clock around them all; `seconds` are medians of a together-th. Outputs are those of the last run after it. */
 sdlf_status sdlf_plan_time_together(sdlf_plan *plan, int repeats, int together);
 
-/* Either of the two, for as long as somebody wants it. SDLF_ERROR_INTERRUPTED: it ended before each step had its time. */
+/* Either of the two, for as long as wanted. SDLF_ERROR_INTERRUPTED: it ended before each step had its time. */
 typedef struct sdlf_timing {
     int repeats;
     int together;      /* 0: as sdlf_plan_time; else as sdlf_plan_time_together */

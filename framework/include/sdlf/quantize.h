@@ -2,7 +2,7 @@
 /* Quantisation of a trained network: an ONNX file whose convolutions and products of matrices have integers for weights, and, where
  * samples say in which range its values lie, for what they read as well (docs/guides/quantization.md).
  *
- * Threads: a call uses its model, data and calculator alone; others may use the same model at the same time, if they only read it.
+ * Threads: a call uses only its model, data and calculator; others may use the same model at the same time, if they only read it.
  * Ownership: everything is borrowed until the call returns.
  * Errors: a status and a message; a file that was at `path` is left as it was. */
 #ifndef SDLF_QUANTIZE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Philox4x32-10: counter-based random numbers (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3,
- * SC 2011). A number depends on the key and on its position alone, so every calculator and every thread count draws
+ * SC 2011). A number depends only on the key and on its position, so every calculator and every thread count draws
  * the same.
  *
  * Convention used by every random operation: the key is the 64-bit seed; the counter is (index low, index high,

@@ -27,7 +27,7 @@ sdlf_status sdlf_sized_plans_create(sdlf_sized_plans **plans, const char *path,
                                     const sdlf_sized_plans_options *options);
 void sdlf_sized_plans_free(sdlf_sized_plans *plans);
 
-/* *plan: for inputs of these shapes, batch and all, one that was kept or a new one, in the place of the one that was asked for longest ago where
+/* *plan: for inputs of these shapes, batch and all, one that was kept or a new one, in the place of the least recently used one where
  * there are `most`. It is inference with a batch of 1 where the file fixes its first dimensions. Borrowed until the next call. */
 sdlf_status sdlf_sized_plans_get(sdlf_sized_plans *plans, const sdlf_onnx_shape *shapes, int count, sdlf_plan **plan);
 

@@ -31,7 +31,7 @@ typedef enum sdlf_status {
     SDLF_ERROR_MEMORY,      /* host or device memory ran out */
     SDLF_ERROR_IO,          /* the operating system refused to read or write a file */
     SDLF_ERROR_FORMAT,      /* a file's content is not what its format says */
-    SDLF_ERROR_UNSUPPORTED, /* a calculator, layer or build lacks what was asked for */
+    SDLF_ERROR_UNSUPPORTED, /* a calculator, layer or build lacks what was requested */
     SDLF_ERROR_NUMERIC,     /* a value became NaN or infinite */
     SDLF_ERROR_INTERRUPTED, /* the caller asked for a stop */
     SDLF_ERROR_DEVICE,      /* a device reported a fault */
@@ -43,9 +43,9 @@ typedef bool sdlf_go_on(void *user);
 /* The calling thread's last message; never NULL, valid until this thread's next failing call. */
 const char *sdlf_error_message(void);
 
-/* For programs that keep a log: be told of each message when it is made, in the thread whose call fails, and again when a caller puts its
+/* For programs that keep a log: be called with each message when it is made, in the thread whose call fails, and again when a caller puts its
  * context before it; the last one is what sdlf_error_message says. The library may still deal with what went wrong, and succeed. `message`
- * is good until the function returns. It may call the library; of failures in there it is not told. NULL: be told no more. To be set
+ * is good until the function returns. It may call the library; it is not called for failures in there. NULL: no more calls. To be set
  * while no other thread is in the library. */
 typedef void sdlf_message_function(sdlf_status status, const char *message, void *user);
 void sdlf_set_message_function(sdlf_message_function *function, void *user);

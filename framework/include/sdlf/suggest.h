@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* "Did you mean ...?": of the words that could stand somewhere, the one that is nearest to what somebody wrote there. For messages of
+/* "Did you mean ...?": of the words that could stand somewhere, the one that is nearest to what was written there. For messages of
  * layers, data sets, formats and programs.
  *
  * Threads: a suggestion is a value: one thread at a time uses one.

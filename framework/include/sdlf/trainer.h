@@ -36,7 +36,7 @@ typedef struct sdlf_progress {
     double test_seconds; /* of that test, and of bringing the weights to it */
     float learning_rate;
     uint32_t weights; /* sdlf_model_hash, after an epoch */
-    bool best;        /* after an epoch, where epochs are told apart (keep, patience): it has the best test so far */
+    bool best;        /* after an epoch, where epochs are compared (keep, patience): it has the best test so far */
 } sdlf_progress;
 
 typedef void sdlf_progress_callback(const sdlf_progress *progress, void *user);
@@ -48,7 +48,7 @@ typedef struct sdlf_trainer_placement {
 } sdlf_trainer_placement;
 
 /* What a training leaves: the last epoch, or the one whose test was best, by accuracy (of equals, by loss; where a
- * loss has no accuracy, by loss alone) or by loss. */
+ * loss has no accuracy, only by loss) or by loss. */
 typedef enum sdlf_keep { SDLF_KEEP_LAST = 0, SDLF_KEEP_BEST_ACCURACY, SDLF_KEEP_BEST_LOSS, SDLF_KEEP_COUNT } sdlf_keep;
 
 typedef struct sdlf_trainer_options {
@@ -62,7 +62,7 @@ typedef struct sdlf_trainer_options {
     float
         huber_delta; /* of huber: the difference from which on it is linear; default 1. Networks with a loss layer have it there */
     char class_weights
-        [400]; /* cross-entropy: what samples of each class count, "1,2,0.5" or "balanced": (samples) / (classes times
+        [400]; /* cross-entropy: weight of each class's samples: "1,2,0.5" or "balanced": (samples) / (classes times
                                 samples of the class); the mean over a batch is over these weights. Empty: all count the same */
     float clip_norm;
     float
@@ -80,7 +80,7 @@ typedef struct sdlf_trainer_options {
     sdlf_augmentation augment;
     bool trivial; /* as of sdlf_loader_options */
     sdlf_mixing
-        mixing; /* the loss is shared between the labels; what training says of loss and accuracy is by the larger share's alone */
+        mixing; /* the loss is shared between the labels; what training says of loss and accuracy is only by the larger share's */
     const char *forward;                     /* calculator's name; default "cpu" */
     const char *backward;                    /* default: `forward` */
     const sdlf_trainer_placement *placement; /* borrowed until sdlf_trainer_create returns */
@@ -90,7 +90,7 @@ typedef struct sdlf_trainer_options {
     sdlf_math math; /* of calculators that have a choice; default fp32 */
     bool no_fusion;
     int64_t device_data; /* bytes of training data that a device may hold; 0: as many as it has room for. A larger
-                                   data set is brought to it batch by batch while it computes */
+                                   data set is copied to it batch by batch while it computes */
     const char *conv_algorithm; /* as in sdlf_plan_options */
     sdlf_choices *choices;      /* likewise: added to by sdlf_trainer_create */
     const char *data;           /* noted in checkpoints: what to open the data set with; default: its name */
@@ -143,10 +143,10 @@ void sdlf_trainer_free(sdlf_trainer *trainer);
  * not be written. The model has it all, and calling sdlf_trainer_run again tries once more. SDLF_ERROR_NUMERIC: the loss became NaN or infinite (the message says at which step; the model keeps
  * the parameters of that step, or, where a device holds them, those of the last epoch's end, and no training state; an
  * earlier checkpoint is left as it is). SDLF_ERROR_INTERRUPTED: sdlf_trainer_stop was called; the training state is in the
- * model and in the checkpoint, if one is wanted, and calling sdlf_trainer_run again goes on. */
+ * model and in the checkpoint, if one is wanted, and calling sdlf_trainer_run again continues. */
 sdlf_status sdlf_trainer_run(sdlf_trainer *trainer);
 
-/* The epoch, from 1, whose test was best so far, and that test (NULL: not wanted); 0: there is none, or epochs are not told apart. */
+/* The epoch, from 1, whose test was best so far, and that test (NULL: not wanted); 0: there is none, or epochs are not compared. */
 int sdlf_trainer_best_epoch(const sdlf_trainer *trainer, double *test_loss, double *test_accuracy);
 
 /* Ask a running trainer to stop after the current step, or, where a device draws its own batches, after those that are queued
@@ -163,7 +163,7 @@ sdlf_status sdlf_trainer_restore_options(sdlf_trainer_options *options, const sd
 int64_t sdlf_trainer_memory(const sdlf_trainer *trainer);
 
 /* Where the plans take the training data from: batches that a loader makes in the host's memory, or, where the forward pass
- * runs on a device, the data set as it is in the device's memory, or batches of it that are brought there ahead of time. In
+ * runs on a device, the data set as it is in the device's memory, or batches of it that are copied there ahead of time. In
  * the last two cases `space`, unless NULL, becomes the name of that memory, which is the trainer's. */
 typedef enum sdlf_data_place { SDLF_DATA_LOADED = 0, SDLF_DATA_RESIDENT, SDLF_DATA_STAGED } sdlf_data_place;
 sdlf_data_place sdlf_trainer_data_place(const sdlf_trainer *trainer, const char **space);
@@ -211,7 +211,7 @@ sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const 
  * evaluation->samples of them. NULL: to the end. */
 sdlf_status sdlf_evaluate_while(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
                                 sdlf_calculator *calculator, int64_t batch, sdlf_go_on *go_on, void *user);
-/* Views of each sample whose scores are averaged, test-time augmentation: the sample alone; and its mirror image; or half these two, half
+/* Views of each sample whose scores are averaged, test-time augmentation: only the sample; and its mirror image; or half these two, half
  * the same moved by a pixel up and to the left, and down and to the right, with the mirror image beyond the edges. */
 typedef enum sdlf_views { SDLF_VIEWS_ONE = 0, SDLF_VIEWS_FLIP, SDLF_VIEWS_SHIFT, SDLF_VIEWS_COUNT } sdlf_views;
 

@@ -49,7 +49,7 @@ int64_t plan_stage_bytes(const sdlf_plan *plan); /* in the host's memory */
 sdlf_status plan_prepare_stages(sdlf_plan *plan);
 void plan_release_stages(sdlf_plan *plan);
 void plan_order_stages(sdlf_plan *plan, const sdlf_epoch *epoch);
-sdlf_status plan_bring_batch(sdlf_plan *plan, int64_t step);
+sdlf_status plan_stage_batch(sdlf_plan *plan, int64_t step);
 sdlf_status plan_batch_used(sdlf_plan *plan, int64_t step);
 bool plan_is_fed(const sdlf_plan *plan, const struct plan_node *node);
 

@@ -78,7 +78,7 @@ sdlf_status plan_feed_still(sdlf_plan *plan)
     sdlf_status status = sdlf_plan_begin_epoch(
         plan, &(sdlf_epoch){.order = order, .order_count = plan->options.batch, .rates = &rate, .first_step = step});
     free(order);
-    return status == SDLF_OK && !plan_holds_data(plan) ? plan_bring_batch(plan, 0) : status;
+    return status == SDLF_OK && !plan_holds_data(plan) ? plan_stage_batch(plan, 0) : status;
 }
 
 sdlf_status sdlf_plan_run(sdlf_plan *plan, int64_t steps)
@@ -93,7 +93,7 @@ sdlf_status sdlf_plan_run(sdlf_plan *plan, int64_t steps)
     bool held = plan_holds_data(plan);
     if (steps > 0) plan_note_changes(plan, false);
     for (int64_t run = 0, done; run < steps && status == SDLF_OK; run += done) {
-        if (!held) status = plan_bring_batch(plan, feed->done);
+        if (!held) status = plan_stage_batch(plan, feed->done);
         if (status == SDLF_OK) status = plan_run_some(plan, held ? steps - run : 1, &done);
         if (status == SDLF_OK && !held) status = plan_batch_used(plan, feed->done);
         if (status != SDLF_OK) return status;

@@ -146,7 +146,7 @@ static sdlf_status send(sdlf_plan *plan, const sdlf_tensor *ring, int i, int at,
     return type->queues->upload(stages->calculator, SDLF_QUEUE_TRANSFER, to, from, stages->part[i]);
 }
 
-sdlf_status plan_bring_batch(sdlf_plan *plan, int64_t step)
+sdlf_status plan_stage_batch(sdlf_plan *plan, int64_t step)
 {
     plan_feed *feed = &plan->feed;
     plan_stages *stages = &feed->stages;

@@ -7,340 +7,10 @@
  *     max, average or global average pooling                        quantized_pool2d
  *
  * The dequantize goes when nobody else reads what it makes. What a calculator does not take stays in its parts. */
+#include "framework/plan/fuse/quantized_operands.h"
+
 #include <math.h>
 #include <stdlib.h>
-
-#include "framework/plan/passes.h"
-
-/* Where a value comes from that stands for bytes. */
-typedef struct origin {
-    sdlf_tensor bytes; /* in the value's shape */
-    float scale;
-    int zero;
-    sdlf_tensor zero_point; /* one byte that is subtracted, instead of `zero`; absent: none */
-} origin;
-
-/* Where a result goes: y in the result's shape, and the step that quantises it; -1: it stays float32. */
-typedef struct target {
-    sdlf_tensor y;
-    float scale, low, high;
-    int zero, step;
-} target;
-
-static bool find_origin(const sdlf_plan *plan, const sdlf_tensor *x, const sdlf_calculator *calculator, origin *from)
-{
-    if (!sdlf_tensor_present(x) || plan->buffers[x->buffer].kind != BUFFER_ARENA || !sdlf_tensor_is_contiguous(x) ||
-        !plan_covers_buffer(plan, x) || plan_count_writers(plan, x->buffer) != 1)
-        return false;
-    const plan_step *step = &plan->steps[plan_first_writer(plan, x->buffer)];
-    const sdlf_operation *op = &step->operation;
-    bool bytes = op->in[0].dtype == SDLF_UINT8 || op->in[0].dtype == SDLF_INT8;
-    bool converted = op->kind == SDLF_COPY && bytes && sdlf_tensor_is_contiguous(&op->in[0]);
-    if (step->calculator != calculator || (op->kind != SDLF_DEQUANTIZE && !converted)) return false;
-    *from = (origin){.bytes = sdlf_tensor_reshape(op->in[0], x->shape), .scale = 1};
-    if (converted) return true;
-    from->scale = op->quantize.scale;
-    from->zero = op->quantize.zero;
-    return true;
-}
-
-/* x less a number that is computed: what both are copies of. */
-static bool find_difference(const sdlf_plan *plan, const sdlf_tensor *x, const sdlf_calculator *calculator,
-                            origin *from)
-{
-    if (plan->buffers[x->buffer].kind != BUFFER_ARENA || !sdlf_tensor_is_contiguous(x) ||
-        !plan_covers_buffer(plan, x) || plan_count_writers(plan, x->buffer) != 1)
-        return false;
-    const plan_step *step = &plan->steps[plan_first_writer(plan, x->buffer)];
-    const sdlf_operation *op = &step->operation;
-    if (step->calculator != calculator || op->kind != SDLF_BINARY || op->binary.function != SDLF_BINARY_SUBTRACT ||
-        !sdlf_tensor_present(&op->in[0]) || !sdlf_tensor_present(&op->in[1]))
-        return false;
-    sdlf_tensor zero = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1), NULL);
-    zero.buffer = op->in[1].buffer, zero.offset = op->in[1].offset;
-    origin point;
-    bool one = plan->buffers[zero.buffer].bytes == (int64_t)sizeof(float);
-    if (!one || !find_origin(plan, &op->in[0], calculator, from) || !find_origin(plan, &zero, calculator, &point))
-        return false;
-    from->zero_point = point.bytes;
-    return from->scale == 1 && from->zero == 0 && point.scale == 1 && point.zero == 0 &&
-           from->bytes.dtype == point.bytes.dtype;
-}
-
-/* What an activation does to results that are quantised afterwards: bounds. False: something else. */
-static bool bound(const sdlf_activation *activation, target *to)
-{
-    float low = -INFINITY, high = INFINITY;
-    if (activation->function == SDLF_RELU)
-        low = 0;
-    else if (activation->function == SDLF_CLIP)
-        low = activation->low, high = activation->high;
-    else if (activation->function != SDLF_IDENTITY)
-        return false;
-    if (to->step < 0) {
-        to->low = low, to->high = high;
-        return low <= high;
-    }
-    low = rintf(low / to->scale) + (float)to->zero;
-    high = rintf(high / to->scale) + (float)to->zero;
-    to->low = fminf(fmaxf(to->low, low), to->high);
-    to->high = fmaxf(fminf(to->high, high), to->low);
-    return low <= high;
-}
-
-static target find_target(const sdlf_plan *plan, int i)
-{
-    const plan_step *step = &plan->steps[i];
-    const sdlf_tensor *y = &step->operation.out[0];
-    target to = {.y = *y, .scale = 1, .step = -1};
-    int reader = plan_is_between(plan, y) ? plan_next_reader(plan, y->buffer, i) : -1;
-    if (reader < 0 || plan->steps[reader].calculator != step->calculator) return to;
-    const sdlf_operation *op = &plan->steps[reader].operation;
-    if (op->kind != SDLF_QUANTIZE) return to;
-    return (target){.y = sdlf_tensor_reshape(op->out[0], y->shape),
-                    .scale = op->quantize.scale,
-                    .low = op->quantize.low,
-                    .high = op->quantize.high,
-                    .zero = op->quantize.zero,
-                    .step = reader};
-}
-
-/* A multiplication of a product's sums before they are quantised: by a number, or by one of each filter. */
-typedef struct factor {
-    int step; /* -1: there is none */
-    double number;
-    int parameter; /* -1: the number */
-} factor;
-
-/* One number for each of axis 1, which is all of a constant parameter; -1: something else. */
-static int filters_parameter(const sdlf_plan *plan, const sdlf_tensor *x)
-{
-    const plan_buffer *buffer = &plan->buffers[x->buffer];
-    if (!sdlf_tensor_present(x) || buffer->kind != BUFFER_PARAMETER || !buffer->constant || x->shape.rank < 2 ||
-        x->offset != 0 || buffer->bytes != x->shape.dim[1] * (int64_t)sizeof(float))
-        return -1;
-    for (int i = 0; i < x->shape.rank; i++)
-        if (x->shape.dim[i] > 1 && x->stride[i] != (i == 1)) return -1;
-    return buffer->parameter;
-}
-
-static factor find_factor(const sdlf_plan *plan, int i)
-{
-    const plan_step *step = &plan->steps[i];
-    const sdlf_tensor *y = &step->operation.out[0];
-    factor f = {.step = -1, .number = 1, .parameter = -1};
-    int reader = plan_is_between(plan, y) ? plan_next_reader(plan, y->buffer, i) : -1;
-    if (reader < 0 || plan->steps[reader].calculator != step->calculator) return f;
-    const sdlf_operation *op = &plan->steps[reader].operation;
-    bool same = op->kind == SDLF_BINARY && op->in[0].buffer == y->buffer &&
-                sdlf_shape_equal(op->in[0].shape, y->shape) && sdlf_tensor_is_contiguous(&op->in[0]);
-    if (!same || op->binary.function != SDLF_BINARY_MULTIPLY) return f;
-    f.parameter = filters_parameter(plan, &op->in[1]);
-    if (sdlf_tensor_present(&op->in[1]) && f.parameter < 0) return f;
-    f.number = sdlf_tensor_present(&op->in[1]) ? 1 : op->binary.scalar;
-    f.step = reader;
-    return f;
-}
-
-/* What makes an input dies when nobody reads it any more. */
-static void release(sdlf_plan *plan, int buffer, int reader)
-{
-    if (plan->buffers[buffer].kind != BUFFER_ARENA || plan_count_readers(plan, buffer) > 0) return;
-    plan_step *writer = &plan->steps[plan_first_writer(plan, buffer)];
-    writer->dead = true;
-    plan_join_groups(plan, writer->node, plan->steps[reader].node);
-}
-
-static bool is_taken(const sdlf_plan *plan, int i, const sdlf_operation *fused)
-{
-    return sdlf_operation_check(fused) == SDLF_OK && sdlf_calculator_supports(plan->steps[i].calculator, fused);
-}
-
-static sdlf_status replace(sdlf_plan *plan, int i, const target *to, const sdlf_operation *fused)
-{
-    const sdlf_operation old = plan->steps[i].operation;
-    if (to->step >= 0) {
-        plan->steps[to->step].dead = true;
-        plan_join_groups(plan, plan->steps[i].node, plan->steps[to->step].node);
-    }
-    sdlf_status status = plan_replace_operation(plan, i, fused);
-    for (int j = 0; j < 2; j++)
-        if (sdlf_tensor_present(&old.in[j])) release(plan, old.in[j].buffer, i);
-    return status;
-}
-
-/* ---- products ---- */
-
-/* A product as a convolution: its operands of floats, in these shapes. */
-typedef struct product {
-    sdlf_window2d window;
-    int groups;
-    sdlf_shape x, w, y;
-    int64_t filters, each;
-    bool transposed; /* the weights are (each, filters) */
-    const sdlf_tensor *bias;
-    sdlf_activation activation;
-} product;
-
-static bool as_rows(product *p, int64_t rows, int64_t each, int64_t filters, bool transposed)
-{
-    p->window = (sdlf_window2d){{1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}};
-    p->groups = 1;
-    p->x = sdlf_shape(rows, each, 1, 1);
-    p->w = sdlf_shape(filters, each, 1, 1);
-    p->y = sdlf_shape(rows, filters, 1, 1);
-    p->filters = filters;
-    p->each = each;
-    p->transposed = transposed;
-    return true;
-}
-
-static bool find_product(const sdlf_operation *op, product *p)
-{
-    const int64_t *a = op->in[0].shape.dim, *b = op->in[1].shape.dim;
-    int rank = op->in[0].shape.rank;
-    *p = (product){.activation = {.function = SDLF_IDENTITY}};
-    switch (op->kind) {
-    case SDLF_CONV2D_FORWARD:
-        if (sdlf_tensor_present(&op->in[3])) return false;
-        *p = (product){.window = op->conv2d.window, .groups = op->conv2d.groups, .activation = op->conv2d.activation};
-        p->x = op->in[0].shape, p->w = op->in[1].shape, p->y = op->out[0].shape;
-        p->filters = b[0], p->each = sdlf_shape_span(p->w, 1, 4);
-        p->bias = &op->in[2];
-        return true;
-    case SDLF_GEMM:
-        if (op->gemm.transpose_a || op->gemm.alpha != 1 || sdlf_tensor_present(&op->in[3])) return false;
-        p->activation = op->gemm.activation;
-        p->bias = &op->in[2];
-        return op->gemm.transpose_b ? as_rows(p, a[0], a[1], b[0], false) : as_rows(p, a[0], a[1], b[1], true);
-    case SDLF_MATMUL:
-        if (op->matmul.transpose_a || op->matmul.transpose_b || rank < 2 || !sdlf_tensor_is_contiguous(&op->in[1]) ||
-            sdlf_shape_count(op->in[1].shape) != b[op->in[1].shape.rank - 1] * a[rank - 1])
-            return false; /* one matrix for all */
-        return as_rows(p, sdlf_shape_span(op->in[0].shape, 0, rank - 1), a[rank - 1], b[op->in[1].shape.rank - 1],
-                       true);
-    default: return false;
-    }
-}
-
-/* The constant parameter that an operand is, all of it; -1: none. */
-static int parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor)
-{
-    const plan_buffer *buffer = &plan->buffers[tensor->buffer];
-    bool whole = sdlf_tensor_is_contiguous(tensor) && plan_covers_buffer(plan, tensor);
-    return buffer->kind == BUFFER_PARAMETER && buffer->constant && whole ? buffer->parameter : -1;
-}
-
-static sdlf_status has_integers(sdlf_plan *plan, plan_integers *w, bool *found)
-{
-    sdlf_status status = model_fetch_values(plan->model, w->weight);
-    const float *weight = plan->model->parameters[w->weight].value.data;
-    double scale = 0;
-    *found = weight != NULL && w->each > 0;
-    if (status != SDLF_OK || !*found) return status;
-    w->scale = malloc((size_t)w->filters * sizeof *w->scale);
-    if (w->scale == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    for (int64_t k = 0; k < w->filters && *found; k++) {
-        *found = plan_find_scale(weight + (w->transposed ? k : k * w->each), w->each, w->transposed ? w->filters : 1,
-                                 &scale);
-        w->scale[k] = (float)scale;
-    }
-    return status;
-}
-
-/* Buffers for what is worked out. */
-static sdlf_status add_integers(sdlf_plan *plan, plan_integers *w, const product *p, sdlf_operation *fused)
-{
-    plan_integers *list = realloc(plan->integers, (size_t)(plan->integers_count + 1) * sizeof *list);
-    if (list == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    plan->integers = list;
-    sdlf_shape filters = sdlf_shape(p->filters);
-    sdlf_status status = plan_new_tensor(plan, BUFFER_DERIVED, SDLF_INT8, p->w, &fused->in[1]);
-    if (status == SDLF_OK && w->bias >= 0)
-        status = plan_new_tensor(plan, BUFFER_DERIVED, SDLF_INT32, filters, &fused->in[2]);
-    if (status == SDLF_OK && sdlf_tensor_present(&fused->in[3]))
-        status = plan_new_tensor(plan, BUFFER_DERIVED, SDLF_FLOAT32, filters, &fused->in[3]);
-    if (status != SDLF_OK) return status;
-    w->integers = fused->in[1].buffer, w->bias_sums = fused->in[2].buffer, w->multipliers = fused->in[3].buffer;
-    list[plan->integers_count++] = *w;
-    for (int i = 1; i < 4; i++)
-        if (sdlf_tensor_present(&fused->in[i])) plan->buffers[fused->in[i].buffer].integers = plan->integers_count;
-    return SDLF_OK;
-}
-
-/* A copy to int32 that alone reads what step i makes; low and high: no bounds. */
-static target find_sums(const sdlf_plan *plan, int i)
-{
-    const sdlf_tensor *y = &plan->steps[i].operation.out[0];
-    target to = {.y = *y, .scale = 1, .low = -INFINITY, .high = INFINITY, .step = -1};
-    int reader = plan_is_between(plan, y) ? plan_next_reader(plan, y->buffer, i) : -1;
-    if (reader < 0 || plan->steps[reader].calculator != plan->steps[i].calculator) return to;
-    const sdlf_operation *op = &plan->steps[reader].operation;
-    if (op->kind != SDLF_COPY || op->out[0].dtype != SDLF_INT32 || !sdlf_tensor_is_contiguous(&op->in[0]) ||
-        !sdlf_tensor_is_contiguous(&op->out[0]))
-        return to;
-    to.y = sdlf_tensor_reshape(op->out[0], y->shape);
-    to.step = reader;
-    return to;
-}
-
-static sdlf_status fuse_product(sdlf_plan *plan, int i)
-{
-    const sdlf_operation *op = &plan->steps[i].operation;
-    product p;
-    origin from;
-    if (!find_product(op, &p)) return SDLF_OK;
-    const sdlf_calculator *calculator = plan->steps[i].calculator;
-    bool computed = !find_origin(plan, &op->in[0], calculator, &from);
-    if (computed && !find_difference(plan, &op->in[0], calculator, &from)) return SDLF_OK;
-    bool has_bias = p.bias != NULL && sdlf_tensor_present(p.bias);
-    plan_integers w = {.weight = parameter_of(plan, &op->in[1]),
-                       .bias = has_bias ? parameter_of(plan, p.bias) : -1,
-                       .filters = p.filters,
-                       .each = p.each,
-                       .transposed = p.transposed,
-                       .x_scale = from.scale};
-    factor f = find_factor(plan, i);
-    bool plain = p.activation.function == SDLF_IDENTITY;
-    target to = find_target(plan, f.step >= 0 && plain ? f.step : i);
-    if (to.step < 0) {
-        f = (factor){.step = -1, .number = 1, .parameter = -1};
-        to.y = op->out[0];
-    }
-    target sums = find_sums(plan, i);
-    bool is_sum = sums.step >= 0 && plain && !has_bias && from.scale == 1;
-    if (computed && !is_sum) return SDLF_OK;
-    if (is_sum) {
-        f = (factor){.step = -1, .number = 1, .parameter = -1};
-        to = sums;
-    }
-    w.factor = (float)f.number;
-    w.factors = f.parameter;
-    if (w.weight < 0 || (has_bias && w.bias < 0) || !bound(&p.activation, &to)) return SDLF_OK;
-    if (to.step < 0 && !sdlf_tensor_is_contiguous(&to.y)) return SDLF_OK;
-    w.y_scale = to.scale;
-    sdlf_operation fused = {.kind = SDLF_QUANTIZED_CONV2D,
-                            .in = {sdlf_tensor_reshape(from.bytes, p.x), sdlf_tensor_view(SDLF_INT8, p.w, NULL)},
-                            .out = {sdlf_tensor_reshape(to.y, p.y)},
-                            .quantized_conv2d = {p.window, p.groups, from.zero, to.zero, to.low, to.high}};
-    fused.in[1].buffer = op->in[1].buffer;
-    if (!is_sum) fused.in[3] = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(p.filters), NULL);
-    fused.in[4] = from.zero_point;
-    if (has_bias) fused.in[2] = sdlf_tensor_view(SDLF_INT32, sdlf_shape(p.filters), NULL);
-    bool found = is_taken(plan, i, &fused);
-    sdlf_status status = found ? has_integers(plan, &w, &found) : SDLF_OK;
-    for (int64_t k = 0; k < p.filters && found && is_sum; k++) found = w.scale[k] == 1;
-    if (status == SDLF_OK && found) status = add_integers(plan, &w, &p, &fused);
-    if (status != SDLF_OK || !found) {
-        free(w.scale);
-        return status;
-    }
-    if (f.step >= 0) {
-        plan->steps[f.step].dead = true;
-        plan_join_groups(plan, plan->steps[i].node, plan->steps[f.step].node);
-    }
-    return replace(plan, i, &to, &fused);
-}
 
 /* ---- what goes element by element, and pooling ---- */
 
@@ -349,18 +19,19 @@ static sdlf_status fuse_sum(sdlf_plan *plan, int i)
     const sdlf_operation *op = &plan->steps[i].operation;
     const sdlf_calculator *calculator = plan->steps[i].calculator;
     sdlf_activation activation = {.function = SDLF_IDENTITY};
-    origin a, b;
+    quantized_origin a, b;
     if (op->kind == SDLF_ADD) activation = op->add.activation;
     if (op->kind == SDLF_ACTIVATION_FORWARD) activation = op->activation;
     bool two = op->kind == SDLF_ADD || (op->kind == SDLF_BINARY && op->binary.function == SDLF_BINARY_ADD &&
                                         sdlf_tensor_present(&op->in[0]) && sdlf_tensor_present(&op->in[1]));
     if (!two && op->kind != SDLF_ACTIVATION_FORWARD && op->kind != SDLF_QUANTIZE) return SDLF_OK;
-    if (!find_origin(plan, &op->in[0], calculator, &a)) return SDLF_OK;
-    if (two && !find_origin(plan, &op->in[1], calculator, &b)) return SDLF_OK;
-    target to = find_target(plan, i);
+    if (!plan_quantized_origin(plan, &op->in[0], calculator, &a)) return SDLF_OK;
+    if (two && !plan_quantized_origin(plan, &op->in[1], calculator, &b)) return SDLF_OK;
+    quantized_target to = plan_quantized_target(plan, i);
     if (op->kind == SDLF_QUANTIZE)
-        to = (target){op->out[0], op->quantize.scale, op->quantize.low, op->quantize.high, op->quantize.zero, -1};
-    else if (to.step < 0 || !bound(&activation, &to))
+        to = (quantized_target){op->out[0],        op->quantize.scale, op->quantize.low,
+                                op->quantize.high, op->quantize.zero,  -1};
+    else if (to.step < 0 || !plan_quantized_bound(&activation, &to))
         return SDLF_OK;
     sdlf_operation fused = {
         .kind = SDLF_QUANTIZED_ADD,
@@ -375,14 +46,14 @@ static sdlf_status fuse_sum(sdlf_plan *plan, int i)
     } else if (op->kind == SDLF_QUANTIZE && a.scale == to.scale && a.zero == to.zero && a.bytes.dtype == to.y.dtype) {
         fused = (sdlf_operation){.kind = SDLF_COPY, .in = {a.bytes}, .out = {to.y}};
     }
-    return is_taken(plan, i, &fused) ? replace(plan, i, &to, &fused) : SDLF_OK;
+    return plan_quantized_is_taken(plan, i, &fused) ? plan_quantized_replace(plan, i, &to, &fused) : SDLF_OK;
 }
 
 /* A pool of bytes as they are: it is copied to floats before, and back behind. */
-static target find_bytes(const sdlf_plan *plan, int i, const origin *from)
+static quantized_target find_bytes(const sdlf_plan *plan, int i, const quantized_origin *from)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0];
-    target to = {.y = *y, .scale = 1, .step = -1};
+    quantized_target to = {.y = *y, .scale = 1, .step = -1};
     int reader = plan_is_between(plan, y) ? plan_next_reader(plan, y->buffer, i) : -1;
     if (reader < 0 || plan->steps[reader].calculator != plan->steps[i].calculator) return to;
     const sdlf_operation *op = &plan->steps[reader].operation;
@@ -391,11 +62,11 @@ static target find_bytes(const sdlf_plan *plan, int i, const origin *from)
                 from->zero == 0;
     if (!same) return to;
     bool is_signed = op->out[0].dtype == SDLF_INT8;
-    return (target){.y = sdlf_tensor_reshape(op->out[0], y->shape),
-                    .scale = 1,
-                    .low = is_signed ? -128 : 0,
-                    .high = is_signed ? 127 : 255,
-                    .step = reader};
+    return (quantized_target){.y = sdlf_tensor_reshape(op->out[0], y->shape),
+                              .scale = 1,
+                              .low = is_signed ? -128 : 0,
+                              .high = is_signed ? 127 : 255,
+                              .step = reader};
 }
 
 static sdlf_status fuse_pool(sdlf_plan *plan, int i)
@@ -403,9 +74,9 @@ static sdlf_status fuse_pool(sdlf_plan *plan, int i)
     const sdlf_operation *op = &plan->steps[i].operation;
     bool global = op->kind == SDLF_GLOBAL_AVG_POOL2D_FORWARD;
     if (!global && op->kind != SDLF_MAX_POOL2D_FORWARD && op->kind != SDLF_AVG_POOL2D_FORWARD) return SDLF_OK;
-    origin from;
-    target to = find_target(plan, i);
-    if (!find_origin(plan, &op->in[0], plan->steps[i].calculator, &from)) return SDLF_OK;
+    quantized_origin from;
+    quantized_target to = plan_quantized_target(plan, i);
+    if (!plan_quantized_origin(plan, &op->in[0], plan->steps[i].calculator, &from)) return SDLF_OK;
     if (to.step < 0 && op->kind == SDLF_MAX_POOL2D_FORWARD) to = find_bytes(plan, i, &from);
     if (to.step < 0) return SDLF_OK;
     const int64_t *dim = op->in[0].shape.dim;
@@ -424,7 +95,7 @@ static sdlf_status fuse_pool(sdlf_plan *plan, int i)
     if (global)
         fused.quantized_pool2d.window =
             (sdlf_window2d){.size = {(int)dim[2], (int)dim[3]}, .stride = {1, 1}, .dilation = {1, 1}};
-    return is_taken(plan, i, &fused) ? replace(plan, i, &to, &fused) : SDLF_OK;
+    return plan_quantized_is_taken(plan, i, &fused) ? plan_quantized_replace(plan, i, &to, &fused) : SDLF_OK;
 }
 
 sdlf_status plan_fuse_quantized(sdlf_plan *plan)
@@ -432,7 +103,7 @@ sdlf_status plan_fuse_quantized(sdlf_plan *plan)
     sdlf_status status = SDLF_OK;
     if (plan->options.mode != SDLF_INFER || plan->options.dtype != SDLF_FLOAT32) return SDLF_OK;
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
-        if (!plan->steps[i].dead) status = fuse_product(plan, i);
+        if (!plan->steps[i].dead) status = plan_fuse_quantized_product(plan, i);
         if (status == SDLF_OK && !plan->steps[i].dead) status = fuse_sum(plan, i);
         if (status == SDLF_OK && !plan->steps[i].dead) status = fuse_pool(plan, i);
     }

@@ -59,7 +59,7 @@ sdlf_status layout_convert_copy(layout_pass *p, plan_step *step)
     else
         status = layout_need_row_major(p, step, in.buffer);
     if (status != SDLF_OK) return status;
-    op->in[0] = layout_channels_behind(in);
-    op->out[0] = layout_channels_behind(out);
+    op->in[0] = layout_channels_last(in);
+    op->out[0] = layout_channels_last(out);
     return plan_append_step(p->plan, step);
 }

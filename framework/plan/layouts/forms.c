@@ -51,7 +51,7 @@ void layout_must_restride(const layout_pass *p, sdlf_tensor *tensor)
 }
 
 /* (N,C,H,W) as (N,H,W,C) */
-sdlf_tensor layout_channels_behind(sdlf_tensor tensor)
+sdlf_tensor layout_channels_last(sdlf_tensor tensor)
 {
     return sdlf_tensor_transpose(sdlf_tensor_transpose(tensor, 1, 2), 2, 3);
 }
@@ -107,8 +107,8 @@ sdlf_status layout_need_nhwc(layout_pass *p, const plan_step *reader, sdlf_tenso
     if (p->form[buffer].last == 0) {
         sdlf_status status = layout_add_nhwc(p, buffer, operand->shape);
         if (status != SDLF_OK) return status;
-        sdlf_tensor from = layout_channels_behind(whole(p, buffer, false)),
-                    to = layout_channels_behind(whole(p, buffer, true));
+        sdlf_tensor from = layout_channels_last(whole(p, buffer, false)),
+                    to = layout_channels_last(whole(p, buffer, true));
         if (to.buffer != buffer) status = append_copy(p, reader, from, to);
         if (status != SDLF_OK) return status;
     }

@@ -2,7 +2,7 @@
 /* The pass that chooses layouts. Inference: activations lie channels last where a calculator's convolutions like that, and
  * stay so through whatever can follow; conversions stand where the two meet. Where a calculator has a type to store activations in
  * (sdlf_calculator_storage), in training and inference: the same, in that type; weights of convolutions are converted in every step of training, and
- * made ready once in inference; parameters stay as they are. In training without such a type all of a calculator's steps turn, or none (votes.c).
+ * prepacked once in inference; parameters stay as they are. In training without such a type all of a calculator's steps turn, or none (votes.c).
  *
  * Steps are walked in their order. A convolution whose calculator says so takes and makes activations that are channels last, and so does
  * every other one of that calculator that can where those have half of its FLOPs or more (votes.c); other kinds follow where an
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 /* The operands that lie channels last, as bits of a class: of kinds with kernels for it; in training with their weights. */
-static unsigned operands_last(const layout_pass *p, const sdlf_operation *op)
+static unsigned nhwc_operands(const layout_pass *p, const sdlf_operation *op)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
     bool weights = p->storage != SDLF_NONE && type->channels_last != 0 && p->plan->options.mode == SDLF_TRAIN;
@@ -37,11 +37,11 @@ static bool outputs_can_be_made(const layout_pass *p, const sdlf_operation *op, 
 }
 
 /* Convolution and pooling: kernels for both forms. */
-static bool takes_last(const layout_pass *p, const plan_step *step)
+static bool takes_nhwc(const layout_pass *p, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
     const sdlf_kernel_slot *slot = &step->calculator->type->kernel[op->kind];
-    unsigned operands = operands_last(p, op);
+    unsigned operands = nhwc_operands(p, op);
     bool stored = p->storage != SDLF_NONE, wanted = stored && layout_stores(p->votes, step->calculator, p->storage);
     if (stored && !wanted) return false;
     if (!stored) wanted = slot->likes_channels_last && layout_turns_all(p->votes, step->calculator);
@@ -100,7 +100,7 @@ static sdlf_status append_turned(layout_pass *p, plan_step *step, unsigned opera
 static sdlf_status convert_kernel(layout_pass *p, plan_step *step)
 {
     sdlf_operation *op = &step->operation;
-    unsigned operands = operands_last(p, op);
+    unsigned operands = nhwc_operands(p, op);
     if (reads_row_major(p, step)) operands &= ~1u;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         sdlf_tensor *in = &op->in[i];
@@ -125,7 +125,7 @@ static bool is_full(const sdlf_tensor *operand, const sdlf_tensor *out)
 /* As rows of channels, (N H W, C). */
 static sdlf_tensor channel_rows(sdlf_tensor tensor)
 {
-    sdlf_tensor behind = layout_channels_behind(tensor);
+    sdlf_tensor behind = layout_channels_last(tensor);
     return sdlf_tensor_reshape(behind, sdlf_shape(sdlf_shape_span(behind.shape, 0, 3), behind.shape.dim[3]));
 }
 
@@ -136,7 +136,7 @@ static unsigned operands_turned(const sdlf_operation_class *type)
 }
 
 /* In a storage type: does its calculator take it so? (Without one a kernel sees nothing new.) */
-static bool turned_is_taken(const layout_pass *p, const plan_step *step)
+static bool channels_last_is_taken(const layout_pass *p, const plan_step *step)
 {
     if (p->storage == SDLF_NONE) return true;
     const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
@@ -145,17 +145,17 @@ static bool turned_is_taken(const layout_pass *p, const plan_step *step)
         sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &turned.in[i] : &turned.out[i - SDLF_MAX_INPUTS];
         if (!(type->storage >> i & 1) || !layout_is_image(operand)) continue;
         if (type->float32_beside >> i & 1 && !is_full(operand, &step->operation.out[0])) {
-            *operand = layout_channels_behind(step->operation.in[i]);
+            *operand = layout_channels_last(step->operation.in[i]);
             continue;
         }
         *operand = sdlf_tensor_channels_last(*operand);
-        *operand = type->turning == SDLF_TURNS_ROWS ? channel_rows(*operand) : layout_channels_behind(*operand);
+        *operand = type->turning == SDLF_TURNS_ROWS ? channel_rows(*operand) : layout_channels_last(*operand);
     }
     return type->storage != 0 && layout_stores(p->votes, step->calculator, p->storage) &&
            sdlf_calculator_supports(step->calculator, &turned);
 }
 
-static bool follows_turned(const layout_pass *p, const plan_step *step)
+static bool follows_channels_last(const layout_pass *p, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
     const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
@@ -171,15 +171,15 @@ static bool follows_turned(const layout_pass *p, const plan_step *step)
             return false;
         }
     }
-    return wanted && turned_is_taken(p, step);
+    return wanted && channels_last_is_taken(p, step);
 }
 
-static sdlf_status convert_turned(layout_pass *p, plan_step *step)
+static sdlf_status convert_channels_last(layout_pass *p, plan_step *step)
 {
     sdlf_operation *op = &step->operation;
     const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
     unsigned images = operands_turned(type);
-    sdlf_tensor (*view)(sdlf_tensor) = type->turning == SDLF_TURNS_ROWS ? channel_rows : layout_channels_behind;
+    sdlf_tensor (*view)(sdlf_tensor) = type->turning == SDLF_TURNS_ROWS ? channel_rows : layout_channels_last;
     const sdlf_tensor out = op->out[0];
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         sdlf_tensor *in = &op->in[i];
@@ -196,8 +196,8 @@ static sdlf_status convert_turned(layout_pass *p, plan_step *step)
 
 static sdlf_status convert_step(layout_pass *p, plan_step step)
 {
-    if (takes_last(p, &step)) return convert_kernel(p, &step);
-    if (follows_turned(p, &step)) return convert_turned(p, &step);
+    if (takes_nhwc(p, &step)) return convert_kernel(p, &step);
+    if (follows_channels_last(p, &step)) return convert_channels_last(p, &step);
     if (layout_follows_copy(p, &step)) return layout_convert_copy(p, &step);
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (!sdlf_tensor_present(&step.operation.in[i])) continue;

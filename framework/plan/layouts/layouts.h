@@ -29,7 +29,7 @@ bool layout_turns(const layout_votes *votes, const sdlf_calculator *calculator);
 /* And is it done to all that can? Where those that like it have half of the FLOPs or more, the few others are not worth conversions
  * around each of them. */
 bool layout_turns_all(const layout_votes *votes, const sdlf_calculator *calculator);
-/* The operation as it is with its images stored so; weights that inference keeps are as they were, and made ready. */
+/* The operation as it is with its images stored so; weights that inference keeps are as they were, and prepacked. */
 sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operation, sdlf_dtype storage);
 /* The type in which the steps of these calculators store activations; SDLF_NONE: that of the plan. */
 sdlf_dtype layout_storage(const layout_votes *votes);
@@ -53,7 +53,7 @@ bool layout_restride(const layout_pass *p, sdlf_tensor *tensor);
 /* Where it has been asked before whether it can be done. */
 void layout_must_restride(const layout_pass *p, sdlf_tensor *tensor);
 /* (N,C,H,W) as (N,H,W,C) */
-sdlf_tensor layout_channels_behind(sdlf_tensor tensor);
+sdlf_tensor layout_channels_last(sdlf_tensor tensor);
 /* Does its content exist channels last? */
 bool layout_is_nhwc(const layout_pass *p, const sdlf_tensor *tensor);
 /* A buffer for the form of `buffer` that is channels last. */

@@ -97,7 +97,7 @@ static sdlf_status prepare_node(sdlf_plan *plan, plan_node *node)
     for (int i = 0; i < node->output_count && status == SDLF_OK; i++) {
         plan_value *value = &plan->values[node->first_value + i];
         bool view = i == 0 && !is_input && (node->layer->type->forward == NULL || node->idle);
-        const sdlf_constant *constant = plan_constant_of(plan, node);
+        const sdlf_plan_constant *constant = plan_constant_of(plan, node);
         sdlf_tensor state;
         status = plan_state_tensor(plan, node->first_value + i, &state);
         if (status != SDLF_OK) break;

@@ -69,7 +69,7 @@ static void text(void)
     CHECK_SAYS(p, "cpu fwd");
     CHECK_SAYS(p, "reference fwd");
     CHECK_SAYS(p, "total");
-    CHECK_SAYS(p, "worked out from some of its steps");
+    CHECK_SAYS(p, "extrapolated from some of its steps");
     CHECK_SAYS(p, "samples/s");
     CHECK(strstr(p->out, "drawing") == NULL);
 }

@@ -120,11 +120,11 @@ static void bench(void)
     CHECK_SAYS(p, "epoch  ");
     CHECK_SAYS(p, "for 2,000 samples");
     CHECK_SAYS(p, "floor  ");
-    CHECK(strstr(p->out, "worked out from") == NULL);
+    CHECK(strstr(p->out, "extrapolated from") == NULL);
     CHECK_SAYS(p, "max_pool2d");
-    CHECK_SAYS(SDLF(0, BENCH, "--steps", "10"), "worked out from 10 of 32 steps");
+    CHECK_SAYS(SDLF(0, BENCH, "--steps", "10"), "extrapolated from 10 of 32 steps");
     CHECK_SAYS(SDLF(0, BENCH, "--mode", "infer"), "pass   ");
-    CHECK_SAYS(SDLF(1, BENCH, "--copy-size", "1TB"), "can be had");
+    CHECK_SAYS(SDLF(1, BENCH, "--copy-size", "1TB"), "available");
 
     json_t *json = json_loads(SDLF(0, BENCH, "--json")->out, 0, NULL);
     check_bench(json, true);

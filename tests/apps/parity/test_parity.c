@@ -259,7 +259,7 @@ static void the_pretended_device(void)
 static void what_cannot_be(void)
 {
     CHECK_SAYS(SDLF(2, "parity", "--b", "abacus"), "--b abacus: no calculator 'abacus'; there are: ");
-    CHECK_SAYS(SDLF(2, "parity", "--a", "cpu:tf32"), "--a cpu:tf32: the cpu calculator computes in fp32 alone");
+    CHECK_SAYS(SDLF(2, "parity", "--a", "cpu:tf32"), "--a cpu:tf32: the cpu calculator computes only in fp32");
     CHECK_SAYS(SDLF(2, "parity", "--a", "cpu:fp7"), "--a cpu:fp7: there is no math mode 'fp7'");
     CHECK_SAYS(SDLF(2, "parity", "--net", "mlp", "--data", "digits:5"), "--batch 16: ");
     CHECK_SAYS(SDLF(2, "parity", "--dtype", "float16"), "expected one of float32, float64");

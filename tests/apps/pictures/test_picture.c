@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/pictures/draw.h"
+#include "apps/pictures/ascii_art.h"
 #include "apps/pictures/picture.h"
 
 enum { SIDE = 28 };
@@ -169,7 +169,7 @@ static const char *drawn(bool utf8, bool colour)
     static const float values[] = {255, 0, 128, 255, 255, 0};
     FILE *file = tmpfile();
     terminal out = {.file = file, .utf8 = utf8, .colour = colour, .interactive = colour, .width = 80};
-    draw_picture(&out, values, 3, 2, 1);
+    ascii_art_print(&out, values, 3, 2, 1);
     rewind(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);

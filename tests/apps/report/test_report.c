@@ -15,8 +15,8 @@
 #include "apps/output/base64.h"
 #include "apps/program.h"
 #include "apps/report/chart.h"
+#include "apps/report/evaluate.h"
 #include "apps/report/grad_cam.h"
-#include "apps/report/judge.h"
 
 static char log_path[512], other_path[512], weights[512];
 
@@ -145,11 +145,11 @@ static void judges_as_evaluate_does(void)
     sdlf_dataset *data = NULL;
     sdlf_calculator *calculator = test_open("reference");
     sdlf_evaluation expected = {0};
-    judgement found;
+    report_evaluation found;
     CHECK_OK(sdlf_model_open(&model, weights));
     CHECK_OK(sdlf_dataset_open(&data, "digits:600,3", SDLF_SPLIT_TEST));
     CHECK_OK(sdlf_evaluate(&expected, model, data, calculator, 0));
-    CHECK_OK(judge(&found, model, data, calculator, 7));
+    CHECK_OK(evaluate_report(&found, model, data, calculator, 7));
     CHECK_EQUAL(found.evaluation.samples, expected.samples);
     CHECK_EQUAL(found.evaluation.correct, expected.correct);
     CHECK_CLOSE(found.evaluation.loss, expected.loss, 1e-5);
@@ -161,7 +161,7 @@ static void judges_as_evaluate_does(void)
         CHECK(found.worst[i].taken_for != found.worst[i].truth);
         CHECK(i == 0 || found.worst[i].probability <= found.worst[i - 1].probability);
     }
-    judgement_release(&found);
+    report_evaluation_release(&found);
     sdlf_evaluation_release(&expected);
     sdlf_dataset_free(data);
     sdlf_model_free(model);

@@ -82,7 +82,7 @@ static void pictures(void)
 static void an_epoch_of_a_network(void)
 {
     const program *p = STOPPED("limits ", "bench", "--net", "lenet5", "--batch", "4", "--copy-size", "64kB", SLOW);
-    CHECK_SAYS(p, "; worked out from ");
+    CHECK_SAYS(p, "; extrapolated from ");
     CHECK_SAYS(p, " of 15,000 steps");
     CHECK_SAYS(p, "stopped by Ctrl-C; no layer was timed");
     p = STOPPED("limits ", "bench", "--net", "lenet5", "--mode", "infer", "--batch", "1", "--repeats", "100000",
@@ -148,7 +148,7 @@ static void it_says_that_it_has_heard(void)
     CHECK(program_wait_for(&p, "limits "));
     program_compute(&p, 0.3);
     kill(p.process, SIGINT);
-    CHECK(program_wait_for(&p, "stopping after what is under way; once more ends it at once"));
+    CHECK(program_wait_for(&p, "stopping after the current step; a second signal ends at once"));
     kill(p.process, SIGINT);
     program_finish(&p);
     CHECK_EQUAL(p.signal, SIGINT);

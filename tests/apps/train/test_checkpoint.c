@@ -73,7 +73,7 @@ static void the_earlier_file_stays(void)
     CHECK(unlink(out) == 0 && symlink("/dev/full", out) == 0);
     program_finish(&p);
     CHECK_EQUAL(p.code, 1);
-    CHECK_SAYS(&p, "kept.safetensors still has what there was after epoch 1.");
+    CHECK_SAYS(&p, "kept.safetensors still holds the state after epoch 1.");
     SDLF(0, "eval", "--weights", kept, "--data", "digits:200");
 }
 

@@ -155,8 +155,8 @@ static void mistakes_are_told(void)
     CHECK_SAYS(SDLF(2, TRAINS, "--size", "0", "--no-save"), "expected one number");
     CHECK_SAYS(SDLF(1, TRAINS, "--size", "8", "--net", "vgg11_bn", "--no-save"), "32x32 pixels or more");
     CHECK_SAYS(SDLF(2, TRAINS, "--size", "8", "--net", "mlp", "--freeze", "trunc", "--no-save"), "trunc");
-    CHECK_SAYS(SDLF(2, "train", "--from", "a.onnx", "--net", "mlp"), "--net has no place beside it");
-    CHECK_SAYS(SDLF(2, "train", "--from", "a.onnx", "--resume", "b.safetensors"), "--resume has no place beside it");
+    CHECK_SAYS(SDLF(2, "train", "--from", "a.onnx", "--net", "mlp"), "cannot be combined with --net");
+    CHECK_SAYS(SDLF(2, "train", "--from", "a.onnx", "--resume", "b.safetensors"), "cannot be combined with --resume");
     test_write_file(inside("train/roses/bad.png"), "bad", 3);
     const program *p = SDLF(0, TRAINS, "--size", "8x10", "--net", "mlp", "--epochs", "1", "--no-save", "--augment-flip",
                             "--augment-crop", "1", "--normalize", "imagenet");

@@ -190,7 +190,7 @@ static void stopped(void)
     SAYS("rank 0 on");
     SAYS("rank 1 on ");
     SAYS(" has not answered for 2 seconds");
-    SAYS("struck.safetensors still has what there was after epoch");
+    SAYS("struck.safetensors still holds the state after epoch");
 }
 
 /* A signal to one rank, as a batch system may send it, stops all after the same step, with a checkpoint. */

@@ -35,7 +35,7 @@ static void it_follows_the_file_and_the_machine(void)
     budget = budget_of(mega, 0);
     CHECK(budget.limit == 0 && budget.most == 160 * mega);
     CHECK(!read_budget_take(&budget, 1));
-    CHECK_FAILS(read_budget_fail(&budget), SDLF_ERROR_MEMORY, "half of what can be had");
+    CHECK_FAILS(read_budget_fail(&budget), SDLF_ERROR_MEMORY, "half of what is available");
     CHECK(unsetenv("SDLF_MEMORY") == 0);
 }
 

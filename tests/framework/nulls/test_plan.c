@@ -40,7 +40,7 @@ static void options_without_their_lists(void)
     CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT, "options->placement[0].layer is NULL");
     options = (sdlf_plan_options){.batch = 1, .forward = reference, .constant_count = 1};
     CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT, "options->constants is NULL");
-    options.constants = &(sdlf_constant){.input = NULL};
+    options.constants = &(sdlf_plan_constant){.input = NULL};
     CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT, "options->constants[0].input is NULL");
     options = (sdlf_plan_options){.batch = 1, .mode = SDLF_TRAIN, .forward = reference};
     options.feed = &(sdlf_feed){.labels = "labels"};

@@ -9,21 +9,21 @@
 
 enum { MOST = 400 };
 
-typedef struct room {
+typedef struct block {
     int first, last;
     int64_t bytes, offset;
-} room;
+} block;
 
-/* The lowest offset at which room i overlaps none before it. */
-static int64_t plain_offset(const room *rooms, int i)
+/* The lowest offset at which block i overlaps none before it. */
+static int64_t plain_offset(const block *blocks, int i)
 {
     int64_t offset = 0;
     for (bool moved = true; moved;) {
         moved = false;
         for (int j = 0; j < i; j++) {
-            bool together = rooms[j].first <= rooms[i].last && rooms[i].first <= rooms[j].last;
-            int64_t end = rooms[j].offset + rooms[j].bytes;
-            if (!together || offset >= end || rooms[j].offset >= offset + rooms[i].bytes) continue;
+            bool together = blocks[j].first <= blocks[i].last && blocks[i].first <= blocks[j].last;
+            int64_t end = blocks[j].offset + blocks[j].bytes;
+            if (!together || offset >= end || blocks[j].offset >= offset + blocks[i].bytes) continue;
             offset = end;
             moved = true;
         }
@@ -39,20 +39,20 @@ static uint32_t draw(uint64_t seed, int i, int which)
 /* Short and long lives, few sizes and many, in no order. */
 static void offsets_are_the_lowest(void)
 {
-    static room rooms[MOST];
+    static block blocks[MOST];
     for (uint64_t seed = 1; seed <= 40; seed++) {
         int times = 1 + (int)(draw(seed, 0, 0) % 300), count = (int)(seed * 10), wrong = 0;
         uint32_t longest = seed % 2 ? 8 : (uint32_t)times, sizes = seed % 3 ? 1000 : 4;
         first_fit *fit = first_fit_create(times);
         if (!CHECK(fit != NULL)) return;
         for (int i = 0; i < count; i++) {
-            room *r = &rooms[i];
+            block *r = &blocks[i];
             r->first = (int)(draw(seed, i, 0) % (uint32_t)times);
             r->last = r->first + (int)(draw(seed, i, 1) % longest);
             if (r->last >= times) r->last = times - 1;
             r->bytes = 64 * (int64_t)(draw(seed, i, 2) % sizes);
             CHECK_OK(first_fit_place(fit, r->first, r->last, r->bytes, &r->offset));
-            wrong += r->offset != plain_offset(rooms, i);
+            wrong += r->offset != plain_offset(blocks, i);
         }
         CHECK_EQUAL(wrong, 0);
         first_fit_free(fit);
@@ -95,7 +95,7 @@ static sdlf_status place_some(void *unused)
 
 static void memory_that_is_out_is_said(void)
 {
-    test_every_allocation("placing rooms", place_some, NULL);
+    test_every_allocation("placing blocks", place_some, NULL);
 }
 
 int main(void)

@@ -35,7 +35,7 @@ static void refused_at_once(void)
     int64_t before = test_live_bytes();
     CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_MEMORY,
                 "plan of 'large', batch 64, with 536.9 MB for the output of both: 805.3 MB of memory are needed, and ");
-    CHECK(strstr(sdlf_error_message(), " can be had (SDLF_MEMORY)") != NULL);
+    CHECK(strstr(sdlf_error_message(), " are available (SDLF_MEMORY)") != NULL);
     CHECK(plan == NULL);
     CHECK(test_peak_bytes() - before < 1 << 20);
     options.batch = 1;
@@ -54,7 +54,7 @@ static void parameters_too(void)
     sdlf_output(net, "y", sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 10000}));
     CHECK(setenv("SDLF_MEMORY", "100M", 1) == 0);
     CHECK_FAILS(sdlf_model_build(net, 1), SDLF_ERROR_MEMORY,
-                "take 0.4 GB, and 0.1049 GB of memory can be had (SDLF_MEMORY)");
+                "take 0.4 GB, and 0.1049 GB of memory is available (SDLF_MEMORY)");
     CHECK(unsetenv("SDLF_MEMORY") == 0);
     sdlf_model_free(net);
 }

@@ -13,7 +13,7 @@
 
 #include "framework/formats/onnx/arena.h"
 #include "framework/formats/onnx/export/list.h"
-#include "framework/formats/onnx/names.h"
+#include "framework/formats/onnx/name_table.h"
 #include "framework/formats/onnx/onnx.pb-c.h"
 #include "framework/formats/onnx/tensor.h"
 #include "framework/model_internal.h"
@@ -37,7 +37,7 @@ typedef struct export_output {
 typedef struct onnx_export {
     const sdlf_model *model;
     onnx_arena arena;
-    onnx_names names; /* of values and nodes: those that are taken */
+    onnx_name_table names; /* of values and nodes: those that are taken */
     int opset;
     int needed_opset; /* a layer cannot be said in `opset`, but in this one; 0: all can */
     bool fixed_batch; /* the batch is 1 throughout: the network does not allow another */

@@ -90,10 +90,10 @@ const char *export_name(onnx_export *e, const char *wanted)
     }
     snprintf(name, sizeof name, "%.480s", wanted[0] != '\0' ? wanted : "value");
     size_t length = strlen(name);
-    for (int number = 2; onnx_names_find(&e->names, name) >= 0; number++)
+    for (int number = 2; onnx_name_table_find(&e->names, name) >= 0; number++)
         snprintf(name + length, sizeof name - length, "_%d", number);
     const char *copy = onnx_arena_text(&e->arena, name, strlen(name));
-    if (copy != NULL && onnx_names_put(&e->names, copy, 0)) return copy;
+    if (copy != NULL && onnx_name_table_put(&e->names, copy, 0)) return copy;
     export_no_memory(e);
     return NULL;
 }

@@ -37,7 +37,7 @@ typedef struct quantizing {
     sdlf_quantized *result;
     /* by name: a weight's index, the index of a value's node, how many nodes and outputs read it, the last node that does, and the index of
      * a quantised value */
-    onnx_names weights, makers, counts, readers, values;
+    onnx_name_table weights, makers, counts, readers, values;
     quantize_role *role; /* of each node */
     quantize_value *value;
     int value_count;

@@ -56,9 +56,9 @@ static void check_skipped(quantizing *q)
 
 static void add_value(quantizing *q, const char *name)
 {
-    if (!export_ok(q->e) || onnx_names_find(&q->values, name) >= 0) return;
+    if (!export_ok(q->e) || onnx_name_table_find(&q->values, name) >= 0) return;
     q->value[q->value_count] = (quantize_value){.name = name};
-    if (!onnx_names_put(&q->values, name, q->value_count++)) export_no_memory(q->e);
+    if (!onnx_name_table_put(&q->values, name, q->value_count++)) export_no_memory(q->e);
 }
 
 /* What comes of a node once its activation, or the bias of a product, has been added: epilogues of integer kernels. */
@@ -79,7 +79,7 @@ static const char *end_of(const quantizing *q, const Onnx__NodeProto *node)
 /* Somebody reads it, and not only to make probabilities of it. */
 static bool is_worth_bytes(const quantizing *q, const char *value)
 {
-    int count = onnx_names_find(&q->counts, value), only = quantize_only_reader(q, value);
+    int count = onnx_name_table_find(&q->counts, value), only = quantize_only_reader(q, value);
     if (count < 1 || (only < 0 && count == 1)) return false;
     return only < 0 || !is(quantize_node(q, only), " Softmax LogSoftmax ");
 }
@@ -99,7 +99,7 @@ void quantize_mark(quantizing *q)
     size_t nodes = q->e->nodes.count;
     q->role = onnx_arena_array(&q->e->arena, nodes + 1, sizeof *q->role);
     q->value = onnx_arena_array(&q->e->arena, 3 * nodes + 1, sizeof *q->value);
-    q->values = (onnx_names){.arena = &q->e->arena};
+    q->values = (onnx_name_table){.arena = &q->e->arena};
     if (q->role == NULL || q->value == NULL) export_no_memory(q->e);
     for (size_t i = nodes; i-- > 0 && export_ok(q->e);) {
         const Onnx__NodeProto *node = quantize_node(q, (int)i);
@@ -112,7 +112,7 @@ void quantize_mark(quantizing *q)
             const char *end = end_of(q, node);
             if (is_worth_bytes(q, end)) add_value(q, end);
             add_value(q, node->input[0]);
-        } else if (activations && is_carrier(q, node) && onnx_names_find(&q->values, end_of(q, node)) >= 0) {
+        } else if (activations && is_carrier(q, node) && onnx_name_table_find(&q->values, end_of(q, node)) >= 0) {
             q->role[i] = QUANTIZE_CARRIER;
             add_value(q, node->input[0]);
             if (is(node, " Add ")) add_value(q, node->input[1]);
@@ -129,7 +129,7 @@ void quantize_mark(quantizing *q)
 
 static quantize_value *value_of(const quantizing *q, const char *name)
 {
-    int index = onnx_names_find(&q->values, name);
+    int index = onnx_name_table_find(&q->values, name);
     return index >= 0 ? &q->value[index] : NULL;
 }
 
@@ -215,7 +215,7 @@ void quantize_rewrite(quantizing *q)
     for (size_t i = 0; i < nodes.count && export_ok(q->e); i++) nodes.item[i] = NULL;
     quantize_index(q);
     for (size_t i = 0; i < q->e->weights.count && export_ok(q->e); i++)
-        if (onnx_names_find(&q->counts, ((Onnx__TensorProto *)q->e->weights.item[i])->name) > 0)
+        if (onnx_name_table_find(&q->counts, ((Onnx__TensorProto *)q->e->weights.item[i])->name) > 0)
             q->e->weights.item[kept++] = q->e->weights.item[i];
     if (!export_ok(q->e)) return;
     q->e->weights.count = kept;

@@ -12,20 +12,20 @@ Onnx__NodeProto *quantize_node(const quantizing *q, int index)
     return q->e->nodes.item[index];
 }
 
-static void put(quantizing *q, onnx_names *names, const char *name, int number)
+static void put(quantizing *q, onnx_name_table *names, const char *name, int number)
 {
-    if (!onnx_names_put(names, name, number)) export_no_memory(q->e);
+    if (!onnx_name_table_put(names, name, number)) export_no_memory(q->e);
 }
 
 static void count_reader(quantizing *q, const char *value)
 {
-    int count = onnx_names_find(&q->counts, value);
+    int count = onnx_name_table_find(&q->counts, value);
     put(q, &q->counts, value, count < 0 ? 1 : count + 1);
 }
 
 void quantize_index(quantizing *q)
 {
-    const onnx_names empty = {.arena = &q->e->arena};
+    const onnx_name_table empty = {.arena = &q->e->arena};
     q->weights = q->makers = q->counts = q->readers = empty;
     for (size_t i = 0; i < q->e->weights.count; i++)
         put(q, &q->weights, ((Onnx__TensorProto *)q->e->weights.item[i])->name, (int)i);
@@ -46,14 +46,14 @@ void quantize_index(quantizing *q)
 
 Onnx__TensorProto *quantize_weight(const quantizing *q, const char *name)
 {
-    int index = onnx_names_find(&q->weights, name);
+    int index = onnx_name_table_find(&q->weights, name);
     Onnx__TensorProto *tensor = index >= 0 ? q->e->weights.item[index] : NULL;
     return tensor != NULL && tensor->data_type == ONNX_FLOAT ? tensor : NULL;
 }
 
 int quantize_only_reader(const quantizing *q, const char *value)
 {
-    return onnx_names_find(&q->counts, value) == 1 ? onnx_names_find(&q->readers, value) : -1;
+    return onnx_name_table_find(&q->counts, value) == 1 ? onnx_name_table_find(&q->readers, value) : -1;
 }
 
 static const Onnx__AttributeProto *find(const Onnx__NodeProto *node, const char *name)
@@ -86,7 +86,7 @@ static float *new_floats(quantizing *q, size_t count)
 /* A float weight that this node alone reads. */
 static Onnx__TensorProto *own_weight(const quantizing *q, const Onnx__NodeProto *node, size_t input)
 {
-    if (input >= node->n_input || onnx_names_find(&q->counts, node->input[input]) != 1) return NULL;
+    if (input >= node->n_input || onnx_name_table_find(&q->counts, node->input[input]) != 1) return NULL;
     return quantize_weight(q, node->input[input]);
 }
 
@@ -95,7 +95,7 @@ static void fold_batch_norm(quantizing *q, int index)
 {
     Onnx__NodeProto *norm = quantize_node(q, index), *conv;
     const float *of_norm[4];
-    int maker = onnx_names_find(&q->makers, norm->input[0]);
+    int maker = onnx_name_table_find(&q->makers, norm->input[0]);
     if (maker < 0 || quantize_only_reader(q, norm->input[0]) != index || norm->n_input != 5) return;
     conv = quantize_node(q, maker);
     Onnx__TensorProto *weight = own_weight(q, conv, 1), *bias = own_weight(q, conv, 2);
@@ -157,7 +157,7 @@ static void clear(quantizing *q)
     quantize_index(q);
     kept = 0;
     for (size_t i = 0; i < weights->count && export_ok(q->e); i++)
-        if (onnx_names_find(&q->counts, ((Onnx__TensorProto *)weights->item[i])->name) > 0)
+        if (onnx_name_table_find(&q->counts, ((Onnx__TensorProto *)weights->item[i])->name) > 0)
             weights->item[kept++] = weights->item[i];
     if (!export_ok(q->e)) return;
     weights->count = kept;

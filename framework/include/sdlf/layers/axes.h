@@ -41,7 +41,7 @@ typedef struct sdlf_arg_reduce_layer_options {
     const char *name;
     int axis;      /* default 1 */
     bool smallest; /* of the smallest element instead */
-    bool last;     /* of equal ones the last instead of the first */
+    bool last;     /* of equal elements the last instead of the first */
     bool keep;     /* the axis stays, with 1 element */
 } sdlf_arg_reduce_layer_options;
 sdlf_node sdlf_arg_reduce(sdlf_model *model, sdlf_node x, const sdlf_arg_reduce_layer_options *options);
@@ -77,7 +77,7 @@ typedef struct sdlf_resize_options {
     bool extrapolates;    /* what lies outside is `outside` */
     float outside;        /* default 0 */
     bool antialias;       /* shrinking: linear and cubic weigh as many more elements as the scale asks for */
-    bool exclude_outside; /* elements beyond the ends weigh nothing; else the last one stands for them */
+    bool exclude_outside; /* elements beyond the ends have weight 0; else the last one stands for them */
 } sdlf_resize_options;
 sdlf_node sdlf_resize(sdlf_model *model, sdlf_node x, const sdlf_resize_options *options);
 

@@ -79,7 +79,7 @@ typedef struct sdlf_unary_options {
 } sdlf_unary_options;
 sdlf_node sdlf_unary(sdlf_model *model, sdlf_node x, const sdlf_unary_options *options);
 
-/* While training, y = x / (1 - probability), or 0 with that probability, drawn anew for each element and each step; in inference
+/* While training, y = x / (1 - probability), or 0 with that probability, drawn for each element and each step; in inference
  * y = x. */
 typedef struct sdlf_dropout_options {
     const char *name;

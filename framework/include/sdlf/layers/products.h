@@ -26,7 +26,7 @@ typedef struct sdlf_fully_connected_options {
 sdlf_node sdlf_fully_connected(sdlf_model *model, sdlf_node x, const sdlf_fully_connected_options *options);
 
 /* y = a b of two nodes: a (...,m,k), b (...,k,n), y (...,m,n). Axes before the last two are broadcast as in numpy;
- * a vector is a row on the left, a column on the right, and that axis is missing in y. Of bytes (int8, uint8; not turned) y is int32,
+ * a vector is a row on the left, a column on the right, and that axis is missing in y. Of bytes (int8, uint8; not transposed) y is int32,
  * modulo 2^32; two more inputs, by sdlf_model_add, are zero points of a's and of b's type, which are subtracted first: one number, one for each
  * row of a or column of b, or any shape that broadcasts. */
 typedef struct sdlf_matmul_options {
@@ -43,7 +43,7 @@ typedef struct sdlf_graph_conv_options {
     const char *name;
     int units; /* outputs of a node; required */
     bool no_bias;
-    bool no_decay;   /* weight decay leaves the weight alone */
+    bool no_decay;   /* no weight decay of the weight */
     int initializer; /* sdlf_initializer_kind of the weight; xavier_uniform by default */
 } sdlf_graph_conv_options;
 sdlf_node sdlf_graph_conv(sdlf_model *model, sdlf_node x, sdlf_node matrix, const sdlf_graph_conv_options *options);

@@ -53,7 +53,7 @@ typedef struct sdlf_multi_head_attention_options {
     bool causal;   /* position i looks at positions up to i only */
     bool no_bias;  /* neither of the two */
     float dropout; /* of the probabilities p, while training; in [0, 1) */
-    bool rotary;   /* q and k are turned as by rotary_embedding; D is even */
+    bool rotary;   /* q and k are rotated as by rotary_embedding; D is even */
     float base;    /* of rotary; default 10000 */
 } sdlf_multi_head_attention_options;
 sdlf_node sdlf_multi_head_attention(sdlf_model *model, sdlf_node x, const sdlf_multi_head_attention_options *options);

@@ -49,7 +49,7 @@ typedef struct sdlf_slice_options {
 } sdlf_slice_options;
 sdlf_node sdlf_slice(sdlf_model *model, sdlf_node x, const sdlf_slice_options *options);
 
-/* So many elements before and behind each axis, the batch first; negative: so many fewer. */
+/* So many elements before and behind each axis, the batch first; negative: fewer. */
 typedef enum sdlf_pad_mode {
     SDLF_PAD_CONSTANT = 0, /* `value` */
     SDLF_PAD_EDGE,         /* the last element again */

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* The element types that a layer can be asked for. */
+/* The element types that a layer can have. */
 typedef enum sdlf_value_dtype {
     SDLF_VALUE_FLOAT = 0, /* the network's own floating type */
     SDLF_VALUE_INT32,
@@ -23,18 +23,18 @@ typedef enum sdlf_value_dtype {
     SDLF_VALUE_BOOL
 } sdlf_value_dtype;
 
-/* The parameter "value", zero until somebody sets it; no input. It is kept as float32, so of integers those up to 2^24 are exact.
+/* The parameter "value", zero until it is set; no input. It is kept as float32, so of integers those up to 2^24 are exact.
  * A shape with a dimension of 0 has no parameter, and nothing but an output of the network may read it. */
 typedef struct sdlf_value_options {
     const char *name;
     sdlf_shape shape; /* all of it: there is no batch */
     int dtype;        /* sdlf_value_dtype */
-    bool trainable;   /* floats alone */
+    bool trainable;   /* only floats */
 } sdlf_value_options;
 sdlf_node sdlf_value(sdlf_model *model, const sdlf_value_options *options);
 
 /* Another element type. Floats become integers toward zero, saturating; what is not zero becomes true. A gradient passes from
- * float to float alone. */
+ * only float to float. */
 typedef struct sdlf_cast_options {
     const char *name;
     int dtype; /* sdlf_value_dtype */

@@ -60,7 +60,7 @@ typedef struct sdlf_pool2d_options {
     int stride[2];        /* default: the window */
     int padding[2];       /* above and left, and below and right too; smaller than the window; default 0 */
     int padding_extra[2]; /* more (or, if negative, less) below and right; default 0 */
-    int dilation[2];      /* default 1; max_pool2d alone */
+    int dilation[2];      /* default 1; only max_pool2d */
     int ties;             /* max_pool2d: sdlf_ties, who gets the gradient of tied maxima; default shared */
     bool count_padding;   /* avg_pool2d: padding counts in the mean, as zeros; default no */
 } sdlf_pool2d_options;

@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Random changes of a training image, drawn anew each epoch; all zero: none. The output pixel (h, w) is read, bilinearly
+/* Random changes of a training image, drawn again each epoch; all zero: none. The output pixel (h, w) is read, bilinearly
  * and with the data set's background (0) outside, from
  *   centre + A (h - centre_h, w - centre_w) - (shift_h, shift_w) + displacement(h, w),
  * A = rotation by -angle, divided by scale. Uniform draws: angle in +-rotate, scale in 1 +- scale, shifts in +-shift. The
  * `crop` adds whole numbers of pixels in +-crop to the shifts, each as likely; `flip` negates A's second column in half of the images.
- * With these two alone every pixel is one of the image's, or background. The
+ * With only these two every pixel is one of the image's, or background. The
  * displacement is bilinear between the nodes of a 4x4 grid spread over the image corners, each node uniform in +-elastic
  * both ways. Words of Philox(seed, index = 16 i + j, SDLF_STREAM_AUGMENT, epoch) for image i: j = 0 gives angle, scale,
  * shift_h, shift_w; j = 1..8 give the nodes in row-major order, (dh, dw) each; j = 9 gives the crop's two

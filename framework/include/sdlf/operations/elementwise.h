@@ -101,7 +101,7 @@ typedef enum sdlf_binary_function {
     SDLF_BINARY_POWER,     /* a^b;            b a^(b - 1), a^b log a (0 where a = 0) */
     SDLF_BINARY_MINIMUM,   /* NaN wins;       1 for the smaller, 1/2 each where they are equal */
     SDLF_BINARY_MAXIMUM,   /* NaN wins;       1 for the larger, 1/2 each where they are equal */
-    SDLF_BINARY_PRELU,     /* a < 0 ? b a : a; a < 0 ? b : 1, a < 0 ? a : 0. Floats alone */
+    SDLF_BINARY_PRELU,     /* a < 0 ? b a : a; a < 0 ? b : 1, a < 0 ? a : 0. Only floats */
     SDLF_BINARY_REMAINDER, /* a - b trunc(a / b), of a's sign; 1, -trunc(a / b). Of integers it is 0 where b is */
     SDLF_BINARY_MODULO,    /* a - b floor(a / b), of b's sign; 1, -floor(a / b). Of integers it is 0 where b is */
     SDLF_BINARY_BIT_AND,   /* of integers only, as those up to shift_right */

@@ -25,7 +25,7 @@ typedef enum sdlf_reduction {
 typedef struct sdlf_arg_reduce_options {
     int axis;
     bool smallest; /* the smallest element instead of the largest */
-    bool last;     /* of equal ones the last instead of the first */
+    bool last;     /* of equal elements the last instead of the first */
 } sdlf_arg_reduce_options;
 
 typedef struct sdlf_top_k_options {
@@ -73,9 +73,9 @@ typedef struct sdlf_resample_options {
     float cubic;                     /* Keys's parameter, -0.5 or -0.75 */
     float start, end;                /* crop, as parts of the axis */
     float outside;                   /* where `extrapolates` and u lies outside of [0, L - 1] */
-    bool extrapolates;               /* floats alone */
+    bool extrapolates;               /* only floats */
     bool antialias;                  /* s < 1: linear and cubic weigh 1 / s times as many elements */
-    bool exclude_outside;            /* elements beyond the ends weigh nothing; else the last one stands for them */
+    bool exclude_outside;            /* elements beyond the ends have weight 0; else the last one stands for them */
     int64_t before;                  /* edge, reflect, wrap */
 } sdlf_resample_options;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Quantised numbers: a byte q, uint8 or int8, stands for (q - zero) scale. What the kinds of quantised operations are told;
+/* Quantised numbers: a byte q, uint8 or int8, stands for (q - zero) scale. The options of quantised operations;
  * <sdlf/operations/kinds.h> has their formulas.
  *
  * Threads: declarations only.

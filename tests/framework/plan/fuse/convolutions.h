@@ -61,7 +61,7 @@ static inline void check_in_inference_alone(sdlf_model *net, const char *operati
     sdlf_calculator_close(reference);
 }
 
-/* By how much each number of y grows where the last bias goes from 2 to 3: what was made ready of the weights must be made ready
+/* By how much each number of y grows where the last bias goes from 2 to 3: what was prepacked of the weights must be prepacked
  * again. Returns how many numbers. */
 static inline int64_t growth_with_last_bias(sdlf_model *net, sdlf_calculator *calculator, float growth[MOST])
 {

@@ -35,7 +35,7 @@ static sdlf_model *large_network(void)
     return net;
 }
 
-/* On cpu, with 1 and with 5 threads, as steps of their own and joined; then with other weights, which all are made ready anew. */
+/* On cpu, with 1 and with 5 threads, as steps of their own and joined; then with other weights, which all are prepacked anew. */
 static void large_blocks_are_those_of_parts(void)
 {
     static float image[PICTURE], found[4][RESULT];
@@ -113,12 +113,12 @@ static sdlf_model *filter_network(uint64_t seed)
     return net;
 }
 
-/* Its other weights are the model's, and made ready: they are old when the model has others. */
+/* Its other weights are the model's, and prepacked: they are old when the model has others. */
 static void other_weights_of_a_block_become_old(void)
 {
     static float values[HIDDEN * 9];
-    const sdlf_constant filters = {.input = "filters",
-                                   .tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(HIDDEN, 1, 3, 3), values)};
+    const sdlf_plan_constant filters = {.input = "filters",
+                                        .tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(HIDDEN, 1, 3, 3), values)};
     const char *path = test_path("other.safetensors");
     sdlf_model *net = filter_network(1), *other = filter_network(2);
     sdlf_calculator *cpu = NULL;

@@ -156,7 +156,7 @@ static void conversions_stand_at_the_edges(void)
     test_set_level(NULL);
 }
 
-/* Weights that were made ready are made ready again when parameters are loaded. */
+/* Weights that were prepacked are prepacked again when parameters are loaded. */
 static void new_weights_are_taken(void)
 {
     static results before, after, expected;

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* What a training run writes for TensorBoard (--tensorboard DIR). */
+#ifndef SDLF_APPS_TRAIN_TENSORBOARD_H
+#define SDLF_APPS_TRAIN_TENSORBOARD_H
+
+#include <sdlf/trainer.h>
+
+#include "apps/tensorboard/events.h"
+#include "apps/train/log.h"
+
+typedef struct tensorboard_log {
+    event_file *file;  /* NULL: none is written */
+    int64_t every;     /* steps between two values within an epoch; 0: none */
+    bool histograms;   /* of parameters, after each epoch */
+    sdlf_model *model; /* borrowed, from tensorboard_log_begin on */
+    int64_t step;      /* the last, over all epochs */
+} tensorboard_log;
+
+/* A NULL folder: nothing is written. */
+sdlf_status tensorboard_log_open(tensorboard_log *board, const char *folder, int64_t every, bool histograms);
+void tensorboard_log_close(tensorboard_log *board);
+
+/* The graph, the options as hyper-parameters, and some samples, as they are and as augmentation changes them. */
+void tensorboard_log_begin(tensorboard_log *board, const training_log_start *start);
+void tensorboard_log_progress(tensorboard_log *board, const sdlf_progress *now);
+/* `evaluation` may be NULL. */
+void tensorboard_log_end(tensorboard_log *board, sdlf_status status, const sdlf_evaluation *evaluation);
+
+#endif

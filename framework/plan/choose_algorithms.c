@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* The choosing pass: operations whose calculator offers several algorithms take the one that the plan's choices name; what
+ * they do not name yet is raced and added. Without choices, calculators follow their own rules. */
+#include "framework/plan/passes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/choices.h"
+#include "framework/plan/autotune.h"
+#include "framework/plan/layouts/layouts.h"
+
+typedef struct line {
+    char text[600];
+    size_t used;
+} line;
+
+static void append(line *l, const char *format, ...) SDLF_PRINTF(2, 3);
+static void append(line *l, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(l->text + l->used, sizeof l->text - l->used, format, arguments);
+    va_end(arguments);
+    if (length > 0) l->used += (size_t)length;
+    if (l->used >= sizeof l->text) l->used = sizeof l->text - 1;
+}
+
+/* " x 1,3,32,32 w 8,3,3,3 bias 8": what is there, under the names of its kind. */
+static void append_operands(line *l, const sdlf_operand *names, const sdlf_tensor *tensors)
+{
+    for (int i = 0; names[i].name != NULL; i++) {
+        if (!sdlf_tensor_present(&tensors[i])) continue;
+        append(l, " %s", names[i].name);
+        for (int axis = 0; axis < tensors[i].shape.rank; axis++)
+            append(l, "%c%lld", axis == 0 ? ' ' : ',', (long long)tensors[i].shape.dim[axis]);
+    }
+}
+
+/* The operation in one line; false for kinds that do not say what their options are. */
+static bool describe(line *l, const sdlf_operation *op)
+{
+    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    sdlf_operation own = *op;
+    const sdlf_activation *epilogue = sdlf_operation_epilogue(&own);
+    char options[300];
+    if (type->print_options == NULL) return false;
+    type->print_options(op, options, sizeof options);
+    append(l, "%s %s", type->name, sdlf_dtype_name(op->out[0].dtype));
+    append_operands(l, type->in, op->in);
+    append_operands(l, type->out, op->out);
+    append(l, "%s", options);
+    if (epilogue != NULL && epilogue->function != SDLF_IDENTITY) append(l, " activation %d", (int)epilogue->function);
+    return true;
+}
+
+/* Does the algorithm that the operation names take it, as it is or channels last? */
+static bool is_taken(const plan_step *step, const sdlf_operation *operation, bool turns)
+{
+    sdlf_operation turned = sdlf_operation_channels_last(operation);
+    return sdlf_calculator_supports(step->calculator, operation) ||
+           (turns && sdlf_calculator_supports(step->calculator, &turned));
+}
+
+/* The index of an algorithm that takes the operation; 0: there is none of that name. */
+static int algorithm_named(const plan_step *step, const char *name, bool turns)
+{
+    const char *const *names = step->calculator->type->kernel[step->operation.kind].algorithms;
+    sdlf_operation operation = step->operation;
+    for (int i = 1; name != NULL && names[i] != NULL; i++) {
+        operation.algorithm = i;
+        if (strcmp(names[i], name) == 0 && is_taken(step, &operation, turns)) return i;
+    }
+    return 0;
+}
+
+static sdlf_status race(sdlf_choices *choices, plan_step *step, bool turns, const char *device, const char *operation)
+{
+    const char *const *names = step->calculator->type->kernel[step->operation.kind].algorithms;
+    autotune_result result;
+    sdlf_status status = autotune_run(&result, step->calculator, &step->operation, turns);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "racing %s", operation);
+    if (result.algorithm == 0) return SDLF_OK; /* no memory for any: the calculator's own rule it is */
+    line times = {.used = 0};
+    for (int i = 0; i < result.count; i++)
+        append(&times, "%s%s %.1f us", i > 0 ? ", " : "", names[result.ran[i]], result.seconds[i] * 1e6);
+    step->operation.algorithm = result.algorithm;
+    return choices_add(choices, device, operation, names[result.algorithm], times.text);
+}
+
+static sdlf_status choose(sdlf_choices *choices, plan_step *step, bool turns)
+{
+    line device = {.used = 0}, operation = {.used = 0};
+    char on[400] = "";
+    if (!describe(&operation, &step->operation)) return SDLF_OK;
+    if (turns) append(&operation, " any layout");
+    step->calculator->type->describe(step->calculator, on, sizeof on);
+    append(&device, "%s: %s", step->calculator->type->name, on);
+    step->operation.algorithm = algorithm_named(step, choices_find(choices, device.text, operation.text), turns);
+    if (step->operation.algorithm != 0) return SDLF_OK;
+    return race(choices, step, turns, device.text, operation.text);
+}
+
+sdlf_status plan_choose(sdlf_plan *plan)
+{
+    sdlf_choices *choices = plan->options.choices;
+    layout_votes *votes = NULL;
+    if (choices == NULL) return SDLF_OK;
+    sdlf_status status = layout_count_votes(plan, &votes);
+    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
+        plan_step *step = &plan->steps[i];
+        const sdlf_kernel_slot *slot = &step->calculator->type->kernel[step->operation.kind];
+        if (slot->algorithms == NULL || step->operation.algorithm != 0) continue; /* 0: nobody asked for one */
+        bool turns = layout_turns(votes, step->calculator);
+        bool last = turns && sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
+        if (turns && slot->likes_channels_last != NULL && plan->options.mode == SDLF_TRAIN)
+            continue; /* all turn, or none: one that would stay could undo it */
+        const sdlf_layer *layer = plan->nodes[step->node].layer;
+        status = sdlf_fail_context(choose(choices, step, last), "layer '%s' (%s)", layer->name, layer->type->name);
+    }
+    free(votes);
+    return status;
+}

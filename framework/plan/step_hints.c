@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What the steps of inference are told of those around them, once their operands have addresses. */
+#include "framework/plan/plan_internal.h"
+#include "framework/plan/running.h"
+
+/* Bytes from an operand's first number to behind its last. */
+static int64_t extent_of(const sdlf_tensor *tensor)
+{
+    int64_t last = 0;
+    for (int axis = 0; axis < tensor->shape.rank; axis++) last += (tensor->shape.dim[axis] - 1) * tensor->stride[axis];
+    return (last + 1) * (int64_t)sdlf_dtype_size(tensor->dtype);
+}
+
+/* May they have a byte in common? Of a sparse matrix that is not looked at. */
+static bool may_overlap(const sdlf_tensor *a, const sdlf_tensor *b)
+{
+    if (!sdlf_tensor_present(a) || !sdlf_tensor_present(b)) return false;
+    if (a->layout != SDLF_DENSE || b->layout != SDLF_DENSE) return true;
+    uintptr_t first = (uintptr_t)a->data, second = (uintptr_t)b->data;
+    return first < second + (uintptr_t)extent_of(b) && second < first + (uintptr_t)extent_of(a);
+}
+
+/* Does one write what the other reads or writes? */
+static bool conflicts_with(const sdlf_operation *writer, const sdlf_operation *other)
+{
+    for (int i = 0; i <= SDLF_MAX_OUTPUTS; i++) {
+        const sdlf_tensor *written = i < SDLF_MAX_OUTPUTS ? &writer->out[i] : &writer->workspace;
+        for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
+            if (may_overlap(written, &other->in[j])) return true;
+        }
+        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) {
+            if (may_overlap(written, &other->out[j])) return true;
+        }
+        if (may_overlap(written, &other->workspace)) return true;
+    }
+    return false;
+}
+
+/* Of operations on one calculator, one after the other: does the order not matter? */
+static bool are_independent(const plan_step *a, const plan_step *b)
+{
+    if (a->phase == SDLF_PHASE_COPY || b->phase == SDLF_PHASE_COPY || a->calculator != b->calculator) return false;
+    return !conflicts_with(&a->operation, &b->operation) && !conflicts_with(&b->operation, &a->operation);
+}
+
+void plan_introduce_neighbours(sdlf_plan *plan)
+{
+    if (plan->options.mode != SDLF_INFER) return;
+    const plan_step *next = NULL; /* whose weights were prepacked */
+    for (int i = plan->forward_steps - 1; i >= 0; i--) {
+        plan_step *step = &plan->steps[i];
+        if (next != NULL && next->calculator == step->calculator) step->operation.ahead = next->operation.prepared;
+        if (sdlf_tensor_present(&step->operation.prepared)) next = step;
+        if (i > 0 && are_independent(&plan->steps[i - 1], step)) step->operation.before = &plan->steps[i - 1].operation;
+    }
+}

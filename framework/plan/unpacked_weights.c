@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Weights that are wanted only until they have been prepacked, in the host's memory, where every step that reads them has them in the
+ * form that its kernel likes best, and so leaves them unread: those that the plan works out itself (with batch normalisation folded
+ * in, or in another dtype than the model's), and those that it takes from a file. Each is worked out or read when parameters are
+ * loaded, right before it is prepacked; what is worked out, all that is the same operand in one room. On a device other plans may share them. */
+#include "framework/plan/passes.h"
+
+#include <stdlib.h>
+
+static bool is_worked_out(const plan_buffer *buffer)
+{
+    return buffer->kind == BUFFER_DERIVED || (buffer->kind == BUFFER_PARAMETER && buffer->dtype != SDLF_FLOAT32);
+}
+
+static bool is_deferred(const sdlf_plan *plan, const plan_buffer *buffer)
+{
+    return buffer->kind == BUFFER_PARAMETER && buffer->dtype == SDLF_FLOAT32 && plan->options.take_parameters &&
+           plan->model->source.file != NULL && buffer->source == (int)(buffer - plan->buffers);
+}
+
+static bool may_be_raw(const sdlf_plan *plan, const plan_buffer *buffer)
+{
+    if (buffer->first_use < 0 || buffer->space < 0 || buffer->alias >= 0) return false;
+    if (plan->options.mode != SDLF_INFER || !plan_is_host_space(plan, buffer->space)) return false;
+    return is_worked_out(buffer) || is_deferred(plan, buffer);
+}
+
+bool plan_is_prepacked(const sdlf_operation *op, int i)
+{
+    bool block = op->kind == SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD;
+    if (i != 1 && !(block && (i == 2 || i == 3))) return false;
+    return sdlf_tensor_present(&op->in[i]) && sdlf_tensor_present(&op->prepared) &&
+           op->in[0].layout != SDLF_CSR; /* of these, the matrix is */
+}
+
+/* What is one operand here and another there would need two rooms. */
+static void look_at_step(sdlf_plan *plan, const plan_step *step)
+{
+    const sdlf_operation *op = &step->operation;
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+        if (!sdlf_tensor_present(&op->in[i])) continue;
+        plan_buffer *buffer = &plan->buffers[op->in[i].buffer];
+        bool elsewhere = buffer->operand != 0 && buffer->operand != i;
+        buffer->raw = buffer->raw && plan_is_prepacked(op, i) && !elsewhere;
+        buffer->operand = i;
+    }
+}
+
+void plan_find_raw_weights(sdlf_plan *plan)
+{
+    int largest[SDLF_MAX_INPUTS] = {0}; /* of each operand */
+    for (int i = 1; i < plan->buffer_count; i++) plan->buffers[i].raw = may_be_raw(plan, &plan->buffers[i]);
+    for (int i = 0; i < plan->step_count; i++) look_at_step(plan, &plan->steps[i]);
+    for (int i = 1; i < plan->buffer_count; i++) {
+        const plan_buffer *buffer = &plan->buffers[i];
+        int *most = &largest[buffer->operand];
+        if (buffer->raw && is_worked_out(buffer) && (*most == 0 || buffer->bytes > plan->buffers[*most].bytes))
+            *most = i;
+    }
+    for (int i = 1; i < plan->buffer_count; i++) {
+        plan_buffer *buffer = &plan->buffers[i];
+        if (!buffer->raw || !is_worked_out(buffer)) continue;
+        buffer->first_use = buffer->last_use = 0; /* between runs, when nothing but outputs is there */
+        if (i != largest[buffer->operand]) buffer->alias = largest[buffer->operand];
+    }
+}
+
+/* Bytes that a step's weights are prepacked from, and the step. */
+typedef struct weights_of_step {
+    int64_t bytes;
+    int step;
+} weights_of_step;
+
+static int larger_first(const void *a, const void *b)
+{
+    const weights_of_step *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return x->step - y->step;
+}
+
+sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count)
+{
+    weights_of_step *list = malloc(((size_t)plan->step_count + 1) * sizeof *list);
+    *count = 0;
+    *steps = malloc(((size_t)plan->step_count + 1) * sizeof **steps);
+    bool *listed =
+        calloc((size_t)plan->buffer_count + 1, sizeof *listed); /* what steps share is prepacked by the first */
+    if (list == NULL || *steps == NULL || listed == NULL) {
+        free(list);
+        free(listed);
+        free(*steps);
+        *steps = NULL;
+        return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for a list of its weights");
+    }
+    for (int i = 0; i < plan->step_count; i++) {
+        const sdlf_operation *op = &plan->steps[i].operation;
+        if (!sdlf_tensor_present(&op->prepared) || listed[op->prepared.buffer]) continue;
+        listed[op->prepared.buffer] = true;
+        weights_of_step *last = &list[(*count)++];
+        *last = (weights_of_step){.step = i};
+        for (int j = 1; j < SDLF_MAX_INPUTS; j++) {
+            if (plan_is_prepacked(op, j)) last->bytes += plan->buffers[op->in[j].buffer].bytes;
+        }
+    }
+    qsort(list, (size_t)*count, sizeof *list, larger_first);
+    for (int i = 0; i < *count; i++) (*steps)[i] = list[i].step;
+    free(list);
+    free(listed);
+    return SDLF_OK;
+}
