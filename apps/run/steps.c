@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "apps/input/network.h"
-#include "apps/output/live.h"
+#include "apps/output/status_line.h"
 #include "apps/run/run.h"
 #include "apps/system/memory.h"
 
@@ -295,7 +295,7 @@ sdlf_status run_steps(run_session *s, const arguments *given)
         if (inputs[i].axis >= 0 && inputs[i].shape.dim[inputs[i].axis] > step)
             step = inputs[i].shape.dim[inputs[i].axis];
     options.capacity = s->set.capacity > 0 ? s->set.capacity : s->set.steps * step;
-    live_say("%s on %s", s->model_path, s->set.calculator);
+    status_line_show("%s on %s", s->model_path, s->set.calculator);
     status = sdlf_stateful_create(&stateful, s->model_path, &options);
     if (status == SDLF_OK) status = open_model(s, &options);
     if (status == SDLF_OK) status = go(s, stateful, inputs);
