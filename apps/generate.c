@@ -11,6 +11,7 @@
 
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
+#include "apps/generate_cached.h"
 #include "apps/input/network.h"
 #include "apps/output/json.h"
 #include "apps/output/number.h"
@@ -23,7 +24,7 @@ typedef struct settings {
     int64_t tokens, top_k, seed;
     double temperature;
     machine_choice choice;
-    bool json;
+    bool json, whole_window;
 } settings;
 
 static const argument table_of_arguments[] = {
@@ -40,6 +41,9 @@ static const argument table_of_arguments[] = {
      .help = "draw among the N likeliest (default: among all)"},
     {"seed", ARGUMENT_INT, offsetof(settings, seed), "N", .minimum = 0, .maximum = 9007199254740992.0, .fallback = "1",
      .help = "of the random draws: the same seed gives the same text"},
+    {"whole-window", ARGUMENT_FLAG, offsetof(settings, whole_window),
+     .help = "compute all positions for each character, instead of keeping keys and values of those before: beyond the "
+             "network's length each character then sees as many before it as the network can"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
@@ -62,6 +66,7 @@ typedef struct character {
 typedef struct session {
     settings set;
     machine machine;
+    sdlf_calculator *calculator;
     sdlf_model *model;
     sdlf_plan *plan;
     const char *input, *output;
@@ -74,6 +79,8 @@ typedef struct session {
     float *window, *scores; /* (length), (length,classes) */
     double *weight;         /* (classes) */
     memory_text text;       /* what was added, for JSON */
+    cached_network *cached; /* NULL: the whole window is computed for each character */
+    int64_t first, seen;    /* the first token of the positions that it has, and their number */
 } session;
 
 /* ---- characters ---- */
@@ -211,14 +218,13 @@ static int32_t draw(session *s, const float *score, int64_t number)
 
 static sdlf_status prepare(session *s)
 {
-    sdlf_calculator *calculator;
     sdlf_binding input, output;
-    sdlf_status status = machine_open_one(&s->machine, &s->set.choice, s->set.calculator, &calculator);
+    sdlf_status status = machine_open_one(&s->machine, &s->set.choice, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, NULL);
     if (status == SDLF_OK) status = read_vocabulary(s);
     if (status == SDLF_OK) status = read_text(s);
     if (status == SDLF_OK)
-        status = sdlf_plan_create(&s->plan, s->model, &(sdlf_plan_options){.batch = 1, .forward = calculator});
+        status = sdlf_plan_create(&s->plan, s->model, &(sdlf_plan_options){.batch = 1, .forward = s->calculator});
     if (status != SDLF_OK) return status;
     s->input = sdlf_model_input_count(s->model) == 1
                    ? sdlf_model_layer(s->model, sdlf_model_input(s->model, 0).layer)->name
@@ -285,14 +291,39 @@ static void put_character(session *s, const character *c)
     if (!s->set.json) fflush(to);
 }
 
-/* One character more. What lies behind the text so far is not seen by the position that counts. */
-static sdlf_status step(session *s, int64_t number)
+/* Scores of what follows the text, by the whole window. What lies behind the text so far is not seen by the position that counts. */
+static sdlf_status score_window(session *s, const float **scores)
 {
     int64_t seen = s->count < s->length ? s->count : s->length;
     for (int64_t i = 0; i < s->length; i++) s->window[i] = i < seen ? (float)s->token[s->count - seen + i] : 0;
-    sdlf_status status = compute(s);
+    *scores = s->scores + (seen - 1) * s->classes;
+    return compute(s);
+}
+
+/* The same, by the positions that are new. Once the network's length is full, its second half is read again, as the beginning: so two
+ * positions are computed for a character, at the most, however long the text is. */
+static sdlf_status score_cached(session *s, const float **scores)
+{
+    sdlf_status status = SDLF_OK;
+    *scores = s->scores;
+    int64_t wanted = s->count - s->first;
+    if (wanted > s->length) {
+        s->first = s->count - (s->length + 1) / 2;
+        s->seen = 0;
+        wanted = s->count - s->first;
+    }
+    for (; s->seen < wanted && status == SDLF_OK; s->seen++)
+        status = cached_network_step(s->cached, s->token[s->first + s->seen], s->seen, s->scores);
+    return status;
+}
+
+/* One character more. */
+static sdlf_status step(session *s, int64_t number)
+{
+    const float *scores;
+    sdlf_status status = s->cached != NULL ? score_cached(s, &scores) : score_window(s, &scores);
     if (status != SDLF_OK) return status;
-    int32_t drawn = draw(s, s->scores + (seen - 1) * s->classes, number);
+    int32_t drawn = draw(s, scores, number);
     if (drawn < 0)
         return sdlf_fail(SDLF_ERROR_NUMERIC, "%s: the scores of character %lld are no finite numbers", s->set.weights,
                          (long long)number + 1);
@@ -306,6 +337,7 @@ static sdlf_status generate(session *s)
     sdlf_status status = prepare(s);
     if (status == SDLF_OK) status = check_causal(s);
     if (status != SDLF_OK) return status;
+    if (!s->set.whole_window) s->cached = cached_network_create(s->model, s->calculator, s->length, s->classes);
     const char *begin = s->set.text ? s->set.text : "";
     int64_t begun = s->count;
     if (s->set.json && !memory_text_open(&s->text)) memory_exhausted();
@@ -341,6 +373,7 @@ static int run(int count, char **words)
     case ARGUMENTS_OK: break;
     }
     int code = command_conclude("generate", generate(&s));
+    cached_network_free(s.cached);
     sdlf_plan_free(s.plan);
     sdlf_model_free(s.model);
     machine_close(&s.machine);

@@ -43,6 +43,8 @@ typedef struct model_source {
     /* Values first .. first + count - 1 of a parameter. */
     sdlf_status (*read)(void *file, int parameter, int64_t first, int64_t count, float *values);
     bool (*in_pieces)(const void *file, int parameter); /* or all of them at once alone? */
+    /* Is the parameter, a matrix (units, inputs), of integers with scales in the file? So many inputs share one; 0: no. */
+    int64_t (*shared_scale)(const void *file, int parameter);
     void (*close)(void *file);
     void *file; /* NULL: every parameter has its values */
 } model_source;

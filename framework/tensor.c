@@ -164,11 +164,28 @@ bool sdlf_tensor_is_contiguous(const sdlf_tensor *tensor)
     return true;
 }
 
+/* The same elements in the same order, of a tensor with gaps: axes that both have keep their strides. Those of size 1 have a stride as if
+ * there were no gap. */
+static sdlf_tensor reshape_with_gaps(sdlf_tensor tensor, sdlf_shape shape)
+{
+    int from = tensor.shape.rank - 1;
+    sdlf_tensor result = tensor;
+    result.shape = shape;
+    for (int to = shape.rank - 1; to >= 0; to--) {
+        result.stride[to] = to == shape.rank - 1 ? 1 : shape.dim[to + 1] * result.stride[to + 1];
+        if (shape.dim[to] == 1) continue;
+        while (from >= 0 && tensor.shape.dim[from] == 1) from--;
+        if (from < 0 || tensor.shape.dim[from] != shape.dim[to]) return (sdlf_tensor){.dtype = SDLF_NONE};
+        result.stride[to] = tensor.stride[from--];
+    }
+    return result;
+}
+
 sdlf_tensor sdlf_tensor_reshape(sdlf_tensor tensor, sdlf_shape shape)
 {
-    bool fits = tensor.layout == SDLF_DENSE && sdlf_tensor_is_contiguous(&tensor) &&
-                sdlf_shape_count(shape) == sdlf_tensor_count(&tensor);
+    bool fits = tensor.layout == SDLF_DENSE && sdlf_shape_count(shape) == sdlf_tensor_count(&tensor);
     if (!fits) return (sdlf_tensor){.dtype = SDLF_NONE};
+    if (!sdlf_tensor_is_contiguous(&tensor)) return reshape_with_gaps(tensor, shape);
     sdlf_tensor result = sdlf_tensor_view(tensor.dtype, shape, tensor.data);
     result.buffer = tensor.buffer;
     result.offset = tensor.offset;

@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 
 from fixtures.onnx_graph import FLOAT, Graph
 from fixtures.onnx_moves import indices, integers, moves, open_sizes, rows, sampled, selected, stored, volume
-from fixtures.onnx_quantised import qdq, qlinear, quantised
+from fixtures.onnx_quantised import packed, qdq, qlinear, quantised
 from fixtures.onnx_sequences import attention, branches, recurrent, scanned, states
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "onnx", "fixtures")
@@ -114,7 +114,7 @@ def learning():
 FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external, "volume": volume, "integers": integers,
             "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised,
             "selected": selected, "sampled": sampled, "stored": stored, "scanned": scanned, "states": states, "learning": learning, "qdq": qdq, "qlinear": qlinear,
-            "open": open_sizes}
+            "packed": packed, "open": open_sizes}
 NOT_IN_ONNXRUNTIME = ["states"] # of a newer opset: what the onnx package's own evaluator computes
 
 

@@ -225,7 +225,8 @@ sdlf_status run_show_outputs(run_session *s)
     json_t *all = s->set.json ? json_array() : NULL;
     sdlf_status status = check_names(s);
     for (int i = 0; i < sdlf_model_output_count(s->model) && status == SDLF_OK; i++)
-        if (!sdlf_model_output_is_length(s->model, i)) status = show_output(s, i, all);
+        if (!sdlf_model_output_is_length(s->model, i) && !run_is_state(s, sdlf_model_output_name(s->model, i)))
+            status = show_output(s, i, all);
     if (status == SDLF_OK && all != NULL)
         status = json_print_result(all);
     else

@@ -149,6 +149,13 @@ static sdlf_status append(sdlf_tensor *whole, const sdlf_tensor *more, const cha
 
 sdlf_status run_read_output(const run_session *s, const char *name, sdlf_tensor *tensor)
 {
+    for (int i = 0; i < s->collected_count; i++) {
+        const sdlf_tensor *all = &s->collected[i].tensor;
+        if (strcmp(s->collected[i].name, name) != 0) continue;
+        *tensor = sdlf_tensor_view(all->dtype, all->shape, memory_allocate((size_t)sdlf_tensor_bytes(all) + 1));
+        memcpy(tensor->data, all->data, (size_t)sdlf_tensor_bytes(all));
+        return SDLF_OK;
+    }
     if (s->part == NULL) return read_part(s, name, tensor);
     sdlf_status status = read_part(&s->part[0], name, tensor);
     for (int i = 1; i < s->part_count && status == SDLF_OK; i++) {

@@ -27,6 +27,15 @@ static const argument run_arguments[] = {
      .help = "print the N likeliest classes of each sample"},
     {"labels", ARGUMENT_TEXT, offsetof(run_settings, label_file), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "names of the classes, one a line; prints 5 of them unless --top says how many"},
+    {"state", ARGUMENT_LIST, offsetof(run_settings, states), "INPUT=OUTPUT",
+     .help = "run step by step: an output is the next step's input, such as a decoder's keys and values; \"*\" in both "
+             "stands for any part of a name, \",\" is between several; may be repeated"},
+    {"steps", ARGUMENT_INT, offsetof(run_settings, steps), "N", .minimum = 1, .maximum = 1000000,
+     .help =
+         "with --state: so many steps (default: 1); inputs with an open dimension are cut along it into N parts, one "
+         "for each"},
+    {"capacity", ARGUMENT_INT, offsetof(run_settings, capacity), "N", .minimum = 1, .maximum = 16777216,
+     .help = "with --state: room for so many positions (default: what the steps take)"},
     {"dtype", ARGUMENT_CHOICE, offsetof(run_settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
      .help = "the type of floating numbers"},
     {"calculator", ARGUMENT_NAME, offsetof(run_settings, calculator), "NAME", .names = machine_calculator_name,
@@ -222,7 +231,10 @@ static sdlf_status work(run_session *s, const arguments *given)
     if (status == SDLF_OK) status = run_open_inputs(s);
     if (status == SDLF_OK) status = labels_read(&s->labels, s->set.label_file);
     if (status == SDLF_OK) status = run_check_outputs(s);
-    if (status == SDLF_OK) status = s->set.ranks.device_count > 1 ? run_in_parts(s) : run_forward(s);
+    if (status == SDLF_OK)
+        status = s->set.states.count > 0 || s->set.steps > 0 ? run_steps(s, given)
+                 : s->set.ranks.device_count > 1             ? run_in_parts(s)
+                                                             : run_forward(s);
     status_line_clear();
     if (status == SDLF_OK && s->set.label_file == NULL) labels_of_model(&s->labels, s->model);
     if (status == SDLF_OK) interrupt_waits(); /* until the files are whole, as export does */
@@ -235,6 +247,7 @@ static void release(run_session *s)
     for (int i = 0; i < s->text_count; i++) free(s->text[i]);
     labels_release(&s->labels);
     run_release_parts(s);
+    run_release_steps(s);
     free(s->not_finite);
     onnx_settings_release(&s->set.onnx);
     sdlf_plan_free(s->plan);
@@ -269,7 +282,8 @@ static int run(int count, char **words)
         .operands_standard = ARGUMENT_STANDARD_INPUT,
         .examples = "  sdlf run mobilenetv2.onnx --input cat.jpg --preprocess tf --top 5\n"
                     "  sdlf run model.onnx --input x=x.npy --input mask=m.npy --output y=y.npy\n"
-                    "  sdlf run model.onnx --input x.npy --calculator cuda --devices 0,1\n",
+                    "  sdlf run model.onnx --input x.npy --calculator cuda --devices 0,1\n"
+                    "  sdlf run decoder.onnx --input ids.npy --state 'past_key_values.*=present.*' --steps 100\n",
     };
     switch (arguments_read(&given, &usage, count, words, &s.set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;

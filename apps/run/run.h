@@ -15,8 +15,8 @@
 #include "apps/system/machine.h"
 
 typedef struct run_settings {
-    argument_list inputs, outputs;
-    int64_t top;
+    argument_list inputs, outputs, states;
+    int64_t top, steps, capacity;
     const char *label_file, *calculator;
     int dtype;
     bool json;
@@ -42,6 +42,12 @@ typedef struct run_listed {
     bool must_be_known;
 } run_listed;
 
+/* What came out of all steps. */
+typedef struct run_collected {
+    const char *name; /* the model's */
+    sdlf_tensor tensor;
+} run_collected;
+
 typedef struct run_session {
     run_settings set;
     const char *model_path;
@@ -56,6 +62,10 @@ typedef struct run_session {
     int text_count;
     int64_t batch; /* of the plan */
     labels labels;
+    sdlf_state *state; /* of --state */
+    int state_count;
+    run_collected *collected; /* of --steps; NULL: the plan has what came out */
+    int collected_count;
     struct run_session *part; /* each device's, of several; the model is the first one's then */
     int part_count;
     bool is_part; /* which borrows all but its machine, model and plan */
@@ -83,6 +93,11 @@ sdlf_status run_forward(run_session *s);
 /* The same on several devices, each with a part of the batch. Errors: also SDLF_ERROR_SHAPE where an output is none of samples. */
 sdlf_status run_in_parts(run_session *s);
 void run_release_parts(run_session *s);
+/* Steps that go on from one another, with --state. */
+sdlf_status run_steps(run_session *s, const arguments *given);
+void run_release_steps(run_session *s);
+/* Is the output one of them? Then nobody shows it. */
+bool run_is_state(const run_session *s, const char *output);
 /* An output, of all samples, in memory that the caller frees, whatever the result. */
 sdlf_status run_read_output(const run_session *s, const char *name, sdlf_tensor *tensor);
 

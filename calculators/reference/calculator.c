@@ -82,7 +82,7 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_GATHER_BATCH] = {.run = gather_batch_reference},
             [SDLF_NEXT_BATCH] = {.run = next_batch_reference},
             [SDLF_SHUFFLE] = {.run = shuffle_reference, .workspace = sdlf_shuffle_workspace},
-            [SDLF_GEMM] = {.run = gemm_reference},
+            [SDLF_GEMM] = {.run = gemm_reference, .supports = gemm_supports_reference},
             [SDLF_QUANTIZE] = {.run = quantize_reference},
             [SDLF_DEQUANTIZE] = {.run = dequantize_reference},
             [SDLF_QUANTIZED_CONV2D] = {.run = quantized_conv2d_reference, .channels_last = true, .mixed = true},

@@ -3,7 +3,28 @@
 #include <stdio.h>
 
 #include "framework/operations/check.h"
+#include "framework/operations/gemm_packed.h"
 #include "framework/operations/operations.h"
+
+/* b is of integers: see gemm_packed.h. */
+static void expect_packed(sdlf_check *check, const sdlf_operation *operation, int64_t n, int64_t k)
+{
+    const sdlf_tensor *scale = &operation->in[4], *zero = &operation->in[5];
+    bool halves = sdlf_tensor_present(zero);
+    int64_t groups = (k + SDLF_GEMM_GROUP - 1) / SDLF_GEMM_GROUP;
+    sdlf_expect(check, operation->gemm.transpose_b && !operation->gemm.transpose_a,
+                "a b of integers is transposed, and a is not");
+    sdlf_expect_operand(check, &operation->in[1], halves ? SDLF_UINT8 : SDLF_INT8,
+                        sdlf_shape(n, halves ? groups * (SDLF_GEMM_GROUP / 2) : k));
+    sdlf_expect_rank(check, scale, 2);
+    int64_t blocks = scale->shape.rank == 2 ? scale->shape.dim[1] : 0,
+            block = blocks > 0 ? sdlf_gemm_block(k, blocks) : 0;
+    sdlf_expect(check, block > 0 && (k + block - 1) / block == blocks, "%lld blocks of %lld elements",
+                (long long)blocks, (long long)k);
+    sdlf_expect_operand(check, scale, SDLF_FLOAT32, sdlf_shape(n, blocks));
+    sdlf_expect_operand(check, zero, SDLF_FLOAT32, sdlf_shape(n, blocks));
+    sdlf_expect_dtype(check, &operation->in[0], SDLF_FLOAT32);
+}
 
 static sdlf_status check_gemm(const sdlf_operation *operation)
 {
@@ -13,9 +34,14 @@ static sdlf_status check_gemm(const sdlf_operation *operation)
     sdlf_dtype t = sdlf_expect_floating(&check, a);
     sdlf_expect_rank(&check, a, 2);
     sdlf_expect_rank(&check, b, 2);
+    if (check.status != SDLF_OK) return check.status;
+    bool packed = sdlf_gemm_is_packed(operation);
     int64_t m = a->shape.dim[transpose_a ? 1 : 0], k = a->shape.dim[transpose_a ? 0 : 1];
     int64_t n = b->shape.dim[transpose_b ? 0 : 1];
-    sdlf_expect_operand(&check, b, t, transpose_b ? sdlf_shape(n, k) : sdlf_shape(k, n));
+    if (packed)
+        expect_packed(&check, operation, n, k);
+    else
+        sdlf_expect_operand(&check, b, t, transpose_b ? sdlf_shape(n, k) : sdlf_shape(k, n));
     sdlf_expect_operand(&check, &operation->in[2], t, sdlf_shape(n));
     sdlf_expect_operand(&check, &operation->in[3], t, sdlf_shape(m, n));
     sdlf_expect_operand(&check, c, t, sdlf_shape(m, n));
@@ -39,7 +65,12 @@ static void print_gemm(const sdlf_operation *operation, char *text, size_t size)
 
 const sdlf_operation_class sdlf_gemm_operation = {
     .name = "gemm",
-    .in = {{.name = "a"}, {.name = "b"}, {.name = "bias", .optional = true}, {.name = "residual", .optional = true}},
+    .in = {{.name = "a"},
+           {.name = "b"},
+           {.name = "bias", .optional = true},
+           {.name = "residual", .optional = true},
+           {.name = "scale", .optional = true},
+           {.name = "zero", .optional = true}},
     .out = {{.name = "c"}},
     .may_alias = 1u << 3,
     .epilogue = offsetof(sdlf_operation, gemm.activation),

@@ -359,6 +359,7 @@ sdlf_status plan_build_graph(sdlf_plan *plan)
     sdlf_status status = plan_take_constants(plan);
     if (status == SDLF_OK) status = add_model_layers(plan);
     if (status == SDLF_OK) status = plan_check_constants(plan);
+    if (status == SDLF_OK) status = plan_find_states(plan);
     if (status != SDLF_OK) return status;
     if (plan->options.mode == SDLF_TRAIN && !has_loss(plan)) {
         status = add_loss(plan);

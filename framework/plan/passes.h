@@ -81,13 +81,17 @@ void plan_settle_groups(sdlf_plan *plan);
 bool plan_is_between(const sdlf_plan *plan, const sdlf_tensor *x);
 /* Work out a buffer of a plan_integers from the model's values. */
 sdlf_status plan_load_integers(sdlf_plan *plan, int buffer);
+void plan_release_scales(plan_packed *w);
+sdlf_status plan_load_packed(sdlf_plan *plan, int buffer); /* or of a plan_packed */
 
 sdlf_status plan_fuse_quantize(sdlf_plan *plan);
 sdlf_status plan_fuse_quantized(sdlf_plan *plan);
+sdlf_status plan_fuse_packed(sdlf_plan *plan);
 sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool(sdlf_plan *plan);
 sdlf_status plan_fuse_activations(sdlf_plan *plan);
 sdlf_status plan_fuse_values(sdlf_plan *plan);
+sdlf_status plan_fuse_turned(sdlf_plan *plan);
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_inverted(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pair(sdlf_plan *plan);

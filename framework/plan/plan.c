@@ -43,10 +43,13 @@ void sdlf_plan_free(sdlf_plan *plan)
     free(plan->folds);
     for (int i = 0; i < plan->integers_count; i++) free(plan->integers[i].scale);
     free(plan->integers);
+    for (int i = 0; i < plan->packed_count; i++) plan_release_scales(&plan->packed[i]);
+    free(plan->packed);
     free(plan->tickets);
     free(plan->loss_layers);
     free(plan->rates);
     free(plan->constants);
+    free(plan->states);
     free(plan);
 }
 
@@ -187,6 +190,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     plan->options.feed = NULL;
     plan->options.placement = NULL; /* the caller's, read by now */
     plan->options.constants = NULL;
+    plan->options.states = NULL;
     plan->options.conv_algorithm = plan->options.gemm_algorithm = NULL;
     plan->options.choices = NULL;
     *result = plan;

@@ -49,6 +49,7 @@ typedef struct plan_buffer {
     int data;             /* which, for BUFFER_DATA: 0 samples, 1 labels, 2 .. the constants */
     int fold;             /* which, for BUFFER_DERIVED */
     int integers;         /* or which of these, counted from 1; 0: a fold */
+    int packed;           /* or of these */
     bool raw;             /* weights that are only wanted until they are prepacked; with no offset: read from a file */
     int operand;          /* where it is raw, and worked out: which operand of its steps it is */
     bool constant;        /* no step writes it: it is valid in every space from the start */
@@ -136,6 +137,14 @@ typedef struct plan_shared {
     int *next;  /* of each of its buffers */
 } plan_shared;
 
+/* A state of the options. */
+typedef struct plan_state {
+    int input, output; /* values */
+    int axis;          /* along which it grows; -1: it does not */
+    int64_t capacity;
+    int buffer; /* where it grows: of both; 0: not made yet */
+} plan_state;
+
 struct sdlf_plan {
     sdlf_model *model;
     sdlf_plan_options options;
@@ -157,12 +166,16 @@ struct sdlf_plan {
     int fold_count;
     plan_integers *integers;
     int integers_count;
+    plan_packed *packed;
+    int packed_count;
     int64_t *tickets; /* of the buckets whose sums are under way */
     int bucket_count;
     int control[CONTROL_COUNT];                           /* buffers; 0: not used (buffer 0 is never a real one) */
     int control_buffers[CONTROL_COUNT * PLAN_MAX_SPACES]; /* these and their copies in other spaces */
     int control_buffer_count;
     plan_feed feed;
+    plan_state *states;
+    int state_count;
     sdlf_plan_constant *constants; /* own list of borrowed names and tensors; names only while the plan is made */
     int parameter_buffer_base;     /* buffers of the model's parameters follow each other from here */
     sdlf_tensor metrics;           /* absent when there is no softmax_cross_entropy */
@@ -236,6 +249,30 @@ bool plan_is_passing_copy(const sdlf_plan *plan, const plan_buffer *buffer);
 
 /* Offset of a tensor in its arena; -1: a parameter's or state's memory, which is no arena's. */
 int64_t plan_arena_offset(const sdlf_plan *plan, const sdlf_tensor *tensor);
+
+/* ---- states ---- */
+
+/* Find them in the graph. */
+sdlf_status plan_find_states(sdlf_plan *plan);
+/* Is the value one of a state that grows? Then its tensor, in the memory that has room for all of it; else that is absent. */
+sdlf_status plan_state_tensor(sdlf_plan *plan, int value, sdlf_tensor *tensor);
+/* A pass has run: states that do not grow become the next one's inputs. */
+void plan_pass_states(sdlf_plan *plan);
+/* They become zeros. */
+void plan_clear_states(sdlf_plan *plan);
+
+/* Sizes of a plan's operands: shapes, strides, offsets, always in the same order. Called with each of them. */
+typedef void plan_size_visitor(void *user, int64_t *size);
+void plan_visit_sizes(sdlf_plan *plan, plan_size_visitor *visit, void *user);
+/* Are the steps of both the same but for sizes and, unless `options`, for options of operations? */
+bool plan_is_alike(const sdlf_plan *a, const sdlf_plan *b, bool options);
+/* Give the steps of a bound plan the options of the other's, which is alike. */
+void plan_take_options(sdlf_plan *plan, const sdlf_plan *from);
+/* Sizes of a bound plan have been changed: operands get their addresses anew. Errors: SDLF_ERROR_UNSUPPORTED where a step wants more scratch
+ * memory than it has. */
+sdlf_status plan_settle_sizes(sdlf_plan *plan);
+/* Give a parameter, of which the bound plan keeps nothing in another form, other values, `count` of them. */
+sdlf_status plan_put_values(sdlf_plan *plan, int parameter, const float *values, int64_t count);
 
 /* ---- nodes and steps ---- */
 

@@ -70,6 +70,28 @@ bool plan_find_scale(const float *weight, int64_t count, int64_t step, double *s
     return false;
 }
 
+bool plan_find_largest_scale(const float *weight, int64_t count, double *scale, int *low, int *high)
+{
+    const double error = 4e-7;
+    double largest = 0;
+    *scale = 1;
+    *low = *high = 0;
+    for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs((double)weight[i]));
+    if (!(largest < 3e38)) return false;
+    for (int whole = 1; whole <= 128 && largest > 0; whole++) {
+        double found = (double)(float)(largest / whole);
+        if (found <= 0 || !are_multiples(weight, count, 1, found, error)) continue;
+        *scale = refine(weight, count, 1, found);
+        for (int64_t i = 0; i < count; i++) {
+            int integer = (int)nearest((double)weight[i] / *scale);
+            if (integer < *low) *low = integer;
+            if (integer > *high) *high = integer;
+        }
+        return true;
+    }
+    return largest == 0;
+}
+
 static sdlf_status scale_of(const sdlf_plan *plan, const plan_integers *w, int64_t k, double *scale)
 {
     *scale = (double)w->scale[k];

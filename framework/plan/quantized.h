@@ -21,6 +21,20 @@ typedef struct plan_integers {
     int integers, bias_sums, multipliers; /* buffers */
 } plan_integers;
 
+/* A fully connected layer's weights (units, inputs) as integers with a scale, and of 4 bits a zero point, for each block of inputs
+ * (framework/operations/gemm_packed.h). */
+typedef struct plan_packed {
+    int weight; /* parameter */
+    int64_t units, inputs, block, blocks;
+    bool halves;                 /* of 4 bits, else of 8 */
+    float *scale, *zero;         /* of each block, until they are where they belong */
+    int integers, scales, zeros; /* buffers */
+} plan_packed;
+
+/* `count` numbers: is each an integer of [-128, 127] times *scale, which is the largest that does it? Then *low and *high are the least and
+ * greatest of the integers. */
+bool plan_find_largest_scale(const float *weight, int64_t count, double *scale, int *low, int *high);
+
 /* `count` numbers, `step` apart: is each an integer of [-128, 127] times *scale? On the way in *scale is a guess, or 0. */
 bool plan_find_scale(const float *weight, int64_t count, int64_t step, double *scale);
 

@@ -233,7 +233,7 @@ sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' is constant in this plan", input);
     status = check_host(&binding.tensor, "input", input, dtype, bytes);
     if (status != SDLF_OK) return status;
-    return plan_upload(plan, binding.tensor.buffer, 0, host, bytes);
+    return plan_upload_tensor(plan, &binding.tensor, host);
 }
 
 sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host, sdlf_dtype dtype, int64_t bytes)
@@ -246,7 +246,7 @@ sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host, sdlf
     if (status == SDLF_OK) status = check_host(&binding.tensor, "output", output, dtype, bytes);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
     if (status != SDLF_OK) return status;
-    return plan_download(plan, binding.tensor.buffer, 0, host, bytes);
+    return plan_download_tensor(plan, &binding.tensor, host);
 }
 
 sdlf_status sdlf_plan_activation(sdlf_plan *plan, const char *layer, bool gradient, sdlf_binding *binding)

@@ -69,6 +69,9 @@ sdlf_status plan_time_in_rows(sdlf_plan *plan, const sdlf_timing *timing); /* al
 bool plan_times_on(const sdlf_timing *timing);                             /* what go_on says */
 sdlf_status plan_upload(sdlf_plan *plan, int buffer, int64_t offset, const void *host, int64_t bytes);
 sdlf_status plan_download(sdlf_plan *plan, int buffer, int64_t offset, void *host, int64_t bytes);
+/* All elements of a bound operand, row-major on the host's side; with gaps only where the operand is in the host's memory, too. */
+sdlf_status plan_upload_tensor(sdlf_plan *plan, const sdlf_tensor *tensor, const void *host);
+sdlf_status plan_download_tensor(sdlf_plan *plan, const sdlf_tensor *tensor, void *host);
 /* Set a control in every space. */
 sdlf_status plan_set_control(sdlf_plan *plan, plan_control control, double value);
 /* Tell bound steps of inference what comes behind them, and whether the one before matters to them (step_hints.c). */

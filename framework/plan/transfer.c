@@ -30,6 +30,43 @@ sdlf_status plan_download(sdlf_plan *plan, int buffer, int64_t offset, void *hos
     return calculator->type->download(calculator, host, from, bytes);
 }
 
+/* The pieces without gaps of an operand in the host's memory, from axis `axis` on: to the packed elements at `packed`, or from there. Returns
+ * what is behind them. */
+static char *move_pieces(const sdlf_tensor *x, int axis, char *at, char *packed, bool from_packed)
+{
+    int64_t size = (int64_t)sdlf_dtype_size(x->dtype);
+    sdlf_tensor piece = *x;
+    piece.shape.rank = x->shape.rank - axis;
+    for (int i = axis; i < x->shape.rank; i++) {
+        piece.shape.dim[i - axis] = x->shape.dim[i];
+        piece.stride[i - axis] = x->stride[i];
+    }
+    if (sdlf_tensor_is_contiguous(&piece)) {
+        int64_t bytes = sdlf_tensor_bytes(&piece);
+        memcpy(from_packed ? at : packed, from_packed ? packed : at, (size_t)bytes);
+        return packed + bytes;
+    }
+    for (int64_t i = 0; i < x->shape.dim[axis]; i++)
+        packed = move_pieces(x, axis + 1, at + i * x->stride[axis] * size, packed, from_packed);
+    return packed;
+}
+
+sdlf_status plan_upload_tensor(sdlf_plan *plan, const sdlf_tensor *tensor, const void *host)
+{
+    if (sdlf_tensor_is_contiguous(tensor))
+        return plan_upload(plan, tensor->buffer, tensor->offset, host, sdlf_tensor_bytes(tensor));
+    move_pieces(tensor, 0, tensor->data, (char *)host, true);
+    return SDLF_OK;
+}
+
+sdlf_status plan_download_tensor(sdlf_plan *plan, const sdlf_tensor *tensor, void *host)
+{
+    if (sdlf_tensor_is_contiguous(tensor))
+        return plan_download(plan, tensor->buffer, tensor->offset, host, sdlf_tensor_bytes(tensor));
+    move_pieces(tensor, 0, tensor->data, host, false);
+    return SDLF_OK;
+}
+
 sdlf_status plan_set_control(sdlf_plan *plan, plan_control control, double value)
 {
     for (int i = 0; i < plan->control_buffer_count; i++) {

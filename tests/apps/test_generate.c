@@ -56,6 +56,20 @@ static void draws_depend_on_the_seed(void)
     json_decref(json);
 }
 
+/* Keys and values that are kept give the text of the whole window, up to the network's length; and the text goes on behind it. */
+static void kept_positions_give_the_same_text(void)
+{
+    char whole[64];
+    const program *p = SDLF(0, "generate", "--weights", weights, "--text", "one", "--tokens", "13", "--temperature",
+                            "3", "--whole-window");
+    snprintf(whole, sizeof whole, "%.60s", p->out);
+    CHECK(strlen(whole) == 17);
+    p = SDLF(0, "generate", "--weights", weights, "--text", "one", "--tokens", "13", "--temperature", "3");
+    CHECK_TEXT(p->out, whole);
+    p = SDLF(0, "generate", "--weights", weights, "--text", "one", "--tokens", "200", "--temperature", "0");
+    CHECK(strlen(p->out) == 204);
+}
+
 /* Labels of positions are classes of the last axis. */
 static void calculators_agree(void)
 {
@@ -202,6 +216,7 @@ int main(void)
     RUN(make_weights);
     RUN(the_text_is_learnt);
     RUN(draws_depend_on_the_seed);
+    RUN(kept_positions_give_the_same_text);
     RUN(calculators_agree);
     RUN(nonsense_is_refused);
     RUN(a_recurrent_network_learns);

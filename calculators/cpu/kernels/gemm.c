@@ -14,6 +14,7 @@
  * above, arithmetic alone counts. docs/notebook/gemm.md has the measurements. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/gemm_context.h"
+#include "calculators/cpu/kernels/gemm_packed.h"
 #include "calculators/cpu/kernels/gemm_skinny.h"
 #include "calculators/cpu/kernels/gemm_tall.h"
 #include "calculators/matmul.h"
@@ -32,6 +33,7 @@ enum { AUTO, BUILT_IN, IN_LIBRARY, TALL_ALGORITHM };
 bool gemm_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_gemm_library *library = cpu_from_const(calculator)->library;
+    if (sdlf_gemm_is_packed(operation)) return IS_FLOAT && operation->algorithm == AUTO;
     if (operation->algorithm == IN_LIBRARY)
         return library && (IS_FLOAT ? library->float32 : library->float64) && (!library->load || library->load());
     return operation->algorithm != TALL_ALGORITHM || gemm_tall_fits_cpu(operation);
@@ -143,6 +145,7 @@ gemm_context gemm_context_of_cpu(const cpu_calculator *cpu, const sdlf_operation
 
 int64_t gemm_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (sdlf_gemm_is_packed(operation)) return gemm_packed_workspace_cpu(operation);
     const cpu_calculator *cpu = cpu_from_const(calculator);
     if (is_tall(operation)) return gemm_tall_workspace_cpu(calculator, operation);
     if (is_skinny(operation)) return 0;
@@ -242,7 +245,8 @@ static void prepare_columns(void *context, int64_t index, int thread)
 
 int64_t gemm_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    if (operation->algorithm == IN_LIBRARY || gemm_takes_alone_cpu(operation)) return 0;
+    if (operation->algorithm == IN_LIBRARY || sdlf_gemm_is_packed(operation) || gemm_takes_alone_cpu(operation))
+        return 0;
     gemm_context gemm = gemm_context_of_cpu(cpu_from_const(calculator), operation, 1);
     return panels_size(&gemm.all) * (int64_t)sizeof(element);
 }
@@ -260,6 +264,7 @@ sdlf_status gemm_prepare_cpu(sdlf_calculator *calculator, const sdlf_operation *
 sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_calculator *cpu = cpu_from(calculator);
+    if (sdlf_gemm_is_packed(operation)) return gemm_packed_cpu(calculator, operation);
     if (is_tall(operation)) return gemm_tall_cpu(calculator, operation);
     if (is_skinny(operation)) return gemm_skinny_cpu(calculator, operation);
     gemm_context gemm = gemm_context_of_cpu(cpu, operation, 1);

@@ -219,3 +219,10 @@ int onnx_axis(onnx_context *c, int64_t axis, int rank)
     onnx_wrong(c, "axis %" PRId64 " is not one of %d dimensions", axis, rank);
     return 0;
 }
+
+bool onnx_keeps_rows(const onnx_context *c)
+{
+    const onnx_value *from = c->input_count > 0 ? c->input[0] : NULL;
+    return c->import->options->keep_rows && from != NULL && from->kind == ONNX_CONSTANT &&
+           from->tensor.shape.rank > 1 && sdlf_dtype_is_float(onnx_type_dtype((int)from->tensor.type));
+}

@@ -80,6 +80,7 @@ const onnx_operator onnx_gather_operators[] = {
      .minimum_inputs = 2,
      .maximum_inputs = 2,
      .attributes = " axis ",
+     .of_rows = true,
      .convert = convert_gather,
      .fold = fold_gather},
     {.type = NULL},

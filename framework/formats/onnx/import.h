@@ -119,6 +119,7 @@ struct onnx_operator {
     const char *attributes; /* " name name " that are understood; any other is refused */
     onnx_convert *convert;  /* into layers; NULL: only folded */
     onnx_convert *fold;     /* with all inputs constant; NULL: constants become layers, too */
+    bool of_rows;           /* it picks rows of input 0: see onnx_keeps_rows */
     bool of_weights;        /* `fold` is for constants of any size, not only for small ones */
     bool from_first; /* the standard has never changed it: it may stand in a file of an opset below ONNX_FIRST_OPSET */
     bool of_shape;   /* `fold` looks at shapes alone: inputs need not be constant */
@@ -154,6 +155,7 @@ extern const onnx_operator onnx_scatter_operators[];
 extern const onnx_operator onnx_recurrent_operators[];
 extern const onnx_operator onnx_loss_operators[];
 extern const onnx_operator onnx_qlinear_operators[];
+extern const onnx_operator onnx_packed_operators[];
 extern const onnx_operator onnx_integer_product_operators[];
 extern const onnx_operator onnx_learning_operators[];
 extern const onnx_operator onnx_deform_operators[];
@@ -249,6 +251,8 @@ bool onnx_is_constant(const onnx_context *c, int input);
 /* Is a parameter of the network among the inputs, which training reaches only if the node becomes layers? Not where the output must be
  * known when the model is made. */
 bool onnx_is_trained(const onnx_context *c);
+/* Does the node pick rows of a weight of floats, which is to be done when the model is run (sdlf_onnx_options.keep_rows)? */
+bool onnx_keeps_rows(const onnx_context *c);
 /* The shape of input i, constant or not. */
 sdlf_shape onnx_shape(onnx_context *c, int input);
 

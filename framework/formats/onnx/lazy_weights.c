@@ -30,6 +30,18 @@ static bool reads_pieces(const void *self, int parameter)
     return left->filled[parameter] && onnx_fill_is_straight(&left->fill[parameter]);
 }
 
+/* A scale for each unit, or one for all, is shared by all inputs. */
+static int64_t shared_scale(const void *self, int parameter)
+{
+    const weights_left *left = self;
+    const onnx_fill *fill = &left->fill[parameter];
+    const onnx_tensor *tensor = &fill->tensor;
+    if (!left->filled[parameter] || tensor->scale_length == 0 || tensor->shape.rank != 2 || fill->repeat) return 0;
+    if (fill->first != 0 || (fill->scale != 0 && fill->scale != 1)) return 0;
+    int axis = fill->transpose ? 0 : 1; /* of the inputs */
+    return tensor->scale_axis == axis ? tensor->scale_length : tensor->shape.dim[axis];
+}
+
 static void close_left(void *self)
 {
     weights_left *left = self;
@@ -108,7 +120,10 @@ sdlf_status onnx_defer_parameters(onnx_import *import)
     }
     left->file = import->file; /* from here on it is the model's */
     forget_file(left->file, left, import->model->parameter_count);
-    model_defer_values(import->model,
-                       (model_source){.read = read_left, .in_pieces = reads_pieces, .close = close_left, .file = left});
+    model_defer_values(import->model, (model_source){.read = read_left,
+                                                     .in_pieces = reads_pieces,
+                                                     .shared_scale = shared_scale,
+                                                     .close = close_left,
+                                                     .file = left});
     return SDLF_OK;
 }

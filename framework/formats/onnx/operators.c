@@ -44,6 +44,7 @@ static const onnx_operator *const tables[] = {
     onnx_col2im_operators,
     onnx_determinant_operators,
     onnx_qlinear_operators,
+    onnx_packed_operators,
 };
 enum { TABLE_COUNT = sizeof tables / sizeof tables[0] };
 

@@ -246,6 +246,7 @@ static void fold(onnx_context *c, bool quantizes)
     onnx_tensor y = onnx_new_weight(c, type, x->shape);
     if (!onnx_ok(c)) return;
     if (!y.uniform) write(&y, &f, x);
+    if (!quantizes) y.scale_axis = f.grain.axis, y.scale_length = f.grain.length;
     onnx_give_constant(c, 0, &y);
 }
 

@@ -73,7 +73,9 @@ typedef struct onnx_tensor {
     onnx_map *map;     /* they are still in a file: onnx_tensor_load brings them; NULL: they are there */
     bool uniform;      /* there is one element, which stands for all `count` */
     bool learned; /* a parameter of the network, as it stands in the file or seen otherwise: training is to change it */
-    bool batched; /* there is none, in each of as many samples as the plan's batch has */
+    int scale_axis; /* of what was dequantised: the axis along which scales differ, or blocks lie; -1: one scale */
+    int64_t scale_length; /* its indices that share one; 0: it was not dequantised */
+    bool batched;         /* there is none, in each of as many samples as the plan's batch has */
 } onnx_tensor;
 
 /* Where tensors outside of the model's file may be. */

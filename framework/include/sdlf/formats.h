@@ -145,7 +145,10 @@ typedef struct sdlf_onnx_options {
     int64_t read_memory;
     const sdlf_onnx_shape *shapes;
     int shape_count;
-    void *reserved[2]; /* zero: room for members to come */
+    /* Gather and Slice of a weight are computed in each run, even where the places are known beforehand: so that models of several sizes
+     * read one table at several places, rather than having other weights. */
+    bool keep_rows;
+    void *reserved[1]; /* zero: room for members to come */
 } sdlf_onnx_options;
 
 /* Read an ONNX model (opset 7 to 22), with its weights, as a model that is built. The model is the caller's. `options` may

@@ -74,6 +74,14 @@ int sdlf_choices_count(const sdlf_choices *choices);
 /* Has anything been added since they were made, read or written? */
 bool sdlf_choices_changed(const sdlf_choices *choices);
 
+/* What a run leaves for the next one: an output that is the next run's input. Where the output is a Concat of the input and of something new
+ * behind it (the keys or values of a decoder), both lie in one piece of memory with room for `capacity` along that axis: the new part is
+ * written behind the old one, and nothing is copied. Else both have the same shape, and the output is copied to the input. */
+typedef struct sdlf_state {
+    const char *input, *output;
+    int64_t capacity; /* of the axis along which it grows; not looked at where it does not */
+} sdlf_state;
+
 typedef struct sdlf_plan_options {
     int64_t batch; /* required, at least 1 */
     sdlf_mode mode;
@@ -155,7 +163,11 @@ typedef struct sdlf_plan_options {
      * this rank's, `samples_that_count` (0: a part that is none). */
     bool sync_batch_norm;
     int64_t samples_of_all, samples_that_count;
-    void *reserved[4]; /* zero: room for members to come */
+    /* Inference, on calculators in the host's memory: see sdlf_state, and stateful.h, which runs step after step. The list is borrowed until
+     * sdlf_plan_create returns. */
+    const sdlf_state *states;
+    int state_count;
+    void *reserved[2]; /* zero: room for members to come */
 } sdlf_plan_options;
 
 /* The plan is the caller's; free with sdlf_plan_free (accepts NULL). A training plan minimises the model's loss layers; to

@@ -24,6 +24,7 @@
 #include <sdlf/quantize.h>
 #include <sdlf/random.h>
 #include <sdlf/sized_plans.h>
+#include <sdlf/stateful.h>
 #include <sdlf/suggest.h>
 #include <sdlf/trainer.h>
 #include <sdlf/version.h>

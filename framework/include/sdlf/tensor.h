@@ -52,7 +52,7 @@ int64_t sdlf_tensor_bytes(const sdlf_tensor *tensor);
 /* Row-major without gaps? (Dimensions of size 1 may have any stride.) A sparse matrix always is. */
 bool sdlf_tensor_is_contiguous(const sdlf_tensor *tensor);
 
-/* Views of dense tensors; none copies. Reshape wants a contiguous tensor and an equal count. Narrow keeps `length` indices from `start`
+/* Views of dense tensors; none copies. Reshape wants an equal count; with gaps, also the same axes but for 1s. Narrow keeps `length` indices from `start`
  * along `axis`. Transpose exchanges two axes. Of arguments that do not fit, the view is an absent tensor (sdlf_tensor_present). */
 sdlf_tensor sdlf_tensor_reshape(sdlf_tensor tensor, sdlf_shape shape);
 sdlf_tensor sdlf_tensor_narrow(sdlf_tensor tensor, int axis, int64_t start, int64_t length);

@@ -16,10 +16,21 @@ int plan_count_present(const sdlf_tensor *tensors, int count)
     return present;
 }
 
+/* A copy of what is there already: the past of a state that grows in place. */
+static bool copies_itself(const sdlf_operation *operation)
+{
+    const sdlf_tensor *from = &operation->in[0], *to = &operation->out[0];
+    if (operation->kind != SDLF_COPY || from->buffer != to->buffer || from->offset != to->offset) return false;
+    if (from->dtype != to->dtype || !sdlf_shape_equal(from->shape, to->shape)) return false;
+    for (int axis = 0; axis < from->shape.rank; axis++)
+        if (from->shape.dim[axis] != 1 && from->stride[axis] != to->stride[axis]) return false;
+    return true;
+}
+
 sdlf_status plan_emit(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calculator *calculator,
                       const sdlf_operation *operation)
 {
-    if (plan_count_present(operation->out, SDLF_MAX_OUTPUTS) == 0) return SDLF_OK;
+    if (plan_count_present(operation->out, SDLF_MAX_OUTPUTS) == 0 || copies_itself(operation)) return SDLF_OK;
     sdlf_status status = sdlf_operation_check(operation);
     if (status != SDLF_OK) return status;
     plan_step step = {.operation = *operation, .calculator = calculator, .phase = phase, .serves = phase, .node = node};
@@ -87,7 +98,12 @@ static sdlf_status prepare_node(sdlf_plan *plan, plan_node *node)
         plan_value *value = &plan->values[node->first_value + i];
         bool view = i == 0 && !is_input && (node->layer->type->forward == NULL || node->idle);
         const sdlf_plan_constant *constant = plan_constant_of(plan, node);
-        if (constant != NULL)
+        sdlf_tensor state;
+        status = plan_state_tensor(plan, node->first_value + i, &state);
+        if (status != SDLF_OK) break;
+        if (sdlf_tensor_present(&state))
+            value->tensor = state;
+        else if (constant != NULL)
             status = plan_make_constant(plan, constant, &value->tensor);
         else if (view)
             value->tensor = sdlf_tensor_reshape(plan->values[node->inputs[0]].tensor, value->tensor.shape);

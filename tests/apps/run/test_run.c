@@ -37,6 +37,36 @@ static void run_gives_what_was_computed_elsewhere(void)
     json_decref(json);
 }
 
+/* A decoder, step by step: what onnxruntime gave in the same steps. */
+static void steps_go_on_from_one_another(void)
+{
+    const char *out = test_path("logits.npy"), *model = fixture("decoder/model.onnx");
+    char input[700], output[700];
+    snprintf(input, sizeof input, "input_ids=%s", fixture("decoder/tokens.npy"));
+    snprintf(output, sizeof output, "logits=%s", out);
+    const program *p = SDLF(0, "run", model, "--input", input, "--state", "past_key_values.*=present.*", "--steps",
+                            "12", "--output", output);
+    CHECK_SAYS(p, "logits  float32 12x1x1x11");
+    CHECK(strstr(p->out, "present") == NULL);
+    sdlf_tensor found, expected;
+    CHECK_OK(sdlf_tensor_read_file(&found, out));
+    CHECK_OK(sdlf_tensor_read_file(&expected, fixture("decoder/logits.npy")));
+    CHECK(sdlf_shape_equal(found.shape, expected.shape));
+    for (int64_t i = 0; i < sdlf_tensor_count(&found); i++)
+        CHECK_CLOSE((double)((float *)found.data)[i], (double)((float *)expected.data)[i], 1e-4);
+    sdlf_tensor_release(&found, NULL);
+    sdlf_tensor_release(&expected, NULL);
+    CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--steps", "12"), "--steps wants --state");
+    CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--state", "past"), "expected INPUT=OUTPUT");
+    CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--state", "p.*=present.*"), "inputs of the model that fit");
+    CHECK_SAYS(SDLF(2, "run", model, "--state", "past_key_values.*=present.*"), "input 'input_ids' has no file");
+    CHECK_SAYS(SDLF(1, "run", model, "--input", input, "--state", "past_key_values.*=present.*", "--steps", "5"),
+               "of 5 steps is cut along axis 1");
+    CHECK_SAYS(SDLF(1, "run", model, "--input", input, "--state", "past_key_values.*=present.*", "--steps", "12",
+                    "--capacity", "4"),
+               "4 positions of 4");
+}
+
 /* Scores that are no numbers: every class once, none with a probability, and a failure in the end. */
 static void run_lists_classes_once(void)
 {
@@ -251,6 +281,7 @@ int main(void)
         return test_summary();
     }
     RUN(run_gives_what_was_computed_elsewhere);
+    RUN(steps_go_on_from_one_another);
     RUN(run_lists_classes_once);
     RUN(run_takes_pictures);
     RUN(lists_have_no_blanks_at_their_ends);

@@ -57,6 +57,20 @@ static void plans_for_many_sizes(void)
     sdlf_sized_plans *plans = NULL;
     sdlf_plan *plan;
     const sdlf_sized_plans_options options = {.calculator = reference};
+    const sdlf_stateful_options stateful_options = {.calculator = reference};
+    sdlf_stateful *stateful = NULL;
+    REFUSED(sdlf_stateful_create(NULL, "net.onnx", &stateful_options), "stateful");
+    REFUSED(sdlf_stateful_create(&stateful, NULL, &stateful_options), "path");
+    REFUSED(sdlf_stateful_create(&stateful, "net.onnx", NULL), "options");
+    REFUSED(sdlf_stateful_create(&stateful, "net.onnx", &(sdlf_stateful_options){.capacity = 1}),
+            "options->calculator");
+    REFUSED(sdlf_stateful_create_with(&stateful, NULL, NULL, &stateful_options), "maker");
+    REFUSED(sdlf_stateful_prepare(NULL, &plan), "stateful");
+    REFUSED(sdlf_stateful_run(NULL), "stateful");
+    REFUSED(sdlf_stateful_rewind(NULL, 0), "stateful");
+    CHECK_EQUAL(sdlf_stateful_length(NULL), 0);
+    CHECK_EQUAL(sdlf_stateful_step(NULL), 0);
+    sdlf_stateful_free(NULL);
     REFUSED(sdlf_sized_plans_create(NULL, "net.onnx", &options), "plans");
     REFUSED(sdlf_sized_plans_create(&plans, NULL, &options), "path");
     REFUSED(sdlf_sized_plans_create(&plans, "net.onnx", NULL), "options");
