@@ -255,7 +255,7 @@ int64_t plan_arena_offset(const sdlf_plan *plan, const sdlf_tensor *tensor);
 /* Find them in the graph. */
 sdlf_status plan_find_states(sdlf_plan *plan);
 /* Is the value one of a state that grows? Then its tensor, in the memory that has room for all of it; else that is absent. */
-sdlf_status plan_state_tensor(sdlf_plan *plan, int value, sdlf_tensor *tensor);
+sdlf_status plan_input_state_tensor(sdlf_plan *plan, int value, sdlf_tensor *tensor);
 /* A pass has run: states that do not grow become the next one's inputs. */
 void plan_pass_states(sdlf_plan *plan);
 /* They become zeros. */

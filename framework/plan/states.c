@@ -86,7 +86,7 @@ sdlf_status plan_find_states(sdlf_plan *plan)
     return status;
 }
 
-sdlf_status plan_state_tensor(sdlf_plan *plan, int value, sdlf_tensor *tensor)
+sdlf_status plan_input_state_tensor(sdlf_plan *plan, int value, sdlf_tensor *tensor)
 {
     *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
     for (int i = 0; i < plan->state_count; i++) {

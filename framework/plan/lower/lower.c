@@ -99,7 +99,7 @@ static sdlf_status prepare_node(sdlf_plan *plan, plan_node *node)
         bool view = i == 0 && !is_input && (node->layer->type->forward == NULL || node->idle);
         const sdlf_plan_constant *constant = plan_constant_of(plan, node);
         sdlf_tensor state;
-        status = plan_state_tensor(plan, node->first_value + i, &state);
+        status = plan_input_state_tensor(plan, node->first_value + i, &state);
         if (status != SDLF_OK) break;
         if (sdlf_tensor_present(&state))
             value->tensor = state;
