@@ -143,7 +143,7 @@ static void other_axes_are_refused(void)
     snprintf(path, sizeof path, "%s", test_path("across.json"));
     test_write_file(path, net, strlen(net));
     CHECK_SAYS(SDLF(1, "train", "--net", path, "--data", data, "--no-save"),
-               "softmax 'share' is along axis 1, the positions, expected axis -1, the classes");
+               "softmax 'share' is along axis 1, expected axis -1, the classes");
 }
 
 /* Weights that are all one number: all scores are equal, and of equals the first is taken. NaN is told of. */

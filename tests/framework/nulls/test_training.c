@@ -183,6 +183,7 @@ static void evaluations(void)
     REFUSED(sdlf_evaluate_with(&evaluation, net, NULL, reference, NULL), "dataset");
     REFUSED(sdlf_evaluate_with(&evaluation, net, data, NULL, NULL), "calculator");
     CHECK(isnan(sdlf_evaluation_accuracy(NULL)) && isnan(sdlf_evaluation_f1(NULL)));
+    CHECK(isnan(sdlf_evaluation_iou(NULL, 0)) && isnan(sdlf_evaluation_mean_iou(NULL)));
     CHECK(isnan(sdlf_evaluation_mae(NULL)) && isnan(sdlf_evaluation_rmse(NULL)));
     REFUSED(sdlf_evaluate_while(NULL, net, data, reference, 0, NULL, NULL), "evaluation");
     NO_MODEL(sdlf_evaluate_while(&evaluation, NULL, data, reference, 0, NULL, NULL));
