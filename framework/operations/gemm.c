@@ -42,6 +42,8 @@ static sdlf_status check_gemm(const sdlf_operation *operation)
         expect_packed(&check, operation, n, k);
     else
         sdlf_expect_operand(&check, b, t, transpose_b ? sdlf_shape(n, k) : sdlf_shape(k, n));
+    sdlf_expect(&check, packed || !(sdlf_tensor_present(&operation->in[4]) || sdlf_tensor_present(&operation->in[5])),
+                "operands 'scale' and 'zero' go with a b of integers");
     sdlf_expect_operand(&check, &operation->in[2], t, sdlf_shape(n));
     sdlf_expect_operand(&check, &operation->in[3], t, sdlf_shape(m, n));
     sdlf_expect_operand(&check, c, t, sdlf_shape(m, n));

@@ -107,7 +107,7 @@ static void the_second_one_ends_at_once(void)
     CHECK(program_wait_for(&p, "allocated now"));
     program_compute(&p, 0.3);
     kill(p.process, SIGINT);
-    CHECK(program_wait_for(&p, "once more ends it at once")); /* two that come together are one */
+    CHECK(program_wait_for(&p, "a second signal ends at once")); /* two that come together are one */
     kill(p.process, SIGINT);
     program_finish(&p);
     CHECK_EQUAL(p.code, -1);
