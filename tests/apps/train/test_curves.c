@@ -66,9 +66,8 @@ static void shows_curves_and_saves_and_stops(void)
     if (!start((const char *const[]){"--out", weights, NULL})) return;
     CHECK(web_says(get(""), "<button type=\"button\" id=\"save\">"));
     CHECK(web_says(get("curves.js"), "fetch('live')"));
-    CHECK(comes("Epoch 2 of 100000"));
-    CHECK(web_says(get("live"), "<figcaption>Loss</figcaption>"));
-    CHECK(web_says(get("live"), "<figcaption>Accuracy</figcaption>"));
+    CHECK(comes("<figcaption>Loss</figcaption>")); /* epochs are shorter than the time between two looks */
+    CHECK(comes("<figcaption>Accuracy</figcaption>"));
     CHECK(web_says(post("save"), "HTTP/1.1 200"));
     CHECK(comes("Saved after step"));
     CHECK_EQUAL(access(weights, R_OK), 0);
