@@ -31,11 +31,11 @@ static const argument run_arguments[] = {
      .help = "run step by step: an output is the next step's input, such as a decoder's keys and values; \"*\" in both "
              "stands for any part of a name, \",\" is between several; may be repeated"},
     {"steps", ARGUMENT_INT, offsetof(run_settings, steps), "N", .minimum = 1, .maximum = 1000000,
-     .help =
-         "with --state: so many steps (default: 1); inputs with an open dimension are cut along it into N parts, one "
-         "for each"},
+     .help = "with --state: the number of steps (default: 1); inputs with an open dimension are cut along it into N "
+             "parts, one "
+             "for each"},
     {"capacity", ARGUMENT_INT, offsetof(run_settings, capacity), "N", .minimum = 1, .maximum = 16777216,
-     .help = "with --state: room for so many positions (default: what the steps take)"},
+     .help = "with --state: positions that states have room for (default: what the steps take)"},
     {"dtype", ARGUMENT_CHOICE, offsetof(run_settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
      .help = "the type of floating numbers"},
     {"calculator", ARGUMENT_NAME, offsetof(run_settings, calculator), "NAME", .names = machine_calculator_name,

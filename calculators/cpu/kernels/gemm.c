@@ -24,7 +24,7 @@ enum {
     TRANSPOSED_ROWS_MAXIMUM = 256, /* of c: beyond, packing b is cheap against using it */
     TRANSPOSED_TILE = 64,          /* columns of c, at most */
     TASKS_OF_THREAD = 4,           /* at least, where b is packed already; */
-    TASKS_OF_FEW_ROWS = 16,        /* and so many where there are no rows to cut */
+    TASKS_OF_FEW_ROWS = 16,        /* the same where there are no rows to cut */
 };
 
 /* Indices of the algorithms that cpu.c names. */
