@@ -14,6 +14,7 @@ sdlf_status plan_choose_layouts(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool_nhwc(sdlf_plan *plan); /* after layouts */
 sdlf_status
 plan_fuse_stored(sdlf_plan *plan); /* training, after layouts: epilogues that only kernels for a storage type have */
+sdlf_status plan_fuse_copies(sdlf_plan *plan); /* inference, after layouts: contents read where they are copied from */
 sdlf_status plan_line_up_parameters(sdlf_plan *plan); /* training: small steps of parameters, side by side */
 sdlf_status plan_sync_norms(sdlf_plan *plan); /* training with a communicator: batch normalisation of all ranks */
 sdlf_status plan_add_sums(sdlf_plan *plan);   /* training with a communicator */

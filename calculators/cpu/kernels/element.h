@@ -95,15 +95,38 @@ static inline vector clamp_lanes(vector x, vector low, vector high)
 #endif
 }
 
-/* The lanes' sum, in pairs: the same order on every run. */
+/* The lanes' sum: one half plus the other, until one lane is left. The same order on every run. */
+typedef element two_lanes __attribute__((vector_size(2 * sizeof(element))));
+typedef element four_lanes __attribute__((vector_size(4 * sizeof(element))));
+typedef element eight_lanes __attribute__((vector_size(8 * sizeof(element))));
+
+static inline element sum_2_lanes(two_lanes v)
+{
+    return v[0] + v[1];
+}
+
+static inline element sum_4_lanes(four_lanes v)
+{
+    return sum_2_lanes(__builtin_shufflevector(v, v, 0, 1) + __builtin_shufflevector(v, v, 2, 3));
+}
+
+static inline element sum_8_lanes(eight_lanes v)
+{
+    return sum_4_lanes(__builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7));
+}
+
 static inline element sum_lanes(vector v)
 {
-    element lane[LANES];
-    store(lane, v);
-    for (int width = LANES / 2; width > 0; width /= 2) {
-        for (int i = 0; i < width; i++) lane[i] += lane[i + width];
-    }
-    return lane[0];
+#if SDLF_LANES == 16
+    return sum_8_lanes(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+                       __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+#elif SDLF_LANES == 8
+    return sum_8_lanes(v);
+#elif SDLF_LANES == 4
+    return sum_4_lanes(v);
+#else
+    return sum_2_lanes(v);
+#endif
 }
 
 /* The largest of x[0] .. x[count - 1], count > 0. Of NaN some are passed over. */

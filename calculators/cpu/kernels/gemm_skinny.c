@@ -17,7 +17,7 @@ enum {
 };
 
 typedef struct few {
-    const element *a, *b, *bias;
+    const element *a, *b, *bias, *residual;
     element *c;
     int64_t m, n, k, columns_per_task;
     element alpha;
@@ -27,11 +27,11 @@ typedef struct few {
 bool gemm_skinny_takes_cpu(const sdlf_operation *operation)
 {
     const sdlf_shape *c = &operation->out[0].shape;
-    return operation->gemm.transpose_b && !operation->gemm.transpose_a && !sdlf_tensor_present(&operation->in[3]) &&
-           c->dim[0] > 0 && c->dim[0] <= MOST_ROWS && operation->in[0].shape.dim[1] >= LANES;
+    return operation->gemm.transpose_b && !operation->gemm.transpose_a && c->dim[0] > 0 && c->dim[0] <= MOST_ROWS &&
+           operation->in[0].shape.dim[1] >= LANES;
 }
 
-/* c's columns [j, j + columns) before bias and activation; rows and columns are constants. */
+/* c's columns [j, j + columns) before the activation; rows and columns are constants. */
 static inline __attribute__((always_inline)) void dot_rows(const int rows, const int columns, const few *all, int64_t j)
 {
     vector sum[MOST_ROWS][MOST_COLUMNS];
@@ -55,7 +55,9 @@ static inline __attribute__((always_inline)) void dot_rows(const int rows, const
         for (int c = 0; c < columns; c++) {
             element total = sum_lanes(sum[r][c]);
             for (int64_t q = p; q < k; q++) total += all->a[r * k + q] * b[c * k + q];
-            all->c[r * all->n + j + c] = all->alpha * total;
+            int64_t place = r * all->n + j + c; /* c may be the residual */
+            total = all->alpha * total + (all->bias ? all->bias[j + c] : 0);
+            all->c[place] = all->residual ? total + all->residual[place] : total;
         }
     }
 }
@@ -81,7 +83,6 @@ static void compute_columns(void *context, int64_t index, int thread)
     }
     for (int64_t i = 0; i < all->m; i++) {
         element *c = all->c + i * all->n;
-        for (int64_t j = first; j < last && all->bias; j++) c[j] += all->bias[j];
         activate_cpu(c + first, c + first, last - first, all->activation);
     }
 }
@@ -91,6 +92,7 @@ sdlf_status gemm_skinny_cpu(sdlf_calculator *calculator, const sdlf_operation *o
     few all = {.a = input(operation, 0),
                .b = input(operation, 1),
                .bias = input(operation, 2),
+               .residual = input(operation, 3),
                .c = output(operation, 0),
                .m = operation->out[0].shape.dim[0],
                .n = operation->out[0].shape.dim[1],

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* Inference, in the host's memory, when layouts are settled: copies whose readers can as well read where they
+ * copy from are left out. What is copied is one run of memory, such as a part of a row, or its reader takes any strides. */
+#include "framework/plan/passes.h"
+
+#include <string.h>
+
+static bool is_same_shape_and_strides(const sdlf_tensor *a, const sdlf_tensor *b)
+{
+    for (int axis = 0; axis < a->shape.rank; axis++) {
+        if (a->shape.dim[axis] > 1 && a->stride[axis] != b->stride[axis]) return false;
+    }
+    return sdlf_shape_equal(a->shape, b->shape);
+}
+
+static bool is_plain_copy(const plan_step *step)
+{
+    const sdlf_operation *op = &step->operation;
+    return !step->dead && op->kind == SDLF_COPY && op->in[0].dtype == op->out[0].dtype &&
+           op->in[0].layout == SDLF_DENSE && sdlf_shape_equal(op->in[0].shape, op->out[0].shape) &&
+           op->in[0].buffer != op->out[0].buffer && strcmp(step->calculator->space, SDLF_HOST_SPACE) == 0;
+}
+
+static bool read_source(const sdlf_operation *copy, sdlf_operation *reader, int i)
+{
+    const sdlf_tensor *from = &copy->in[0], *to = &copy->out[0];
+    sdlf_tensor *operand = &reader->in[i];
+    if (sdlf_tensor_is_contiguous(from) && sdlf_tensor_is_contiguous(to)) {
+        operand->buffer = from->buffer;
+        operand->offset += from->offset;
+        return true;
+    }
+    bool any_strides = sdlf_operation_class_of(reader->kind)->any_strides >> i & 1;
+    if (!any_strides || operand->offset != 0 || !is_same_shape_and_strides(operand, to)) return false;
+    *operand = *from;
+    return true;
+}
+
+static bool replace_reader(const sdlf_plan *plan, int copy, int reader, sdlf_operation *replaced)
+{
+    const sdlf_operation *op = &plan->steps[copy].operation;
+    *replaced = plan->steps[reader].operation;
+    if (plan->steps[reader].calculator != plan->steps[copy].calculator ||
+        plan_step_writes(&plan->steps[reader], op->in[0].buffer) || plan_writes_between(plan, op, copy, reader))
+        return false;
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+        bool reads = sdlf_tensor_present(&replaced->in[i]) && replaced->in[i].buffer == op->out[0].buffer;
+        if (reads && !read_source(op, replaced, i)) return false;
+    }
+    return sdlf_operation_check(replaced) == SDLF_OK &&
+           sdlf_calculator_supports(plan->steps[reader].calculator, replaced);
+}
+
+static bool can_read_source(const sdlf_plan *plan, int copy)
+{
+    const sdlf_tensor *to = &plan->steps[copy].operation.out[0];
+    sdlf_operation replaced;
+    if (plan->buffers[to->buffer].kind != BUFFER_ARENA || !plan_covers_buffer(plan, to) ||
+        plan_count_writers(plan, to->buffer) != 1)
+        return false;
+    int reader = plan_next_reader(plan, to->buffer, copy);
+    if (reader < 0) return false;
+    for (; reader >= 0; reader = plan_next_reader(plan, to->buffer, reader))
+        if (!replace_reader(plan, copy, reader, &replaced)) return false;
+    return true;
+}
+
+static sdlf_status read_all_from_source(sdlf_plan *plan, int copy)
+{
+    int buffer = plan->steps[copy].operation.out[0].buffer;
+    sdlf_status status = SDLF_OK;
+    for (int reader = plan_next_reader(plan, buffer, copy); reader >= 0 && status == SDLF_OK;
+         reader = plan_next_reader(plan, buffer, reader)) {
+        sdlf_operation replaced;
+        replace_reader(plan, copy, reader, &replaced);
+        status = plan_replace_operation(plan, reader, &replaced);
+    }
+    plan->steps[copy].dead = status == SDLF_OK;
+    return status;
+}
+
+sdlf_status plan_fuse_copies(sdlf_plan *plan)
+{
+    if (plan->options.mode != SDLF_INFER || plan->options.no_fusion || plan->options.keep_activations) return SDLF_OK;
+    sdlf_status status = plan_find_uses(plan);
+    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
+        if (is_plain_copy(&plan->steps[i]) && can_read_source(plan, i)) status = read_all_from_source(plan, i);
+    }
+    plan_remove_dead_steps(plan);
+    plan_uses_release(&plan->uses);
+    plan_settle_groups(plan);
+    return status;
+}

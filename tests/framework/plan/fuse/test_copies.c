@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts that are copied out of a tensor are read where they lie, by who can. */
+#include <math.h>
+#include <string.h>
+
+#include "framework/plan/networks.h"
+#include "testing.h"
+
+enum { WIDTH = 12, PART = WIDTH / 3 };
+
+static sdlf_node part_of(sdlf_model *net, sdlf_node x, int index)
+{
+    return sdlf_slice(net, x,
+                      &(sdlf_slice_options){.axes = sdlf_shape(1),
+                                            .start = sdlf_shape((int64_t)index * PART),
+                                            .end = sdlf_shape((int64_t)(index + 1) * PART)});
+}
+
+/* tanh(a) b + c of the parts of a sum, and all of it once more beside the first part. */
+static sdlf_model *parts(void)
+{
+    sdlf_model *net = sdlf_model_create("parts");
+    const sdlf_binary_layer_options multiply = {.function = SDLF_LAYER_MULTIPLY};
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(WIDTH));
+    x = sdlf_add(net, x, x);
+    sdlf_node a = part_of(net, x, 0), b = part_of(net, x, 1), c = part_of(net, x, 2);
+    sdlf_node scaled = sdlf_binary(net, (sdlf_node[]){sdlf_tanh(net, a), b}, 2, &multiply);
+    sdlf_output(net, "sum", sdlf_add(net, scaled, c));
+    sdlf_output(net, "joined", sdlf_concat(net, (sdlf_node[]){a, x}, 2, NULL));
+    CHECK_OK(sdlf_model_build(net, 1));
+    return net;
+}
+
+typedef struct results {
+    float sum[2 * PART], joined[2 * (PART + WIDTH)];
+} results;
+
+static void run(sdlf_model *net, sdlf_calculator *calculator, int batch, bool fused, int copies, results *found)
+{
+    static float x[2 * WIDTH];
+    sdlf_plan *plan = NULL;
+    fill_random(x, batch * WIDTH, 8);
+    CHECK_OK(
+        sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = batch, .forward = calculator, .no_fusion = !fused}));
+    if (plan == NULL) return;
+    CHECK_EQUAL(count_steps(plan, "copy"), copies);
+    CHECK_OK(test_plan_write(plan, "x", x));
+    CHECK_OK(sdlf_plan_forward(plan));
+    CHECK_OK(test_plan_read(plan, "sum", found->sum));
+    CHECK_OK(test_plan_read(plan, "joined", found->joined));
+    sdlf_plan_free(plan);
+}
+
+/* With one sample a part is one run of memory, which all can read; with two, only what takes strides reads it in place: here the
+ * product, and the join. The join itself takes two copies. */
+static void parts_are_read_in_place(void)
+{
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
+        bool host = strcmp(calculator->space, SDLF_HOST_SPACE) == 0;
+        for (int batch = 1; batch <= 2; batch++) {
+            static results found, expected;
+            sdlf_model *net = parts();
+            run(net, calculator, batch, true, host ? (batch == 1 ? 2 : 4) : 5, &found);
+            run(net, calculator, batch, false, 5, &expected);
+            for (int i = 0; i < batch * PART; i++) CHECK_CLOSE((double)found.sum[i], (double)expected.sum[i], 1e-6);
+            for (int i = 0; i < batch * (PART + WIDTH); i++)
+                CHECK_CLOSE((double)found.joined[i], (double)expected.joined[i], 0);
+            sdlf_model_free(net);
+        }
+        sdlf_calculator_close(calculator);
+    }
+}
+
+int main(void)
+{
+    RUN(parts_are_read_in_place);
+    return test_summary();
+}
