@@ -92,8 +92,9 @@ static void transform_gradients(const weights_nhwc *all, const winograd *tiles, 
 {
     const convolution *v = &all->backward->v;
     int64_t pixel = v->groups * v->k;
-    for (int64_t i = 0; i < count; i++, to += width) {
-        winograd_place at = winograd_at(tiles, first + i);
+    winograd_place at = winograd_at(tiles, first), ahead = winograd_at(tiles, first + FETCH_TILES);
+    for (int64_t i = 0; i < count; i++, to += width, winograd_next(tiles, &at), winograd_next(tiles, &ahead)) {
+        winograd_fetch(tiles, &ahead, all->backward->dy + filter, v->p, v->q, pixel, filters, 0);
         const element *dy = all->backward->dy + ((at.image * v->p + at.p) * v->q + at.q) * pixel + filter, *from[4];
         for (int j = 0; j < 4; j++) {
             bool inside = at.p + j / 2 < v->p && at.q + j % 2 < v->q;
