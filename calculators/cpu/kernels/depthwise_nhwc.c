@@ -73,7 +73,6 @@ static inline __attribute__((always_inline)) void sum_strip(const int pixels, co
         if (s->residual) sum[i] += load(s->residual + i * v->groups + c);
         if (clamped) sum[i] = clamp_lanes(sum[i], broadcast(low), broadcast(high));
         store(s->y + i * v->groups + c, sum[i]);
-        __builtin_prefetch(s->y + (pixels + i) * v->groups + c, 1); /* the next strip's */
     }
 }
 
