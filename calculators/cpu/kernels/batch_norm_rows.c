@@ -95,7 +95,8 @@ static void settle_statistics(const norm_rows *all)
     norm_rows_repeat(all, all->b);
 }
 
-void batch_norm_rows_scale_cpu(const norm_rows *all, element *to, const element *x, const element *residual, int64_t count)
+void batch_norm_rows_scale_cpu(const norm_rows *all, element *to, const element *x, const element *residual,
+                               int64_t count)
 {
     const sdlf_activation *activation = &all->operation->batch_norm.activation;
     const element *mean = all->mean, *a = all->a, *b = all->b;
@@ -124,7 +125,7 @@ static void write_block(void *argument, int64_t index, int thread)
     const element *residual = input(all->operation, 3);
     (void)thread;
     batch_norm_rows_scale_cpu(all, all->y + first, all->x + first, residual ? residual + first : NULL,
-                cpu_min(all->block, all->count - first));
+                              cpu_min(all->block, all->count - first));
 }
 
 void batch_norm_rows_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)

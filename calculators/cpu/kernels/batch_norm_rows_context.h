@@ -15,10 +15,10 @@ typedef struct norm_rows {
     int64_t count, channels, period, block; /* elements: of all, a row, a step, a block of whole steps */
     int64_t blocks, each;                   /* elements of scratch space of a thread */
     const element *x, *dy, *y_in;
-    element *y;                /* dx backward; NULL: not wanted */
-    element *slopes;           /* what the activation leaves of dy, where it is stored; else NULL */
-    bool activates;            /* backward: there is an activation */
-    bool clamps;               /* backward: it keeps dy where y is in (low, most] */
+    element *y;      /* dx backward; NULL: not wanted */
+    element *slopes; /* what the activation leaves of dy, where it is stored; else NULL */
+    bool activates;  /* backward: there is an activation */
+    bool clamps;     /* backward: it keeps dy where y is in (low, most] */
     element low, most;
     double *sums;                      /* [block][2][channel] */
     element *a, *b, *c, *mean, *shift; /* of a channel, over a period */
@@ -50,7 +50,8 @@ static inline norm_rows norm_rows_of(const sdlf_operation *operation)
     all.activates = backward && activation->function != SDLF_IDENTITY;
     all.clamps = all.activates && activation_clamps(activation, &all.low, &all.most);
     if (all.clamps && activation->function == SDLF_CLIP) all.most = norm_rows_before(all.most);
-    int64_t work = all.activates && !all.clamps ? 2 * cpu_min(all.block, all.count) : 0; /* g, and y where it is worked out again */
+    int64_t work = all.activates && !all.clamps ? 2 * cpu_min(all.block, all.count)
+                                                : 0; /* g, and y where it is worked out again */
     all.each = norm_rows_round_up(3 * all.period + work, LANES);
     return all;
 }
@@ -88,6 +89,7 @@ static inline void norm_rows_fold(const norm_rows *all, double *to, const elemen
 }
 
 /* to = f((x - mean) a + b + residual), of `count` elements from the beginning of a row on. */
-void batch_norm_rows_scale_cpu(const norm_rows *all, element *to, const element *x, const element *residual, int64_t count);
+void batch_norm_rows_scale_cpu(const norm_rows *all, element *to, const element *x, const element *residual,
+                               int64_t count);
 
 #endif

@@ -16,6 +16,8 @@ enum {
     BLOCK_ELEMENTS = (256 << 10) / sizeof(element), /* x and dy of the rows that a task walks at a time */
     LONG_ROW = 32,
     PIECE_PIXELS = 256,
+    SHARE_PIXELS = 512, /* of a share, at least: its sums are written and read once more */
+    WRITTEN_CHANNELS = 64,
     BIAS_CHANNELS = 4 * LANES,
     BIAS_PIXELS = 256,
 };
@@ -56,7 +58,8 @@ static int64_t rows_at_once(const convolution *v)
 
 static weights_nhwc rows_of(const convolution *v)
 {
-    weights_nhwc all = weights_nhwc_of_cpu(v, v->n * v->p, v->r_s);
+    int64_t shares = cpu_max(1, v->n * v->p_q / SHARE_PIXELS);
+    weights_nhwc all = weights_nhwc_of_cpu(v, cpu_min(v->n * v->p, shares), v->r_s);
     int64_t width = cpu_divide_up(all.vectors, all.parts) * LANES;
     if (gathers(v)) all.scratch_size = PIECE_PIXELS * (cpu_round_up(v->c, LANES) + width);
     return all;
@@ -84,7 +87,7 @@ static void add_tap(const weights_nhwc *all, const share_part *part, int64_t tap
         int64_t h = p * v->stride[0] + r * v->dilation[0] - v->before[0];
         int64_t w = left * v->stride[1] + s * v->dilation[1] - v->before[1];
         weights_nhwc_add(sums, filters, part->x + ((n * v->h + h) * v->w + w) * pixel, v->stride[1] * pixel,
-                         part->dy + (row * v->q + left) * dy_step, dy_step, v->c, part->width, right - left);
+                         part->dy + (row * v->q + left) * dy_step, dy_step, v->c, part->width, right - left, true);
     }
 }
 
@@ -111,7 +114,7 @@ static void gather_pixels(const convolution *v, const element *x, int64_t tap, i
 
 /* All taps of `count` outputs from output `first` on. x is brought together where it is not one run, dy where its filters do not fill
  * vectors. */
-static void add_piece(const weights_nhwc *all, const share_part *part, int64_t first, int64_t count)
+static void add_piece(const weights_nhwc *all, const share_part *part, int64_t first, int64_t count, bool accumulate)
 {
     const convolution *v = &all->backward->v;
     int64_t filters = all->vectors * LANES, x_step = v->groups * v->c, dy_step = v->groups * v->k;
@@ -131,7 +134,8 @@ static void add_piece(const weights_nhwc *all, const share_part *part, int64_t f
             x = part->pixels;
             x_step = cpu_round_up(v->c, LANES);
         }
-        weights_nhwc_add(part->sums + tap * v->c * filters, filters, x, x_step, dy, dy_step, v->c, part->width, count);
+        weights_nhwc_add(part->sums + tap * v->c * filters, filters, x, x_step, dy, dy_step, v->c, part->width, count,
+                         accumulate);
     }
 }
 
@@ -150,12 +154,12 @@ static void add_share(void *context, int64_t index, int thread)
                        .pixels = room,
                        .gradients = room + PIECE_PIXELS * cpu_round_up(v->c, LANES)};
     part.count = cpu_min(part.width, v->k - start);
-    for (int64_t i = 0; i < v->r_s * v->c; i++)
+    for (int64_t i = 0; i < v->r_s * v->c && !gathers(v); i++)
         memset(part.sums + i * all->vectors * LANES, 0, (size_t)part.width * sizeof *part.sums);
     int64_t first = share * v->n * v->p / all->shares;
     for (int64_t i = first * v->q, count; i < last * v->q && gathers(v); i += count) {
         count = cpu_min(PIECE_PIXELS, last * v->q - i);
-        add_piece(all, &part, i, count);
+        add_piece(all, &part, i, count, i > first * v->q);
     }
     for (int64_t rows; first < last && !gathers(v); first += rows) {
         rows = cpu_min(rows_at_once(v), last - first);
@@ -171,15 +175,23 @@ static void write_filters(void *context, int64_t index, int thread)
     int64_t group = index / all->vectors, k = index % all->vectors * LANES, filters = all->vectors * LANES;
     int64_t count = cpu_min(LANES, v->k - k);
     const element *sums = all->sums + group * all->shares * all->sums_size + k;
-    element *dw = all->backward->dw + (group * v->k + k) * v->taps;
+    element *dw = all->backward->dw + (group * v->k + k) * v->taps, block[WRITTEN_CHANNELS * LANES];
     (void)thread;
-    for (int64_t i = 0; i < v->r_s * v->c; i++) {
-        int64_t to = i % v->c * v->r_s + i / v->c;
-        element lanes[LANES];
-        vector sum = load(sums + i * filters);
-        for (int64_t share = 1; share < all->shares; share++) sum += load(sums + share * all->sums_size + i * filters);
-        store(lanes, sum);
-        for (int64_t j = 0; j < count; j++) dw[j * v->taps + to] = lanes[j];
+    for (int64_t i = 0; i < v->r_s * v->c;) {
+        int64_t tap = i / v->c, c = i % v->c, some = cpu_min(WRITTEN_CHANNELS, v->c - c);
+        for (int64_t j = 0; j < some; j++, i++) {
+            vector sum = load(sums + i * filters);
+            for (int64_t share = 1; share < all->shares; share++)
+                sum += load(sums + share * all->sums_size + i * filters);
+            store(block + j * LANES, sum);
+        }
+        if (v->r_s == 1) {
+            transpose(dw + c, v->taps, block, LANES, some, count);
+            continue;
+        }
+        for (int64_t j = 0; j < some; j++) {
+            for (int64_t l = 0; l < count; l++) dw[l * v->taps + (c + j) * v->r_s + tap] = block[j * LANES + l];
+        }
     }
 }
 

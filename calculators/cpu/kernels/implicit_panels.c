@@ -31,8 +31,7 @@ static void pack_panel(void *context, int64_t index, int thread)
     element *to = all->packed + (group * all->p.vectors + start) * LANES * v->taps;
     (void)thread;
     for (int64_t i = 0; i < v->r_s; i++, to += v->c * width) {
-        const element *from =
-            w->w + group * w->group + first * w->filter + i / v->s * w->row + i % v->s * w->column;
+        const element *from = w->w + group * w->group + first * w->filter + i / v->s * w->row + i % v->s * w->column;
         if (filters == width && (w->filter == 1 || w->channel == 1)) {
             product_pack_cpu(to, width, from, w->channel, w->filter, v->c, width);
             continue;

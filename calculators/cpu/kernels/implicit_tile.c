@@ -57,7 +57,10 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
         }
     }
     for (int64_t n = 0; n < t->run_count; n++) {
-        __asm__ volatile("" : : : "memory"); /* *t is read again, so that no register of the sums' is taken to hold it */
+        __asm__ volatile(""
+                         :
+                         :
+                         : "memory"); /* *t is read again, so that no register of the sums' is taken to hold it */
         const element *x[MOST_PIXELS];
         int64_t r = n;
         if (t->runs != NULL) {

@@ -120,7 +120,8 @@ static void multiply(const winograd *all, int64_t group, int64_t panel, int64_t 
     implicit_tile t = {.x_step = all->channels,
                        .run_count = 1,
                        .run = v->c,
-                       .fetch_step = width / tiles, /* each tile of pixels fetches its share of the next point's filters */
+                       .fetch_step =
+                           width / tiles, /* each tile of pixels fetches its share of the next point's filters */
                        .bias = no_bias,
                        .step = width,
                        .filters = width,

@@ -70,7 +70,8 @@ void winograd_patches_cpu(const winograd *all, int64_t group, int64_t first, int
     int64_t pixel = v->groups * v->c, side = all->m + 2;
     const element *at[SIDE * SIDE];
     winograd_place place = winograd_at(all, first);
-    winograd_place ahead = winograd_at(all, first + all->row + FETCH_TILES); /* its upper pixels are there from the row above */
+    winograd_place ahead =
+        winograd_at(all, first + all->row + FETCH_TILES); /* its upper pixels are there from the row above */
     for (int64_t i = 0; i < count; i++, winograd_next(all, &place), winograd_next(all, &ahead)) {
         int64_t top = place.p - v->before[0], left = place.q - v->before[1];
         const element *x = all->forward->x + place.image * v->h * v->w * pixel + group * v->c;
