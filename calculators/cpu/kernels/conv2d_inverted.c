@@ -130,7 +130,8 @@ static int64_t packed_size(const block *b)
 static void pack(const cpu_calculator *cpu, const block *b, const sdlf_operation *o, element *packed)
 {
     inverted_pack_cpu(packed, &b->between, input(o, 3), input(o, 4), input(o, 1), input(o, 5));
-    implicit_pack_cpu(cpu, packed + between_size(b), &b->project.v, input(o, 2));
+    implicit_weights project = implicit_weights_of(&b->project.v, input(o, 2));
+    implicit_pack_cpu(cpu, packed + between_size(b), &b->project.v, &project);
 }
 
 int64_t conv2d_inverted_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *o)

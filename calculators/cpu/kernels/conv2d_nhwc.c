@@ -82,12 +82,14 @@ static int64_t packed_size(last_way way, const convolution *v)
     }
 }
 
-static void pack(const cpu_calculator *cpu, last_way way, element *packed, const convolution *v, const element *w)
+/* Weights that an implicit product does not take are row-major. */
+static void pack(const cpu_calculator *cpu, last_way way, element *packed, const convolution *v,
+                 const implicit_weights *w)
 {
     switch (way.kernel) {
-    case DEPTHWISE: depthwise_nhwc_pack_cpu(packed, v, w); break;
-    case WINOGRAD: winograd_pack_cpu(cpu, packed, v, w, way.m); break;
-    case STEM: stem_pack_cpu(packed, v, w); break;
+    case DEPTHWISE: depthwise_nhwc_pack_cpu(packed, v, w->w); break;
+    case WINOGRAD: winograd_pack_cpu(cpu, packed, v, w->w, way.m); break;
+    case STEM: stem_pack_cpu(packed, v, w->w); break;
     default: implicit_pack_cpu(cpu, packed, v, w);
     }
 }
@@ -114,13 +116,13 @@ static im2col_space space_of(last_way way, const convolution *v, bool row_major,
     return space;
 }
 
-/* `packed` are the weights prepacked; NULL: forward->w are laid out in scratch. */
+/* `packed` are the weights prepacked; NULL: w are laid out in scratch. */
 static void run(const cpu_calculator *cpu, last_way way, const convolution_forward *forward, const element *packed,
-                element *scratch, bool row_major)
+                const implicit_weights *w, element *scratch, bool row_major)
 {
     const convolution *v = &forward->v;
     if (packed == NULL) {
-        pack(cpu, way, scratch, v, forward->w);
+        pack(cpu, way, scratch, v, w);
         packed = scratch;
         scratch += cpu_round_up(packed_size(way, v), LANES);
     }
@@ -141,7 +143,8 @@ im2col_space conv2d_nhwc_space_cpu(const sdlf_operation *operation, const convol
 void conv2d_nhwc_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation,
                              const convolution_forward *forward)
 {
-    run(cpu, way_of(operation, &forward->v), forward, operation->prepared.data, operation->workspace.data,
+    implicit_weights w = implicit_weights_of(&forward->v, forward->w);
+    run(cpu, way_of(operation, &forward->v), forward, operation->prepared.data, &w, operation->workspace.data,
         reads_row_major(operation));
 }
 
@@ -155,9 +158,10 @@ im2col_space conv2d_nhwc_unprepared_space_cpu(const convolution *v)
     return space_of(automatic_way(v), v, false, false);
 }
 
-void conv2d_nhwc_unprepared_cpu(const cpu_calculator *cpu, const convolution_forward *forward, element *scratch)
+void conv2d_nhwc_unprepared_cpu(const cpu_calculator *cpu, const convolution_forward *forward,
+                                const implicit_weights *w, element *scratch)
 {
-    run(cpu, automatic_way(&forward->v), forward, NULL, scratch, false);
+    run(cpu, automatic_way(&forward->v), forward, NULL, w, scratch, false);
 }
 
 /* One filter on images that may be taken as row-major: weights prepacked would turn them. */
@@ -175,5 +179,6 @@ int64_t conv2d_nhwc_prepared_size_cpu(const sdlf_operation *operation, const con
 
 void conv2d_nhwc_prepare_cpu(const cpu_calculator *cpu, const sdlf_operation *operation, const convolution *v)
 {
-    pack(cpu, way_of(operation, v), operation->prepared.data, v, input(operation, 1));
+    implicit_weights w = implicit_weights_of(v, input(operation, 1));
+    pack(cpu, way_of(operation, v), operation->prepared.data, v, &w);
 }

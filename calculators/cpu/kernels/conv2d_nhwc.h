@@ -4,7 +4,7 @@
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_CONV2D_NHWC_H
 #define SDLF_CALCULATORS_CPU_KERNELS_CONV2D_NHWC_H
 
-#include "calculators/cpu/kernels/im2col.h"
+#include "calculators/cpu/kernels/implicit.h"
 
 /* Is the operation to be taken as one? With one channel, or of one pixel, activations are row-major as well as channels last;
  * then weights that were prepacked say so, or the algorithm's name. */
@@ -31,9 +31,10 @@ void conv2d_nhwc_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *op
                              const convolution_forward *forward);
 
 /* What "auto" takes of a convolution all of whose activations are channels last, by itself: can it be done, scratch space, and doing
- * it. forward->w is row-major. */
+ * it. Where that is an implicit product, the weights may lie anywhere; else they are forward->w, row-major. */
 bool conv2d_nhwc_takes_cpu(const convolution *v);
 im2col_space conv2d_nhwc_unprepared_space_cpu(const convolution *v);
-void conv2d_nhwc_unprepared_cpu(const cpu_calculator *cpu, const convolution_forward *forward, element *scratch);
+void conv2d_nhwc_unprepared_cpu(const cpu_calculator *cpu, const convolution_forward *forward,
+                                const implicit_weights *w, element *scratch);
 
 #endif

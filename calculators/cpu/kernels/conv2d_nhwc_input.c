@@ -8,6 +8,7 @@
 #include "calculators/cpu/kernels/conv2d_nhwc.h"
 #include "calculators/cpu/kernels/conv2d_nhwc_backward.h"
 #include "calculators/cpu/kernels/depthwise.h"
+#include "calculators/cpu/kernels/winograd.h"
 
 enum {
     MOST_PHASES = 16,    /* more of them are small: patches do as well */
@@ -160,6 +161,12 @@ static void spread_row(void *argument, int64_t index, int thread)
     }
 }
 
+/* Does an implicit product compute it, which reads filters where they lie? */
+static bool is_implicit(const convolution *v)
+{
+    return !depthwise_nhwc_takes_cpu(v) && !(winograd_takes_cpu(v) && winograd_pays_cpu(v));
+}
+
 static void compute_phase(const cpu_calculator *cpu, context *all, element *scratch)
 {
     const convolution *v = &all->backward->v;
@@ -171,12 +178,21 @@ static void compute_phase(const cpu_calculator *cpu, context *all, element *scra
     if (any) {
         convolution_forward forward = {.v = part->v,
                                        .x = all->backward->dy,
-                                       .w = all->turned,
                                        .residual = whole ? all->residual : NULL,
                                        .y = whole ? all->backward->dx : pixels,
                                        .activation = {.function = SDLF_IDENTITY}};
-        cpu_parallel(cpu, v->groups * turning_tasks(v), cpu_time_of_elements(4 * turned_size(v)), turn_filters, all);
-        conv2d_nhwc_unprepared_cpu(cpu, &forward, pixels + pixels_size(v));
+        implicit_weights w = {.w = all->backward->w + part->axis[0].first_tap * v->s + part->axis[1].first_tap,
+                              .group = v->k * v->taps,
+                              .filter = v->r_s,
+                              .channel = v->taps,
+                              .row = -part->axis[0].tap_step * v->s,
+                              .column = -part->axis[1].tap_step};
+        if (!is_implicit(&part->v)) {
+            cpu_parallel(cpu, v->groups * turning_tasks(v), cpu_time_of_elements(4 * turned_size(v)), turn_filters,
+                         all);
+            w = implicit_weights_of(&part->v, all->turned);
+        }
+        conv2d_nhwc_unprepared_cpu(cpu, &forward, &w, pixels + pixels_size(v));
     }
     if (whole && any) return;
     cpu_parallel_near(cpu, v->n * part->axis[0].count, cpu_time_of_elements(2 * v->n * part->v.p_q * v->groups * v->c),

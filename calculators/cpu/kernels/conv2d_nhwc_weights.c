@@ -11,11 +11,13 @@
 
 enum {
     LEAST_TASKS = 16,
-    LEAST_VECTORS = 2,                              /* of a part */
+    LEAST_VECTORS = TILE_VECTORS,                   /* of a part */
     MOST_SUMS = (8 << 20) / sizeof(element),        /* of all shares together, unless one is larger */
     BLOCK_ELEMENTS = (256 << 10) / sizeof(element), /* x and dy of the rows that a task walks at a time */
     LONG_ROW = 32,
     PIECE_PIXELS = 256,
+    SHARE_PIXELS = 512, /* of a share, at least: its sums are written and read once more */
+    WRITTEN_CHANNELS = 64,
     BIAS_CHANNELS = 4 * LANES,
     BIAS_PIXELS = 256,
 };
@@ -40,11 +42,11 @@ static bool pixels_follow(const convolution *v)
            v->p == v->h && v->q == v->w;
 }
 
-/* Are products of pixels that were brought together first? Where rows are short, a product of each would spend its time on the sums; and
+/* Are outputs taken in pieces, whatever row they are of? Where rows are short, a product of each would spend its time on the sums; and
  * filters are padded so. */
 static bool gathers(const convolution *v)
 {
-    return v->k % LANES != 0 || (v->q < LONG_ROW && !pixels_follow(v));
+    return v->k % LANES != 0 || v->q < LONG_ROW || pixels_follow(v);
 }
 
 /* Rows of outputs that are walked at a time. */
@@ -56,7 +58,8 @@ static int64_t rows_at_once(const convolution *v)
 
 static weights_nhwc rows_of(const convolution *v)
 {
-    weights_nhwc all = weights_nhwc_of_cpu(v, v->n * v->p, v->r_s);
+    int64_t shares = cpu_max(1, v->n * v->p_q / SHARE_PIXELS);
+    weights_nhwc all = weights_nhwc_of_cpu(v, cpu_min(v->n * v->p, shares), v->r_s);
     int64_t width = cpu_divide_up(all.vectors, all.parts) * LANES;
     if (gathers(v)) all.scratch_size = PIECE_PIXELS * (cpu_round_up(v->c, LANES) + width);
     return all;
@@ -84,34 +87,55 @@ static void add_tap(const weights_nhwc *all, const share_part *part, int64_t tap
         int64_t h = p * v->stride[0] + r * v->dilation[0] - v->before[0];
         int64_t w = left * v->stride[1] + s * v->dilation[1] - v->before[1];
         weights_nhwc_add(sums, filters, part->x + ((n * v->h + h) * v->w + w) * pixel, v->stride[1] * pixel,
-                         part->dy + (row * v->q + left) * dy_step, dy_step, v->c, part->width, right - left);
+                         part->dy + (row * v->q + left) * dy_step, dy_step, v->c, part->width, right - left, true);
     }
 }
 
-/* The same of PIECE_PIXELS pixels at a time, brought together from as many rows as have them. */
-static void add_tap_in_pieces(const weights_nhwc *all, const share_part *part, int64_t tap, int64_t first, int64_t rows)
+/* What a tap reads of x for `count` outputs, counted through all images, from output `first` on; zeros where that is padding. */
+static void gather_pixels(const convolution *v, const element *x, int64_t tap, int64_t first, int64_t count,
+                          element *to)
 {
-    const convolution *v = &all->backward->v;
-    int64_t r = tap / v->s, s = tap % v->s, top, bottom, left, right, filters = all->vectors * LANES, held = 0;
-    int64_t channels = cpu_round_up(v->c, LANES), pixel = v->groups * v->c, dy_step = v->groups * v->k;
-    element *sums = part->sums + tap * v->c * filters;
+    int64_t r = tap / v->s, s = tap % v->s, top, bottom, left, right, q = first % v->q;
+    int64_t channels = cpu_round_up(v->c, LANES), pixel = v->groups * v->c;
     convolution_inside(v, 0, r, v->p, v->h, &top, &bottom);
     convolution_inside(v, 1, s, v->q, v->w, &left, &right);
-    for (int64_t i = first * v->q; i < (first + rows) * v->q; i++) {
-        int64_t row = i / v->q, q = i % v->q, n = row / v->p, p = row % v->p;
-        if (p >= top && p < bottom && q >= left && q < right) {
-            int64_t h = p * v->stride[0] + r * v->dilation[0] - v->before[0];
-            int64_t w = q * v->stride[1] + s * v->dilation[1] - v->before[1];
-            element *gradient = part->gradients + held * part->width;
-            memcpy(part->pixels + held * channels, part->x + ((n * v->h + h) * v->w + w) * pixel,
-                   (size_t)v->c * sizeof *gradient);
-            memcpy(gradient, part->dy + i * dy_step, (size_t)part->count * sizeof *gradient);
-            memset(gradient + part->count, 0, (size_t)(part->width - part->count) * sizeof *gradient);
-            held++;
+    for (int64_t row = first / v->q, end = first + count; row * v->q < end; row++, q = 0) {
+        int64_t n = row / v->p, p = row % v->p, last = cpu_min(v->q, end - row * v->q);
+        int64_t h = p * v->stride[0] + r * v->dilation[0] - v->before[0], w = s * v->dilation[1] - v->before[1];
+        bool inside = p >= top && p < bottom;
+        for (; q < last; q++, to += channels) {
+            if (!inside || q < left || q >= right)
+                memset(to, 0, (size_t)v->c * sizeof *to);
+            else
+                memcpy(to, x + ((n * v->h + h) * v->w + q * v->stride[1] + w) * pixel, (size_t)v->c * sizeof *to);
         }
-        if (held < PIECE_PIXELS && i + 1 < (first + rows) * v->q) continue;
-        weights_nhwc_add(sums, filters, part->pixels, channels, part->gradients, part->width, v->c, part->width, held);
-        held = 0;
+    }
+}
+
+/* All taps of `count` outputs from output `first` on. x is brought together where it is not one run, dy where its filters do not fill
+ * vectors. */
+static void add_piece(const weights_nhwc *all, const share_part *part, int64_t first, int64_t count, bool accumulate)
+{
+    const convolution *v = &all->backward->v;
+    int64_t filters = all->vectors * LANES, x_step = v->groups * v->c, dy_step = v->groups * v->k;
+    const element *x = part->x + first * x_step, *dy = part->dy + first * dy_step;
+    if (part->count < part->width) {
+        for (int64_t i = 0; i < count; i++) {
+            element *to = part->gradients + i * part->width;
+            memcpy(to, dy + i * dy_step, (size_t)part->count * sizeof *to);
+            memset(to + part->count, 0, (size_t)(part->width - part->count) * sizeof *to);
+        }
+        dy = part->gradients;
+        dy_step = part->width;
+    }
+    for (int64_t tap = 0; tap < v->r_s; tap++) {
+        if (!pixels_follow(v)) {
+            gather_pixels(v, part->x, tap, first, count, part->pixels);
+            x = part->pixels;
+            x_step = cpu_round_up(v->c, LANES);
+        }
+        weights_nhwc_add(part->sums + tap * v->c * filters, filters, x, x_step, dy, dy_step, v->c, part->width, count,
+                         accumulate);
     }
 }
 
@@ -130,18 +154,16 @@ static void add_share(void *context, int64_t index, int thread)
                        .pixels = room,
                        .gradients = room + PIECE_PIXELS * cpu_round_up(v->c, LANES)};
     part.count = cpu_min(part.width, v->k - start);
-    for (int64_t i = 0; i < v->r_s * v->c; i++)
+    for (int64_t i = 0; i < v->r_s * v->c && !gathers(v); i++)
         memset(part.sums + i * all->vectors * LANES, 0, (size_t)part.width * sizeof *part.sums);
-    for (int64_t first = share * v->n * v->p / all->shares, rows; first < last; first += rows) {
+    int64_t first = share * v->n * v->p / all->shares;
+    for (int64_t i = first * v->q, count; i < last * v->q && gathers(v); i += count) {
+        count = cpu_min(PIECE_PIXELS, last * v->q - i);
+        add_piece(all, &part, i, count, i > first * v->q);
+    }
+    for (int64_t rows; first < last && !gathers(v); first += rows) {
         rows = cpu_min(rows_at_once(v), last - first);
-        if (pixels_follow(v) && !gathers(v)) {
-            int64_t pixel = v->groups * v->c, dy_step = v->groups * v->k;
-            weights_nhwc_add(part.sums, all->vectors * LANES, part.x + first * v->q * pixel, pixel,
-                             part.dy + first * v->q * dy_step, dy_step, v->c, part.width, rows * v->q);
-            continue;
-        }
-        for (int64_t tap = 0; tap < v->r_s; tap++)
-            (gathers(v) ? add_tap_in_pieces : add_tap)(all, &part, tap, first, rows);
+        for (int64_t tap = 0; tap < v->r_s; tap++) add_tap(all, &part, tap, first, rows);
     }
 }
 
@@ -153,15 +175,23 @@ static void write_filters(void *context, int64_t index, int thread)
     int64_t group = index / all->vectors, k = index % all->vectors * LANES, filters = all->vectors * LANES;
     int64_t count = cpu_min(LANES, v->k - k);
     const element *sums = all->sums + group * all->shares * all->sums_size + k;
-    element *dw = all->backward->dw + (group * v->k + k) * v->taps;
+    element *dw = all->backward->dw + (group * v->k + k) * v->taps, block[WRITTEN_CHANNELS * LANES];
     (void)thread;
-    for (int64_t i = 0; i < v->r_s * v->c; i++) {
-        int64_t to = i % v->c * v->r_s + i / v->c;
-        element lanes[LANES];
-        vector sum = load(sums + i * filters);
-        for (int64_t share = 1; share < all->shares; share++) sum += load(sums + share * all->sums_size + i * filters);
-        store(lanes, sum);
-        for (int64_t j = 0; j < count; j++) dw[j * v->taps + to] = lanes[j];
+    for (int64_t i = 0; i < v->r_s * v->c;) {
+        int64_t tap = i / v->c, c = i % v->c, some = cpu_min(WRITTEN_CHANNELS, v->c - c);
+        for (int64_t j = 0; j < some; j++, i++) {
+            vector sum = load(sums + i * filters);
+            for (int64_t share = 1; share < all->shares; share++)
+                sum += load(sums + share * all->sums_size + i * filters);
+            store(block + j * LANES, sum);
+        }
+        if (v->r_s == 1) {
+            transpose(dw + c, v->taps, block, LANES, some, count);
+            continue;
+        }
+        for (int64_t j = 0; j < some; j++) {
+            for (int64_t l = 0; l < count; l++) dw[l * v->taps + (c + j) * v->r_s + tap] = block[j * LANES + l];
+        }
     }
 }
 

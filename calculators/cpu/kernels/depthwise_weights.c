@@ -23,6 +23,7 @@ typedef struct window_row {
     int64_t first[MOST_TAPS], last[MOST_TAPS]; /* the outputs that it reaches */
     int64_t inside_first, inside_end;          /* those that all of them reach */
     int taps;
+    int64_t x_ahead, dy_ahead; /* to what is fetched for the next row of outputs; 0: nothing */
 } window_row;
 
 static inline __attribute__((always_inline)) void add_inside(const int taps, const window_row *row, const element *dy,
@@ -32,7 +33,9 @@ static inline __attribute__((always_inline)) void add_inside(const int taps, con
     for (int i = 0; i < taps; i++) sum[i] = sums[i];
     for (int64_t q = row->inside_first; q < row->inside_end; q++) {
         vector gradient = load(dy + q * step + c);
+        __builtin_prefetch(dy + q * step + c + row->dy_ahead);
         for (int i = 0; i < taps; i++) sum[i] += load(row->x[i] + q * x_step + c) * gradient;
+        __builtin_prefetch(row->x[0] + q * x_step + c + row->x_ahead);
     }
     for (int i = 0; i < taps; i++) sums[i] = sum[i];
 }
@@ -92,6 +95,8 @@ void depthwise_weights_share_cpu(void *context, int64_t index, int thread)
             if (h < 0 || h >= v->h) continue;
             for (int64_t s = 0; s < v->s; s += MOST_TAPS) {
                 window_row row = row_of(v, x, h, s);
+                if (r == 0 && s == 0) row.dy_ahead = v->q * channels;
+                if (r == v->r - 1 && s == 0) row.x_ahead = v->stride[0] * v->w * channels;
                 for (int64_t c = 0; c < channels; c += LANES) {
                     vector part[MOST_TAPS];
                     element *to = sums + (r * v->s + s) * padded + c;

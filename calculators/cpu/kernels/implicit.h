@@ -17,9 +17,21 @@ bool implicit_takes_cpu(const convolution *v);
 /* With x row-major? Where a copy of it is made anyway. */
 bool implicit_takes_row_major_cpu(const convolution *v);
 
+/* Where weights lie: elements from one group, filter, channel, and row and column of the window to the next. */
+typedef struct implicit_weights {
+    const element *w;
+    int64_t group, filter, channel, row, column;
+} implicit_weights;
+
+/* Row-major ones, (G K,C,R,S). */
+static inline implicit_weights implicit_weights_of(const convolution *v, const element *w)
+{
+    return (implicit_weights){w, v->k * v->taps, v->taps, v->r_s, v->s, 1};
+}
+
 /* Elements of laid out weights, and laying them out. */
 int64_t implicit_packed_size_cpu(const convolution *v);
-void implicit_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution *v, const element *w);
+void implicit_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution *v, const implicit_weights *w);
 
 /* The forward pass; residual and y are channels last, and so is x, unless it is row_major. `packed` are the laid out weights,
  * forward->w is not read. Scratch space in elements, shared by all threads. */

@@ -44,6 +44,9 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
     tile_sums sum;
     const element *w = t->w, *fetch = t->fetch;
     int64_t run = t->run, count = t->pixels, fetch_step = t->fetch_step;
+    for (int i = 0; i < pixels; i++) { /* the next tile's results */
+        for (int j = 0; j < vectors; j++) __builtin_prefetch(t->y + (count + i) * t->step + j * LANES, 1);
+    }
     UNROLLED
     for (int j = 0; j < PANEL_VECTORS; j++) {
         if (j >= vectors) continue;
@@ -54,6 +57,10 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
         }
     }
     for (int64_t n = 0; n < t->run_count; n++) {
+        __asm__ volatile(""
+                         :
+                         :
+                         : "memory"); /* *t is read again, so that no register of the sums' is taken to hold it */
         const element *x[MOST_PIXELS];
         int64_t r = n;
         if (t->runs != NULL) {
@@ -61,7 +68,10 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
             w = t->w + r * run * vectors * LANES;
         }
         UNROLLED
-        for (int i = 0; i < MOST_PIXELS; i++) x[i] = t->at[r][i < count ? i : 0];
+        for (int i = 0; i < MOST_PIXELS; i++) {
+            int pixel = i < count ? i : 0;
+            x[i] = t->at ? t->at[r][pixel] : t->x + pixel * t->x_step;
+        }
         for (int64_t c = 0; c < run;) { /* few sums: a step is so short that pixels must be fetched ahead */
             bool fetches = vectors <= 2 && t->ahead > 0;
             int64_t stop = fetches ? cpu_min(c + LANES, run) : run;

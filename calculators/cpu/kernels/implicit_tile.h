@@ -20,8 +20,10 @@ enum { PANEL_VECTORS = 3, PIXELS_1 = 8, PIXELS_2 = 6, PIXELS_3 = 4 };
 enum { MOST_PIXELS = 8 };
 
 typedef struct implicit_tile {
-    const element *(*at)[MOST_PIXELS]; /* of each run and pixel, where it begins */
-    int64_t run_count, run;            /* runs, and the elements of each */
+    const element *(*at)[MOST_PIXELS]; /* of each run and pixel, where it begins; NULL: at x + i x_step, one run */
+    const element *x;
+    int64_t x_step;
+    int64_t run_count, run; /* runs, and the elements of each */
     const unsigned char
         *runs;     /* those that are not zero for all pixels, run_count of them; NULL: all of at's, in their order */
     int64_t ahead; /* from what is read to what is fetched for the next tile, in elements; 0: nothing */

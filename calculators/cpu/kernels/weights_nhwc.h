@@ -28,15 +28,15 @@ static inline int64_t weights_nhwc_start(const weights_nhwc *all, int64_t index)
     return index * all->vectors / all->parts;
 }
 
-/* c (rows, count) += a^T b over k rows: a's are a_step apart, b's b_step, c's c_row. c and b have whole vectors of columns. */
+/* c (rows, count) = [c +] a^T b over k rows: a's are a_step apart, b's b_step, c's c_row. c and b have whole vectors of columns. */
 static inline void weights_nhwc_add(element *c, int64_t c_row, const element *a, int64_t a_step, const element *b,
-                                    int64_t b_step, int64_t rows, int64_t count, int64_t k)
+                                    int64_t b_step, int64_t rows, int64_t count, int64_t k, bool accumulate)
 {
     product part = {.m = rows,
                     .n = count,
                     .k = k,
                     .alpha = 1,
-                    .accumulate = true,
+                    .accumulate = accumulate,
                     .padded = true,
                     .a = a,
                     .b = b,

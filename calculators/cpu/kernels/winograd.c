@@ -115,19 +115,23 @@ static void multiply(const winograd *all, int64_t group, int64_t panel, int64_t 
     int64_t start = implicit_panel_start(&all->panels, panel);
     int vectors = (int)(implicit_panel_start(&all->panels, panel + 1) - start);
     int64_t width = vectors * LANES, tiles = cpu_divide_up(count, implicit_tile_pixels(vectors));
+    int64_t some = count / tiles, more = count % tiles;
     const element *w = all->packed + (group * all->panels.vectors + start) * LANES * all->points * v->c;
-    const element *at[1][MOST_PIXELS];
-    implicit_tile t = {
-        .at = at, .run_count = 1, .run = v->c, .bias = no_bias, .step = width, .filters = width, .activation = &none};
+    implicit_tile t = {.x_step = all->channels,
+                       .run_count = 1,
+                       .run = v->c,
+                       .fetch_step =
+                           width / tiles, /* each tile of pixels fetches its share of the next point's filters */
+                       .bias = no_bias,
+                       .step = width,
+                       .filters = width,
+                       .activation = &none};
     for (int point = 0; point < all->points; point++) {
         t.w = w + point * v->c * width;
-        for (int64_t i = 0; i < tiles; i++) {
-            int64_t first = i * count / tiles;
-            t.pixels = (i + 1) * count / tiles - first;
-            t.y = products + point * all->product_step + first * width;
-            for (int64_t j = 0; j < t.pixels; j++)
-                at[0][j] = transformed + point * all->patch_step + (first + j) * all->channels;
-            t.fetch_step = width / tiles; /* each tile of pixels fetches its share of the next point's filters */
+        t.x = transformed + point * all->patch_step;
+        t.y = products + point * all->product_step;
+        for (int64_t i = 0; i < tiles; i++, t.x += t.pixels * t.x_step, t.y += t.pixels * width) {
+            t.pixels = some + (i < more);
             t.fetch = t.w + v->c * width + i * v->c * t.fetch_step;
             implicit_tile_cpu(vectors, &t);
         }

@@ -118,8 +118,9 @@ void winograd_outputs_cpu(const winograd *all, int64_t group, int64_t panel, int
                  .clamped = clamps && activation->function != SDLF_IDENTITY};
     int64_t filter = group * v->k + start;
     if (forward->bias) memcpy(bias, forward->bias + filter, (size_t)o.filters * sizeof *bias);
-    for (int64_t tile = 0; tile < count; tile++) {
-        winograd_place at = winograd_at(all, first + tile);
+    winograd_place at = winograd_at(all, first), ahead = winograd_at(all, first + FETCH_TILES);
+    for (int64_t tile = 0; tile < count; tile++, winograd_next(all, &at), winograd_next(all, &ahead)) {
+        winograd_fetch(all, &ahead, forward->y + filter, v->p, v->q, pixel, o.filters, 1);
         int64_t place = ((at.image * v->p + at.p) * v->q + at.q) * pixel + filter;
         o.products = products + tile * width;
         o.y = forward->y + place;

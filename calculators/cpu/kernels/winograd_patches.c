@@ -69,8 +69,10 @@ void winograd_patches_cpu(const winograd *all, int64_t group, int64_t first, int
     const convolution *v = &all->forward->v;
     int64_t pixel = v->groups * v->c, side = all->m + 2;
     const element *at[SIDE * SIDE];
-    for (int64_t i = 0; i < count; i++) {
-        winograd_place place = winograd_at(all, first + i);
+    winograd_place place = winograd_at(all, first);
+    winograd_place ahead =
+        winograd_at(all, first + all->row + FETCH_TILES); /* its upper pixels are there from the row above */
+    for (int64_t i = 0; i < count; i++, winograd_next(all, &place), winograd_next(all, &ahead)) {
         int64_t top = place.p - v->before[0], left = place.q - v->before[1];
         const element *x = all->forward->x + place.image * v->h * v->w * pixel + group * v->c;
         for (int64_t r = 0; r < side; r++) {
@@ -80,6 +82,7 @@ void winograd_patches_cpu(const winograd *all, int64_t group, int64_t first, int
                 at[r * side + s] = is_there ? x + ((top + r) * v->w + left + s) * pixel : all->zeros;
             }
         }
+        winograd_fetch(all, &ahead, all->forward->x + group * v->c, v->h, v->w, pixel, v->c, 0);
         if (all->m == 2)
             transform_2(all, at, transformed + i * all->channels);
         else

@@ -7,6 +7,8 @@
 #include "calculators/cpu/kernels/winograd.h"
 #include "calculators/cpu/kernels/winograd_transform.h"
 
+enum { FETCH_TILES = 8 }; /* how far ahead images are fetched */
+
 typedef struct winograd {
     const convolution_forward *forward;
     int m, points;            /* outputs of a tile along an axis; (m + 2)^2 */
@@ -35,6 +37,32 @@ static inline winograd_place winograd_at(const winograd *all, int64_t index)
 {
     int64_t each = all->rows * all->row;
     return (winograd_place){index / each, index % each / all->row * all->m, index % all->row * all->m};
+}
+
+/* The next tile's. */
+static inline void winograd_next(const winograd *all, winograd_place *place)
+{
+    place->q += all->m;
+    if (place->q < all->row * all->m) return;
+    place->q = 0;
+    place->p += all->m;
+    if (place->p < all->rows * all->m) return;
+    place->p = 0;
+    place->image++;
+}
+
+/* Fetches the m x m pixels of a later tile, for the first `count` channels from x on; images are (h,w,channels). What is read or
+ * written next lies on as many lines as there are rows, which the machine does not foresee. */
+static inline __attribute__((always_inline)) void winograd_fetch(const winograd *all, const winograd_place *place,
+                                                                 const element *x, int64_t h, int64_t w,
+                                                                 int64_t channels, int64_t count, const int writes)
+{
+    const element *at = x + ((place->image * h + place->p) * w + place->q) * channels;
+    for (int64_t r = 0; r < all->m; r++, at += w * channels) {
+        for (int64_t s = 0; s < all->m; s++) {
+            for (int64_t c = 0; c < count; c += LANES) __builtin_prefetch(at + s * channels + c, writes);
+        }
+    }
 }
 
 #endif

@@ -92,8 +92,9 @@ static void transform_gradients(const weights_nhwc *all, const winograd *tiles, 
 {
     const convolution *v = &all->backward->v;
     int64_t pixel = v->groups * v->k;
-    for (int64_t i = 0; i < count; i++, to += width) {
-        winograd_place at = winograd_at(tiles, first + i);
+    winograd_place at = winograd_at(tiles, first), ahead = winograd_at(tiles, first + FETCH_TILES);
+    for (int64_t i = 0; i < count; i++, to += width, winograd_next(tiles, &at), winograd_next(tiles, &ahead)) {
+        winograd_fetch(tiles, &ahead, all->backward->dy + filter, v->p, v->q, pixel, filters, 0);
         const element *dy = all->backward->dy + ((at.image * v->p + at.p) * v->q + at.q) * pixel + filter, *from[4];
         for (int j = 0; j < 4; j++) {
             bool inside = at.p + j / 2 < v->p && at.q + j % 2 < v->q;
@@ -118,20 +119,19 @@ void winograd_weights_share_cpu(void *context, int64_t index, int thread)
     element *zeros = all->scratch + thread * all->scratch_size, *transformed = zeros + tiles.channels;
     element *gradients = transformed + tiles.patches_size;
     element *sums = all->sums + (group * all->shares + share) * all->sums_size + start;
-    int64_t last = (share + 1) * tiles.tiles / all->shares;
+    int64_t start_tile = share * tiles.tiles / all->shares, last = (share + 1) * tiles.tiles / all->shares;
     tiles.forward = &forward;
     tiles.zeros = zeros;
     memset(zeros, 0, (size_t)tiles.channels * sizeof *zeros);
-    for (int64_t i = 0; i < POINTS * v->c; i++)
-        memset(sums + i / v->c * plane_of(all, v) + i % v->c * row, 0, (size_t)width * sizeof *sums);
-    for (int64_t first = share * tiles.tiles / all->shares, count; first < last; first += count) {
+    for (int64_t first = start_tile, count; first < last; first += count) {
         count = cpu_min(tiles.run, last - first);
         winograd_patches_cpu(&tiles, group, first, count, transformed);
         transform_gradients(all, &tiles, group * v->k + start, cpu_min(width, v->k - start), width, first, count,
                             gradients);
         for (int point = 0; point < POINTS; point++)
             weights_nhwc_add(sums + point * plane_of(all, v), row, transformed + point * tiles.patch_step,
-                             tiles.channels, gradients + point * tiles.product_step, width, v->c, width, count);
+                             tiles.channels, gradients + point * tiles.product_step, width, v->c, width, count,
+                             first > start_tile);
     }
 }
 
