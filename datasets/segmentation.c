@@ -100,7 +100,7 @@ static void read_sample(void *context, int64_t i)
     sdlf_image picture = {0}, mask = {0};
     sdlf_status status = read_pair(r, i, &picture, &mask);
     if (status == SDLF_OK)
-        status = folder_fill_sample((uint8_t *)r->dataset->samples.data + i * size, &picture, sample);
+        status = folder_fill_sample((uint8_t *)r->dataset->samples.data + i * size, &picture, sample, NULL);
     if (status == SDLF_OK) status = fill_labels((int32_t *)r->dataset->labels.data + i * area, r, i, &mask);
     bool fatal = r->options->strict || status == SDLF_ERROR_MEMORY || status == SDLF_ERROR_SHAPE;
     sdlf_image_release(&picture);
