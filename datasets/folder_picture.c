@@ -5,11 +5,12 @@
 #include <sys/stat.h>
 
 #include "datasets/folder_stream.h"
+#include "datasets/images/decode.h"
 #include "datasets/images/resize.h"
 
 enum { PATH_SIZE = 8192 };
 
-sdlf_status folder_read_picture(sdlf_image *picture, const char *folder, const folder_file *file)
+static sdlf_status read_picture(sdlf_image *picture, const char *folder, const folder_file *file, bool indices)
 {
     char path[PATH_SIZE];
     if (snprintf(path, sizeof path, "%s/%s", folder, file->path) >= PATH_SIZE)
@@ -17,7 +18,17 @@ sdlf_status folder_read_picture(sdlf_image *picture, const char *folder, const f
     struct stat about;
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* a pipe would be waited for without end */
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected a file, found a pipe, a device or a socket", path);
-    return sdlf_image_read(picture, path, 0);
+    return indices ? image_read_indices(picture, path) : sdlf_image_read(picture, path, 0);
+}
+
+sdlf_status folder_read_picture(sdlf_image *picture, const char *folder, const folder_file *file)
+{
+    return read_picture(picture, folder, file, false);
+}
+
+sdlf_status folder_read_mask(sdlf_image *mask, const char *folder, const folder_file *file)
+{
+    return read_picture(mask, folder, file, true);
 }
 
 sdlf_status folder_fill_sample(uint8_t *sample, const sdlf_image *picture, sdlf_shape shape,

@@ -39,6 +39,9 @@ sdlf_status folder_stream_read(void *stream, int64_t picture, void *sample);
 
 sdlf_status folder_read_picture(sdlf_image *picture, const char *folder, const folder_file *file);
 
+/* A picture whose values are numbers: of a palette its indices. */
+sdlf_status folder_read_mask(sdlf_image *mask, const char *folder, const folder_file *file);
+
 /* The middle of the picture in the proportions of the sample (C,H,W), scaled to its size; of it the part (NULL: all). Errors:
  * SDLF_ERROR_MEMORY. */
 sdlf_status folder_fill_sample(uint8_t *sample, const sdlf_image *picture, sdlf_shape shape,

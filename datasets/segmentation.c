@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* segmentation: pictures with a label for each pixel, which is the value of the same pixel of a mask: a grey picture of the same size.
+/* segmentation: pictures with a label for each pixel, which is the value of the same pixel of a mask: a grey picture of the same size, or
+ * a PNG with a palette, whose colours do not count.
  *
  *     DIR/images/1.jpg, DIR/masks/1.png, ...                    every fifth picture or so is for testing
  *     DIR/train/images/1.jpg, DIR/train/masks/1.png, DIR/test/images/..., DIR/test/masks/...
@@ -41,10 +42,10 @@ static sdlf_status read_pair(const reading *r, int64_t i, sdlf_image *picture, s
 {
     const mask_pair *pair = &r->pairs->pair[i];
     sdlf_status status = folder_read_picture(picture, r->folder, pair->picture);
-    if (status == SDLF_OK) status = folder_read_picture(mask, r->folder, pair->mask);
+    if (status == SDLF_OK) status = folder_read_mask(mask, r->folder, pair->mask);
     if (status != SDLF_OK) return status;
     if (mask->channels != 1)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s/%s: expected a grey picture, whose values are classes, found colours",
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s/%s: expected a grey picture, or one with a palette, whose values are classes, found colours",
                          r->folder, pair->mask->path);
     if (mask->height != picture->height || mask->width != picture->width)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s/%s: the mask has %dx%d pixels (height x width), its picture %dx%d",
