@@ -45,8 +45,10 @@ static sdlf_status read_pair(const reading *r, int64_t i, sdlf_image *picture, s
     if (status == SDLF_OK) status = folder_read_mask(mask, r->folder, pair->mask);
     if (status != SDLF_OK) return status;
     if (mask->channels != 1)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s/%s: expected a grey picture, or one with a palette, whose values are classes, found colours",
-                         r->folder, pair->mask->path);
+        return sdlf_fail(
+            SDLF_ERROR_FORMAT,
+            "%s/%s: expected a grey picture, or one with a palette, whose values are classes, found colours", r->folder,
+            pair->mask->path);
     if (mask->height != picture->height || mask->width != picture->width)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s/%s: the mask has %dx%d pixels (height x width), its picture %dx%d",
                          r->folder, pair->mask->path, mask->height, mask->width, picture->height, picture->width);
