@@ -70,6 +70,33 @@ INLINE void finish(const quantized_layer *layer, ints sum, int64_t pixel, int64_
     store_bytes((uint8_t *)layer->y + pixel * layer->k + k, round_to(v, &layer->to), count);
 }
 
+/* A tile's results. What is read of the layer stays in registers: the compiler cannot know that no byte written is part of it. */
+INLINE void finish_tile(const quantized_layer *layer, const int pixels, const int vectors,
+                        ints (*sum)[QUANTIZED_VECTORS], int64_t first, int64_t given, int64_t k, int64_t count)
+{
+    if (layer->form != QUANTIZED_BYTES) {
+        UNROLLED for (int i = 0; i < pixels; i++)
+        {
+            UNROLLED for (int j = 0; j < vectors; j++)
+            {
+                if (i < given) finish(layer, sum[i][j], first + i, k + j * LANES, count - j * LANES);
+            }
+        }
+        return;
+    }
+    const rounding to = layer->to;
+    const int64_t step = layer->k;
+    uint8_t *y = (uint8_t *)layer->y + first * step + k;
+    vector scale[QUANTIZED_VECTORS];
+    UNROLLED for (int j = 0; j < vectors; j++) scale[j] = load(layer->scale + k + j * LANES);
+    UNROLLED for (int i = 0; i < pixels; i++)
+    {
+        vector v[QUANTIZED_VECTORS];
+        UNROLLED for (int j = 0; j < vectors; j++) v[j] = __builtin_convertvector(sum[i][j], vector) * scale[j];
+        if (i < given) round_row(y + i * step, v, vectors, &to, count);
+    }
+}
+
 /* Where in the image a pixel's window begins, for pixels one after the other. */
 typedef struct cursor {
     const uint8_t *row, *at; /* of column 0; of the pixel */
@@ -125,13 +152,7 @@ INLINE void tile(const quantized_layer *layer, const int pixels, const int vecto
             }
         }
     }
-    UNROLLED for (int i = 0; i < pixels; i++)
-    {
-        UNROLLED for (int j = 0; j < vectors; j++)
-        {
-            if (i < given) finish(layer, sum[i][j], first + i, k + j * LANES, filters - (from + j) * LANES);
-        }
-    }
+    finish_tile(layer, pixels, vectors, sum, first, given, k, filters - from * LANES);
 }
 
 /* Tiles as tall as registers allow. */
@@ -182,9 +203,9 @@ INLINE void all_tiles(const quantized_layer *layer, int64_t group, int64_t from,
 INLINE void depthwise_columns(const quantized_layer *layer, const int pixels, const int size, const int stride,
                               const uint8_t *x, const int32_t *w, int64_t pixel, int64_t c)
 {
-    ints sum[MOST_PIXELS];
+    ints sum[MOST_PIXELS][QUANTIZED_VECTORS];
     const ints bias = load_ints(layer->bias + c);
-    UNROLLED for (int i = 0; i < pixels; i++) sum[i] = bias;
+    UNROLLED for (int i = 0; i < pixels; i++) sum[i][0] = bias;
     for (int64_t run = 0; run < layer->runs; run += size, w += size * LANES) {
         ints weight[MOST_COLUMNS];
         UNROLLED for (int s = 0; s < size; s++) weight[s] = load_ints(w + s * LANES);
@@ -194,11 +215,11 @@ INLINE void depthwise_columns(const quantized_layer *layer, const int pixels, co
             UNROLLED for (int s = 0; s < size; s++)
             {
                 const int i = (j - s) / stride;
-                if (j >= s && i * stride == j - s && i < pixels) sum[i] = dot(sum[i], column, weight[s]);
+                if (j >= s && i * stride == j - s && i < pixels) sum[i][0] = dot(sum[i][0], column, weight[s]);
             }
         }
     }
-    UNROLLED for (int i = 0; i < pixels; i++) finish(layer, sum[i], pixel + i, c, layer->k - c);
+    finish_tile(layer, pixels, 1, sum, pixel, pixels, c, layer->k - c);
 }
 
 /* One pixel, any window. */
