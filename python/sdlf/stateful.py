@@ -35,8 +35,8 @@ class Stateful:
         logits = decoder(input_ids=np.array([[token]]))
 
     states: inputs and the outputs that become them in the next step; a * stands for the same in both. They begin as zeros, or empty where
-    they grow, and stay in the library's memory, which has room for `capacity` positions. dimensions: sizes of other open dimensions by their
-    names; the batch is 1.
+    they grow, and stay in the library's memory, which has room for `capacity` positions: not more than the network itself can count.
+    dimensions: sizes of other open dimensions by their names; the batch is 1.
     """
 
     def __init__(self, path: str | os.PathLike, states: Mapping[str, str], *, dimensions: Mapping[str, int] | None = None,
