@@ -79,7 +79,7 @@ static sdlf_status decode_sample(const decoding *d, int64_t i, uint8_t *sample, 
         *fatal = true;
         status = check_size(d, &picture, file);
     }
-    if (status == SDLF_OK) status = folder_fill_sample(sample, &picture, d->shape);
+    if (status == SDLF_OK) status = folder_fill_sample(sample, &picture, d->shape, NULL);
     sdlf_image_release(&picture);
     return status;
 }
@@ -200,6 +200,7 @@ static sdlf_status begin_stream(sdlf_dataset *dataset, decoding *d, folder_files
 {
     sdlf_status status = folder_stream_create(&d->stream, d->folder, files, d->shape, d->options->cache);
     dataset->read = folder_stream_read;
+    dataset->read_part = folder_stream_read_part;
     dataset->read_context = d->stream;
     dataset->free_context = folder_stream_free;
     dataset->readers = d->options->threads > 0 ? d->options->threads : (int)sdlf_machine_processors();

@@ -68,7 +68,7 @@ void folder_stream_close_gaps(folder_stream *stream, const bool *is_read)
     files->count = kept;
 }
 
-sdlf_status folder_stream_read(void *context, int64_t picture, void *sample)
+sdlf_status folder_stream_read_part(void *context, int64_t picture, const sdlf_sample_part *part, void *sample)
 {
     folder_stream *stream = context;
     const uint8_t *kept = atomic_load(&stream->kept[picture]);
@@ -78,8 +78,12 @@ sdlf_status folder_stream_read(void *context, int64_t picture, void *sample)
     }
     sdlf_image image = {0};
     sdlf_status status = folder_read_picture(&image, stream->folder, &stream->files.file[picture]);
-    if (status == SDLF_OK) status = folder_fill_sample(sample, &image, stream->shape);
+    if (status == SDLF_OK) status = folder_fill_sample(sample, &image, stream->shape, part);
     sdlf_image_release(&image);
-    if (status == SDLF_OK) folder_stream_keep(stream, picture, sample);
     return sdlf_fail_context(status, "%s, which could be read when the data set was opened", stream->folder);
+}
+
+sdlf_status folder_stream_read(void *context, int64_t picture, void *sample)
+{
+    return folder_stream_read_part(context, picture, NULL, sample);
 }

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include <sdlf/dataset.h>
 #include <sdlf/image.h>
 
 #include "datasets/folder_files.h"
@@ -29,14 +30,21 @@ void folder_stream_keep(folder_stream *stream, int64_t picture, const uint8_t *s
 /* Leave out the pictures whose flag is false. */
 void folder_stream_close_gaps(folder_stream *stream, const bool *is_read);
 
-/* A sdlf_sample_reader. Errors: those of reading the picture, which name its file. */
+/* A sdlf_sample_part_reader (NULL: all). Errors: those of reading the picture, which name its file. */
+sdlf_status folder_stream_read_part(void *stream, int64_t picture, const sdlf_sample_part *part, void *sample);
+/* A sdlf_sample_reader. */
 sdlf_status folder_stream_read(void *stream, int64_t picture, void *sample);
 
 /* ---- one picture (folder_picture.c) ---- */
 
 sdlf_status folder_read_picture(sdlf_image *picture, const char *folder, const folder_file *file);
 
-/* The middle of the picture in the proportions of the sample (C,H,W), scaled to its size. Errors: SDLF_ERROR_MEMORY. */
-sdlf_status folder_fill_sample(uint8_t *sample, const sdlf_image *picture, sdlf_shape shape);
+/* A picture whose values are numbers: of a palette its indices. */
+sdlf_status folder_read_mask(sdlf_image *mask, const char *folder, const folder_file *file);
+
+/* The middle of the picture in the proportions of the sample (C,H,W), scaled to its size; of it the part (NULL: all). Errors:
+ * SDLF_ERROR_MEMORY. */
+sdlf_status folder_fill_sample(uint8_t *sample, const sdlf_image *picture, sdlf_shape shape,
+                               const sdlf_sample_part *part);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* segmentation: pictures with a label for each pixel, which is the value of the same pixel of a mask: a grey picture of the same size.
+/* segmentation: pictures with a label for each pixel, which is the value of the same pixel of a mask: a grey picture of the same size, or
+ * a PNG with a palette, whose colours do not count.
  *
  *     DIR/images/1.jpg, DIR/masks/1.png, ...                    every fifth picture or so is for testing
  *     DIR/train/images/1.jpg, DIR/train/masks/1.png, DIR/test/images/..., DIR/test/masks/...
@@ -41,11 +42,13 @@ static sdlf_status read_pair(const reading *r, int64_t i, sdlf_image *picture, s
 {
     const mask_pair *pair = &r->pairs->pair[i];
     sdlf_status status = folder_read_picture(picture, r->folder, pair->picture);
-    if (status == SDLF_OK) status = folder_read_picture(mask, r->folder, pair->mask);
+    if (status == SDLF_OK) status = folder_read_mask(mask, r->folder, pair->mask);
     if (status != SDLF_OK) return status;
     if (mask->channels != 1)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s/%s: expected a grey picture, whose values are classes, found colours",
-                         r->folder, pair->mask->path);
+        return sdlf_fail(
+            SDLF_ERROR_FORMAT,
+            "%s/%s: expected a grey picture, or one with a palette, whose values are classes, found colours", r->folder,
+            pair->mask->path);
     if (mask->height != picture->height || mask->width != picture->width)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s/%s: the mask has %dx%d pixels (height x width), its picture %dx%d",
                          r->folder, pair->mask->path, mask->height, mask->width, picture->height, picture->width);
@@ -100,7 +103,7 @@ static void read_sample(void *context, int64_t i)
     sdlf_image picture = {0}, mask = {0};
     sdlf_status status = read_pair(r, i, &picture, &mask);
     if (status == SDLF_OK)
-        status = folder_fill_sample((uint8_t *)r->dataset->samples.data + i * size, &picture, sample);
+        status = folder_fill_sample((uint8_t *)r->dataset->samples.data + i * size, &picture, sample, NULL);
     if (status == SDLF_OK) status = fill_labels((int32_t *)r->dataset->labels.data + i * area, r, i, &mask);
     bool fatal = r->options->strict || status == SDLF_ERROR_MEMORY || status == SDLF_ERROR_SHAPE;
     sdlf_image_release(&picture);

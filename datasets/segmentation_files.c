@@ -136,7 +136,7 @@ static void look_at_mask(void *context, int64_t i)
     counting *c = context;
     sdlf_image mask = {0};
     int largest = -1;
-    if (folder_read_picture(&mask, c->folder, c->pairs->pair[i].mask) == SDLF_OK && mask.channels == 1)
+    if (folder_read_mask(&mask, c->folder, c->pairs->pair[i].mask) == SDLF_OK && mask.channels == 1)
         for (int64_t p = 0; p < (int64_t)mask.height * mask.width; p++)
             if (mask.pixels[p] > largest && mask.pixels[p] != MASK_IGNORED) largest = mask.pixels[p];
     sdlf_image_release(&mask);

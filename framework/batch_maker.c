@@ -13,6 +13,7 @@
 #include "framework/mixing.h"
 #include "framework/parallel.h"
 #include "framework/warp_labels.h"
+#include "framework/warp_part.h"
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
 {
@@ -254,11 +255,20 @@ typedef struct reading {
     char message[512];
 } reading;
 
-static sdlf_status read_from(const sdlf_dataset *dataset, int32_t image, uint8_t *to, size_t bytes)
+/* Sample `image`; of one that is not in memory, at least what the gather looks at. */
+static sdlf_status read_from(const sdlf_batch_maker *maker, int32_t image, uint8_t *to, size_t bytes)
 {
-    if (dataset->read != NULL) return dataset->read(dataset->read_context, image, to);
-    memcpy(to, (const char *)dataset->samples.data + (size_t)image * bytes, bytes);
-    return SDLF_OK;
+    const sdlf_dataset *dataset = maker->dataset;
+    sdlf_sample_part part;
+    if (dataset->read == NULL) {
+        memcpy(to, (const char *)dataset->samples.data + (size_t)image * bytes, bytes);
+        return SDLF_OK;
+    }
+    sdlf_shape sample = sdlf_shape_without(dataset->samples.shape, 0);
+    if (dataset->read_part == NULL || maker->unchanged != NULL ||
+        !sdlf_warp_part(&part, sample, &maker->gather.gather.augment, image, maker->epoch))
+        return dataset->read(dataset->read_context, image, to);
+    return dataset->read_part(dataset->read_context, image, &part, to);
 }
 
 static void note_failure(reading *r, int64_t i, sdlf_status status)
@@ -302,7 +312,7 @@ static void read_sample(void *context, int64_t i)
     sdlf_shape sample = sdlf_shape_without(maker->read.shape, 0);
     size_t bytes = (size_t)(sdlf_tensor_bytes(&maker->read) / maker->read.shape.dim[0]), at = (size_t)i * bytes;
     uint8_t *to = (uint8_t *)maker->read.data + at;
-    sdlf_status status = read_from(maker->dataset, maker->images[i], to, bytes);
+    sdlf_status status = read_from(maker, maker->images[i], to, bytes);
     if (status == SDLF_OK && maker->unchanged != NULL)
         sdlf_auto_augment_picture(to, maker->unchanged + at, sample, &maker->options.automatic, seed_of(maker),
                                   maker->images[i], maker->epoch);

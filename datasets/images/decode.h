@@ -3,14 +3,20 @@
 #ifndef SDLF_DATASETS_IMAGES_DECODE_H
 #define SDLF_DATASETS_IMAGES_DECODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <sdlf/image.h>
 
-sdlf_status image_decode_png(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path);
+/* indices: of a picture with a palette not the colours, but each pixel's place in the palette, in one channel. */
+sdlf_status image_decode_png(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path,
+                             bool indices);
 sdlf_status image_decode_jpeg(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path);
 sdlf_status image_decode_bmp(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path);
 sdlf_status image_decode_pnm(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path);
+
+/* sdlf_image_read of picture 0, with a palette's indices. */
+sdlf_status image_read_indices(sdlf_image *picture, const char *path);
 
 /* Check a size and take the memory for its pixels. */
 sdlf_status image_allocate(sdlf_image *picture, int64_t width, int64_t height, int channels, const char *path);

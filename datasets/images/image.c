@@ -73,7 +73,8 @@ static sdlf_status upright(sdlf_image *picture, sdlf_status decoded, int orienta
     return decoded == SDLF_OK ? sdlf_fail_context(image_orient(picture, orientation), "%s", path) : decoded;
 }
 
-static sdlf_status decode(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path, int64_t index)
+static sdlf_status decode(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path, int64_t index,
+                          bool indices)
 {
     /* 0, 0, unsigned bytes, rank; or gzip, which only IDX files come in */
     if (begins(bytes, size, "\0\0\x08", 3) || begins(bytes, size, "\x1f\x8b", 2))
@@ -82,7 +83,7 @@ static sdlf_status decode(sdlf_image *picture, const unsigned char *bytes, size_
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: there is no picture %" PRId64 ": only IDX files hold several", path,
                          index);
     if (begins(bytes, size, "\x89PNG", 4))
-        return upright(picture, image_decode_png(picture, bytes, size, path), exif_in_png(bytes, size), path);
+        return upright(picture, image_decode_png(picture, bytes, size, path, indices), exif_in_png(bytes, size), path);
     if (begins(bytes, size, "\xff\xd8", 2))
         return upright(picture, image_decode_jpeg(picture, bytes, size, path), exif_in_jpeg(bytes, size), path);
     if (begins(bytes, size, "BM", 2)) return image_decode_bmp(picture, bytes, size, path);
@@ -92,17 +93,34 @@ static sdlf_status decode(sdlf_image *picture, const unsigned char *bytes, size_
                      size == 0 ? "the file is empty" : "not a picture that can be read");
 }
 
+static sdlf_status decode_or_release(sdlf_image *image, const void *bytes, size_t size, const char *name, int64_t index,
+                                     bool indices)
+{
+    errno = 0; /* the libraries fail alike where a picture is damaged and where memory runs out */
+    sdlf_status status = decode(image, bytes, size, name, index, indices);
+    if (status == SDLF_ERROR_FORMAT && errno == ENOMEM)
+        status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for its decoder", name);
+    if (status != SDLF_OK) sdlf_image_release(image);
+    return status;
+}
+
 sdlf_status sdlf_image_decode(sdlf_image *image, const void *bytes, size_t size, const char *name, int64_t index)
 {
     SDLF_REQUIRE(image);
     *image = (sdlf_image){0};
     SDLF_REQUIRE(bytes);
     SDLF_REQUIRE(name);
-    errno = 0; /* the libraries fail alike where a picture is damaged and where memory runs out */
-    sdlf_status status = decode(image, bytes, size, name, index);
-    if (status == SDLF_ERROR_FORMAT && errno == ENOMEM)
-        status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for its decoder", name);
-    if (status != SDLF_OK) sdlf_image_release(image);
+    return decode_or_release(image, bytes, size, name, index, false);
+}
+
+static sdlf_status read_image(sdlf_image *image, const char *path, int64_t index, bool indices)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    *image = (sdlf_image){0};
+    sdlf_status status = read_file(&bytes, &size, path, MAX_FILE);
+    if (status == SDLF_OK) status = decode_or_release(image, bytes, size, path, index, indices);
+    free(bytes);
     return status;
 }
 
@@ -111,12 +129,12 @@ sdlf_status sdlf_image_read(sdlf_image *image, const char *path, int64_t index)
     SDLF_REQUIRE(image);
     *image = (sdlf_image){0};
     SDLF_REQUIRE(path);
-    char *bytes = NULL;
-    size_t size = 0;
-    sdlf_status status = read_file(&bytes, &size, path, MAX_FILE);
-    if (status == SDLF_OK) status = sdlf_image_decode(image, bytes, size, path, index);
-    free(bytes);
-    return status;
+    return read_image(image, path, index, false);
+}
+
+sdlf_status image_read_indices(sdlf_image *picture, const char *path)
+{
+    return read_image(picture, path, 0, true);
 }
 
 void sdlf_image_release(sdlf_image *image)

@@ -7,17 +7,20 @@
 #include <png.h>
 #include <string.h>
 
-sdlf_status image_decode_png(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path)
+sdlf_status image_decode_png(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path,
+                             bool indices)
 {
     png_image png = {.version = PNG_IMAGE_VERSION};
     sdlf_status status = SDLF_OK;
     if (!png_image_begin_read_from_memory(&png, bytes, size)) goto damaged;
-    int channels = (png.format & PNG_FORMAT_FLAG_COLOR) != 0 ? 3 : 1;
-    png.format = channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+    indices = indices && (png.format & PNG_FORMAT_FLAG_COLORMAP) != 0;
+    int channels = (png.format & PNG_FORMAT_FLAG_COLOR) != 0 && !indices ? 3 : 1;
+    png.format = indices ? PNG_FORMAT_RGB_COLORMAP : channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
     status = image_allocate(picture, png.width, png.height, channels, path);
     if (status != SDLF_OK) goto done;
     const png_color paper = {255, 255, 255};
-    if (png_image_finish_read(&png, &paper, picture->pixels, 0, NULL)) goto done;
+    unsigned char palette[256 * 3]; /* a palette's pixels keep their numbers */
+    if (png_image_finish_read(&png, &paper, picture->pixels, 0, palette)) goto done;
 damaged:
     status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: damaged PNG: %s", path, png.message);
 done:
@@ -27,9 +30,10 @@ done:
 
 #else
 
-sdlf_status image_decode_png(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path)
+sdlf_status image_decode_png(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path,
+                             bool indices)
 {
-    (void)picture, (void)bytes, (void)size;
+    (void)picture, (void)bytes, (void)size, (void)indices;
     return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: this build reads no PNG: it was made without libpng (libpng-dev)",
                      path);
 }

@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datasets/images/resize.h"
 #include "framework/require.h"
 
 /* Terms of a sum of floats; floats that are read for a pixel of three channels. */
 enum { TOGETHER = 256, LANES = 4 };
+
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 
 /* How the new pixels of one direction are made: pixel i of count[i] old ones from first[i], with weights that add up to 1. */
 typedef struct axis {
@@ -37,8 +40,8 @@ static void weigh(axis *a, int i, int old_size, double centre, double reach)
     a->count[i] = last - first;
 }
 
-/* `new_size` pixels show `length` old ones, of `old_size`, from `start` on. */
-static bool make_axis(axis *a, int new_size, int old_size, double start, double length)
+/* `new_size` pixels show `length` old ones, of `old_size`, from `start` on; those of `part` are wanted. */
+static bool make_axis(axis *a, int new_size, const int part[2], int old_size, double start, double length)
 {
     double scale = length / new_size, reach = fmax(scale, 1);
     size_t count = (size_t)new_size;
@@ -47,7 +50,7 @@ static bool make_axis(axis *a, int new_size, int old_size, double start, double 
     a->count = malloc(count * sizeof *a->count);
     a->weight = malloc(count * (size_t)a->most * sizeof *a->weight);
     if (a->first == NULL || a->count == NULL || a->weight == NULL) return false;
-    for (int i = 0; i < new_size; i++) weigh(a, i, old_size, start + (i + 0.5) * scale, reach);
+    for (int i = part[0]; i < part[1]; i++) weigh(a, i, old_size, start + (i + 0.5) * scale, reach);
     return true;
 }
 
@@ -61,20 +64,35 @@ static void release_axis(axis *a)
 typedef struct resizing {
     const sdlf_image *image;
     int rows, columns, channels; /* of the result */
+    sdlf_sample_part part;       /* of it that is wanted */
+    float *out;                  /* the result goes to one of the two */
+    uint8_t *bytes;
     axis down, across;
 } resizing;
 
-/* A pixel of three channels; one float behind the last pixel is read, and does not count. */
+/* Floats of the part's columns in all of the image's channels. */
+static size_t row_length(const resizing *r)
+{
+    return (size_t)(r->part.columns[1] - r->part.columns[0]) * (size_t)r->image->channels;
+}
+
+/* A pixel of three channels; one float behind the last pixel is read, and does not count. One behind `pixel` is written. */
 static void sum_colours(const float *from, const float *weight, int count, float *pixel)
 {
-    double all[3] = {0};
+    double all[LANES] = {0};
     for (int first = 0; first < count; first += TOGETHER) {
-        float sum[LANES] = {0};
-        for (int k = first; k < count && k < first + TOGETHER; k++)
-            for (int c = 0; c < LANES; c++) sum[c] += weight[k] * from[k * 3 + c];
-        for (int c = 0; c < 3; c++) all[c] += (double)sum[c];
+        lanes sum = {0}, colours;
+        for (int k = first; k < count && k < first + TOGETHER; k++) {
+            memcpy(&colours, from + (size_t)k * 3, sizeof colours);
+            sum += weight[k] * colours;
+        }
+        if (count <= TOGETHER) {
+            memcpy(pixel, &sum, sizeof sum);
+            return;
+        }
+        for (int c = 0; c < LANES; c++) all[c] += (double)sum[c];
     }
-    for (int c = 0; c < 3; c++) pixel[c] = (float)all[c];
+    for (int c = 0; c < LANES; c++) pixel[c] = (float)all[c];
 }
 
 static float sum_grey(const float *from, const float *weight, int count)
@@ -88,67 +106,83 @@ static float sum_grey(const float *from, const float *weight, int count)
     return (float)all;
 }
 
-/* A new row from the pixels `line` of an old one; both with the image's channels together. */
+/* The part of a new row from the pixels `line` of an old one; both with the image's channels together. */
 static void filter_across(const resizing *r, const float *line, float *row)
 {
     const axis *a = &r->across;
-    for (int j = 0; j < r->columns; j++) {
+    for (int j = r->part.columns[0]; j < r->part.columns[1]; j++) {
         const float *weight = a->weight + (size_t)j * (size_t)a->most;
-        if (r->image->channels == 3)
-            sum_colours(line + (size_t)a->first[j] * 3, weight, a->count[j], row + (size_t)j * 3);
-        else
-            row[j] = sum_grey(line + a->first[j], weight, a->count[j]);
+        if (r->image->channels == 3) {
+            sum_colours(line + (size_t)a->first[j] * 3, weight, a->count[j], row);
+            row += 3;
+        } else {
+            *row++ = sum_grey(line + a->first[j], weight, a->count[j]);
+        }
     }
 }
 
-/* line = the weighted sum of `count` old rows, which are `step` apart; `sums` is scratch space of a row. */
+/* line += the weighted sum of `count` old rows, which are `step` apart. */
+static void add_rows(float *restrict line, const uint8_t *restrict from, size_t step, size_t length,
+                     const float *restrict weight, int count)
+{
+    for (; count >= 4; count -= 4, from += 4 * step, weight += 4)
+        for (size_t x = 0; x < length; x++)
+            line[x] = line[x] + weight[0] * (float)from[x] + weight[1] * (float)from[step + x] +
+                      weight[2] * (float)from[2 * step + x] + weight[3] * (float)from[3 * step + x];
+    for (; count > 0; count--, from += step, weight++)
+        for (size_t x = 0; x < length; x++) line[x] += weight[0] * (float)from[x];
+}
+
+/* line = the weighted sum of `count` old rows; `sums` is scratch space of a row. */
 static void sum_rows(float *line, double *sums, const uint8_t *from, size_t step, size_t length, const float *weight,
                      int count)
 {
     if (count > TOGETHER) memset(sums, 0, length * sizeof *sums);
     for (int first = 0; first < count; first += TOGETHER) {
-        for (size_t x = 0; x < length; x++) line[x] = weight[first] * (float)from[(size_t)first * step + x];
-        for (int k = first + 1; k < count && k < first + TOGETHER; k++) {
-            const uint8_t *old = from + (size_t)k * step;
-            for (size_t x = 0; x < length; x++) line[x] += weight[k] * (float)old[x];
-        }
+        memset(line, 0, length * sizeof *line);
+        add_rows(line, from + (size_t)first * step, step, length, weight + first,
+                 count - first < TOGETHER ? count - first : TOGETHER);
         for (size_t x = 0; count > TOGETHER && x < length; x++) sums[x] += (double)line[x];
     }
     for (size_t x = 0; count > TOGETHER && x < length; x++) line[x] = (float)sums[x];
 }
 
-/* Row i of the result, in the channels that are wanted. */
-static void store(const resizing *r, int i, const float *row, float *out)
+/* Row i of the result, in the channels that are wanted, from the floats of all of the image's. Weights add up to 1, so that bytes stay in
+ * their range. */
+static void store(const resizing *r, int i, float *row)
 {
-    size_t plane = (size_t)r->rows * (size_t)r->columns;
-    bool coloured = r->image->channels == 3;
+    int colours = r->image->channels, first = r->part.columns[0], count = r->part.columns[1] - first;
+    if (colours == 3 && r->channels == 1) {
+        for (int j = 0; j < count; j++)
+            row[j] = 0.299f * row[3 * j] + 0.587f * row[3 * j + 1] + 0.114f * row[3 * j + 2];
+        colours = 1;
+    }
     for (int c = 0; c < r->channels; c++) {
-        float *to = out + (size_t)c * plane + (size_t)i * (size_t)r->columns;
-        for (int j = 0; j < r->columns; j++) {
-            const float *pixel = row + (coloured ? 3 * j : j);
-            to[j] = !coloured          ? pixel[0]
-                    : r->channels == 3 ? pixel[c]
-                                       : 0.299f * pixel[0] + 0.587f * pixel[1] + 0.114f * pixel[2];
-        }
+        size_t at = ((size_t)c * (size_t)r->rows + (size_t)i) * (size_t)r->columns + (size_t)first;
+        const float *restrict from = row + (colours == 3 ? c : 0);
+        float *restrict out = r->out == NULL ? NULL : r->out + at;
+        uint8_t *restrict bytes = r->bytes == NULL ? NULL : r->bytes + at;
+        for (int j = 0; out != NULL && j < count; j++) out[j] = from[j * colours];
+        for (int j = 0; bytes != NULL && j < count; j++) bytes[j] = (uint8_t)(int)(from[j * colours] + 0.5f);
     }
 }
 
 /* Fewer rows: a new row's worth of old pixels, then across. */
-static bool rows_first(const resizing *r, float *out)
+static bool rows_first(const resizing *r)
 {
-    size_t length = (size_t)r->image->width * (size_t)r->image->channels;
-    size_t begin = (size_t)r->across.first[0] * (size_t)r->image->channels; /* of the columns that are looked at */
-    size_t end =
-        (size_t)(r->across.first[r->columns - 1] + r->across.count[r->columns - 1]) * (size_t)r->image->channels;
+    size_t colours = (size_t)r->image->channels, length = (size_t)r->image->width * colours;
+    int last = r->part.columns[1] - 1;
+    size_t begin = (size_t)r->across.first[r->part.columns[0]] * colours; /* of the columns that are looked at */
+    size_t end = (size_t)(r->across.first[last] + r->across.count[last]) * colours;
     float *line = calloc(length + 1, sizeof *line);
     double *sums = malloc((r->down.most > TOGETHER ? length : 1) * sizeof *sums);
-    float *row = malloc((size_t)r->columns * (size_t)r->image->channels * sizeof *row);
+    float *row = malloc((row_length(r) + 1) * sizeof *row);
     bool made = line != NULL && sums != NULL && row != NULL;
-    for (int i = 0; made && i < r->rows; i++) {
+    for (int i = r->part.rows[0]; made && i < r->part.rows[1]; i++) {
         sum_rows(line + begin, sums, r->image->pixels + (size_t)r->down.first[i] * length + begin, length, end - begin,
                  r->down.weight + (size_t)i * (size_t)r->down.most, r->down.count[i]);
         filter_across(r, line, row);
-        store(r, i, row, out);
+        store(r, i, row);
     }
     free(line);
     free(sums);
@@ -157,30 +191,41 @@ static bool rows_first(const resizing *r, float *out)
 }
 
 /* More rows: the old ones, which are fewer, across; then the new ones from these. */
-static bool columns_first(const resizing *r, float *out)
+static bool columns_first(const resizing *r)
 {
-    size_t old = (size_t)r->image->width * (size_t)r->image->channels;
-    size_t length = (size_t)r->columns * (size_t)r->image->channels;
-    int from = r->down.first[0], to = r->down.first[r->rows - 1] + r->down.count[r->rows - 1];
+    size_t old = (size_t)r->image->width * (size_t)r->image->channels, length = row_length(r);
+    int last = r->part.rows[1] - 1, from = r->down.first[r->part.rows[0]],
+        to = r->down.first[last] + r->down.count[last];
     float *line = calloc(old + 1, sizeof *line), *row = malloc(length * sizeof *row);
-    float *few = malloc((size_t)(to - from) * length * sizeof *few);
+    float *few = malloc(((size_t)(to - from) * length + 1) * sizeof *few);
     bool made = line != NULL && row != NULL && few != NULL;
     for (int y = from; made && y < to; y++) {
         for (size_t x = 0; x < old; x++) line[x] = r->image->pixels[(size_t)y * old + x];
         filter_across(r, line, few + (size_t)(y - from) * length);
     }
-    for (int i = 0; made && i < r->rows; i++) {
+    for (int i = r->part.rows[0]; made && i < r->part.rows[1]; i++) {
         const float *weight = r->down.weight + (size_t)i * (size_t)r->down.most;
         const float *first = few + (size_t)(r->down.first[i] - from) * length;
         for (size_t x = 0; x < length; x++) row[x] = weight[0] * first[x];
         for (int k = 1; k < r->down.count[i]; k++)
             for (size_t x = 0; x < length; x++) row[x] += weight[k] * first[(size_t)k * length + x];
-        store(r, i, row, out);
+        store(r, i, row);
     }
     free(line);
     free(row);
     free(few);
     return made;
+}
+
+static sdlf_status resize(resizing *r, double top, double left, double height, double width)
+{
+    bool made = make_axis(&r->down, r->rows, r->part.rows, r->image->height, top, height) &&
+                make_axis(&r->across, r->columns, r->part.columns, r->image->width, left, width) &&
+                (height >= r->rows ? rows_first : columns_first)(r);
+    release_axis(&r->down);
+    release_axis(&r->across);
+    if (made) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory to resize an image of %dx%d", r->image->width, r->image->height);
 }
 
 sdlf_status sdlf_image_resize(float *out, int rows, int columns, int channels, const sdlf_image *image, double top,
@@ -193,12 +238,17 @@ sdlf_status sdlf_image_resize(float *out, int rows, int columns, int channels, c
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "sdlf_image_resize: expected a size above 0, in 1 channel or 3, found %gx%g to %dx%d in %d",
                          height, width, rows, columns, channels);
-    resizing r = {.image = image, .rows = rows, .columns = columns, .channels = channels};
-    bool made = make_axis(&r.down, rows, image->height, top, height) &&
-                make_axis(&r.across, columns, image->width, left, width) &&
-                (height >= rows ? rows_first(&r, out) : columns_first(&r, out));
-    release_axis(&r.down);
-    release_axis(&r.across);
-    if (made) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory to resize an image of %dx%d", image->width, image->height);
+    resizing r = {.image = image, .rows = rows, .columns = columns, .channels = channels, .out = out};
+    r.part = (sdlf_sample_part){{0, rows}, {0, columns}};
+    return resize(&r, top, left, height, width);
+}
+
+sdlf_status image_resize_part(uint8_t *out, sdlf_shape shape, const sdlf_sample_part *part, const sdlf_image *image,
+                              double top, double left, double height, double width)
+{
+    resizing r = {.image = image, .bytes = out, .part = *part};
+    r.channels = (int)shape.dim[0];
+    r.rows = (int)shape.dim[1];
+    r.columns = (int)shape.dim[2];
+    return resize(&r, top, left, height, width);
 }

@@ -28,10 +28,11 @@ from .errors import (
 )
 from .model import Model
 from .quantization import quantize
+from .stateful import Stateful
 from .training import Evaluation, History, Trainer, evaluate
 
 __all__ = [
     "ArgumentError", "Dataset", "DeviceError", "Error", "Evaluation", "FileError", "FormatError", "History", "Model", "Node",
-    "NumericError", "OutOfMemoryError", "Plan", "ShapeError", "Trainer", "UnsupportedError", "__version__", "calculators", "evaluate", "layers",
+    "NumericError", "OutOfMemoryError", "Plan", "ShapeError", "Stateful", "Trainer", "UnsupportedError", "__version__", "calculators", "evaluate", "layers",
     "nn", "optim", "quantize",
 ]

@@ -189,5 +189,6 @@ void bind_plan(nb::module_ &module);
 void bind_dataset(nb::module_ &module);
 void bind_trainer(nb::module_ &module);
 void bind_quantize(nb::module_ &module);
+void bind_stateful(nb::module_ &module);
 
 #endif

@@ -58,6 +58,7 @@ NB_MODULE(_sdlf, module)
     bind_dataset(module);
     bind_trainer(module);
     bind_quantize(module);
+    bind_stateful(module);
     module.def("layer_classes", &layer_classes, "Every layer class with its options.");
     module.def("calculators", &calculators, "Names of the calculators of this build.");
 }

@@ -5,6 +5,8 @@
 
 #include "common.h"
 
+#include <functional>
+
 /* An input or a result. */
 struct plan_binding {
     std::string name;
@@ -12,7 +14,7 @@ struct plan_binding {
 };
 
 struct plan_object {
-    std::shared_ptr<model_handle> model;
+    std::shared_ptr<model_handle> model; /* NULL: the plan is somebody else's, and knows the weights */
     std::shared_ptr<calculator_handle> forward, backward;
     sdlf_plan *plan = nullptr;
     sdlf_mode mode = SDLF_INFER;
@@ -43,6 +45,9 @@ std::shared_ptr<plan_object> make_plan(const std::shared_ptr<model_handle> &mode
                                        std::shared_ptr<calculator_handle> backward);
 
 nb::object run_plan(plan_object &p, nb::args positional, nb::kwargs named);
+/* Write the inputs, do the work, read the results. */
+nb::object run_with(plan_object &p, const nb::args &positional, const nb::kwargs &named,
+                    const std::function<sdlf_status()> &work);
 nb::object step_plan(plan_object &p, float rate, nb::args positional, nb::kwargs named);
 
 #endif

@@ -87,7 +87,7 @@ nb::object compute(plan_object &p, const nb::args &positional, const nb::kwargs 
         for (const plan_binding &output : p.outputs)
             results.push_back(make_array(output.binding.tensor.dtype, output.binding.tensor.shape));
     check(p.alone([&] {
-        sdlf_status status = p.mode == SDLF_INFER ? p.refresh() : SDLF_OK;
+        sdlf_status status = p.model != nullptr && p.mode == SDLF_INFER ? p.refresh() : SDLF_OK;
         for (size_t i = 0; i < arrays.size() && status == SDLF_OK; i++) status = write_one(p, arrays[i]);
         if (status == SDLF_OK) status = work();
         for (size_t i = 0; i < results.size() && status == SDLF_OK; i++)
@@ -103,6 +103,12 @@ nb::object compute(plan_object &p, const nb::args &positional, const nb::kwargs 
 }
 
 } // namespace
+
+nb::object run_with(plan_object &p, const nb::args &positional, const nb::kwargs &named,
+                    const std::function<sdlf_status()> &work)
+{
+    return compute(p, positional, named, true, work);
+}
 
 nb::object run_plan(plan_object &p, nb::args positional, nb::kwargs named)
 {

@@ -11,7 +11,7 @@ static void check_same(const sdlf_dataset *held, const sdlf_dataset *streamed)
 {
     sdlf_loader *loader[2] = {NULL, NULL};
     const sdlf_loader_options options = {
-        .batch = BATCH, .shuffle = true, .seed = 3, .augment = {.flip = true, .crop = 1}};
+        .batch = BATCH, .shuffle = true, .seed = 3, .augment = {.flip = true, .crop = 1, .resized_crop = 0.2f}};
     CHECK(sdlf_shape_equal(held->samples.shape, streamed->samples.shape));
     CHECK(memcmp(&held->channels, &streamed->channels, sizeof held->channels) == 0);
     if (CHECK_OK(sdlf_loader_create(&loader[0], held, &options)) &&
@@ -36,6 +36,14 @@ static void streamed_is_held(void)
 {
     static const int64_t caches[] = {1, 3 * 4 * 5, 10 * 3 * 4 * 5, 1000 * 3 * 4 * 5};
     two_classes(COUNT, 8, 9);
+    for (int i = 0; i < COUNT; i++) { /* with other pixels everywhere */
+        char name[64];
+        snprintf(name, sizeof name, "a/%03d.png", i);
+        idx_bytes file = idx_make(sdlf_shape(1, 8 + i % 5, 9 + i % 7), NULL);
+        for (size_t k = 16; k < file.size; k++) file.data[k] = (unsigned char)(file.data[k] + i);
+        test_write_file(path_of(name), file.data, file.size);
+        free(file.data);
+    }
     test_write_file(path_of("a/005.png"), "no picture", 10); /* left out of both */
     sdlf_dataset *held = NULL, *streamed = NULL;
     if (!CHECK_OK(open_it(&held, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.height = 4, .width = 5}))) return;

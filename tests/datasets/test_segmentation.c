@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The segmentation data set, of pictures and masks that the test writes. */
 #include "datasets/folder_pictures.h"
+#include "datasets/images/palette_png.h"
 
 #include <unistd.h>
+
+#include <sdlf/image.h>
 
 static sdlf_status open_masks(sdlf_dataset **data, sdlf_split split, const sdlf_dataset_options *options)
 {
@@ -132,6 +135,30 @@ static void masks_are_scaled_as_pictures(void)
     }
 }
 
+/* Masks with a palette: the colours' numbers are the classes. */
+static void palettes_are_classes(void)
+{
+    sdlf_dataset *data = NULL;
+    char name[64];
+    if (strstr(sdlf_image_formats(), "PNG") == NULL) {
+        test_skip("built without libpng");
+        return;
+    }
+    begin();
+    folder("images");
+    folder("masks");
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof name, "images/%d.jpg", i);
+        picture(name, 1, 4, i);
+        snprintf(name, sizeof name, "masks/%d.png", i);
+        test_write_file(path_of(name), palette_png, sizeof palette_png);
+    }
+    if (!CHECK_OK(open_masks(&data, SDLF_SPLIT_TRAIN, NULL))) return;
+    CHECK_EQUAL(data->class_count, 4);
+    for (int i = 0; i < 4; i++) CHECK_EQUAL(labels_of(data, 0)[i], i);
+    sdlf_dataset_free(data);
+}
+
 static void what_is_wrong_is_named(void)
 {
     sdlf_dataset *data = NULL;
@@ -175,6 +202,7 @@ int main(void)
     RUN(pairs_are_read);
     RUN(halves_and_names);
     RUN(masks_are_scaled_as_pictures);
+    RUN(palettes_are_classes);
     RUN(what_is_wrong_is_named);
     return test_summary();
 }

@@ -6,6 +6,7 @@
 typedef struct source {
     const sdlf_dataset *data;
     int64_t fails_at;
+    _Atomic int64_t wanted; /* pixels of the parts that were asked for */
 } source;
 
 static sdlf_status read_one(void *context, int64_t index, void *to)
@@ -14,6 +15,23 @@ static sdlf_status read_one(void *context, int64_t index, void *to)
     if (index == s->fails_at) return sdlf_fail(SDLF_ERROR_IO, "sample %d is gone", (int)index);
     size_t size = (size_t)(sdlf_tensor_bytes(&s->data->samples) / s->data->samples.shape.dim[0]);
     memcpy(to, (const char *)s->data->samples.data + (size_t)index * size, size);
+    return SDLF_OK;
+}
+
+/* Only the part; all else is spoilt. */
+static sdlf_status read_part(void *context, int64_t index, const sdlf_sample_part *part, void *to)
+{
+    source *s = context;
+    sdlf_shape shape = sdlf_shape_without(s->data->samples.shape, 0);
+    const uint8_t *from = (const uint8_t *)s->data->samples.data + index * sdlf_shape_count(shape);
+    uint8_t *sample = to;
+    for (int64_t i = 0; i < sdlf_shape_count(shape); i++) {
+        int64_t row = i / shape.dim[2] % shape.dim[1], column = i % shape.dim[2];
+        bool inside =
+            row >= part->rows[0] && row < part->rows[1] && column >= part->columns[0] && column < part->columns[1];
+        sample[i] = inside ? from[i] : (uint8_t)(from[i] ^ 0xff);
+    }
+    s->wanted += (part->rows[1] - part->rows[0]) * (part->columns[1] - part->columns[0]);
     return SDLF_OK;
 }
 
@@ -48,6 +66,39 @@ static void batches_are_those_from_memory(void)
         }
         CHECK(sdlf_loader_memory(loader) > BATCH * PIXELS);
         sdlf_loader_free(loader);
+    }
+}
+
+/* Whatever moves the pixels, a part of the sample is enough, and less than all of it where it is cropped. */
+static void parts_are_enough(void)
+{
+    static const sdlf_augmentation augment[] = {{.resized_crop = 0.1f, .flip = true},
+                                                {.resized_crop = 0.3f, .rotate = 30, .scale = 0.3f, .shift = 1},
+                                                {.crop = 3, .flip = true},
+                                                {.shift = 100},
+                                                {.reflect = true, .crop = 2},
+                                                {.elastic = 1, .resized_crop = 0.2f},
+                                                {.brightness = 0.2f},
+                                                {.saturation = 0.3f, .resized_crop = 0.5f, .cutout = 2}};
+    sdlf_dataset memory = make_dataset();
+    int64_t all = memory.samples.shape.dim[0] * memory.samples.shape.dim[2] * memory.samples.shape.dim[3];
+    for (size_t i = 0; i < sizeof augment / sizeof augment[0]; i++) {
+        source s = {.data = &memory, .fails_at = -1};
+        sdlf_dataset data = reading(&s, 2);
+        data.read_part = read_part;
+        const sdlf_loader_options options = {.batch = BATCH, .seed = 5, .augment = augment[i], .no_prefetch = true};
+        make_epochs(&memory, options);
+        sdlf_loader *loader = make_loader(&data, options);
+        if (loader == NULL) return;
+        for (int b = 0; b < BATCHES; b++) {
+            sdlf_batch batch;
+            CHECK_OK(sdlf_loader_next(loader, &batch));
+            CHECK(is_kept(&batch, &epochs_kept[0][b]));
+        }
+        sdlf_loader_free(loader);
+        bool cropped = augment[i].resized_crop != 0 && augment[i].elastic == 0;
+        CHECK(cropped ? s.wanted > 0 && s.wanted < all : s.wanted <= all);
+        CHECK((s.wanted == 0) == (augment[i].reflect || augment[i].elastic != 0 || augment[i].brightness != 0));
     }
 }
 
@@ -91,6 +142,7 @@ static void no_allocation_is_unchecked(void)
 int main(void)
 {
     RUN(batches_are_those_from_memory);
+    RUN(parts_are_enough);
     RUN(a_failure_is_told);
     RUN(no_allocation_is_unchecked);
     return test_summary();

@@ -3,11 +3,12 @@
  *
  * What happens to a pixel is in calculators/augmentation.h and comes out the same, bit for bit, on every calculator: this
  * file is compiled without contraction of a * b + c. Without augmentation it moves 1 + 4 bytes a pixel (uint8 to float32).
- * A warped row is done in two passes: where its pixels are read (vectors), and the reads themselves. */
+ * A warped row is done in two passes: where its pixels are read (vectors), and the reads themselves. Where rows stay rows (all but rotation and
+ * elastic displacement), the pass across is done once for each row of x. */
 #include "calculators/augmentation.h"
 #include "calculators/cpu/kernels/kernels.h"
 
-enum { WARP_BLOCK = 64 };
+enum { WARP_BLOCK = 64, COLOURS = 3, COLUMNS = 256 };
 
 typedef struct gather_context {
     const sdlf_operation *operation;
@@ -91,25 +92,123 @@ static void read_run(const gather_context *gather, float *value, int64_t plane, 
 static void read_grey(const gather_context *gather, float *grey, int64_t image, const sdlf_warp_point *from,
                       int64_t count, bool reflect)
 {
-    float value[3][WARP_BLOCK];
-    for (int c = 0; c < 3; c++)
+    float value[COLOURS][WARP_BLOCK];
+    for (int c = 0; c < COLOURS; c++)
         read_run(gather, value[c], image * gather->count + c * gather->height * gather->width, from, count, reflect);
     for (int64_t i = 0; i < count; i++) grey[i] = sdlf_grey(value[0][i], value[1][i], value[2][i]);
 }
 
-/* Row h of the output, from column `first` on, in one plane. `grey` NULL: there is no such thing. */
-static void warp_run(const gather_context *gather, const sdlf_warp *warp, element *y, int64_t image, int64_t plane,
-                     const sdlf_warp_point *from, const float *grey, int64_t h, int64_t first, int64_t count)
+/* Row h of the output, from column `first` on, in one plane, from the values that were read. `grey` NULL: there is no such thing. */
+static void finish_run(const gather_context *gather, const sdlf_warp *warp, element *restrict y, int64_t plane,
+                       float *restrict value, const float *restrict grey, int64_t h, int64_t first, int64_t count)
 {
     int64_t channel = gather->channels.count > 1 ? plane / (gather->height * gather->width) : 0;
     float mean = gather->channels.mean[channel], scale = gather->channels.scale[channel];
-    float block[WARP_BLOCK];
-    read_run(gather, block, image * gather->count + plane, from, count, warp->reflect);
+    y += plane + h * gather->width + first;
     for (int64_t i = 0; warp->tinted && i < count; i++)
-        block[i] = sdlf_warp_tint(warp, block[i], grey ? grey[i] : block[i], mean);
-    for (int64_t i = 0; i < count; i++) y[i] = (element)sdlf_normalize(block[i], mean, scale);
+        value[i] = sdlf_warp_tint(warp, value[i], grey ? grey[i] : value[i], mean);
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) y[i] = (element)sdlf_normalize(value[i], mean, scale);
     for (int64_t w = cpu_max(first, warp->hole[1][0]); w < cpu_min(first + count, warp->hole[1][1]); w++)
         if (sdlf_warp_erases(warp, h, w)) y[w - first] = 0;
+}
+
+/* The brightness of the image's pixels counts. */
+static bool needs_grey(const gather_context *gather, const sdlf_warp *warp)
+{
+    return warp->tinted && gather->count == COLOURS * gather->height * gather->width;
+}
+
+/* Columns of an image in which rows stay rows. */
+typedef struct warp_columns {
+    const gather_context *gather;
+    int64_t image, first, count;
+    bool inside;                           /* none is background */
+    int32_t left[COLUMNS], right[COLUMNS]; /* the two of x that each is between; -1: background */
+    float along[COLUMNS];
+    int64_t row[2]; /* of x that the lines are from; -1: background */
+    float line[COLOURS][2][COLUMNS];
+} warp_columns;
+
+static void place_columns(warp_columns *columns, const sdlf_warp *warp)
+{
+    int64_t width = columns->gather->width;
+    columns->inside = true;
+    for (int64_t i = 0; i < columns->count; i++) {
+        sdlf_warp_point from = sdlf_warp_at(warp, 0, columns->first + i);
+        columns->left[i] = (int32_t)sdlf_warp_source(from.w, width, warp->reflect);
+        columns->right[i] = (int32_t)sdlf_warp_source(from.w + 1, width, warp->reflect);
+        columns->along[i] = from.right;
+        columns->inside &= columns->left[i] >= 0 && columns->right[i] >= 0;
+    }
+}
+
+/* A row of a plane of x, at these columns. */
+static void read_line(warp_columns *columns, float *restrict line, int64_t plane, int64_t row)
+{
+    const gather_context *gather = columns->gather;
+    const int32_t *left = columns->left, *right = columns->right;
+    const float *along = columns->along;
+    if (gather->bytes && columns->inside && row >= 0) {
+        const uint8_t *x = gather->bytes + columns->image * gather->count + plane + row * gather->width;
+        for (int64_t i = 0; i < columns->count; i++)
+            line[i] = sdlf_mix((float)x[left[i]], (float)x[right[i]], along[i]);
+        return;
+    }
+    int64_t at = columns->image * gather->count + plane;
+    for (int64_t i = 0; i < columns->count; i++)
+        line[i] = sdlf_mix(pixel_or_background(gather, at, row, left[i], false),
+                           pixel_or_background(gather, at, row, right[i], false), along[i]);
+}
+
+/* Have the lines of a row of x in place `slot`. */
+static void have_lines(warp_columns *columns, int slot, int64_t row, int64_t plane, int planes)
+{
+    if (columns->row[slot] == row) return;
+    columns->row[slot] = row;
+    for (int c = 0; c < planes; c++)
+        read_line(columns, columns->line[c][slot], plane + c * columns->gather->height * columns->gather->width, row);
+}
+
+/* Some planes together, from this one on. */
+static void warp_planes(warp_columns *columns, const sdlf_warp *warp, element *y, int64_t plane, int planes)
+{
+    const gather_context *gather = columns->gather;
+    const int64_t height = gather->height, area = height * gather->width, count = columns->count;
+    columns->row[0] = columns->row[1] = -2;
+    for (int64_t h = 0; h < height; h++) {
+        float value[COLOURS][COLUMNS], grey[COLUMNS];
+        sdlf_warp_point from = sdlf_warp_at(warp, h, 0);
+        int64_t above = sdlf_warp_source(from.h, height, warp->reflect);
+        int64_t below = sdlf_warp_source(from.h + 1, height, warp->reflect);
+        int top = columns->row[0] != above && (columns->row[1] == above || columns->row[0] == below);
+        int bottom = above == below ? top : 1 - top;
+        have_lines(columns, top, above, plane, planes);
+        have_lines(columns, bottom, below, plane, planes);
+        for (int c = 0; c < planes; c++) {
+            const float *restrict a = columns->line[c][top], *restrict b = columns->line[c][bottom];
+#pragma omp simd
+            for (int64_t i = 0; i < count; i++) value[c][i] = sdlf_mix(a[i], b[i], from.down);
+        }
+        for (int64_t i = 0; planes == COLOURS && i < count; i++)
+            grey[i] = sdlf_grey(value[0][i], value[1][i], value[2][i]);
+        for (int c = 0; c < planes; c++)
+            finish_run(gather, warp, y, plane + c * area, value[c], planes == COLOURS ? grey : NULL, h, columns->first,
+                       count);
+    }
+}
+
+/* Rows stay rows, and columns columns. */
+static void warp_upright(const gather_context *gather, const sdlf_warp *warp, element *y, int64_t image)
+{
+    int planes = needs_grey(gather, warp) ? COLOURS : 1;
+    warp_columns columns = {.gather = gather, .image = image};
+    for (; columns.first < gather->width; columns.first += COLUMNS) {
+        columns.count = cpu_min(COLUMNS, gather->width - columns.first);
+        place_columns(&columns, warp);
+        for (int64_t plane = 0; plane < gather->count; plane += planes * gather->height * gather->width)
+            warp_planes(&columns, warp, y, plane, planes);
+    }
 }
 
 static void warp_image(const gather_context *gather, element *y, int64_t image)
@@ -118,18 +217,22 @@ static void warp_image(const gather_context *gather, element *y, int64_t image)
     int64_t height = gather->height, width = gather->width;
     int64_t number = gather->number ? gather->number[image] : image;
     sdlf_warp warp = sdlf_warp_make(augment, number, gather->epoch, height, width);
+    if (!warp.elastic && warp.matrix[0][1] == 0 && warp.matrix[1][0] == 0) {
+        warp_upright(gather, &warp, y, image);
+        return;
+    }
+    bool coloured = needs_grey(gather, &warp);
     for (int64_t h = 0; h < height; h++) {
         for (int64_t first = 0; first < width; first += WARP_BLOCK) {
             sdlf_warp_point from[WARP_BLOCK];
             int64_t some = cpu_min(WARP_BLOCK, width - first);
 #pragma omp simd
             for (int64_t i = 0; i < some; i++) from[i] = sdlf_warp_at(&warp, h, first + i);
-            float grey[WARP_BLOCK];
-            bool coloured = warp.tinted && gather->count == 3 * height * width;
+            float value[WARP_BLOCK], grey[WARP_BLOCK];
             if (coloured) read_grey(gather, grey, image, from, some, warp.reflect);
             for (int64_t plane = 0; plane < gather->count; plane += height * width) {
-                warp_run(gather, &warp, y + plane + h * width + first, image, plane, from, coloured ? grey : NULL, h,
-                         first, some);
+                read_run(gather, value, image * gather->count + plane, from, some, warp.reflect);
+                finish_run(gather, &warp, y, plane, value, coloured ? grey : NULL, h, first, some);
             }
         }
     }

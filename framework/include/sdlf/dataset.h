@@ -26,6 +26,14 @@ typedef enum sdlf_split { SDLF_SPLIT_TRAIN = 0, SDLF_SPLIT_TEST } sdlf_split;
  * sample. Another status than SDLF_OK ends the loading with the message that sdlf_fail left. */
 typedef sdlf_status sdlf_sample_reader(void *context, int64_t index, void *to);
 
+/* Rows and columns of a sample (C,H,W): the first, and the one behind the last; at least one each. */
+typedef struct sdlf_sample_part {
+    int rows[2], columns[2];
+} sdlf_sample_part;
+
+/* The same, where only this part of the sample is looked at: what else lies at `to` may stay as it is. */
+typedef sdlf_status sdlf_sample_part_reader(void *context, int64_t index, const sdlf_sample_part *part, void *to);
+
 typedef struct sdlf_dataset {
     const sdlf_dataset_class *type;
     char *name;          /* "digits (procedural, seed 1)", "mnist (DIR)"; NULL in a program's own: "without a name" */
@@ -45,6 +53,8 @@ typedef struct sdlf_dataset {
     void *read_context;
     int readers;                         /* threads of a loader that call it at once; 0: one */
     void (*free_context)(void *context); /* called by sdlf_dataset_free; optional */
+    sdlf_sample_part_reader
+        *read_part; /* called instead of `read` where augmentation leaves out some of a sample; optional */
 } sdlf_dataset;
 
 /* What is requested of a data set; zeroed: as its files are. */

@@ -7,6 +7,8 @@
 
 #include <sdlf/image.h>
 
+#include "datasets/images/resize.h"
+
 /* A constant picture stays constant, a ramp a ramp, whatever the sizes. */
 static void resampling_keeps_what_is_even(void)
 {
@@ -58,6 +60,42 @@ static void channels_and_directions(void)
     }
 }
 
+/* Bytes are the rounded floats, and those of a part the same as those of all. */
+static void parts_are_those_of_the_whole(void)
+{
+    enum { OLD_H = 37, OLD_W = 41, MOST = 64 * 64 * 3 };
+    static const int sizes[][2] = {{11, 9}, {64, 50}, {10, 60}, {50, 12}, {1, 1}};
+    uint8_t pixels[OLD_H * OLD_W * 3], bytes[MOST];
+    float whole[MOST];
+    for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)(i * 2654435761u >> 13);
+    for (int i = 0; i < 4 * 5; i++) {
+        int colours = i % 2 ? 3 : 1, channels = i / 2 % 2 ? 3 : 1, rows = sizes[i / 4][0], columns = sizes[i / 4][1];
+        sdlf_image picture = {.width = OLD_W, .height = OLD_H, .channels = colours, .pixels = pixels};
+        CHECK_OK(sdlf_image_resize(whole, rows, columns, channels, &picture, 1.5, 2, 33.3, 38));
+        for (int part = 0; part < 3; part++) {
+            const sdlf_sample_part wanted = {{rows * part / 4, rows * part / 4 + (rows + 1) / 2},
+                                             {columns * (2 - part) / 5, columns * (2 - part) / 5 + (columns + 2) / 3}};
+            memset(bytes, 0xee, sizeof bytes);
+            CHECK_OK(
+                image_resize_part(bytes, sdlf_shape(channels, rows, columns), &wanted, &picture, 1.5, 2, 33.3, 38));
+            for (int k = 0; k < channels * rows * columns; k++) {
+                int row = k / columns % rows, column = k % columns;
+                bool inside = row >= wanted.rows[0] && row < wanted.rows[1] && column >= wanted.columns[0] &&
+                              column < wanted.columns[1];
+                CHECK_EQUAL(bytes[k], inside ? (uint8_t)(int)(whole[k] + 0.5f) : 0xee);
+            }
+        }
+    }
+    uint8_t white[300], one[3]; /* weights whose sum is not quite 1 go no higher than 255 */
+    memset(white, 255, sizeof white);
+    for (int width = 1; width <= 100; width++) {
+        sdlf_image picture = {.width = width, .height = 1, .channels = 3, .pixels = white};
+        CHECK_OK(
+            image_resize_part(one, sdlf_shape(3, 1, 1), &(sdlf_sample_part){{0, 1}, {0, 1}}, &picture, 0, 0, 1, width));
+        CHECK(one[0] == 255 && one[1] == 255 && one[2] == 255);
+    }
+}
+
 /* A line of 16 million pixels, much wider or higher than the line: were each of the other direction's pixels made from all of it, this
  * would take hours. */
 static void work_is_linear_in_pixels(void)
@@ -84,6 +122,7 @@ int main(void)
     RUN(resampling_keeps_what_is_even);
     RUN(weights_are_a_triangle);
     RUN(channels_and_directions);
+    RUN(parts_are_those_of_the_whole);
     RUN(work_is_linear_in_pixels);
     return test_summary();
 }

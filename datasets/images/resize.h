@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* A part of a resized image, in bytes. */
+#ifndef SDLF_DATASETS_IMAGES_RESIZE_H
+#define SDLF_DATASETS_IMAGES_RESIZE_H
+
+#include <sdlf/dataset.h>
+#include <sdlf/image.h>
+
+/* What sdlf_image_resize gives, rounded: planes (C,H,W) of 1 or 3 channels, of which the part's rows and columns (at least one each) are
+ * written, the same as if all were wanted. Only the pixels of the image that they are made of are read. Errors: SDLF_ERROR_MEMORY. */
+sdlf_status image_resize_part(uint8_t *out, sdlf_shape shape, const sdlf_sample_part *part, const sdlf_image *image,
+                              double top, double left, double height, double width);
+
+#endif
