@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "framework/classifier.h"
 #include "framework/mixing.h"
 #include "framework/parallel.h"
+#include "framework/saved_error.h"
 #include "framework/warp_labels.h"
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
@@ -250,8 +250,7 @@ typedef struct reading {
     pthread_mutex_t lock; /* guards what follows: helpers in use; the first failure, in the batch's order */
     int taken;
     int64_t failed;
-    sdlf_status status;
-    char message[512];
+    sdlf_saved_error error;
 } reading;
 
 static sdlf_status read_from(const sdlf_dataset *dataset, int32_t image, uint8_t *to, size_t bytes)
@@ -265,10 +264,9 @@ static void note_failure(reading *r, int64_t i, sdlf_status status)
 {
     if (status == SDLF_OK) return;
     pthread_mutex_lock(&r->lock);
-    if (r->status == SDLF_OK || i < r->failed) {
+    if (r->error.status == SDLF_OK || i < r->failed) {
         r->failed = i;
-        r->status = status;
-        snprintf(r->message, sizeof r->message, "%s", sdlf_error_message()); /* that thread's */
+        sdlf_save_error(&r->error, status);
     }
     pthread_mutex_unlock(&r->lock);
 }
@@ -317,7 +315,7 @@ static sdlf_status take_samples(const sdlf_batch_maker *maker, int64_t count)
     if (sdlf_tensor_present(&maker->read))
         parallel_for(count, maker->dataset->readers > 0 ? maker->dataset->readers : 1, read_sample, &r);
     pthread_mutex_destroy(&r.lock);
-    if (r.status != SDLF_OK) return sdlf_fail(r.status, "%s", r.message);
+    if (r.error.status != SDLF_OK) return sdlf_restore_error(&r.error);
     return maker->helpers == NULL ? gather(maker->calculator, &maker->gather) : SDLF_OK;
 }
 

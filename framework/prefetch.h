@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <sdlf/status.h>
+#include "framework/saved_error.h"
 
 typedef sdlf_status sdlf_prefetch_make(void *context, int64_t number, int slot);
 
@@ -31,9 +31,8 @@ typedef struct sdlf_prefetch {
     int ready;             /* items from `head` on that are made */
     bool held;             /* the slot before `first` is in use by the one who took it */
     bool stop;
-    int64_t moves;      /* seeks so far: an item that was begun before one is thrown away after it */
-    sdlf_status status; /* of the item after the ready ones; the thread rests until a seek if it is not SDLF_OK */
-    char message[1024];
+    int64_t moves;          /* seeks so far: an item that was begun before one is thrown away after it */
+    sdlf_saved_error error; /* of the item after the ready ones; the thread rests until a seek if there is one */
 } sdlf_prefetch;
 
 /* Start the thread at item 0, with at least two slots. Errors: SDLF_ERROR_MEMORY (the system gives no thread). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Epochs of a trainer whose plans draw their own batches (see sdlf_feed in <sdlf/plan.h>): where the forward pass runs on a
  * device, the data set lives there, or is brought there ahead of time, and steps follow each other without the host. The
- * samples, rates and numbers of every step are those of a trainer that is fed by a loader. */
+ * samples, rates and numbers of every step are those of a trainer whose loader makes the batches. */
 #include "framework/trainer_internal.h"
 
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static int64_t full_steps(const sdlf_trainer *trainer)
     return trainer->tail != NULL ? trainer->steps - 1 : trainer->steps;
 }
 
-sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer)
+sdlf_status sdlf_trainer_begin_feed_epoch(sdlf_trainer *trainer)
 {
     int64_t count = trainer->train.samples.shape.dim[0], full = full_steps(trainer);
     int64_t done = trainer->epoch * trainer->steps;

@@ -109,7 +109,7 @@ void sdlf_trainer_release_feed(sdlf_trainer *trainer);
  * recordings, but not many times more than before. */
 int64_t sdlf_trainer_slice_size(int64_t before, int64_t steps, double seconds);
 /* Begin, or go on with, the epoch under way. */
-sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer);
+sdlf_status sdlf_trainer_begin_feed_epoch(sdlf_trainer *trainer);
 /* Queue steps until results of some are there, or until the whole epoch is queued: then wait for the next results. */
 sdlf_status sdlf_trainer_run_slice(sdlf_trainer *trainer);
 /* Wait for all that is queued. */

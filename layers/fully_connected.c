@@ -3,7 +3,7 @@
  *
  *   x (N, ..., I1, I2, ...) read as (M,I), weight (U,I), bias (U) -> y (N, ..., U)
  *   dx = dy weight; dweight = dy^T x; dbias = the sum of dy over the M rows. */
-#include "layers/layers_internal.h"
+#include "layers/views.h"
 
 static const sdlf_field fields[] = {
     {.name = "units",
@@ -42,8 +42,7 @@ static const sdlf_field fields[] = {
 /* Where a row begins; -1: the axis is not behind the batch. */
 static int row_axis(const sdlf_layer *layer, sdlf_shape x)
 {
-    int axis = ((const sdlf_fully_connected_options *)layer->options)->axis;
-    if (axis < 0) axis += x.rank;
+    int axis = sdlf_layer_axis_from_start(((const sdlf_fully_connected_options *)layer->options)->axis, x.rank);
     return axis >= 1 && axis < x.rank ? axis : -1;
 }
 

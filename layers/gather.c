@@ -38,8 +38,8 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 static sdlf_status emit(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_operation_kind kind,
                         sdlf_tensor from, sdlf_tensor to)
 {
-    int axis = ((const sdlf_gather_options *)layer->options)->axis;
-    if (axis < 0) axis += context->input[0].shape.rank;
+    int axis =
+        sdlf_layer_axis_from_start(((const sdlf_gather_options *)layer->options)->axis, context->input[0].shape.rank);
     return sdlf_emit(context, &(sdlf_operation){
                                   .kind = kind,
                                   .in = {from, context->input[1]},

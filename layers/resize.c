@@ -95,8 +95,7 @@ static int axis_at(const sdlf_resize_options *options, int i, int rank)
 {
     if (options->axes.rank == 0) return i + 2 < rank ? i + 2 : -1;
     if (i >= options->axes.rank) return -1;
-    int axis = (int)options->axes.dim[i];
-    return axis < 0 ? axis + rank : axis;
+    return sdlf_layer_axis_from_start((int)options->axes.dim[i], rank);
 }
 
 static int64_t size_of(const sdlf_resize_options *options, int i, int64_t length)

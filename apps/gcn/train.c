@@ -17,7 +17,7 @@
 #include "apps/output/report.h"
 #include "apps/output/status_line.h"
 #include "apps/system/interrupt.h"
-#include "apps/timing/clock.h"
+#include "framework/clock.h"
 
 static const argument what_arguments[] = {
     {.name = "Network and training", .type = ARGUMENT_HEADING},
@@ -107,19 +107,19 @@ static sdlf_status prepare(gcn_training *s)
 
 static sdlf_status open_graph(gcn_training *s)
 {
-    double start = clock_now();
+    double start = sdlf_clock();
     status_line_show("graph %s", s->set.graph);
     sdlf_status status = sdlf_graph_open(&s->graph, s->set.graph);
     status_line_clear();
-    s->reading = clock_now() - start;
+    s->reading = sdlf_clock() - start;
     if (status == SDLF_OK) status = check_graph(s->graph);
     if (status != SDLF_OK) return status;
     status_line_show("matrix of graph %s", s->set.graph);
-    start = clock_now();
+    start = sdlf_clock();
     status =
         sdlf_graph_matrix(&s->matrix, s->graph,
                           &(sdlf_graph_matrix_options){.normalization = SDLF_NORMALIZE_SYMMETRIC, .self_loops = true});
-    s->preparing = clock_now() - start;
+    s->preparing = sdlf_clock() - start;
     status_line_clear();
     return status == SDLF_OK ? prepare(s) : status;
 }

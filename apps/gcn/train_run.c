@@ -5,7 +5,7 @@
 
 #include "apps/gcn/train.h"
 #include "apps/system/interrupt.h"
-#include "apps/timing/clock.h"
+#include "framework/clock.h"
 
 static sdlf_status make_model(gcn_training *s, uint64_t seed)
 {
@@ -96,7 +96,7 @@ static bool has_risen(const double *losses, int64_t count, int64_t patience)
 
 sdlf_status gcn_train_once(gcn_training *s, uint64_t seed, gcn_outcome *result)
 {
-    double *losses = malloc((size_t)s->set.epochs * sizeof *losses), start = clock_now();
+    double *losses = malloc((size_t)s->set.epochs * sizeof *losses), start = sdlf_clock();
     sdlf_status status = losses != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "no memory for the epochs' losses");
     if (status == SDLF_OK) status = make_model(s, seed);
     if (status == SDLF_OK) status = make_plans(s, seed);
@@ -110,7 +110,7 @@ sdlf_status gcn_train_once(gcn_training *s, uint64_t seed, gcn_outcome *result)
         gcn_train_show_epoch(s, seed, result);
         if (has_risen(losses, epoch + 1, s->set.patience)) break;
     }
-    result->seconds = clock_now() - start;
+    result->seconds = sdlf_clock() - start;
     free(losses);
     return status;
 }

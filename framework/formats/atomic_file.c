@@ -164,10 +164,8 @@ static sdlf_status replace_target(atomic_file *file)
     bool touched;
     status = overwrite_file(file->target, file->temporary, &touched);
     if (status == SDLF_OK || !touched) return status;
-    char reason[512];
-    snprintf(reason, sizeof reason, "%s", sdlf_error_message());
-    status = sdlf_fail(SDLF_ERROR_IO, "%s (a mount point is written in place); what it should hold is in '%s'", reason,
-                       file->temporary);
+    status = sdlf_fail(SDLF_ERROR_IO, "%s (a mount point is written in place); what it should hold is in '%s'",
+                       sdlf_error_message(), file->temporary);
     free(file->temporary);
     file->temporary = NULL;
     return status;

@@ -151,13 +151,13 @@ static bool needs_arena(const sdlf_plan *plan, const plan_buffer *buffer)
     return shared != NULL && plan_is_passing_copy(plan->options.share, shared); /* no use to anybody else */
 }
 
-/* y may take x's memory where the operation allows it, x is not needed afterwards, and both fill their buffers. */
 static bool same_strides(const sdlf_tensor *a, const sdlf_tensor *b)
 {
     bool last = sdlf_tensor_is_channels_last(a) && sdlf_tensor_is_channels_last(b);
     return last || (sdlf_tensor_is_contiguous(a) && sdlf_tensor_is_contiguous(b));
 }
 
+/* y may take x's memory where the operation allows it, x is not needed afterwards, and both fill their buffers. */
 static void share_in_place(sdlf_plan *plan, int index)
 {
     const sdlf_operation *op = &plan->steps[index].operation;

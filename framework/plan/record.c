@@ -7,7 +7,7 @@
  * few steps to recordings of a single one, whatever the number of steps. */
 #include "framework/plan/plan_internal.h"
 
-#include <string.h>
+#include "framework/saved_error.h"
 
 /* Operations of the longest recording: beyond them, launching costs next to nothing. */
 enum { MOST_OPERATIONS = 512 };
@@ -62,13 +62,12 @@ static sdlf_status record(sdlf_plan *plan, plan_recording *kept, int count)
     sdlf_status status = type->record_begin(kept->calculator);
     if (status != SDLF_OK) return status;
     for (int i = 0; i < kept->repeats && status == SDLF_OK; i++) status = plan_run_steps(plan, 0, count);
-    char cause[1024];
-    memcpy(cause, sdlf_error_message(), strnlen(sdlf_error_message(), sizeof cause - 1) + 1);
-    cause[sizeof cause - 1] = 0;
+    sdlf_saved_error cause;
+    sdlf_save_error(&cause, status);
     sdlf_status ended = type->record_end(kept->calculator, &kept->recording);
     if (status == SDLF_OK && ended == SDLF_OK) return SDLF_OK;
     discard(kept);
-    return status != SDLF_OK ? sdlf_fail(status, "%s", cause) : ended;
+    return status != SDLF_OK ? sdlf_restore_error(&cause) : ended;
 }
 
 static sdlf_status record_early(sdlf_plan *plan, plan_recording *kept)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "apps/input/samples.h"
-#include "apps/timing/clock.h"
-#include "apps/timing/sort.h"
+#include "framework/clock.h"
+#include "framework/sort.h"
 
 double scaling_sent(int ranks, int64_t bytes)
 {
@@ -69,9 +69,9 @@ typedef struct timed {
 static sdlf_status time_once(double *seconds, const scaling_work *w, const timed *what)
 {
     sdlf_status status = meet(w->ranks);
-    double begun = clock_now();
+    double begun = sdlf_clock();
     if (status == SDLF_OK) status = what->work(what->user);
-    *seconds = clock_now() - begun;
+    *seconds = sdlf_clock() - begun;
     return status == SDLF_OK ? slowest(w->ranks, seconds) : status;
 }
 
@@ -87,7 +87,7 @@ static sdlf_status time_works(timed *what, int count, const scaling_work *w)
         for (int j = 0; j < count && status == SDLF_OK; j++)
             status = time_once(&times[j * w->repeats + i], w, &what[j]);
     for (int j = 0; j < count; j++) {
-        sort_doubles(times + j * w->repeats, (size_t)w->repeats);
+        sdlf_sort_doubles(times + j * w->repeats, (size_t)w->repeats);
         what[j].seconds = times[j * w->repeats + w->repeats / 2];
     }
     free(times);
