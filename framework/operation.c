@@ -146,17 +146,16 @@ bool sdlf_operation_is_mixed(const sdlf_operation *operation)
 sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation)
 {
     if (operation == NULL) return (sdlf_operation){0};
-    sdlf_operation turned = *operation;
+    sdlf_operation nhwc = *operation;
     unsigned operands = sdlf_operation_class_of(operation->kind)->channels_last;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
-        if (operands >> i & 1 && sdlf_tensor_present(&turned.in[i]))
-            turned.in[i] = sdlf_tensor_channels_last(turned.in[i]);
+        if (operands >> i & 1 && sdlf_tensor_present(&nhwc.in[i])) nhwc.in[i] = sdlf_tensor_channels_last(nhwc.in[i]);
     }
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
-        if (operands >> (SDLF_MAX_INPUTS + i) & 1 && sdlf_tensor_present(&turned.out[i]))
-            turned.out[i] = sdlf_tensor_channels_last(turned.out[i]);
+        if (operands >> (SDLF_MAX_INPUTS + i) & 1 && sdlf_tensor_present(&nhwc.out[i]))
+            nhwc.out[i] = sdlf_tensor_channels_last(nhwc.out[i]);
     }
-    return turned;
+    return nhwc;
 }
 
 /* Operand i of inputs and outputs, counted through. */

@@ -91,7 +91,8 @@ static int64_t take_part(sdlf_plan_options *options, const sdlf_communicator *ra
     options->first_sample = sdlf_communicator_first(ranks, count);
     options->samples_of_all = count;
     options->samples_that_count = share;
-    options->rank_share = options->weighted ? 1 : (double)share / (double)count; /* weights are shares of all ranks' */
+    options->rank_fraction =
+        options->weighted ? 1 : (double)share / (double)count; /* weights are shares of all ranks' */
     return share;
 }
 
@@ -106,7 +107,7 @@ static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, s
     options.feed = feed;
     sdlf_status status = sdlf_plan_create(&trainer->full, trainer->model, &options);
     if (status != SDLF_OK) return status;
-    options.share = trainer->full;
+    options.reuse = trainer->full;
     if (last != 0) {
         sdlf_feed tail = {.samples = NULL};
         if (feed != NULL) tail = sdlf_trainer_tail_feed(trainer, feed);

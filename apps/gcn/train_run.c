@@ -38,7 +38,7 @@ static sdlf_status make_plans(gcn_training *s, uint64_t seed)
                                  .constant_count = 4};
     sdlf_status status = sdlf_plan_create(&s->training, s->model, &options);
     options.mode = SDLF_INFER;
-    options.share = s->training;
+    options.reuse = s->training;
     return status == SDLF_OK ? sdlf_plan_create(&s->inference, s->model, &options) : status;
 }
 

@@ -110,7 +110,7 @@ sdlf_status cpu_level_choose(const cpu_level **level, const char *name);
 /* ---- this build's matrix product library: NULL where there is none ---- */
 const cpu_gemm_library *cpu_gemm_library_of_build(void);
 
-/* ---- operations that move or draw elements of any dtype: outside the instances ---- */
+/* ---- operations that move or draw elements of any dtype: outside the instances, whose kernels are called NAME_cpu ---- */
 sdlf_status cpu_fill(sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_status cpu_copy(sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_status cpu_random_uniform(sdlf_calculator *calculator, const sdlf_operation *operation);

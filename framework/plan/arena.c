@@ -146,9 +146,9 @@ static bool needs_arena(const sdlf_plan *plan, const plan_buffer *buffer)
     bool kept = buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE;
     if (!kept && buffer->kind != BUFFER_DATA) return true;
     if (kept && host && original && buffer->dtype == SDLF_FLOAT32) return false;
-    if (plan->options.share == NULL || host) return true;
-    const plan_buffer *shared = plan_shared_buffer(plan, buffer);
-    return shared != NULL && plan_is_passing_copy(plan->options.share, shared); /* no use to anybody else */
+    if (plan->options.reuse == NULL || host) return true;
+    const plan_buffer *reused = plan_reused_buffer(plan, buffer);
+    return reused != NULL && plan_is_passing_copy(plan->options.reuse, reused); /* no use to anybody else */
 }
 
 static bool same_strides(const sdlf_tensor *a, const sdlf_tensor *b)
@@ -158,7 +158,7 @@ static bool same_strides(const sdlf_tensor *a, const sdlf_tensor *b)
 }
 
 /* y may take x's memory where the operation allows it, x is not needed afterwards, and both fill their buffers. */
-static void share_in_place(sdlf_plan *plan, int index)
+static void reuse_in_place(sdlf_plan *plan, int index)
 {
     const sdlf_operation *op = &plan->steps[index].operation;
     if (plan_step_moves(&plan->steps[index]) || !sdlf_tensor_present(&op->out[0])) return;
@@ -243,12 +243,12 @@ static void count_live(sdlf_plan *plan, const arena_block *blocks, int count)
 sdlf_status plan_lay_out(sdlf_plan *plan)
 {
     sdlf_status status = add_workspaces(plan);
-    if (status == SDLF_OK) status = plan_list_shared(plan);
+    if (status == SDLF_OK) status = plan_list_reused(plan);
     if (status != SDLF_OK) return status;
     find_lifetimes(plan);
     plan_find_raw_weights(plan);
     if (!plan->options.keep_activations) {
-        for (int i = 0; i < plan->step_count; i++) share_in_place(plan, i);
+        for (int i = 0; i < plan->step_count; i++) reuse_in_place(plan, i);
     }
     outlast_joined_steps(plan);
     arena_block *blocks = malloc((size_t)plan->buffer_count * sizeof *blocks);

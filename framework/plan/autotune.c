@@ -112,12 +112,13 @@ static sdlf_status take_bytes(sdlf_calculator *calculator, int64_t bytes, sdlf_t
 }
 
 /* With weights prepacked, if they may be, and a workspace. *ran: there was memory for them. */
-static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation operation, bool turns, double best,
+static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation operation, bool may_use_nhwc, double best,
                                  double *seconds, bool *ran)
 {
     sdlf_status status = SDLF_OK;
     *ran = false;
-    if (turns) status = take_bytes(calculator, sdlf_calculator_prepared(calculator, &operation), &operation.prepared);
+    if (may_use_nhwc)
+        status = take_bytes(calculator, sdlf_calculator_prepared(calculator, &operation), &operation.prepared);
     if (status == SDLF_OK)
         status = take_bytes(calculator, sdlf_calculator_workspace(calculator, &operation), &operation.workspace);
     bool short_of_memory = status == SDLF_ERROR_MEMORY;
@@ -131,7 +132,7 @@ static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation ope
 }
 
 sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, const sdlf_operation *operation,
-                         bool turns)
+                         bool may_use_nhwc)
 {
     void *memory[OPERANDS] = {NULL};
     sdlf_operation bound = *operation;
@@ -145,9 +146,9 @@ sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, c
         bound.algorithm = i;
         sdlf_operation tried = bound;
         if (sdlf_calculator_note(calculator, &tried).on_request) continue; /* not even loaded */
-        if (turns && !sdlf_calculator_supports(calculator, &tried)) tried = sdlf_operation_channels_last(&bound);
+        if (may_use_nhwc && !sdlf_calculator_supports(calculator, &tried)) tried = sdlf_operation_channels_last(&bound);
         if (!sdlf_calculator_supports(calculator, &tried)) continue;
-        status = try_algorithm(calculator, tried, turns, best, &seconds, &ran);
+        status = try_algorithm(calculator, tried, may_use_nhwc, best, &seconds, &ran);
         if (!ran) continue;
         result->ran[result->count] = i;
         result->seconds[result->count++] = seconds;

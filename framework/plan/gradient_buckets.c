@@ -77,7 +77,8 @@ sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits)
     sdlf_tensor all = sdlf_tensor_view(dtype, sdlf_shape(bytes / (int64_t)sdlf_dtype_size(dtype)), NULL);
     char label[48];
     all.buffer = sum->buffer;
-    snprintf(label, sizeof label, "%s %s %s", sum->what, sum->shares ? "sharing" : "sum", awaits ? "awaited" : "begun");
+    snprintf(label, sizeof label, "%s %s %s", sum->what, sum->gathers ? "all-gather" : "sum",
+             awaits ? "awaited" : "begun");
     plan_step step = {
         .operation = {.kind = SDLF_COPY, .in = {all}, .out = {all}},
         .calculator = sum->calculator,
@@ -87,7 +88,7 @@ sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits)
         .cost = {.bytes = awaits ? 0 : bytes},
         .bucket = sum->number,
         .awaits = awaits,
-        .shares = sum->shares,
+        .gathers = sum->gathers,
         .label = strdup(label),
     };
     if (step.label == NULL) return no_memory();
@@ -257,28 +258,28 @@ static sdlf_status append_steps(summing *s, bool updates)
 }
 
 /* Behind all updates, in an order that is the same on all ranks, whatever parts they have. */
-static sdlf_status share_parameters(sdlf_plan *plan)
+static sdlf_status gather_parameters(sdlf_plan *plan)
 {
     enum { UNDER_WAY = 64 };
-    plan_sum shared[UNDER_WAY];
+    plan_sum gathered[UNDER_WAY];
     int64_t begun = 0, ended = 0;
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < plan->node_count; i++) {
         const plan_node *node = &plan->nodes[i];
         for (int p = node->first_parameter; p < node->first_parameter + node->parameter_count; p++) {
             if (status != SDLF_OK || !sdlf_tensor_present(&plan->gradients[p])) continue;
-            if (begun - ended == UNDER_WAY) status = plan_append_sum(plan, &shared[ended++ % UNDER_WAY], true);
-            shared[begun % UNDER_WAY] = (plan_sum){.buffer = plan->parameter_buffer_base + p,
-                                                   .calculator = node->backward,
-                                                   .serves = SDLF_PHASE_UPDATE,
-                                                   .node = i,
-                                                   .number = plan->bucket_count++,
-                                                   .what = "parameter",
-                                                   .shares = true};
-            if (status == SDLF_OK) status = plan_append_sum(plan, &shared[begun++ % UNDER_WAY], false);
+            if (begun - ended == UNDER_WAY) status = plan_append_sum(plan, &gathered[ended++ % UNDER_WAY], true);
+            gathered[begun % UNDER_WAY] = (plan_sum){.buffer = plan->parameter_buffer_base + p,
+                                                     .calculator = node->backward,
+                                                     .serves = SDLF_PHASE_UPDATE,
+                                                     .node = i,
+                                                     .number = plan->bucket_count++,
+                                                     .what = "parameter",
+                                                     .gathers = true};
+            if (status == SDLF_OK) status = plan_append_sum(plan, &gathered[begun++ % UNDER_WAY], false);
         }
     }
-    while (ended < begun && status == SDLF_OK) status = plan_append_sum(plan, &shared[ended++ % UNDER_WAY], true);
+    while (ended < begun && status == SDLF_OK) status = plan_append_sum(plan, &gathered[ended++ % UNDER_WAY], true);
     return status;
 }
 
@@ -290,7 +291,7 @@ static sdlf_status rebuild(summing *s)
     if (status == SDLF_OK) status = append_steps(s, true);
     if (status == SDLF_OK) status = close_bucket(s);
     if (status == SDLF_OK) status = await_to(s, plan->bucket_count - 1, s->node);
-    if (status == SDLF_OK && plan->options.shard_states) status = share_parameters(plan);
+    if (status == SDLF_OK && plan->options.shard_states) status = gather_parameters(plan);
     for (int i = 0; i < plan->step_count; i++) {
         for (int j = 0; j < SDLF_MAX_INPUTS; j++) move_tensor(s, &plan->steps[i].operation.in[j]);
         for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) move_tensor(s, &plan->steps[i].operation.out[j]);

@@ -366,6 +366,6 @@ sdlf_status plan_build_graph(sdlf_plan *plan)
         if (status != SDLF_OK) return sdlf_fail_context(status, "network '%s': its loss", plan->model->name);
     }
     status = check_placement(plan);
-    if (status == SDLF_OK) status = plan_check_share(plan);
+    if (status == SDLF_OK) status = plan_check_reuse(plan);
     return status == SDLF_OK ? mark_needed(plan) : status;
 }

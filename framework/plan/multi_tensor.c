@@ -26,8 +26,8 @@ static step_place place_of(const sdlf_plan *plan, int index)
     const plan_step *step = &plan->steps[index];
     const sdlf_operation *op = &step->operation;
     if (step->calculator->type->run_together == NULL) return PLACE_HERE;
-    bool turns = op->out[0].shape.rank == 4 && !sdlf_tensor_is_contiguous(&op->in[0]);
-    if (op->kind == SDLF_COPY && index < plan->forward_steps && (turns || op->in[0].dtype != op->out[0].dtype))
+    bool to_nhwc = op->out[0].shape.rank == 4 && !sdlf_tensor_is_contiguous(&op->in[0]);
+    if (op->kind == SDLF_COPY && index < plan->forward_steps && (to_nhwc || op->in[0].dtype != op->out[0].dtype))
         return is_parameter(plan, &op->in[0]) && plan_count_writers(plan, op->out[0].buffer) == 1 ? PLACE_FIRST
                                                                                                   : PLACE_HERE;
     if (is_update(op->kind) && is_parameter(plan, &op->out[0]) && sdlf_tensor_bytes(&op->out[0]) <= SMALL_BYTES)

@@ -24,7 +24,7 @@ typedef struct plan_sum {
     sdlf_phase serves;
     int node, number; /* its bucket's, from plan->bucket_count++ */
     const char *what;
-    bool shares; /* its parts are shared, and not added */
+    bool gathers; /* its parts are gathered by all ranks, and not added */
 } plan_sum;
 sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits);
 sdlf_status plan_place(sdlf_plan *plan);
@@ -84,14 +84,14 @@ sdlf_status plan_load_integers(sdlf_plan *plan, int buffer);
 void plan_release_scales(plan_packed *w);
 sdlf_status plan_load_packed(sdlf_plan *plan, int buffer); /* or of a plan_packed */
 
-sdlf_status plan_fuse_quantize(sdlf_plan *plan);
-sdlf_status plan_fuse_quantized(sdlf_plan *plan);
+sdlf_status plan_fuse_qdq_nodes(sdlf_plan *plan);
+sdlf_status plan_fuse_qdq_integers(sdlf_plan *plan);
 sdlf_status plan_fuse_packed(sdlf_plan *plan);
 sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool(sdlf_plan *plan);
 sdlf_status plan_fuse_activations(sdlf_plan *plan);
 sdlf_status plan_fuse_values(sdlf_plan *plan);
-sdlf_status plan_fuse_turned(sdlf_plan *plan);
+sdlf_status plan_fuse_transposed_operands(sdlf_plan *plan);
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_inverted(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pair(sdlf_plan *plan);

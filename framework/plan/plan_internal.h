@@ -21,7 +21,7 @@
 
 #include "framework/model_internal.h"
 #include "framework/plan/feed/feeding.h"
-#include "framework/plan/quantized.h"
+#include "framework/plan/integer_weights.h"
 #include "framework/plan/running.h"
 #include "framework/plan/uses.h"
 
@@ -94,7 +94,7 @@ typedef struct plan_step {
     int64_t live;          /* see sdlf_step_info */
     int bucket;            /* SDLF_PHASE_COMMUNICATE: which, operation.out[0] */
     bool awaits;           /* is its sum waited for, and not begun? */
-    bool shares;           /* ranks share what they have of it, and add nothing */
+    bool gathers;          /* all-gather: ranks exchange their parts of it, and add nothing */
     bool queued;           /* of a copy: from pinned memory, and the host does not wait */
     char *label, *content; /* of a copy: "copy host to cuda:0", and what of: "output of relu" */
 } plan_step;
@@ -131,11 +131,11 @@ typedef struct plan_listing {
     int *next_step;    /* of each step, the next of its line; -1: it is the last */
 } plan_listing;
 
-/* The buffers of the plan to share with: a list for each parameter, and one for data. 0: its end. */
-typedef struct plan_shared {
+/* The buffers of the plan to reuse: a list for each parameter, and one for data. 0: its end. */
+typedef struct plan_reused {
     int *first; /* of each list */
     int *next;  /* of each of its buffers */
-} plan_shared;
+} plan_reused;
 
 /* A state of the options. */
 typedef struct plan_state {
@@ -199,7 +199,7 @@ struct sdlf_plan {
     bool changes_forward, changes_parameters; /* do steps of the forward pass, or any, write parameters? */
     plan_uses uses;                           /* while rules fuse */
     plan_listing listing;
-    plan_shared shared;
+    plan_reused reused;
     int64_t looks; /* at entries of the tables by which passes find things: grows no faster than the steps */
 };
 
@@ -232,15 +232,15 @@ int plan_space_of(sdlf_plan *plan, sdlf_calculator *calculator);
 int plan_named_space(sdlf_plan *plan, const char *name, sdlf_calculator *calculator);
 bool plan_is_host_space(const sdlf_plan *plan, int space);
 
-/* ---- sharing ---- */
+/* ---- reuse ---- */
 
-/* Is the plan to share with, if there is one, of the same model, on the same devices' calculators? */
-sdlf_status plan_check_share(const sdlf_plan *plan);
+/* Is the plan to reuse, if there is one, of the same model, on the same devices' calculators? */
+sdlf_status plan_check_reuse(const sdlf_plan *plan);
 /* List what it has; release the lists. */
-sdlf_status plan_list_shared(sdlf_plan *plan);
-void plan_release_shared(sdlf_plan *plan);
+sdlf_status plan_list_reused(sdlf_plan *plan);
+void plan_release_reused(sdlf_plan *plan);
 /* Its buffer for the same parameter, state or data in the same space; NULL: none. */
-const plan_buffer *plan_shared_buffer(const sdlf_plan *plan, const plan_buffer *wanted);
+const plan_buffer *plan_reused_buffer(const sdlf_plan *plan, const plan_buffer *wanted);
 /* The host's tensor behind a BUFFER_DATA. */
 const sdlf_tensor *plan_data(const sdlf_plan *plan, int data);
 

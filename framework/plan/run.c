@@ -27,11 +27,11 @@ static sdlf_status run_sum(sdlf_plan *plan, const plan_step *step)
 {
     const sdlf_tensor *bucket = &step->operation.out[0];
     sdlf_communicator *communicator = plan->options.communicator;
-    if (step->awaits) return communicator->type->sum_end(communicator, plan->tickets[step->bucket]);
+    if (step->awaits) return communicator->type->collective_end(communicator, plan->tickets[step->bucket]);
     const sdlf_communicator_class *type = communicator->type;
-    return (step->shares ? type->share_begin : type->sum_begin)(communicator, step->calculator, bucket->data,
-                                                                bucket->dtype, sdlf_tensor_count(bucket),
-                                                                &plan->tickets[step->bucket]);
+    return (step->gathers ? type->allgather_begin : type->allreduce_begin)(communicator, step->calculator, bucket->data,
+                                                                           bucket->dtype, sdlf_tensor_count(bucket),
+                                                                           &plan->tickets[step->bucket]);
 }
 
 /* The host may change what queued copies have yet to read. */

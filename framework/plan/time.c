@@ -37,7 +37,7 @@ static size_t snapshot(const sdlf_plan *plan, char *saved, bool restore)
 sdlf_status plan_move_parameters(sdlf_plan *plan, bool load)
 {
     sdlf_status status = SDLF_OK;
-    for (; plan != NULL && status == SDLF_OK; plan = plan->options.share)
+    for (; plan != NULL && status == SDLF_OK; plan = plan->options.reuse)
         status = load ? sdlf_plan_load_parameters(plan) : sdlf_plan_store_parameters(plan);
     return status;
 }

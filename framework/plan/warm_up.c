@@ -18,7 +18,7 @@ static sdlf_status restore(sdlf_plan *plan)
 sdlf_status plan_warm_up(sdlf_plan *plan)
 {
     if (!plan->feed.present || plan->step_recording.calculator == NULL) return SDLF_OK;
-    sdlf_status status = plan->options.share != NULL ? plan_move_parameters(plan->options.share, false) : SDLF_OK;
+    sdlf_status status = plan->options.reuse != NULL ? plan_move_parameters(plan->options.reuse, false) : SDLF_OK;
     if (status == SDLF_OK) status = plan_feed_still(plan);
     if (status == SDLF_OK) status = plan_run_pass(plan, &plan->step_recording, plan->step_count);
     if (status == SDLF_OK) status = plan_record_early(plan);

@@ -33,8 +33,8 @@ static sdlf_status end_nothing(sdlf_communicator *ranks, int64_t ticket)
 static const sdlf_communicator_class silent_class = {.name = "silent",
                                                      .size = sizeof(sdlf_communicator),
                                                      .queued = true,
-                                                     .sum_begin = begin_nothing,
-                                                     .sum_end = end_nothing};
+                                                     .allreduce_begin = begin_nothing,
+                                                     .collective_end = end_nothing};
 
 /* ---- times ---- */
 
@@ -117,7 +117,7 @@ static sdlf_status make_plan(sdlf_plan **plan, const scaling_work *w, sdlf_commu
     options.batch = share;
     options.communicator = communicator;
     options.first_sample = sdlf_communicator_first(w->ranks, batch);
-    options.rank_share = (double)share / (double)batch;
+    options.rank_fraction = (double)share / (double)batch;
     options.samples_of_all = batch;
     options.samples_that_count = share;
     sdlf_status status = sdlf_plan_create(plan, w->model, &options);
@@ -146,9 +146,9 @@ static sdlf_status add_all(void *user)
     sdlf_status status = SDLF_OK;
     const sdlf_communicator_class *type = a->ranks->type;
     for (int i = 0; i < a->count && status == SDLF_OK; i++)
-        status = type->sum_begin(a->ranks, a->sum[i].calculator, a->sum[i].memory, a->sum[i].dtype, a->sum[i].count,
-                                 &a->sum[i].ticket);
-    for (int i = 0; i < a->count && status == SDLF_OK; i++) status = type->sum_end(a->ranks, a->sum[i].ticket);
+        status = type->allreduce_begin(a->ranks, a->sum[i].calculator, a->sum[i].memory, a->sum[i].dtype,
+                                       a->sum[i].count, &a->sum[i].ticket);
+    for (int i = 0; i < a->count && status == SDLF_OK; i++) status = type->collective_end(a->ranks, a->sum[i].ticket);
     for (int i = 0; i < a->count && status == SDLF_OK; i++)
         status = a->sum[i].calculator->type->synchronize(a->sum[i].calculator);
     return status;

@@ -124,7 +124,7 @@ bool onnx_is_constant(const onnx_context *c, int input)
     return onnx_has(c, input) && c->input[input]->kind == ONNX_CONSTANT;
 }
 
-bool onnx_is_trained(const onnx_context *c)
+bool onnx_has_trainable_input(const onnx_context *c)
 {
     for (int i = 0; i < c->output_count; i++)
         if (c->output[i] != NULL && c->output[i]->must_be_known) return false;

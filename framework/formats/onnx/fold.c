@@ -42,7 +42,7 @@ onnx_tensor onnx_new_weight(onnx_context *c, onnx_type type, sdlf_shape shape)
     onnx_import *import = c->import;
     onnx_tensor tensor = {.name = "", .type = type, .shape = shape, .count = sdlf_shape_count(shape)};
     if (!onnx_ok(c)) return tensor;
-    if (tensor.count < 0 || tensor.count > import->limit - import->weights) {
+    if (tensor.count < 0 || tensor.count > import->elements_limit - import->weights) {
         onnx_unsupported(c, "working out a weight of shape %s: more than the file has in all",
                          sdlf_shape_print(shape).text);
         tensor.count = 0;

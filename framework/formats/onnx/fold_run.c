@@ -141,7 +141,7 @@ bool onnx_fold_by_running(onnx_context *c)
                           .options = &options,
                           .names = {.arena = arena},
                           .layers = {.arena = arena},
-                          .limit = c->import->limit,
+                          .elements_limit = c->import->elements_limit,
                           .weights = c->import->weights,
                           .folded = c->import->folded,
                           .fills = true};
@@ -158,9 +158,9 @@ bool onnx_fold_by_running(onnx_context *c)
         all = all && (own.output[i] == NULL || own.output[i]->kind != ONNX_UNMADE);
     int64_t work = all ? work_of(import.model) : 0;
     c->import->folded = import.folded; /* constants that its layers have are worked out too */
-    bool done = all && work <= MOST_WORK - c->import->run;
+    bool done = all && work <= MOST_WORK - c->import->elements_run;
     if (done) {
-        c->import->run += work;
+        c->import->elements_run += work;
         done = run(c, &own, &import) == SDLF_OK;
     }
     if (!done) { /* nothing of it counts */

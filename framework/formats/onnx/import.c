@@ -49,13 +49,13 @@ static sdlf_status add_weights(onnx_import *import)
         onnx_value *value = onnx_value_named(import, file->initializer[i].name);
         if (value == NULL) return out_of_memory(import);
         int64_t count = file->initializer[i].count;
-        import->limit += count < INT64_MAX - import->limit ? count : 0;
+        import->elements_limit += count < INT64_MAX - import->elements_limit ? count : 0;
         if (value->kind != ONNX_UNMADE)
             return sdlf_fail(SDLF_ERROR_FORMAT, "%s: two weights are named '%s'", file->path,
                              text_show(value->name).text);
         value->kind = ONNX_CONSTANT;
         value->tensor = file->initializer[i];
-        value->tensor.learned = onnx_is_learned(import, &value->tensor);
+        value->tensor.learned = onnx_is_trainable(import, &value->tensor);
         value->is_weight = !import->options->leave_weights && sdlf_dtype_is_float(onnx_type_dtype(value->tensor.type));
     }
     return SDLF_OK;
@@ -224,7 +224,7 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
                           .options = options != NULL ? options : &none,
                           .report = report,
                           .fills = fill,
-                          .limit = ONNX_FOLD_TOTAL,
+                          .elements_limit = ONNX_FOLD_TOTAL,
                           .names = {.arena = &file->arena},
                           .layers = {.arena = &file->arena}};
     *model = NULL;

@@ -78,12 +78,12 @@ typedef struct onnx_import {
     onnx_name_table layers; /* names that are taken */
     onnx_fill *fill;
     int fill_count, fill_capacity;
-    int64_t folded;  /* elements of constants that were worked out */
-    int64_t weights; /* those that stand for weights of the file's, which are not counted there */
-    int64_t run;     /* what folding by running has taken (fold_run.c) */
-    int64_t limit;   /* of these: as many as the file's weights have, and some more */
-    bool batched;    /* the first dimension of an input is the plan's to choose */
-    void *batches;   /* where it lies in every layer's outputs (batch.c) */
+    int64_t folded;         /* elements of constants that were worked out */
+    int64_t weights;        /* those that stand for weights of the file's, which are not counted there */
+    int64_t elements_run;   /* what folding by running has taken (fold_run.c) */
+    int64_t elements_limit; /* of these: as many as the file's weights have, and some more */
+    bool batched;           /* the first dimension of an input is the plan's to choose */
+    void *batches;          /* where it lies in every layer's outputs (batch.c) */
     int batch_capacity;
     onnx_branch *branch; /* graphs inside of nodes */
     int branch_count;
@@ -157,7 +157,7 @@ extern const onnx_operator onnx_loss_operators[];
 extern const onnx_operator onnx_qlinear_operators[];
 extern const onnx_operator onnx_packed_operators[];
 extern const onnx_operator onnx_integer_product_operators[];
-extern const onnx_operator onnx_learning_operators[];
+extern const onnx_operator onnx_ml_operators[];
 extern const onnx_operator onnx_deform_operators[];
 extern const onnx_operator onnx_roi_operators[];
 extern const onnx_operator onnx_suppression_operators[];
@@ -250,7 +250,7 @@ bool onnx_is_exact_number(onnx_context *c, int input);
 bool onnx_is_constant(const onnx_context *c, int input);
 /* Is a parameter of the network among the inputs, which training reaches only if the node becomes layers? Not where the output must be
  * known when the model is made. */
-bool onnx_is_trained(const onnx_context *c);
+bool onnx_has_trainable_input(const onnx_context *c);
 /* Does the node pick rows of a weight of floats, which is to be done when the model is run (sdlf_onnx_options.keep_rows)? */
 bool onnx_keeps_rows(const onnx_context *c);
 /* The shape of input i, constant or not. */
@@ -268,7 +268,7 @@ onnx_flow onnx_layer_output(onnx_context *c, onnx_flow flow, int output);
 /* The parameter of the layer that made `flow` is to hold these elements. */
 void onnx_fill_with(onnx_context *c, onnx_flow flow, const char *parameter, onnx_fill fill);
 /* trainable.c: is a weight of the file a parameter of the network? */
-bool onnx_is_learned(const onnx_import *import, const onnx_tensor *tensor);
+bool onnx_is_trainable(const onnx_import *import, const onnx_tensor *tensor);
 /* A normalisation's scale or shift, which may be NULL; what is made up, all of it neutral (1 or 0), is not trained. */
 void onnx_fill_scale(onnx_context *c, onnx_flow y, const char *parameter, const onnx_tensor *tensor, double neutral);
 /* A constant as a layer of its own. */

@@ -276,7 +276,7 @@ static void convert_svm_regressor(onnx_context *c)
     " base_values nodes_falsenodeids nodes_featureids nodes_hitrates nodes_missing_value_tracks_true nodes_modes "     \
     "nodes_nodeids nodes_treeids nodes_truenodeids nodes_values post_transform "
 
-const onnx_operator onnx_learning_operators[] = {
+const onnx_operator onnx_ml_operators[] = {
     LEARNING("Scaler", 1, " offset scale ", convert_scaler),
     LEARNING("Normalizer", 1, " norm ", convert_normalizer),
     LEARNING("Binarizer", 1, " threshold ", convert_binarizer),

@@ -125,9 +125,10 @@ static sdlf_status convert(onnx_context *c)
 {
     const onnx_operator *type = c->type;
     bool fold = type->fold != NULL && (type->of_shape || all_constant(c)) && !(type->of_rows && onnx_keeps_rows(c));
-    if (fold && type->convert != NULL && type->fold != type->convert && !type->of_weights && onnx_is_trained(c))
+    if (fold && type->convert != NULL && type->fold != type->convert && !type->of_weights &&
+        onnx_has_trainable_input(c))
         fold = false;
-    if (!fold && type->fold == NULL && !onnx_is_trained(c) && c->input_count > 0 && all_constant(c) &&
+    if (!fold && type->fold == NULL && !onnx_has_trainable_input(c) && c->input_count > 0 && all_constant(c) &&
         onnx_fold_by_running(c))
         return SDLF_OK;
     if (!fold && type->convert == NULL)

@@ -35,7 +35,7 @@ static const onnx_operator *const tables[] = {
     onnx_recurrent_operators,
     onnx_loss_operators,
     onnx_integer_product_operators,
-    onnx_learning_operators,
+    onnx_ml_operators,
     onnx_deform_operators,
     onnx_roi_operators,
     onnx_suppression_operators,

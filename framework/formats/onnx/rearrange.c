@@ -88,7 +88,7 @@ static void convert_expand(onnx_context *c)
     int64_t step[SDLF_MAX_RANK];
     if (!onnx_ok(c)) return;
     bool same = sdlf_shape_equal(from, shape);
-    if (onnx_is_constant(c, 0) && (!onnx_is_trained(c) || sdlf_shape_count(from) == sdlf_shape_count(shape))) {
+    if (onnx_is_constant(c, 0) && (!onnx_has_trainable_input(c) || sdlf_shape_count(from) == sdlf_shape_count(shape))) {
         onnx_broadcast_steps(from, shape, step);
         onnx_tensor tensor = onnx_pick(c, onnx_known(c, 0), shape, 0, step);
         tensor.learned = onnx_known(c, 0)->learned;

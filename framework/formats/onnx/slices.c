@@ -82,7 +82,7 @@ static void give_ranges(onnx_context *c, int output, const ranges *range, bool o
     sdlf_shape shape = onnx_shape(c, 0), taken = shape;
     int64_t step[SDLF_MAX_RANK], first = 0;
     for (int i = 0; i < shape.rank; i++) taken.dim[i] = range->count[i];
-    bool kept = onnx_is_trained(c) || onnx_keeps_rows(c);
+    bool kept = onnx_has_trainable_input(c) || onnx_keeps_rows(c);
     if (onnx_is_constant(c, 0) && !(kept && sdlf_shape_count(taken) > 0)) {
         bool empty = sdlf_shape_count(taken) == 0; /* then nothing is picked, and the steps may be anything */
         onnx_steps(shape, step);

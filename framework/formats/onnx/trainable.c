@@ -23,7 +23,7 @@ static bool has_own_name(const onnx_tensor *tensor)
     return true;
 }
 
-bool onnx_is_learned(const onnx_import *import, const onnx_tensor *tensor)
+bool onnx_is_trainable(const onnx_import *import, const onnx_tensor *tensor)
 {
     if (import->options->leave_weights || !sdlf_dtype_is_float(onnx_type_dtype(tensor->type))) return false;
     return tensor->count > 1 || has_own_name(tensor);

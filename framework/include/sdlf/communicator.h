@@ -50,11 +50,11 @@ struct sdlf_communicator_class {
     void (*close)(sdlf_communicator *communicator);
 
     /* Begin to add, over all ranks, `count` float32, float64, float16 or bfloat16 numbers in the calculator's memory (NULL: the host's), in place. What the
-     * calculator has queued before is waited for. The memory is not touched until sum_end(ticket) has returned; what is queued afterwards sees
+     * calculator has queued before is waited for. The memory is not touched until collective_end(ticket) has returned; what is queued afterwards sees
      * the sum. At most SDLF_MOST_SUMS are under way. */
-    sdlf_status (*sum_begin)(sdlf_communicator *communicator, sdlf_calculator *calculator, void *memory,
-                             sdlf_dtype dtype, int64_t count, int64_t *ticket);
-    sdlf_status (*sum_end)(sdlf_communicator *communicator, int64_t ticket);
+    sdlf_status (*allreduce_begin)(sdlf_communicator *communicator, sdlf_calculator *calculator, void *memory,
+                                   sdlf_dtype dtype, int64_t count, int64_t *ticket);
+    sdlf_status (*collective_end)(sdlf_communicator *communicator, int64_t ticket);
 
     /* all[0 .. rank_count bytes - 1] becomes each rank's `bytes` bytes, in the order of ranks; host memory. */
     sdlf_status (*gather)(sdlf_communicator *communicator, const void *mine, int64_t bytes, void *all);
@@ -68,10 +68,10 @@ struct sdlf_communicator_class {
     /* All ranks meet; from then on sums and gatherings are of ranks 0 to count - 1 only. Optional; NULL: it is of all for good. */
     sdlf_status (*narrow)(sdlf_communicator *communicator, int count);
 
-    /* Begin to give every rank what each has of `count` numbers, as of sum_begin: rank r has those from sdlf_communicator_shard(r, ...) on,
-     * before those of r + 1. Ended by sum_end, likewise. Optional; NULL: there is no such thing. */
-    sdlf_status (*share_begin)(sdlf_communicator *communicator, sdlf_calculator *calculator, void *memory,
-                               sdlf_dtype dtype, int64_t count, int64_t *ticket);
+    /* Begin to give every rank what each has of `count` numbers, as of allreduce_begin: rank r has those from sdlf_communicator_shard(r, ...) on,
+     * before those of r + 1. Ended by collective_end, likewise. Optional; NULL: there is no such thing. */
+    sdlf_status (*allgather_begin)(sdlf_communicator *communicator, sdlf_calculator *calculator, void *memory,
+                                   sdlf_dtype dtype, int64_t count, int64_t *ticket);
 
     /* Is none of the others missing? Called again and again, from any thread: a rank that does not answer for the timeout is missed then, not only
      * while it is waited for. SDLF_ERROR_DEVICE names it. Optional; NULL: it would have ended this process. */

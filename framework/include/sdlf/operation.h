@@ -183,11 +183,11 @@ typedef struct sdlf_cost {
 } sdlf_cost;
 
 /* How an operation that has no kernel for images (N,C,H,W) that lie channels last takes them all the same: under other shapes. */
-typedef enum sdlf_turning {
-    SDLF_TURNS_NOT = 0,
-    SDLF_TURNS_ELEMENTS, /* it goes element by element, inputs broadcast: as (N,H,W,C) */
-    SDLF_TURNS_ROWS, /* it goes by channels: operands of `storage` as (N H W, C), the others have a number for each channel */
-} sdlf_turning;
+typedef enum sdlf_nhwc_rule {
+    SDLF_NHWC_NEVER = 0,
+    SDLF_NHWC_ELEMENTS, /* it goes element by element, inputs broadcast: as (N,H,W,C) */
+    SDLF_NHWC_ROWS, /* it goes by channels: operands of `storage` as (N H W, C), the others have a number for each channel */
+} sdlf_nhwc_rule;
 
 typedef struct sdlf_operation_class {
     const char *name; /* "conv2d_forward" */
@@ -199,7 +199,7 @@ typedef struct sdlf_operation_class {
     unsigned stays_row_major; /* of these: may be row-major where others are channels last */
     unsigned storage;         /* bits as in any_strides: may be in a storage type, together (operations/kinds.h) */
     unsigned float32_beside;  /* of these: may be float32, row-major, beside others in a storage type */
-    sdlf_turning turning;
+    sdlf_nhwc_rule nhwc_rule;
     size_t epilogue; /* offsetof(sdlf_operation, ...) the sdlf_activation that out[0] goes through; 0: it has none */
     /* Do dtypes, shapes and options fit together? Called once, when a plan is built; kernels rely on it. */
     sdlf_status (*check)(const sdlf_operation *operation);

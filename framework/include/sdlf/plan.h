@@ -125,7 +125,7 @@ typedef struct sdlf_plan_options {
     const sdlf_feed *feed; /* training: borrowed until sdlf_plan_create returns; NULL: inputs are written */
     const sdlf_plan_constant *constants; /* the list is borrowed until sdlf_plan_create returns */
     int constant_count;
-    sdlf_plan *share; /* a plan of the same model: use its copies of the parameters (in spaces other than the host's)
+    sdlf_plan *reuse; /* a plan of the same model: use its copies of the parameters (in spaces other than the host's)
                          instead of new ones; it must outlive this plan, and use the same calculators in these spaces (nothing
                          would order what two calculators of one device do), which is checked */
     /* Inference, by the only plan that the model will ever have: values of its parameters that the plan keeps in another form, or on a
@@ -147,12 +147,12 @@ typedef struct sdlf_plan_options {
     sdlf_choices
         *choices; /* borrowed until sdlf_plan_create returns, and added to; NULL: calculators follow their own rules */
     /* Training on several ranks: gradients are added over all of them before the update. Each rank's plan has its part of the batch, `batch`
-     * samples from number `first_sample` of the whole on (dropout draws by that number), and its gradients count `rank_share`: batch / (samples of
+     * samples from number `first_sample` of the whole on (dropout draws by that number), and its gradients count `rank_fraction`: batch / (samples of
      * all ranks) for the mean over all; 0: a part that is none. Without a communicator they count 1. All ranks make and run the same plans in the same order. The communicator is borrowed for the plan's
      * life. */
     sdlf_communicator *communicator;
     int64_t first_sample;
-    double rank_share;
+    double rank_fraction;
     sdlf_dtype
         gradient_dtype; /* float16 or bfloat16: gradients are rounded to it for the sums over ranks, which are rounded too; NONE: they are
                                   added as they are */

@@ -33,10 +33,10 @@ static int copy_behind(const sdlf_plan *plan, int pool)
     int copy = plan_next_reader(plan, y->buffer, pool);
     if (copy < 0 || plan->steps[copy].calculator != plan->steps[pool].calculator) return -1;
     const sdlf_operation *op = &plan->steps[copy].operation;
-    bool turns = op->kind == SDLF_COPY && op->in[0].dtype == op->out[0].dtype &&
-                 sdlf_shape_equal(op->in[0].shape, y->shape) && sdlf_tensor_is_channels_last(&op->in[0]) &&
-                 sdlf_tensor_is_contiguous(&op->out[0]);
-    return turns ? copy : -1;
+    bool to_nhwc = op->kind == SDLF_COPY && op->in[0].dtype == op->out[0].dtype &&
+                   sdlf_shape_equal(op->in[0].shape, y->shape) && sdlf_tensor_is_channels_last(&op->in[0]) &&
+                   sdlf_tensor_is_contiguous(&op->out[0]);
+    return to_nhwc ? copy : -1;
 }
 
 /* May the step be this operation? */

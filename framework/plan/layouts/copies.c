@@ -51,7 +51,7 @@ sdlf_status layout_convert_copy(layout_pass *p, plan_step *step)
     sdlf_status status = SDLF_OK;
     if (!layout_is_nhwc(p, &out)) status = layout_add_nhwc(p, out.buffer, shape_around(p, &out));
     if (status != SDLF_OK) return status;
-    p->form[out.buffer].row_major = p->form[out.buffer].last == out.buffer;
+    p->form[out.buffer].row_major = p->form[out.buffer].nhwc == out.buffer;
     layout_must_restride(p, &out);
     sdlf_tensor same = in;
     if (layout_is_nhwc(p, &in) && layout_restride(p, &same))

@@ -13,7 +13,7 @@ bool layout_is_image(const sdlf_tensor *tensor)
 static sdlf_tensor whole(const layout_pass *p, int buffer, bool last)
 {
     const layout_forms *form = &p->form[buffer];
-    int at = last ? form->last : buffer;
+    int at = last ? form->nhwc : buffer;
     sdlf_tensor tensor = sdlf_tensor_view(p->plan->buffers[at].dtype, form->shape, NULL);
     tensor.buffer = at;
     return last ? sdlf_tensor_channels_last(tensor) : tensor;
@@ -58,7 +58,7 @@ sdlf_tensor layout_channels_last(sdlf_tensor tensor)
 
 bool layout_is_nhwc(const layout_pass *p, const sdlf_tensor *tensor)
 {
-    return layout_is_image(tensor) && p->form[tensor->buffer].last != 0;
+    return layout_is_image(tensor) && p->form[tensor->buffer].nhwc != 0;
 }
 
 /* ---- making forms ---- */
@@ -75,8 +75,8 @@ sdlf_status layout_add_nhwc(layout_pass *p, int buffer, sdlf_shape shape)
             bytes = original.bytes / size * (int64_t)sdlf_dtype_size(dtype);
     form->shape = shape;
     bool same = !converted && (shape.dim[1] == 1 || shape.dim[2] * shape.dim[3] == 1);
-    form->last = same ? buffer : plan_new_buffer(p->plan, BUFFER_ARENA, dtype, bytes);
-    return form->last != 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of buffers");
+    form->nhwc = same ? buffer : plan_new_buffer(p->plan, BUFFER_ARENA, dtype, bytes);
+    return form->nhwc != 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of buffers");
 }
 
 static sdlf_status append_copy(layout_pass *p, const plan_step *reader, sdlf_tensor from, sdlf_tensor to)
@@ -96,7 +96,7 @@ sdlf_status layout_need_row_major(layout_pass *p, const plan_step *reader, int b
     layout_forms *form = &p->form[buffer];
     if (form->row_major) return SDLF_OK;
     form->row_major = true;
-    if (form->last == buffer) return SDLF_OK;
+    if (form->nhwc == buffer) return SDLF_OK;
     return append_copy(p, reader, whole(p, buffer, true), whole(p, buffer, false));
 }
 
@@ -104,7 +104,7 @@ sdlf_status layout_need_row_major(layout_pass *p, const plan_step *reader, int b
 sdlf_status layout_need_nhwc(layout_pass *p, const plan_step *reader, sdlf_tensor *operand)
 {
     int buffer = operand->buffer;
-    if (p->form[buffer].last == 0) {
+    if (p->form[buffer].nhwc == 0) {
         sdlf_status status = layout_add_nhwc(p, buffer, operand->shape);
         if (status != SDLF_OK) return status;
         sdlf_tensor from = layout_channels_last(whole(p, buffer, false)),
@@ -143,9 +143,9 @@ bool layout_can_be_made(const layout_pass *p, const sdlf_tensor *out)
 sdlf_status layout_make_nhwc(layout_pass *p, sdlf_tensor *operand)
 {
     int buffer = operand->buffer;
-    sdlf_status status = p->form[buffer].last != 0 ? SDLF_OK : layout_add_nhwc(p, buffer, operand->shape);
+    sdlf_status status = p->form[buffer].nhwc != 0 ? SDLF_OK : layout_add_nhwc(p, buffer, operand->shape);
     if (status != SDLF_OK) return status;
-    p->form[buffer].row_major = p->form[buffer].last == buffer;
+    p->form[buffer].row_major = p->form[buffer].nhwc == buffer;
     layout_must_restride(p, operand);
     return SDLF_OK;
 }

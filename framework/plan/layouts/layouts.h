@@ -9,26 +9,27 @@
 typedef struct layout_forms {
     bool row_major; /* in the buffer itself, in the plan's dtype */
     bool written;   /* there, by a step: its other writers, if there are, write there too */
-    int last; /* the buffer that holds it channels last, in the pass's storage type where it has one (16 bits, or float32 in
-                       * training); its own where both forms are the same; 0: none */
-    sdlf_shape shape; /* with `last`: (N,C,H,W) of the whole content */
+    /* The buffer that holds it channels last, in the pass's storage type where it has one (16 bits, or float32 in training);
+     * its own where both forms are the same; 0: none. */
+    int nhwc;
+    sdlf_shape shape; /* with `nhwc`: (N,C,H,W) of the whole content */
 } layout_forms;
 
-/* What the operations of one calculator say: how many like channels last, and how many FLOPs these and all that were asked have. */
+/* What the operations of one calculator prefer: how many of them channels last, and the FLOPs of these and of all that were asked. */
 typedef struct layout_votes {
     const sdlf_calculator *calculator; /* NULL: behind the last */
-    int likers;
-    double liked, asked;
+    int preferring;
+    double flops_preferring, flops_asked;
     sdlf_dtype storage; /* what it would store activations as; SDLF_NONE: the plan's dtype */
 } layout_votes;
 
 /* A list of them, the caller's to free; empty where the plan keeps its layouts. */
 sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes);
-/* Is what its operations like done? One such convolution alone would save less than conversions cost. */
-bool layout_turns(const layout_votes *votes, const sdlf_calculator *calculator);
-/* And is it done to all that can? Where those that like it have half of the FLOPs or more, the few others are not worth conversions
+/* Do its operations that prefer channels last get it? Not where there is only one: it would save less than conversions cost. */
+bool layout_uses_nhwc(const layout_votes *votes, const sdlf_calculator *calculator);
+/* And do all others that can? Where those that prefer it have half of the FLOPs or more, the few others are not worth conversions
  * around each of them. */
-bool layout_turns_all(const layout_votes *votes, const sdlf_calculator *calculator);
+bool layout_uses_nhwc_everywhere(const layout_votes *votes, const sdlf_calculator *calculator);
 /* The operation as it is with its images stored so; weights that inference keeps are as they were, and prepacked. */
 sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operation, sdlf_dtype storage);
 /* The type in which the steps of these calculators store activations; SDLF_NONE: that of the plan. */

@@ -216,7 +216,7 @@ static void warming_up_leaves_no_trace(void)
             CHECK_CLOSE(metrics.samples, 0, 0);
             CHECK_OK(sdlf_plan_begin_epoch(plan, &epoch));
             CHECK_OK(sdlf_plan_run(plan, 20));
-            options.share = plan;
+            options.reuse = plan;
             options.batch = 1;
             if (shared) CHECK_OK(sdlf_plan_create(&other, net, &options));
             CHECK_OK(sdlf_plan_run(plan, 20));

@@ -66,7 +66,7 @@ static void compute(thread_rank *rank, void *user)
         .gradients_only = true,
         .no_fusion = e->no_fusion,
         .communicator = ranks,
-        .rank_share = (double)share / (double)e->batch,
+        .rank_fraction = (double)share / (double)e->batch,
         .sync_batch_norm = true,
         .samples_of_all = e->batch,
         .samples_that_count = share,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights of integers, found and worked out. See quantized.h. */
-#include "framework/plan/quantized.h"
+/* Weights of integers, found and worked out. See integer_weights.h. */
+#include "framework/plan/integer_weights.h"
 
 #include <math.h>
 #include <string.h>

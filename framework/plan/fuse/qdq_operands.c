@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of bytes around an operation that is to be computed in integers. See quantized_operands.h. */
-#include "framework/plan/fuse/quantized_operands.h"
+/* Operands of bytes around an operation that is to be computed in integers. See qdq_operands.h. */
+#include "framework/plan/fuse/qdq_operands.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: products with constant weights of integers become quantized_conv2d. See quantized.c. */
-#include "framework/plan/fuse/quantized_operands.h"
+/* Inference: products with constant weights of integers become quantized_conv2d. See qdq_integers.c. */
+#include "framework/plan/fuse/qdq_operands.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -179,7 +179,7 @@ static quantized_target find_sums(const sdlf_plan *plan, int i)
     return to;
 }
 
-sdlf_status plan_fuse_quantized_product(sdlf_plan *plan, int i)
+sdlf_status plan_fuse_qdq_product(sdlf_plan *plan, int i)
 {
     const sdlf_operation *op = &plan->steps[i].operation;
     product p;

@@ -7,7 +7,7 @@
  *     max, average or global average pooling                        quantized_pool2d
  *
  * The dequantize goes when nobody else reads what it makes. What a calculator does not take stays in its parts. */
-#include "framework/plan/fuse/quantized_operands.h"
+#include "framework/plan/fuse/qdq_operands.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -98,12 +98,12 @@ static sdlf_status fuse_pool(sdlf_plan *plan, int i)
     return plan_quantized_is_taken(plan, i, &fused) ? plan_quantized_replace(plan, i, &to, &fused) : SDLF_OK;
 }
 
-sdlf_status plan_fuse_quantized(sdlf_plan *plan)
+sdlf_status plan_fuse_qdq_integers(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
     if (plan->options.mode != SDLF_INFER || plan->options.dtype != SDLF_FLOAT32) return SDLF_OK;
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
-        if (!plan->steps[i].dead) status = plan_fuse_quantized_product(plan, i);
+        if (!plan->steps[i].dead) status = plan_fuse_qdq_product(plan, i);
         if (status == SDLF_OK && !plan->steps[i].dead) status = fuse_sum(plan, i);
         if (status == SDLF_OK && !plan->steps[i].dead) status = fuse_pool(plan, i);
     }

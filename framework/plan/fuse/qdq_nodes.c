@@ -126,7 +126,7 @@ static sdlf_status fuse_quantize(sdlf_plan *plan, int i)
     return replace(plan, i, gone, count, &fused);
 }
 
-sdlf_status plan_fuse_quantize(sdlf_plan *plan)
+sdlf_status plan_fuse_qdq_nodes(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
     if (plan->options.mode != SDLF_INFER || plan->options.dtype != SDLF_FLOAT32) return SDLF_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rules of quantized.c share: where operands of bytes come from, and where results are quantised. */
-#ifndef SDLF_FRAMEWORK_PLAN_FUSE_QUANTIZED_OPERANDS_H
-#define SDLF_FRAMEWORK_PLAN_FUSE_QUANTIZED_OPERANDS_H
+/* What the rules of qdq_integers.c and qdq_products.c share: where operands of bytes come from, and where results are quantised. */
+#ifndef SDLF_FRAMEWORK_PLAN_FUSE_QDQ_OPERANDS_H
+#define SDLF_FRAMEWORK_PLAN_FUSE_QDQ_OPERANDS_H
 
 #include "framework/plan/passes.h"
 
@@ -32,7 +32,7 @@ bool plan_quantized_is_taken(const sdlf_plan *plan, int i, const sdlf_operation 
 /* Step i becomes the fused operation; a quantize behind it, and what only made its inputs, goes. */
 sdlf_status plan_quantized_replace(sdlf_plan *plan, int i, const quantized_target *to, const sdlf_operation *fused);
 
-/* quantized_product.c: step i as quantized_conv2d, where it can be that. */
-sdlf_status plan_fuse_quantized_product(sdlf_plan *plan, int i);
+/* qdq_products.c: step i as quantized_conv2d, where it can be that. */
+sdlf_status plan_fuse_qdq_product(sdlf_plan *plan, int i);
 
 #endif

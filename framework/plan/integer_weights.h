@@ -2,8 +2,8 @@
 /* Weights of integers: those that a model has as float32 though they are whole multiples of one number for each filter, as the weights of
  * quantised networks are. Nothing in a model marks them: they are found by their values, so that they stay what they are in every
  * format, and are none any more once training has moved them. */
-#ifndef SDLF_FRAMEWORK_PLAN_QUANTIZED_H
-#define SDLF_FRAMEWORK_PLAN_QUANTIZED_H
+#ifndef SDLF_FRAMEWORK_PLAN_INTEGER_WEIGHTS_H
+#define SDLF_FRAMEWORK_PLAN_INTEGER_WEIGHTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Inference, in the host's memory: matrices that are copied with their axes in another order, and then read by matmul alone, are read
- * where they lie. So the keys of attention are not turned in memory, however many there are. */
+ * where they lie. So the keys of attention are not transposed in memory, however many there are. */
 #include "framework/plan/passes.h"
 
 #include <string.h>
@@ -13,29 +13,29 @@ static bool read_in_place(const sdlf_tensor *from, const sdlf_tensor *copy, sdlf
     if (operand->offset != 0 || !sdlf_tensor_is_contiguous(operand) || operand->dtype != from->dtype) return false;
     if (!sdlf_shape_equal(operand->shape, copy->shape)) return false;
     const int64_t *dim = from->shape.dim, *stride = from->stride;
-    bool turned = stride[last - 1] == 1 && stride[last] == dim[last - 1];
-    if (!turned && !(stride[last] == 1 && stride[last - 1] == dim[last])) return false;
-    *operand = turned ? sdlf_tensor_transpose(*from, last - 1, last) : *from;
+    bool transposed = stride[last - 1] == 1 && stride[last] == dim[last - 1];
+    if (!transposed && !(stride[last] == 1 && stride[last - 1] == dim[last])) return false;
+    *operand = transposed ? sdlf_tensor_transpose(*from, last - 1, last) : *from;
     bool *flag = i == 0 ? &product->matmul.transpose_a : &product->matmul.transpose_b;
-    *flag = *flag != turned;
+    *flag = *flag != transposed;
     return true;
 }
 
 /* The product with every operand that is the copy's result read in place. */
 static bool replace_reader(const sdlf_plan *plan, int copy, int reader, sdlf_operation *product)
 {
-    const sdlf_operation *turn = &plan->steps[copy].operation;
+    const sdlf_operation *transposition = &plan->steps[copy].operation;
     *product = plan->steps[reader].operation;
-    if (product->kind != SDLF_MATMUL || plan_writes_between(plan, turn, copy, reader)) return false;
+    if (product->kind != SDLF_MATMUL || plan_writes_between(plan, transposition, copy, reader)) return false;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
-        bool reads = sdlf_tensor_present(&product->in[i]) && product->in[i].buffer == turn->out[0].buffer;
-        if (reads && (i > 1 || !read_in_place(&turn->in[0], &turn->out[0], product, i))) return false;
+        bool reads = sdlf_tensor_present(&product->in[i]) && product->in[i].buffer == transposition->out[0].buffer;
+        if (reads && (i > 1 || !read_in_place(&transposition->in[0], &transposition->out[0], product, i))) return false;
     }
     return sdlf_operation_check(product) == SDLF_OK &&
            sdlf_calculator_supports(plan->steps[reader].calculator, product);
 }
 
-static bool is_turn(const sdlf_plan *plan, const plan_step *step)
+static bool is_transposition(const sdlf_plan *plan, const plan_step *step)
 {
     const sdlf_tensor *from = &step->operation.in[0], *to = &step->operation.out[0];
     return !step->dead && step->operation.kind == SDLF_COPY && plan->buffers[to->buffer].kind == BUFFER_ARENA &&
@@ -61,10 +61,10 @@ static sdlf_status read_all_in_place(sdlf_plan *plan, int copy)
     return status;
 }
 
-sdlf_status plan_fuse_turned(sdlf_plan *plan)
+sdlf_status plan_fuse_transposed_operands(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
     for (int i = 0; plan->options.mode == SDLF_INFER && i < plan->step_count && status == SDLF_OK; i++)
-        if (is_turn(plan, &plan->steps[i])) status = read_all_in_place(plan, i);
+        if (is_transposition(plan, &plan->steps[i])) status = read_all_in_place(plan, i);
     return status;
 }

@@ -11,7 +11,7 @@ static void inference_uploads_parameters_once(void)
     sdlf_plan *first = NULL, *second = NULL;
     CHECK_OK(sdlf_plan_create(&first, net, &(sdlf_plan_options){.batch = 2, .forward = device}));
     uploaded = 0;
-    CHECK_OK(sdlf_plan_create(&second, net, &(sdlf_plan_options){.batch = 1, .forward = device, .share = first}));
+    CHECK_OK(sdlf_plan_create(&second, net, &(sdlf_plan_options){.batch = 1, .forward = device, .reuse = first}));
     CHECK(uploaded <= 64);
     if (first != NULL && second != NULL) {
         int64_t values = 4 * sdlf_model_trainable_count(net);
@@ -37,36 +37,36 @@ static void inference_uploads_parameters_once(void)
 
 /* Forward on the device, backward on the host: the device's parameters are those before the last update. A plan that
  * shares must not see them. */
-static void sharing_never_shows_old_parameters(void)
+static void reuse_never_shows_old_parameters(void)
 {
     sdlf_calculator *host = test_open("reference"), *device = make_device();
     sdlf_model *net = small_cnn();
-    sdlf_plan *plan = NULL, *sharing = NULL, *own = NULL;
+    sdlf_plan *plan = NULL, *reusing = NULL, *own = NULL;
     float image[36], shown[3], expected[3];
     fill_random(image, 36, 1);
     sdlf_plan_options options = {.batch = 1, .mode = SDLF_TRAIN, .forward = device, .backward = host};
     CHECK_OK(sdlf_plan_create(&plan, net, &options));
     options.mode = SDLF_INFER;
-    options.share = plan;
-    CHECK_OK(sdlf_plan_create(&sharing, net, &options));
-    if (plan != NULL && sharing != NULL) {
+    options.reuse = plan;
+    CHECK_OK(sdlf_plan_create(&reusing, net, &options));
+    if (plan != NULL && reusing != NULL) {
         CHECK_OK(test_plan_write(plan, "image", image));
         CHECK_OK(test_plan_write(plan, "labels", (int32_t[]){1}));
         CHECK_OK(sdlf_plan_step(plan, 0.5f));
         CHECK_OK(sdlf_plan_store_parameters(plan));
-        CHECK_OK(sdlf_plan_load_parameters(sharing));
-        options.share = NULL;
+        CHECK_OK(sdlf_plan_load_parameters(reusing));
+        options.reuse = NULL;
         CHECK_OK(sdlf_plan_create(&own, net, &options));
-        CHECK_OK(test_plan_write(sharing, "image", image));
-        CHECK_OK(sdlf_plan_forward(sharing));
-        CHECK_OK(test_plan_read(sharing, "class", shown));
+        CHECK_OK(test_plan_write(reusing, "image", image));
+        CHECK_OK(sdlf_plan_forward(reusing));
+        CHECK_OK(test_plan_read(reusing, "class", shown));
         CHECK_OK(test_plan_write(own, "image", image));
         CHECK_OK(sdlf_plan_forward(own));
         CHECK_OK(test_plan_read(own, "class", expected));
         for (int i = 0; i < 3; i++) CHECK_CLOSE(shown[i], expected[i], 0);
     }
     sdlf_plan_free(own);
-    sdlf_plan_free(sharing);
+    sdlf_plan_free(reusing);
     sdlf_plan_free(plan);
     sdlf_model_free(net);
     free(device);
@@ -84,7 +84,7 @@ static uint32_t train_in_turns(sdlf_calculator *device, bool timed)
         .batch = 2, .mode = SDLF_TRAIN, .forward = device, .optimizer = sdlf_sgd(.momentum = 0.9f)};
     CHECK_OK(sdlf_plan_create(&plans[0], net, &options));
     options.batch = 1;
-    options.share = plans[0];
+    options.reuse = plans[0];
     CHECK_OK(sdlf_plan_create(&plans[1], net, &options));
     for (int i = 0; plans[0] != NULL && plans[1] != NULL && i < 3; i++) {
         CHECK_OK(test_plan_write(plans[i % 2], "image", image));
@@ -100,7 +100,7 @@ static uint32_t train_in_turns(sdlf_calculator *device, bool timed)
     return hash;
 }
 
-static void timing_a_sharing_plan_changes_nothing(void)
+static void timing_a_reusing_plan_changes_nothing(void)
 {
     sdlf_calculator *device = make_device();
     uint32_t expected = train_in_turns(device, false);
@@ -109,7 +109,7 @@ static void timing_a_sharing_plan_changes_nothing(void)
 }
 
 /* Two queues of one device would not wait for each other. */
-static void sharing_wants_the_same_calculator(void)
+static void reuse_wants_the_same_calculator(void)
 {
     sdlf_calculator *one = NULL, *other = NULL;
     CHECK_OK(sdlf_calculator_open(&one, "guarded", NULL));
@@ -117,7 +117,7 @@ static void sharing_wants_the_same_calculator(void)
     sdlf_model *net = small_cnn();
     sdlf_plan *first = NULL, *second = NULL;
     CHECK_OK(sdlf_plan_create(&first, net, &(sdlf_plan_options){.batch = 1, .forward = one}));
-    sdlf_plan_options options = {.batch = 2, .forward = other, .share = first};
+    sdlf_plan_options options = {.batch = 2, .forward = other, .reuse = first};
     CHECK_FAILS(sdlf_plan_create(&second, net, &options), SDLF_ERROR_ARGUMENT, "another calculator in guarded:0");
     CHECK_FAILS(sdlf_plan_outline(&second, net, &options), SDLF_ERROR_ARGUMENT, "another calculator in guarded:0");
     options.forward = one;
@@ -198,10 +198,10 @@ static void a_model_in_use_keeps_its_parameters(void)
 int main(void)
 {
     RUN(inference_uploads_parameters_once);
-    RUN(sharing_never_shows_old_parameters);
-    RUN(timing_a_sharing_plan_changes_nothing);
+    RUN(reuse_never_shows_old_parameters);
+    RUN(timing_a_reusing_plan_changes_nothing);
     RUN(plans_of_one_model_keep_their_states);
-    RUN(sharing_wants_the_same_calculator);
+    RUN(reuse_wants_the_same_calculator);
     RUN(a_model_in_use_keeps_its_parameters);
     return test_summary();
 }
