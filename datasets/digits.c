@@ -76,7 +76,7 @@ static void draw_part(void *context, int64_t part)
 
 /* ---- the argument ---- */
 
-/* Read a decimal number of digits alone, at most `limit`, and move `text` past it. */
+/* Read a decimal number, digits only, at most `limit`, and move `text` past it. */
 static bool read_number(const char **text, uint64_t limit, uint64_t *number)
 {
     const char *at = *text;

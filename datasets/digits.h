@@ -85,7 +85,7 @@ void digit_render(uint8_t *pixels, digit_segment *segments, int count, digit_ran
 /* The digit that image `image` shows: each run of ten images holds each digit once, in random order. */
 int digit_label(uint64_t seed, sdlf_split split, int64_t image);
 
-/* Draw image `image`, a function of (seed, split, image) alone. */
+/* Draw image `image`, a function of only (seed, split, image). */
 void digit_draw(uint8_t *pixels, uint64_t seed, sdlf_split split, int64_t image);
 
 #endif

@@ -45,7 +45,7 @@ static void fit(digit_segment *segments, int count, float softness, float rough)
 }
 
 /* depth[y][x] becomes at least how far the centre of that pixel lies inside this piece of ink; negative: outside. Pixels
- * more than REACH outside stay white whatever happens, and are left alone. */
+ * more than REACH outside stay white whatever happens, and are skipped. */
 static void measure(float depth[CANVAS][CANVAS], const digit_segment *s)
 {
     float reach = most(s->r0, s->r1) + REACH;

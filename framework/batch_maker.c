@@ -204,7 +204,7 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
     *maker = (sdlf_batch_maker){.epoch = -1};
 }
 
-/* Of the labels of so many samples. */
+/* Of the labels of that many samples. */
 static sdlf_shape labels_shape(const sdlf_batch_maker *maker, int64_t count)
 {
     sdlf_shape shape = maker->dataset->labels.shape;
@@ -319,7 +319,7 @@ static sdlf_status take_samples(const sdlf_batch_maker *maker, int64_t count)
     return maker->helpers == NULL ? gather(maker->calculator, &maker->gather) : SDLF_OK;
 }
 
-/* The batch has so many samples, the first of those in its memory. */
+/* The batch has that many samples, the first of those in its memory. */
 static void set_count(const sdlf_batch_maker *maker, sdlf_batch *batch, int64_t count)
 {
     sdlf_shape shape = maker->dataset->samples.shape;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Batch maker: the samples and labels of any batch of any epoch, in the caller's memory.
  *
- * A batch depends on (data set, options, epoch, index) alone. The samples are gathered, augmented and normalised by one
+ * A batch depends only on (data set, options, epoch, index). The samples are gathered, augmented and normalised by one
  * gather_batch operation on calculators of the maker's own, with one thread each (sdlf_calculator_class_usual): one for each of the data
  * set's readers, which gather each sample as soon as it is read. Where that is wanted, they are mixed in pairs (mixing.h). Labels are copied. */
 #ifndef SDLF_FRAMEWORK_BATCH_MAKER_H

@@ -18,7 +18,7 @@ static sdlf_status check_sparse(const sdlf_layer_class *type, const sdlf_signatu
     return SDLF_OK;
 }
 
-/* Layers compute with elements: values that have none are outputs of a network alone. */
+/* Layers compute with elements: values that have none are only outputs of a network. */
 static sdlf_status check_elements(const sdlf_signature *signature)
 {
     for (int i = 0; i < signature->input_count; i++) {

@@ -22,7 +22,7 @@ typedef struct model_layer {
     bool output_sparse[SDLF_MAX_LAYER_OUTPUTS];
     int first_parameter, parameter_count;
     char *
-        frozen; /* " weight bias ": parameters that training leaves alone, though it could change them; NULL: none. Owned */
+        frozen; /* " weight bias ": parameters that training does not change, though it could; NULL: none. Owned */
     int next_number; /* where search begins for a free N in "NAME_N", with this layer's name; 0: at 2 */
 } model_layer;
 
@@ -42,8 +42,8 @@ typedef struct model_output {
 typedef struct model_source {
     /* Values first .. first + count - 1 of a parameter. */
     sdlf_status (*read)(void *file, int parameter, int64_t first, int64_t count, float *values);
-    bool (*in_pieces)(const void *file, int parameter); /* or all of them at once alone? */
-    /* Is the parameter, a matrix (units, inputs), of integers with scales in the file? So many inputs share one; 0: no. */
+    bool (*in_pieces)(const void *file, int parameter); /* or only all of them at once? */
+    /* Is the parameter, a matrix (units, inputs), of integers with scales in the file? That many inputs share one; 0: no. */
     int64_t (*shared_scale)(const void *file, int parameter);
     void (*close)(void *file);
     void *file; /* NULL: every parameter has its values */
@@ -122,7 +122,7 @@ sdlf_status model_infer(sdlf_model *model);
 sdlf_status model_describe(sdlf_model *model);
 sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed);
 
-/* Have training leave the parameter of that name ("weight") alone; whether the layer has one is told when parameters are listed. */
+/* Freeze the parameter of that name ("weight"); whether the layer has one is told when parameters are listed. */
 sdlf_status model_freeze(sdlf_model *model, int layer, const char *parameter);
 
 bool model_is_frozen(const model_layer *layer, const char *parameter);
@@ -142,7 +142,7 @@ void model_free_parameters(sdlf_model *model);
  * Meanwhile neither may be freed. */
 void model_start_using(sdlf_model *model, bool states);
 void model_stop_using(sdlf_model *model, bool states);
-/* Keep the shard-th of so many parts of each optimizer state, flat, and nothing of the others, also of states to come; 0 of 0: states are whole
+/* Keep the shard-th of `shards` parts of each optimizer state, flat, and nothing of the others, also of states to come; 0 of 0: states are whole
  * again, and what is there is dropped. No plan uses them. */
 sdlf_status model_shard_states(sdlf_model *model, int shard, int shards);
 /* Elements of a parameter's state here, and where they begin. */

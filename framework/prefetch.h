@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Prefetch: a thread that makes numbered items ahead of the one who takes them.
  *
- * Item n is made by `make(context, n, slot)` into one of a few slots and depends on n alone, so what is taken does not
+ * Item n is made by `make(context, n, slot)` into one of a few slots and depends only on n, so what is taken does not
  * depend on how far ahead the thread is. Items are taken in order; sdlf_prefetch_seek goes elsewhere, and costs nothing
  * if that is where the queue stands already. `make` runs on the thread, never twice at a time. Nothing is allocated
  * between start and stop. */

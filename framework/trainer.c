@@ -104,7 +104,7 @@ static sdlf_status write_tensor(sdlf_plan *plan, const char *input, const sdlf_t
     return sdlf_plan_write(plan, input, tensor->data, tensor->dtype, sdlf_tensor_bytes(tensor));
 }
 
-/* A batch to the plan that takes so many samples, which is `*plan`. */
+/* A batch to the plan that takes that many samples, which is `*plan`. */
 static sdlf_status load_batch(sdlf_trainer *trainer, sdlf_plan **plan)
 {
     sdlf_batch batch;

@@ -86,7 +86,7 @@ struct sdlf_trainer {
 /* Options that are numbers and flags: those that every checkpoint has, those that came later, and those of augmentation. */
 extern const sdlf_field sdlf_trainer_fields[], sdlf_trainer_later_fields[], sdlf_trainer_augment_fields[];
 
-/* Fill defaults in and check ranges. The strings are left alone. Errors: SDLF_ERROR_ARGUMENT names the option. */
+/* Fill defaults in and check ranges. The strings are not touched. Errors: SDLF_ERROR_ARGUMENT names the option. */
 sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options);
 
 /* The JSON of complete options' optimizer, schedule, clipping, smoothing and augmentation. */
@@ -105,7 +105,7 @@ sdlf_feed sdlf_trainer_tail_feed(const sdlf_trainer *trainer, const sdlf_feed *f
 sdlf_status sdlf_trainer_prepare_feed(sdlf_trainer *trainer);
 void sdlf_trainer_release_feed(sdlf_trainer *trainer);
 
-/* How many steps the next slice has, after slices of `before`, where so many steps took so long: what takes a tenth of a second, in whole
+/* How many steps the next slice has, after slices of `before`, where that many steps took that long: what takes a tenth of a second, in whole
  * recordings, but not many times more than before. */
 int64_t sdlf_trainer_slice_size(int64_t before, int64_t steps, double seconds);
 /* Begin, or go on with, the epoch under way. */

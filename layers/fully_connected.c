@@ -79,7 +79,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
                        .name = "bias", .shape = sdlf_shape(units), .initializer = SDLF_INIT_ZERO, .trainable = true});
 }
 
-/* What has rows of so many elements, as a matrix; an absent tensor stays absent. */
+/* What has rows of that many elements, as a matrix; an absent tensor stays absent. */
 static sdlf_tensor rows(sdlf_tensor tensor, int64_t length)
 {
     if (!sdlf_tensor_present(&tensor)) return tensor;

@@ -25,7 +25,7 @@ typedef struct rank_settings {
 } rank_settings;
 
 extern const argument rank_arguments[];
-extern const argument device_list_arguments[]; /* --devices alone, for what needs no communicator */
+extern const argument device_list_arguments[]; /* only --devices, for what needs no communicator */
 
 /* Read a list like 0,1, of devices that this calculator has; of more than one GPU it is listed once. Errors: SDLF_ERROR_ARGUMENT, and those
  * of opening the calculator where this build or machine has none of that name. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A layer and a calculator of a program's own, on the public headers alone: both are registered, a network file names the one, a trainer
+/* A layer and a calculator of a program's own, with only the public headers: both are registered, a network file names the one, a trainer
  * the other, and the weights file brings the network back.
  *
  *     extend            learns 3,000 digits that SDLF draws itself

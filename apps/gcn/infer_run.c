@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One graph convolution over a whole graph: its input, its plan, its times and the check of what comes out. */
+/* One graph convolution over a whole graph: its input, its plan, its times and the check of its output. */
 #include <math.h>
 #include <stdlib.h>
 #include <zlib.h>

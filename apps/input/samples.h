@@ -46,7 +46,7 @@ sdlf_status samples_check(const sdlf_model *model, const sdlf_dataset *data);
  * the data set has fewer; SDLF_ERROR_SHAPE: they do not fit. */
 sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset *data, int64_t batch, sdlf_mode mode);
 
-/* The same with numbers in [-1, 1) that depend on the seed alone, for every input of any shape; labels are the classes in turn,
+/* The same with numbers in [-1, 1) that depend only on the seed, for every input of any shape; labels are the classes in turn,
  * of which there are as many as the first output has columns. */
 sdlf_status samples_write_random(sdlf_plan *plan, sdlf_model *model, sdlf_mode mode, uint64_t seed);
 

@@ -8,7 +8,7 @@
  *
  * Errors are those of compare.h. The scale of a parameter's gradient is no less than the largest magnitude of the
  * gradient by its layer's output, which it is a sum of: what cancels out (the bias of a convolution that batch normalisation
- * follows) leaves rounding alone. That of a loss is no less than 1, for the same reason. */
+ * follows) leaves only rounding. That of a loss is no less than 1, for the same reason. */
 #ifndef SDLF_APPS_PARITY_RUN_H
 #define SDLF_APPS_PARITY_RUN_H
 

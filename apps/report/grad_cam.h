@@ -22,7 +22,7 @@ typedef struct grad_cam {
 
 /* Of a layer by its name, or, for NULL, of the last convolution on the way to the scores whose output is larger than 1x1. The model, with one
  * input and its first output the scores (or their softmax), gets other outputs and is frozen but for what leads to that layer: it serves
- * the plan alone, and outlives it. The calculator is a host's. Errors: SDLF_ERROR_UNSUPPORTED (there is no such convolution, a loss of the
+ * only the plan, and outlives it. The calculator is a host's. Errors: SDLF_ERROR_UNSUPPORTED (there is no such convolution, a loss of the
  * model's own), SDLF_ERROR_ARGUMENT (a layer that it does not have), SDLF_ERROR_SHAPE (its output is no (C,H,W)), those of plans. End with
  * grad_cam_release, whatever the status. */
 sdlf_status grad_cam_open(grad_cam *cam, sdlf_model *model, sdlf_calculator *calculator, const char *layer);

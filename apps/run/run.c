@@ -180,7 +180,7 @@ static sdlf_status make_model(run_session *s)
     return status;
 }
 
-/* What a file's inputs are is all that is wanted of what it is like, which can be as large as the weights of a small model. */
+/* Only the file's inputs are wanted of its description, which can be as large as the weights of a small model. */
 static sdlf_status inspect(run_session *s)
 {
     sdlf_onnx_options options;

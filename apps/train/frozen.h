@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --freeze and --unfreeze: parameters that training leaves alone, by name. */
+/* --freeze and --unfreeze: parameters that training does not change, by name. */
 #ifndef SDLF_APPS_TRAIN_FROZEN_H
 #define SDLF_APPS_TRAIN_FROZEN_H
 

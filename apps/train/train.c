@@ -250,7 +250,7 @@ static int failed(const showing *show, sdlf_status status)
     return COMMAND_FAILED;
 }
 
-/* Of several ranks, one tells what all have found out; of what it alone knows, each tells, and ends all. */
+/* Of several ranks, an error of all is told by one; one that only a rank knows is told by that rank, which ends all. */
 static int failed_rank(const showing *show, sdlf_status status)
 {
     const train_session *s = &show->session;

@@ -30,7 +30,7 @@ sdlf_status read_budget_make(read_budget *budget, int64_t stored, int64_t asked)
 /* So many more bytes are stored, in a file beside. */
 void read_budget_add_stored(read_budget *budget, int64_t bytes);
 
-/* Take so many bytes of it (NULL: there is no limit); false: there are not that many left, and nothing is taken. */
+/* Take that many bytes of it (NULL: there is no limit); false: there are not that many left, and nothing is taken. */
 bool read_budget_take(read_budget *budget, int64_t bytes);
 void read_budget_give_back(read_budget *budget, int64_t bytes);
 

@@ -57,7 +57,7 @@ static sdlf_node add_block(sdlf_model *net, sdlf_node x, const block *b, const b
     return sdlf_relu(net, sdlf_add(net, y, x));
 }
 
-/* Stages of so many blocks; each but the first halves the resolution and doubles the filters. */
+/* Stages of that many blocks; each but the first halves the resolution and doubles the filters. */
 static sdlf_node add_stages(sdlf_model *net, sdlf_node x, const int *blocks, int stages, int filters, bool bottleneck)
 {
     for (int stage = 0; stage < stages; stage++) {

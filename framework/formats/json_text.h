@@ -10,7 +10,7 @@
 
 #include <sdlf/status.h>
 
-/* May this text be parsed? What it becomes is estimated from its signs, in one walk, and held against a budget for so many bytes: an empty
+/* May this text be parsed? The memory that it takes is estimated from its signs, in one walk, and held against a budget for that many bytes: an empty
  * object of two signs becomes some 250 bytes. Errors: SDLF_ERROR_MEMORY, SDLF_ERROR_ARGUMENT. */
 sdlf_status json_text_check(const char *text, size_t length);
 

@@ -58,7 +58,7 @@ sdlf_size2d sdlf_expect_window(sdlf_check *check, const sdlf_window2d *window, i
 sdlf_size2d sdlf_expect_convolution(sdlf_check *check, const sdlf_tensor *x, const sdlf_tensor *w,
                                     const sdlf_window2d *window, int groups);
 
-/* Every position of the window holds at least one element of the input, and not padding alone. */
+/* Every position of the window holds at least one element of the input, and not only padding. */
 void sdlf_expect_no_empty_window(sdlf_check *check, const sdlf_window2d *window, int64_t height, int64_t width);
 
 /* a b c d, or INT64_MAX where that is less: for counts of FLOPs. */

@@ -17,7 +17,7 @@ static sdlf_tensor *operand_at(sdlf_operation *operation, int index)
     return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
 }
 
-/* Numbers in [-1, 1), or zeros where the calculator does not draw this type; left alone where it does neither. */
+/* Numbers in [-1, 1), or zeros where the calculator does not draw this type; unchanged where it does neither. */
 static sdlf_status fill(sdlf_calculator *calculator, sdlf_tensor tensor, int index)
 {
     tensor = sdlf_tensor_view(tensor.dtype, sdlf_shape(sdlf_tensor_count(&tensor)), tensor.data);

@@ -72,7 +72,7 @@ static sdlf_status choose_conv_algorithm(const sdlf_plan *plan, plan_step *step)
     int index = index_of(type, kind, name);
     if (index < 0 && kind != SDLF_CONV2D_FORWARD) return SDLF_OK; /* the backward pass may have fewer algorithms */
     if (index < 0) return no_such(&r, type);
-    step->operation.algorithm = index; /* where it takes the operation: one may be for 1x1 windows alone, say */
+    step->operation.algorithm = index; /* where it takes the operation: one may be for 1x1 windows only, say */
     if (!sdlf_calculator_supports(step->calculator, &step->operation)) step->operation.algorithm = 0;
     return SDLF_OK;
 }

@@ -159,7 +159,7 @@ static sdlf_status await_to(summing *s, int last, int node)
     return status;
 }
 
-/* A communicator has room for so many sums: before there are more, the oldest is waited for. */
+/* A communicator has room for MOST_BUCKETS sums: before there are more, the oldest is waited for. */
 static sdlf_status close_bucket(summing *s)
 {
     if (s->open == 0) return SDLF_OK;

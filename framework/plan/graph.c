@@ -9,7 +9,7 @@
 
 #include "framework/input_layer.h"
 
-/* A device's work is in order within one calculator alone, so a plan takes one for each device. */
+/* Only the work of one calculator is in order on a device, so a plan takes one for each device. */
 static sdlf_status claim_space(sdlf_plan *plan, sdlf_calculator *calculator)
 {
     int space = plan_space_of(plan, calculator);
@@ -58,7 +58,7 @@ static sdlf_status check_placement(const sdlf_plan *plan)
 {
     for (int i = 0; i < plan->options.placement_count; i++) {
         const char *name = plan->options.placement[i].layer;
-        /* a network that is tested while it is trained has these in one of its plans alone */
+        /* a network that is tested while it is trained has these in only one of its plans */
         bool found = plan->options.mode == SDLF_INFER && (strcmp(name, "loss") == 0 || strcmp(name, "labels") == 0);
         if (!found && plan_find_node(plan, name, 0) < 0)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "placement: network '%s' has no layer '%s'", plan->model->name, name);

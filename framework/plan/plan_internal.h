@@ -13,7 +13,7 @@
  *   bind     memory is allocated, operands get addresses, parameters are loaded     plan_bind
  *
  * A buffer is written in program order and read after it: every gradient and activation is made once, so aliases are safe
- * and the passes reason about buffers alone. */
+ * and the passes reason only about buffers. */
 #ifndef SDLF_FRAMEWORK_PLAN_INTERNAL_H
 #define SDLF_FRAMEWORK_PLAN_INTERNAL_H
 

@@ -98,7 +98,7 @@ sdlf_status plan_run_pass(sdlf_plan *plan, plan_recording *kept, int count)
 sdlf_status plan_run_some(sdlf_plan *plan, int64_t most, int64_t *done)
 {
     plan_recording *kept = &plan->step_recording;
-    const bool warm = kept->warm; /* one step alone has warmed up for all */
+    const bool warm = kept->warm; /* one step has warmed up for all */
     for (int i = PLAN_SEVERAL - 1; i >= 0; i--) {
         plan_recording *several = &plan->several[i];
         if (several->calculator != NULL && warm && most >= several->repeats) kept = several;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A device's work is in order within one calculator alone, and nothing would order what two plans queue. */
+/* Only the work of one calculator is in order on a device, and nothing would order what two plans queue. */
 static sdlf_status check_space(const sdlf_plan *reuse, const sdlf_calculator *calculator)
 {
     for (int i = 0; i < reuse->space_count; i++) {

@@ -14,7 +14,7 @@ typedef enum plan_control { CONTROL_STEP, CONTROL_RATE, CONTROL_ONE, CONTROL_SHA
  * whatever libraries set up lazily is there; then it is recorded. */
 typedef struct plan_recording {
     sdlf_calculator *calculator; /* NULL: the pass cannot be recorded */
-    int repeats;                 /* the pass so many times over */
+    int repeats;                 /* the pass that many times over */
     bool warm;                   /* it has run once */
     void *recording;
 } plan_recording;
@@ -62,7 +62,7 @@ sdlf_status plan_prepare_parameters(sdlf_plan *plan);
 sdlf_status plan_run_some(sdlf_plan *plan, int64_t most, int64_t *done);
 sdlf_status plan_prepare_marks(sdlf_plan *plan);
 void plan_release_marks(sdlf_plan *plan);
-/* The median time of a step, in a row of so many, into step->seconds. times has room for all repeats. */
+/* The median time of a step, in a row of that many, into step->seconds. times has room for all repeats. */
 sdlf_status plan_time_row(sdlf_plan *plan, struct plan_step *step, int together, double *times,
                           const sdlf_timing *timing);
 sdlf_status plan_time_in_rows(sdlf_plan *plan, const sdlf_timing *timing); /* all steps, by that */
@@ -74,7 +74,7 @@ sdlf_status plan_upload_tensor(sdlf_plan *plan, const sdlf_tensor *tensor, const
 sdlf_status plan_download_tensor(sdlf_plan *plan, const sdlf_tensor *tensor, void *host);
 /* Set a control in every space. */
 sdlf_status plan_set_control(sdlf_plan *plan, plan_control control, double value);
-/* Tell bound steps of inference what comes behind them, and whether the one before matters to them (step_hints.c). */
+/* Tell bound steps of inference what follows them, and whether the one before matters to them (step_hints.c). */
 void plan_introduce_neighbours(struct sdlf_plan *plan);
 /* Address of a tensor in its (bound) buffer. */
 sdlf_tensor plan_bound(const sdlf_plan *plan, sdlf_tensor tensor);

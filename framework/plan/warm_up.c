@@ -3,7 +3,7 @@
  * libraries set up lazily is there, and its recordings are made; then everything is as it was. Its first epoch is then as fast
  * as all others.
  *
- * Such a plan keeps parameters and states in its device's memory alone, so that what the step has done to them is undone
+ * Such a plan keeps parameters and states only in its device's memory, so that what the step has done to them is undone
  * by loading them from the model again, or by drawing them anew; those that another plan shares with it are stored in the model before. */
 #include "framework/plan/plan_internal.h"
 

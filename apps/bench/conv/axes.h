@@ -18,7 +18,7 @@ typedef struct axes {
     label_map map; /* what stands in it */
 } axes;
 
-/* Axes over the ridge of the roof alone; then over more points, and last with an edge around them. */
+/* Axes over the ridge of the roof only; then over more points, and last with an edge around them. */
 axes axes_of(FILE *file, const ceilings *limits, int height);
 void axes_stretch(axes *axes, double x, double y);
 void axes_settle(axes *axes);

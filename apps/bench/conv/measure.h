@@ -22,7 +22,7 @@ enum { LAB_RUNGS = 32 };
 typedef struct lab_result {
     bool ran;
     char why[160];      /* where it did not run: why not */
-    bool channels_last; /* the activations were so, since the rung takes them so alone, or plans bring them so */
+    bool channels_last; /* the activations were so, since the rung takes them only so, or plans store them so */
     int64_t prepared;   /* bytes of weights that were prepacked beforehand, as inference plans do; not in the time */
     const char *taken;  /* what "auto" took, where the calculator tells; NULL */
     double seconds;     /* the median run */
@@ -39,7 +39,7 @@ typedef struct lab_effort {
     double seconds; /* of a rung on one convolution, about; one sample is taken however long it lasts */
 } lab_effort;
 
-/* The rungs of a calculator, "auto" last; one called after the calculator where it has one way alone. */
+/* The rungs of a calculator, "auto" last; one called after the calculator where it has only one way. */
 int lab_rungs_of(sdlf_calculator *calculator, lab_rung *rungs, int most);
 
 /* A calculator that works in the same memory as a rung to compare with: its own choice, under its name; with `long_name` as

@@ -151,7 +151,7 @@ static lab_shape read_shape(reader *r, const json_t *json)
     return s;
 }
 
-/* Work of so many layers: all of a report adds up to what int64 holds. */
+/* The most layers of a report, so that the sum of their work fits int64. */
 static int64_t read_work(reader *r, const json_t *json, const char *key, int64_t least, int layers)
 {
     int64_t work = read_whole(r, json, key, least);

@@ -173,7 +173,7 @@ static double summary_unit(const lab *l)
     return least < 1e-4 && most < 1 ? 1e-6 : 1e-3;
 }
 
-/* "auto" is one of the others, and its time differs from that one's by chance alone; but of several convolutions it may take one rung
+/* "auto" is one of the others, and its time differs from that one's only by chance; but of several convolutions it may take one rung
  * here and another there, or a rung that was left out: then it is clearly faster than each. */
 static const double clearly = 0.9;
 

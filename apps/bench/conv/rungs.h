@@ -17,7 +17,7 @@ extern const lab_usual_rival lab_usual_rivals[];
 
 typedef struct lab_rung_choice {
     const argument_list *against; /* calculators to compare with; none: the usual ones */
-    const argument_list *wanted;  /* these rungs alone; none: all */
+    const argument_list *wanted;  /* only these rungs; none: all */
     const lab_usual_rival *usual; /* ends with NULLs */
 } lab_rung_choice;
 

@@ -34,7 +34,7 @@ static int64_t before(sdlf_shape shape, onnx_batch batch)
     return sdlf_shape_span(shape, 0, batch.axis) * batch.inside;
 }
 
-/* The batch in that axis, with so many elements in front of it; none, if that cannot be. */
+/* The batch in that axis, with that many elements in front of it; none, if that cannot be. */
 static onnx_batch behind(sdlf_shape shape, int axis, int64_t elements)
 {
     int64_t span = axis >= 0 ? sdlf_shape_span(shape, 0, axis) : 0;

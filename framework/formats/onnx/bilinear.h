@@ -10,7 +10,7 @@ typedef struct onnx_taps {
     onnx_flow index[2], weight[2]; /* int64, floats */
 } onnx_taps;
 
-/* Of an axis of so many elements. Outside there are zeros; with `clamped` the outermost elements reach one further, and are taken whole
+/* Of an axis of that many elements. Outside there are zeros; with `clamped` the outermost elements reach one further, and are taken whole
  * there, as RoiAlign has it. */
 onnx_taps onnx_taps_of(onnx_context *c, onnx_flow place, int64_t length, bool clamped);
 

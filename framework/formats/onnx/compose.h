@@ -34,7 +34,7 @@ onnx_flow onnx_count_up(onnx_context *c, int64_t from, int64_t step, int64_t cou
 
 /* All elements in one row, for the batch that the model is made for. */
 onnx_flow onnx_flat(onnx_context *c, onnx_flow x);
-/* Indices of an axis of so many, as int64; negative ones count from the end. */
+/* Indices of an axis of that many elements, as int64; negative ones count from the end. */
 onnx_flow onnx_wrap(onnx_context *c, onnx_flow index, int64_t length);
 /* Axis `axis` of x in two, of `first` and of the rest; and axes first .. last as one. The batch stays what it is. */
 onnx_flow onnx_split_axis(onnx_context *c, onnx_flow x, int axis, int64_t first);

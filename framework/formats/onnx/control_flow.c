@@ -249,7 +249,7 @@ static void convert_loop(onnx_context *c)
 
 /* ---- Scan ---- */
 
-/* Entry `at` of a list of so many; 0 where the list is left out. */
+/* Entry `at` of a list of that many; 0 where the list is left out. */
 static int64_t entry(onnx_context *c, const char *name, int at, int count)
 {
     onnx_list list = onnx_integers(c, name);

@@ -93,7 +93,7 @@ static void transposed_axis(onnx_context *c, onnx_window *window, int at, int64_
     window->after[at] = (int)(total - window->before[at]);
 }
 
-/* Padding is cut off what comes out, and output_padding is added behind. */
+/* Padding is cut off the result, and output_padding is added behind it. */
 static onnx_window transposed_window(onnx_context *c, sdlf_shape x, const int64_t *kernel, int64_t *added)
 {
     onnx_word same = onnx_text(c, "auto_pad", "NOTSET");

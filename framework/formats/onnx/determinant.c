@@ -5,7 +5,7 @@
 
 enum { MOST_ROWS = 10, MOST_SUBSETS = 252 }; /* half of 10 columns */
 
-/* Bit masks of `size` of so many columns, in order; their count. */
+/* Bit masks of `size` of that many columns, in order; their count. */
 static int subsets(int columns, int size, int *mask)
 {
     int count = 0;

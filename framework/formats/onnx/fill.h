@@ -5,7 +5,7 @@
 
 #include "framework/formats/onnx/import.h"
 
-enum { ONNX_FILL_CHUNK = 1 << 16 }; /* elements on their way: the room for them has so many doubles */
+enum { ONNX_FILL_CHUNK = 1 << 16 }; /* elements converted at once: their buffer has that many doubles */
 
 /* The parameter of import->model that it fills. Errors: there is none, or it has another size. */
 sdlf_status onnx_fill_find(const onnx_import *import, const onnx_fill *fill, sdlf_parameter **parameter);

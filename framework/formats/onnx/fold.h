@@ -53,7 +53,7 @@ void onnx_broadcast_steps(sdlf_shape from, sdlf_shape to, int64_t *step);
 /* A function of two elements, by the name of its operator: Add, Min, Equal, ...; NULL: there is none. */
 typedef struct onnx_scalar_function {
     const char *name;
-    double (*real)(double, double); /* NULL: of integers alone */
+    double (*real)(double, double); /* NULL: of integers only */
     int64_t (*integer)(int64_t, int64_t);
     bool compares; /* gives bool */
 } onnx_scalar_function;

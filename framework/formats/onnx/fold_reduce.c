@@ -16,7 +16,7 @@ typedef struct reduction {
 static const reduction *reduction_of(const char *name)
 {
     static const reduction reductions[] = {
-        {"ReduceLogSum", NULL, -INFINITY, 0, false}, /* from here to ReduceL2: of nothing alone */
+        {"ReduceLogSum", NULL, -INFINITY, 0, false}, /* from here to ReduceL2: of no elements only */
         {"ReduceLogSumExp", NULL, -INFINITY, 0, false},
         {"ReduceL1", NULL, 0, 0, false},
         {"ReduceL2", NULL, 0, 0, false},

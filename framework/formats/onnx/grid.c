@@ -84,7 +84,7 @@ static onnx_flow weight_of(onnx_context *c, const sampling *s, onnx_flow ratio, 
     }
 }
 
-/* Coordinates in [-1, 1] along an axis of so many elements. */
+/* Coordinates in [-1, 1] along an axis of that many elements. */
 static taps taps_of(onnx_context *c, const sampling *s, onnx_flow coordinate, int64_t length)
 {
     taps t = {.count = s->mode == NEAREST ? 1 : s->mode == LINEAR ? 2 : 4};

@@ -122,7 +122,7 @@ struct onnx_operator {
     bool of_rows;           /* it picks rows of input 0: see onnx_keeps_rows */
     bool of_weights;        /* `fold` is for constants of any size, not only for small ones */
     bool from_first; /* the standard has never changed it: it may stand in a file of an opset below ONNX_FIRST_OPSET */
-    bool of_shape;   /* `fold` looks at shapes alone: inputs need not be constant */
+    bool of_shape;   /* `fold` looks only at shapes: inputs need not be constant */
 };
 
 /* Tables, one a family of operators; each ends with a row without type. */
@@ -211,7 +211,7 @@ onnx_type onnx_narrow_input(const onnx_context *c, int input);
 
 /* ---- failing ---- */
 
-/* Keep a failure, the first alone. Unsupported: SDLF cannot; wrong: the file cannot be right. */
+/* Keep a failure, only the first. Unsupported: SDLF cannot; wrong: the file cannot be right. */
 void onnx_unsupported(onnx_context *c, const char *format, ...) SDLF_PRINTF(2, 3);
 void onnx_wrong(onnx_context *c, const char *format, ...) SDLF_PRINTF(2, 3);
 void onnx_no_memory(onnx_context *c);

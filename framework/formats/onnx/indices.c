@@ -88,7 +88,7 @@ static void convert_gather_nd(onnx_context *c)
 
 /* ---- ReverseSequence ---- */
 
-/* The first so many elements of each row in the other order, the rest as they are. */
+/* The first `length` elements of each row in the other order, the rest as they are. */
 static void convert_reverse_sequence(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), length = onnx_cast(c, onnx_in(c, 1), SDLF_INT64);

@@ -76,7 +76,7 @@ static void convert_one_hot(onnx_context *c)
 
 /* ---- running sums and products ---- */
 
-/* x by so many places further along the axis (or back), neutral elements where nothing comes from. */
+/* x shifted along the axis (or back); neutral elements take the places that become free. */
 static onnx_flow moved(onnx_context *c, onnx_flow x, int axis, int64_t places, bool back, double neutral)
 {
     int64_t rest = x.shape.dim[axis] - places;

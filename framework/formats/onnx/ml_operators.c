@@ -107,7 +107,7 @@ static void convert_vectorizer(onnx_context *c)
     if (onnx_ok(c)) onnx_give(c, 0, onnx_join(c, part, c->input_count, 1));
 }
 
-/* ---- what comes out of models ---- */
+/* ---- outputs of models ---- */
 
 static onnx_flow logistic(onnx_context *c, onnx_flow x)
 {
@@ -123,7 +123,7 @@ static onnx_flow transformed(onnx_context *c, onnx_flow y)
     return y;
 }
 
-/* The labels of the classes, of which there are so many. */
+/* The labels of that many classes. */
 static onnx_list labels_of(onnx_context *c, const char *name)
 {
     const Onnx__AttributeProto *attribute = onnx_attribute(c, name);

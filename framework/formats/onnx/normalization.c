@@ -39,7 +39,7 @@ static void fill_affine(onnx_context *c, onnx_flow y)
     onnx_fill_scale(c, y, "bias", onnx_has(c, 2) ? onnx_known(c, 2) : NULL, 0);
 }
 
-/* Is input i left out, or a constant with so many elements? */
+/* Is input i left out, or a constant with that many elements? */
 static bool fills(const onnx_context *c, int input, int64_t count)
 {
     return !onnx_has(c, input) || (onnx_is_constant(c, input) && c->input[input]->tensor.count == count);

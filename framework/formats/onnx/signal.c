@@ -37,7 +37,7 @@ static void fold_window(onnx_context *c)
 
 /* ---- MelWeightMatrix ---- */
 
-/* The spectrum's bin in which place `i` of so many on the mel scale lies. */
+/* The spectrum's bin in which place `i` of that many on the mel scale lies. */
 static int64_t mel_bin(double low, double high, int64_t places, int64_t i, double length, double rate)
 {
     double mel = low + (high - low) / (double)places * (double)i;
@@ -114,7 +114,7 @@ static onnx_flow transform(onnx_context *c, onnx_flow x, int64_t outputs, bool i
     return onnx_join(c, parts, 2, last);
 }
 
-/* The real signal of so many elements whose transform begins with x (..., at least half of them, 2); the rest are conjugates. */
+/* The real signal of that many elements whose transform begins with x (..., at least half of them, 2); the rest are conjugates. */
 static onnx_flow back_from_half(onnx_context *c, onnx_flow x, int64_t length)
 {
     int last = x.shape.rank - 1;
@@ -157,7 +157,7 @@ static void convert_dft(onnx_context *c)
     int axis = onnx_axis(c, wanted, x.shape.rank);
     if (onnx_ok(c) && axis == x.shape.rank - 1) onnx_wrong(c, "axis %d holds real and imaginary parts", axis);
     if (!onnx_ok(c)) return;
-    bool back = inverse && half; /* what comes out is longer than what goes in */
+    bool back = inverse && half; /* the result is longer than the input */
     double length = onnx_known_number(c, 1, (double)(back ? 2 * (x.shape.dim[axis] - 1) : x.shape.dim[axis]));
     if (onnx_ok(c) && back && x.shape.dim[x.shape.rank - 1] != 2) onnx_wrong(c, "half a transform is complex");
     if (onnx_ok(c) && !(length >= 1 && length <= 1 << 11)) onnx_unsupported(c, "a transform of %g elements", length);

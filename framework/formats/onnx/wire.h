@@ -35,7 +35,7 @@ typedef struct wire_field {
 /* A message inside `outer`. */
 wire_reader wire_inside(const wire_reader *outer, wire_span span, const char *message);
 
-/* What a span points at may be looked at after this alone. Errors: SDLF_ERROR_IO. */
+/* What a span points at may be looked at only after this. Errors: SDLF_ERROR_IO. */
 sdlf_status wire_need(const wire_reader *reader, wire_span span);
 
 /* The same for a text, which a byte 0 in it would end too early: two names could be one then, and a path another. Errors: also

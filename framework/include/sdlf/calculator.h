@@ -173,7 +173,7 @@ struct sdlf_calculator_class {
 
     /* Recording: what is queued between record_begin and record_end is not run but kept as one unit, which replay then
      * queues with a single call, as often as wanted, on the same memory. Optional, all four or none: a plan that runs on
-     * such a calculator alone replays its steps. After a failure nothing is being recorded. */
+     * only such a calculator replays its steps. After a failure nothing is being recorded. */
     sdlf_status (*record_begin)(sdlf_calculator *calculator);
     sdlf_status (*record_end)(sdlf_calculator *calculator, void **recording);
     sdlf_status (*replay)(sdlf_calculator *calculator, void *recording);

@@ -91,11 +91,11 @@ sdlf_status sdlf_network_write(const sdlf_model *model, char **text);
  * vgg11_bn, mobilenet_v2 and vit_tiny for 3x32x32,
  * char_gpt for 128 characters of 96. Errors: SDLF_ERROR_ARGUMENT (an unknown name), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name);
-/* The same for samples (C,H,W) of so many classes. Layers of networks that torchvision has are called as there; where a side has more than
+/* The same for samples (C,H,W) of that many classes. Layers of networks that torchvision has are called as there; where a side has more than
  * 64 pixels both ways they are torchvision's (VGG's classifier only at 224x224), else they keep the resolution in their first layers.
  * Errors: SDLF_ERROR_SHAPE (images that are too small), too. */
 sdlf_status sdlf_network_builtin_for(sdlf_model **model, const char *name, sdlf_shape sample, int classes);
-/* The same for float targets: so many numbers from 1 on, and no softmax behind them. */
+/* The same for float targets: that many numbers from 1 on, and no softmax behind them. */
 sdlf_status sdlf_network_builtin_for_targets(sdlf_model **model, const char *name, sdlf_shape sample, int targets);
 /* Their names and one-line summaries; NULL past the end. */
 const char *sdlf_network_builtin_name(int index);

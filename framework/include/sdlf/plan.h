@@ -131,7 +131,7 @@ typedef struct sdlf_plan_options {
     /* Inference, by the only plan that the model will ever have: values of its parameters that the plan keeps in another form, or on a
      * device, are freed one by one as these are made, so that they are not there twice; those of them are absent then
      * (sdlf_parameter.value). A model whose weights have been left in a file (leave_weights in formats.h) never has them all. Once
-     * the plan is made, the model serves it alone, even where nothing had to be freed: sdlf_model_status, and with it other plans,
+     * the plan is made, the model serves only it, even where nothing had to be freed: sdlf_model_status, and with it other plans,
      * saving and exporting, are SDLF_ERROR_ARGUMENT. Where it cannot be made, that is so only if values of a model that was built
      * before are lost by then; else the model is as it was. */
     bool take_parameters;
@@ -139,7 +139,7 @@ typedef struct sdlf_plan_options {
      * it (forward, it must) and that it takes, or "cuda:direct", for that calculator only. Fused convolutions have no choice. */
     const char *conv_algorithm;
     /* The same of dense products: "vector", of every gemm, whose calculator must have it and which it must take, or
-     * "cuda:vector", of that calculator's alone. Products that training fuses with their update have no choice.
+     * "cuda:vector", of that calculator's only. Products that training fuses with their update have no choice.
      *
      * Of both: a name that no calculator of the plan has, or that the one named has not, is SDLF_ERROR_ARGUMENT, also where no
      * operation has the choice. "auto" leaves it to `choices`, where they are given, or else to the calculator. */

@@ -21,7 +21,7 @@ extern "C" {
  * all of them: pictures have two shades more often than outliers. */
 typedef enum sdlf_calibration {
     SDLF_CALIBRATION_MIN_MAX = 0, /* from the least to the largest */
-    SDLF_CALIBRATION_PERCENTILE,  /* magnitudes up to the least number that so many percent of them do not exceed */
+    SDLF_CALIBRATION_PERCENTILE,  /* magnitudes up to the least number that this percentage of them does not exceed */
     SDLF_CALIBRATION_ENTROPY, /* magnitudes up to the number that loses least information: the least Kullback-Leibler divergence
                                      between the histogram of magnitudes, cut there, and itself in 128 levels */
     SDLF_CALIBRATION_COUNT
@@ -34,14 +34,14 @@ extern const char *const sdlf_calibration_names[];
 typedef void sdlf_quantization_progress(void *user, int64_t done, int64_t samples);
 
 typedef struct sdlf_quantization_options {
-    /* Weights only, of so many bits, 8 or 4; 0: activations too, for which there are data. */
+    /* Weights only, of 8 or 4 bits; 0: activations too, for which there are data. */
     int weights_only;
     int64_t block; /* weights of 4 bits: how many along the summed axis share a scale: a power of 2 from 16 on; 0: 32 */
     bool per_tensor; /* one scale for all of a weight of 8 bits, not one for each filter or column */
     /* Of activations: */
     const sdlf_dataset *data;    /* samples for the model's one input, normalised as the model says */
     sdlf_calculator *calculator; /* that runs them */
-    int64_t samples;             /* at most so many, drawn from all with seed 1; 0: 128 */
+    int64_t samples;             /* at most this number, drawn from all with seed 1; 0: 128 */
     sdlf_calibration calibration;
     double percentile;       /* in (50, 100]; 0: 99.99 */
     bool signed_activations; /* int8; else uint8 */

@@ -70,7 +70,7 @@ typedef struct sdlf_trainer_options {
         ema; /* in [0, 1); above 0: a moving average of the weights, average = ema average + (1 - ema) weight after each step, from
                                the first ones on. It is what is tested, told apart, hashed and saved as the weights, and what the model
                                has between runs; the weights themselves lie beside it, as the optimizer's last state */
-    int lookahead; /* above 0: Lookahead around the optimizer: after so many steps the slow weights move by lookahead_share towards
+    int lookahead; /* above 0: Lookahead around the optimizer: after each that many steps the slow weights move by lookahead_share towards
                                the weights, which begin there anew; see sdlf_plan_options. An optimizer's states, the average and these are three
                                at most */
     float lookahead_share; /* default 0.5 */
@@ -103,7 +103,7 @@ typedef struct sdlf_trainer_options {
     sdlf_keep
         keep; /* best: the checkpoint is written only after epochs that are better than all before, and in the end the
                        model has that epoch's parameters and training state. Needs a test set */
-    int patience; /* end after so many epochs without a better test; 0: never. Needs a test set */
+    int patience; /* end after that many epochs without a better test; 0: never. Needs a test set */
     bool resume;  /* go on from the training state found in the model: see sdlf_trainer_create */
     sdlf_progress_callback *callback;
     void *user;

@@ -99,7 +99,7 @@ static sdlf_status fuse_silu(sdlf_plan *plan, int i)
     return replace(plan, SDLF_SILU, &x, (int[]){i, product}, 2);
 }
 
-/* The step before `i` that halves x for that step alone; -1: none. */
+/* The step before `i` that halves x only for that step; -1: none. */
 static int find_halving(const sdlf_plan *plan, const sdlf_tensor *half, const sdlf_tensor *x, int i)
 {
     for (int j = plan_next_reader(plan, x->buffer, -1); j >= 0 && j < i; j = plan_next_reader(plan, x->buffer, j)) {

@@ -11,7 +11,7 @@ bool conv_chain_is_plain(const sdlf_plan *plan, const sdlf_operation *operation)
 bool conv_chain_is_pointwise(const sdlf_operation *conv);
 /* A filter a channel. */
 bool conv_chain_is_depthwise(const sdlf_operation *conv);
-/* The step that alone reads what step i makes, all of it and under the same shape, if that is the image of a plain convolution (not its
+/* The only step that reads what step i makes, all of it and under the same shape, if that is the image of a plain convolution (not its
  * residual) by the same calculator; else -1. */
 int conv_chain_next(const sdlf_plan *plan, int i);
 

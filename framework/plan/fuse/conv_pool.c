@@ -48,7 +48,7 @@ static bool match_backward(const sdlf_plan *plan, chain *found)
 {
     int r = plan->steps[found->relu].operation.out[0].buffer;
     int readers = plan_count_readers(plan, r);
-    if (readers == 1) return true; /* inference: the pooling alone reads it */
+    if (readers == 1) return true; /* inference: only the pooling reads it */
     int pool = plan_next_reader(plan, r, found->pool);
     int relu = plan_next_reader(plan, r, pool);
     if (readers != 3 || !is_kind(plan, pool, SDLF_MAX_POOL2D_BACKWARD) ||

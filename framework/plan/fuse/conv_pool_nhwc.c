@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* conv2d with its ReLU, and the max_pool2d behind it, as one operation where both lie channels last: what the convolution makes is never
- * stored. Inference alone, after layouts were chosen; row-major ones were fused before, in conv_pool.c. Where a copy alone reads the result, and
+ * stored. Inference only, after layouts were chosen; row-major ones were fused before, in conv_pool.c. Where only a copy reads the result, and
  * makes it row-major, that is what is made.
  *
  *   conv2d_forward x,w,b -> r;  max_pool2d_forward r -> y;  copy y -> row-major */
 #include "framework/plan/passes.h"
 
-/* The pooling behind convolution `i`, where it is all that reads it; -1: none. */
+/* The pooling behind convolution `i`, where it is the only reader; -1: none. */
 static int pooling_behind(const sdlf_plan *plan, int i)
 {
     const sdlf_operation *conv = &plan->steps[i].operation;
@@ -24,7 +24,7 @@ static int pooling_behind(const sdlf_plan *plan, int i)
     return same ? pool : -1;
 }
 
-/* The copy behind step `pool` that makes its result row-major, where it is all that reads it; -1: none. */
+/* The copy behind step `pool` that makes its result row-major, where it is the only reader; -1: none. */
 static int copy_behind(const sdlf_plan *plan, int pool)
 {
     const sdlf_tensor *y = &plan->steps[pool].operation.out[0];

@@ -4,7 +4,7 @@
  *   activation_backward y,dy -> g;  batch_norm2d_backward x,..,g -> dx,..
  *
  * becomes batch_norm2d_backward x,..,dy,y -> dx,..,g, without g where nothing else reads it (a residual connection does); and without y where
- * the normalisation made it of x alone and the calculator works it out again instead of reading it. */
+ * the normalisation made it only of x and the calculator works it out again instead of reading it. */
 #include "framework/plan/passes.h"
 
 /* The batch normalisation that reads what step `i` writes, on the same calculator; -1: none. */

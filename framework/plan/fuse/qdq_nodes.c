@@ -4,7 +4,7 @@
  *     dequantize    a copy of bytes to float32 [- zero] [scale]
  *     quantize      [/ scale], round, [+ zero], a copy of float32 to bytes, which saturates
  *
- * A copy of bytes alone stays what it is: without a zero and a scale there is nothing to save. */
+ * A mere copy of bytes stays what it is: without a zero and a scale there is nothing to save. */
 #include "framework/plan/passes.h"
 
 static bool is_byte(sdlf_dtype dtype)
@@ -51,7 +51,7 @@ static sdlf_status replace(sdlf_plan *plan, int kept, const int *gone, int count
     return plan_replace_operation(plan, kept, fused);
 }
 
-/* The step that alone reads what step i makes, on the same calculator; -1: none. */
+/* The only step that reads what step i makes, on the same calculator; -1: none. */
 static int reader_of(const sdlf_plan *plan, int i)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0];
@@ -88,7 +88,7 @@ static sdlf_status fuse_dequantize(sdlf_plan *plan, int i)
     return replace(plan, last, gone, count, &fused);
 }
 
-/* The step that makes x, for this operation alone, on the same calculator as step i; -1: none. */
+/* The step that makes x, only for this operation, on the same calculator as step i; -1: none. */
 static int writer_of(const sdlf_plan *plan, const sdlf_tensor *x, int i)
 {
     int writer = plan_is_between(plan, x) ? plan_first_writer(plan, x->buffer) : -1;

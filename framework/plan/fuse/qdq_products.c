@@ -163,7 +163,7 @@ static sdlf_status add_integers(sdlf_plan *plan, plan_integers *w, const product
     return SDLF_OK;
 }
 
-/* A copy to int32 that alone reads what step i makes; low and high: no bounds. */
+/* A copy to int32, the only reader of what step i makes; low and high: no bounds. */
 static quantized_target find_sums(const sdlf_plan *plan, int i)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0];

@@ -5,7 +5,7 @@
 
 #include "framework/plan/passes.h"
 
-/* The sgd_update that alone reads `gradient`, which step `producer` alone writes, on the same calculator; -1: there is
+/* The sgd_update that is the only reader of `gradient`, which only step `producer` writes, on the same calculator; -1: there is
  * none, or the gradient is wanted otherwise: kept for the caller, or clipped by the norm of all of them. */
 int plan_find_sgd(const sdlf_plan *plan, int producer, const sdlf_tensor *gradient);
 

@@ -17,7 +17,7 @@ static sdlf_shape shape_around(const layout_pass *p, const sdlf_tensor *part)
     return part->offset % (area * size) == 0 ? shape : SDLF_SCALAR;
 }
 
-/* Is the buffer filled by copies alone, each of some channels of the same (N,C,H,W)? */
+/* Is the buffer filled only by copies, each of some channels of the same (N,C,H,W)? */
 static bool only_copies_write(const layout_pass *p, int buffer, sdlf_shape shape)
 {
     for (int at = plan_uses_first(&p->uses, buffer); at >= 0; at = p->uses.use[at].next) {

@@ -133,7 +133,7 @@ static bool has_one_writer(const layout_pass *p, int buffer)
     return count == 1;
 }
 
-/* An output that could be made channels last: all of its buffer, by this step alone. */
+/* An output that could be made channels last: all of its buffer, and only by this step. */
 bool layout_can_be_made(const layout_pass *p, const sdlf_tensor *out)
 {
     return layout_is_image(out) && plan_covers_buffer(p->plan, out) && has_one_writer(p, out->buffer);

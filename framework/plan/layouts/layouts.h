@@ -65,7 +65,7 @@ sdlf_status layout_need_row_major(layout_pass *p, const plan_step *reader, int b
 sdlf_status layout_need_nhwc(layout_pass *p, const plan_step *reader, sdlf_tensor *operand);
 /* Could layout_need_nhwc make it, without gaps? */
 bool layout_can_be_nhwc(const layout_pass *p, const sdlf_tensor *operand);
-/* An output that could be made channels last: all of its buffer, by this step alone. */
+/* An output that could be made channels last: all of its buffer, and only by this step. */
 bool layout_can_be_made(const layout_pass *p, const sdlf_tensor *out);
 /* An output that is written channels last; afterwards layout_settle_output. */
 sdlf_status layout_make_nhwc(layout_pass *p, sdlf_tensor *operand);

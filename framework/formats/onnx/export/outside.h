@@ -2,7 +2,7 @@
 /* Weights in a file beside the graph, and the two of them taking their places.
  *
  * The file is called after its content, "GRAPH.HASH.data" with 16 hexadecimal digits. So new weights never take the place of those that an
- * older graph reads: the graph's rename alone decides which weights are read, wherever a process is killed or a disk is full. Weights
+ * older graph reads: only the graph's rename decides which weights are read, wherever a process is killed or a disk is full. Weights
  * that no graph reads any more are removed after it. An export that failed removes its own, and what a killed one has left goes with the next. */
 #ifndef SDLF_FORMATS_ONNX_EXPORT_OUTSIDE_H
 #define SDLF_FORMATS_ONNX_EXPORT_OUTSIDE_H

@@ -48,7 +48,7 @@ void quantize_index(quantizing *q);
 Onnx__NodeProto *quantize_node(const quantizing *q, int index);
 /* The float32 weight of that name; NULL: it is none. */
 Onnx__TensorProto *quantize_weight(const quantizing *q, const char *name);
-/* The node that alone reads a value which is no output of the graph; -1: none. */
+/* The only node that reads a value which is no output of the graph; -1: none. */
 int quantize_only_reader(const quantizing *q, const char *value);
 int64_t quantize_attribute(const Onnx__NodeProto *node, const char *name, int64_t fallback);
 

@@ -51,7 +51,7 @@ static sdlf_status make_model(observation *o)
     if (!export_ok(e)) return e->status;
     Onnx__OperatorSetIdProto opset, *opsets[1];
     Onnx__ModelProto message = export_message(e, &opset, opsets);
-    if (outputs.count > 0) { /* else the input alone is quantised, and the graph's own outputs do */
+    if (outputs.count > 0) { /* else only the input is quantised, and the graph's own outputs do */
         e->graph.output = (Onnx__ValueInfoProto **)outputs.item;
         e->graph.n_output = outputs.count;
     }

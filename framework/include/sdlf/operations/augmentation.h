@@ -32,7 +32,7 @@ typedef struct sdlf_augmentation {
     bool flip;           /* left and right exchanged, of half of the images */
     bool flip_alternate; /* in every second epoch of an image, and not as chance will have it */
     bool reflect;        /* beyond the edges is the mirror image, and no background */
-    int crop;     /* pixels: moved by whole ones, up to so many both ways, as if cropped from the image with a border */
+    int crop;     /* pixels: moved by whole ones, up to that many both ways, as if cropped from the image with a border */
     float shift;  /* pixels */
     float rotate; /* degrees */
     float scale;  /* 0.1: 0.9 to 1.1 */
