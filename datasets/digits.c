@@ -5,8 +5,8 @@
  *     digits:COUNT        COUNT for training, a sixth of that (rounded up) for testing
  *     digits:COUNT,SEED
  *
- * 28x28 grey levels, white on black, ten classes in equal parts; training and testing draw from different streams of random
- * numbers. docs/guides/digits.md says how a digit is made. */
+ * 28x28 grey levels, white on black, ten classes in equal parts; training and testing draw from different streams of
+ * random numbers. docs/guides/digits.md says how a digit is made. */
 #include "datasets/digits.h"
 #include "datasets/datasets_internal.h"
 

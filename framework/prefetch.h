@@ -38,8 +38,8 @@ typedef struct sdlf_prefetch {
 /* Start the thread at item 0, with at least two slots. Errors: SDLF_ERROR_MEMORY (the system gives no thread). */
 sdlf_status sdlf_prefetch_start(sdlf_prefetch *prefetch, int slots, sdlf_prefetch_make *make, void *context);
 
-/* Stop the thread, once it is done with the item under way. (In a child of fork(), which has no such thread, this and the others
- * do nothing, and sdlf_prefetch_take fails with SDLF_ERROR_UNSUPPORTED.) */
+/* Stop the thread, once it is done with the item under way. (In a child of fork(), which has no such thread, this and
+ * the others do nothing, and sdlf_prefetch_take fails with SDLF_ERROR_UNSUPPORTED.) */
 void sdlf_prefetch_stop(sdlf_prefetch *prefetch);
 
 /* Wait for the next item, and say which slot holds it; the slot is the caller's until the next call of any of these.

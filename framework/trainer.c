@@ -80,8 +80,8 @@ sdlf_status sdlf_trainer_check_loss(sdlf_trainer *trainer, double loss_sum)
                                                 trainer->options.epochs * trainer->steps, trainer->steps));
 }
 
-/* The sums are fetched and cleared after every step where that costs nothing, so that they do not depend on where training
- * was interrupted. */
+/* The sums are fetched and cleared after every step where that costs nothing, so that they do not depend on where
+ * training was interrupted. */
 sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan)
 {
     sdlf_metrics metrics;

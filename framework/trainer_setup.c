@@ -96,7 +96,8 @@ static int64_t take_part(sdlf_plan_options *options, const sdlf_communicator *ra
     return share;
 }
 
-/* The plans for full batches, for a last one and for testing; `feed` is what training draws from, NULL: written batches. */
+/* The plans for full batches, for a last one and for testing; `feed` is what training draws from, NULL: written
+ * batches. */
 static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, sdlf_plan_options options,
                               const sdlf_feed *feed)
 {
@@ -141,8 +142,9 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
     return bytes <= available - memory.arena - memory.parameters - memory.states;
 }
 
-/* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets, weights,
- * steps of several batches, labels of positions, samples that are mixed, TrivialAugment, RandAugment, a part of each batch. */
+/* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets,
+ * weights, steps of several batches, labels of positions, samples that are mixed, TrivialAugment, RandAugment, a part
+ * of each batch. */
 static bool must_load(const sdlf_trainer *trainer)
 {
     return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) ||
@@ -171,8 +173,8 @@ static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test,
     return make_plans(trainer, test, *options, &feed);
 }
 
-/* Names of parameters, and values that are measured from the data, want a model that is built; it has the values then that the first plan
- * would draw. */
+/* Names of parameters, and values that are measured from the data, want a model that is built; it has the values then
+ * that the first plan would draw. */
 static sdlf_status prepare_parameters(sdlf_trainer *trainer)
 {
     sdlf_model *model = trainer->model;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fully_connected: y = x weight^T + bias of rows x, which begin at an axis: at the first behind the batch, or, of tokens, at the last.
+/* fully_connected: y = x weight^T + bias of rows x, which begin at an axis: at the first behind the batch, or, of
+ * tokens, at the last.
  *
  *   x (N, ..., I1, I2, ...) read as (M,I), weight (U,I), bias (U) -> y (N, ..., U)
  *   dx = dy weight; dweight = dy^T x; dbias = the sum of dy over the M rows. */

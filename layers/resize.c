@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* resize: some axes enlarged or shrunk, one after the other; <sdlf/operations/indexing.h> has the modes and the coordinates. With
- * `sizes` an axis of L elements becomes as long as asked, stretched by size / L unless `scale` says otherwise; else it becomes
- * floor(scale L) long. The gradient goes back with the same weights. */
+/* resize: some axes enlarged or shrunk, one after the other; <sdlf/operations/indexing.h> has the modes and the
+ * coordinates. With `sizes` an axis of L elements becomes as long as asked, stretched by size / L unless `scale` says
+ * otherwise; else it becomes floor(scale L) long. The gradient goes back with the same weights. */
 #include "layers/resample.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* slice: along each axis that is named, the elements start, start + step, ... before end. As in numpy, what is negative counts
- * from the end, what lies outside is moved to the edge, and a negative step walks backwards. dx is dy where it came from,
- * and 0 elsewhere. */
+/* slice: along each axis that is named, the elements start, start + step, ... before end. As in numpy, what is negative
+ * counts from the end, what lies outside is moved to the edge, and a negative step walks backwards. dx is dy where it
+ * came from, and 0 elsewhere. */
 #include "layers/views.h"
 
 enum { LIMIT = INT32_MAX };

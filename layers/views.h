@@ -18,8 +18,8 @@ static inline int sdlf_layer_axis_from_start(int axis, int rank)
 sdlf_status sdlf_layer_copy(sdlf_layer_context *context, sdlf_tensor from, sdlf_tensor to);
 sdlf_status sdlf_layer_fill(sdlf_layer_context *context, sdlf_tensor to, double value);
 
-/* `to` = the sum of `from` over the axes along which `to` was broadcast to from's shape: the gradient of broadcasting. `from`
- * is row-major; an absent `to` is nothing to do. */
+/* `to` = the sum of `from` over the axes along which `to` was broadcast to from's shape: the gradient of broadcasting.
+ * `from` is row-major; an absent `to` is nothing to do. */
 sdlf_status sdlf_layer_sum_to(sdlf_layer_context *context, sdlf_tensor from, sdlf_tensor to);
 
 /* y (outer, inner) = sum | max | ... over the middle of x (outer, length, inner), all of them row-major. */

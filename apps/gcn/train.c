@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sdlf gcn train: a network of two graph convolutions that classifies the nodes of a citation graph.
  *
- * The recipe is that of T. Kipf and M. Welling (Semi-supervised classification with graph convolutional networks, ICLR 2017):
- * features of a node scaled to the sum 1; dropout, convolution, ReLU, dropout, convolution; Adam at 0.01; decay of the first
- * layer's weight only; the loss over the training nodes. Training ends after a number of epochs, or once the loss over the
- * validation nodes is above the mean of the last `patience` ones; the weights of then are tested. */
+ * The recipe is that of T. Kipf and M. Welling (Semi-supervised classification with graph convolutional networks, ICLR
+ * 2017): features of a node scaled to the sum 1; dropout, convolution, ReLU, dropout, convolution; Adam at 0.01; decay
+ * of the first layer's weight only; the loss over the training nodes. Training ends after a number of epochs, or once
+ * the loss over the validation nodes is above the mean of the last `patience` ones; the weights of then are tested. */
 #include "apps/gcn/train.h"
 
 #include <stdio.h>

@@ -101,7 +101,8 @@ sdlf_status gcn_train_once(gcn_training *s, uint64_t seed, gcn_outcome *result)
     if (status == SDLF_OK) status = make_model(s, seed);
     if (status == SDLF_OK) status = make_plans(s, seed);
     for (int64_t epoch = 0; epoch < s->set.epochs && status == SDLF_OK; epoch++) {
-        /* of a training behind others there is an epoch at least: theirs are there to be shown, and its weights to be kept */
+        /* of a training behind others there is an epoch at least: theirs are there to be shown, and its weights to be
+         * kept */
         if (interrupt_signal() != 0 && (epoch > 0 || s->done == 0)) break;
         status = sdlf_plan_step(s->training, (float)s->set.rate);
         if (status == SDLF_OK) status = evaluate(s, result);

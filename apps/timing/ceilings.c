@@ -18,8 +18,8 @@ static sdlf_status make_filled(sdlf_calculator *calculator, sdlf_tensor *tensor,
     return sdlf_calculator_run(calculator, &fill);
 }
 
-/* Seconds of `operation` in the fastest sample. One takes several short runs together, so that a launch, and the wait for a device at
- * its end, are little of it. */
+/* Seconds of `operation` in the fastest sample. One takes several short runs together, so that a launch, and the wait
+ * for a device at its end, are little of it. */
 static sdlf_status time_best(sdlf_calculator *calculator, const sdlf_operation *operation, int samples, double *seconds)
 {
     int runs = 1;

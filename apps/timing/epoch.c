@@ -4,8 +4,8 @@
 
 #include "apps/system/interrupt.h"
 
-/* Seconds: an epoch that took less is run again, now that everything is warm; so is one that is a part of the whole, which
- * the start would count too much in. */
+/* Seconds: an epoch that took less is run again, now that everything is warm; so is one that is a part of the whole,
+ * which the start would count too much in. */
 static const double short_epoch = 2, short_part = 10;
 
 /* What the trainer's callback sees. */

@@ -238,7 +238,8 @@ static int stopped(const showing *show)
     return COMMAND_SIGNAL + (here ? interrupt_signal() : SIGINT);
 }
 
-/* The run failed: say why, and what is left. Right after the last epoch, it was its checkpoint that could not be written. */
+/* The run failed: say why, and what is left. Right after the last epoch, it was its checkpoint that could not be
+ * written. */
 static int failed(const showing *show, sdlf_status status)
 {
     const train_session *s = &show->session;

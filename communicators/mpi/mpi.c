@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The mpi communicator: the processes that mpirun has started, on any number of hosts. Numbers in a device's memory go through the host's:
- * pinned where the device's calculator has queues. */
+/* The mpi communicator: the processes that mpirun has started, on any number of hosts. Numbers in a device's memory go
+ * through the host's: pinned where the device's calculator has queues. */
 #include <assert.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The nccl communicator: a GPU for each process, or for each thread of one. Numbers in a GPU's memory are added by NCCL on a stream of their own,
- * without the host; all else, and finding each other, is left to an mpi communicator beside it, or to one of threads.
+/* The nccl communicator: a GPU for each process, or for each thread of one. Numbers in a GPU's memory are added by NCCL
+ * on a stream of their own, without the host; all else, and finding each other, is left to an mpi communicator beside
+ * it, or to one of threads.
  *
  * A sum's stream waits for what the calculator has queued before allreduce_begin, and the calculator's stream waits for
  * the sum from collective_end on. So begin and end are two events each, the host waits for neither, and what is queued

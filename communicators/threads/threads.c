@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads communicator: ranks that are threads of one process. What they tell each other stays in the host's memory: each shows the
- * others where its numbers are, all meet, each adds its part of the numbers of all, in the order of ranks, and all meet again. */
+/* The threads communicator: ranks that are threads of one process. What they tell each other stays in the host's
+ * memory: each shows the others where its numbers are, all meet, each adds its part of the numbers of all, in the order
+ * of ranks, and all meet again. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>

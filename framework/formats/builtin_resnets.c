@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Residual networks (He, Zhang, Ren, Sun: Deep residual learning for image recognition, 2015), with torchvision's names of layers. A
- * shortcut to another size is a 1x1 convolution (option B); the stride of a bottleneck is its 3x3 convolution's. */
+/* Residual networks (He, Zhang, Ren, Sun: Deep residual learning for image recognition, 2015), with torchvision's names
+ * of layers. A shortcut to another size is a 1x1 convolution (option B); the stride of a bottleneck is its 3x3
+ * convolution's. */
 #include "framework/formats/builtin_networks.h"
 
 #include <stdio.h>

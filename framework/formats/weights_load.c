@@ -154,8 +154,8 @@ static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool bl
     return status;
 }
 
-/* Load into a model that is built now if it was not; after a failure it is as it was. Beside parameters that have values already, all
- * are given memory first, and keep what they have until the file is known to be good. */
+/* Load into a model that is built now if it was not; after a failure it is as it was. Beside parameters that have
+ * values already, all are given memory first, and keep what they have until the file is known to be good. */
 static sdlf_status build_and_load(sdlf_model *model, const safetensors_file *file, bool with_states)
 {
     if (model->built) return load(model, file, false, with_states);

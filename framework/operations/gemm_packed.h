@@ -2,10 +2,11 @@
 /* gemm with weights of integers: b (k,n) float32, transposed, as q (n,...) and scales, block by block along k.
  *
  *   b[j,p] = (q[j,p] - zero[j,g]) scale[j,g], g = p / block, block = sdlf_gemm_block(k, blocks)
- *   in: a (m,k) float32, q (n,k) int8 or (n, 16 ceil(k / 32)) uint8, bias? (n), residual? (m,n), scale (n,blocks) float32,
+ *   in: a (m,k) float32, q (n,k) int8 or (n, 16 ceil(k / 32)) uint8, bias? (n), residual? (m,n), scale (n,blocks)
+ *   float32,
  *       zero? (n,blocks) float32: with uint8 only
- * uint8 has two of 4 bits in a byte: of each 32 the first 16 are the low ones of 16 bytes, the last 16 the high ones. Only calculators that say
- * so in `supports` are given it. */
+ * uint8 has two of 4 bits in a byte: of each 32 the first 16 are the low ones of 16 bytes, the last 16 the high ones.
+ * Only calculators that say so in `supports` are given it. */
 #ifndef SDLF_FRAMEWORK_OPERATIONS_GEMM_PACKED_H
 #define SDLF_FRAMEWORK_OPERATIONS_GEMM_PACKED_H
 

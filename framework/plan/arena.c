@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The arena pass: workspaces, lifetimes, in-place operations, and one offset for every buffer in its space's arena.
  *
- * Buffers are placed from the largest to the smallest, each at the lowest offset where it overlaps nothing that lives at
- * the same time. (Y. Pisarchyk, J. Lee: Efficient memory management for deep neural net inference, 2020: greedy by size.) */
+ * Buffers are placed from the largest to the smallest, each at the lowest offset where it overlaps nothing that lives
+ * at the same time. (Y. Pisarchyk, J. Lee: Efficient memory management for deep neural net inference, 2020: greedy by
+ * size.) */
 #include "framework/plan/passes.h"
 
 #include <stddef.h>
@@ -38,8 +39,8 @@ static bool is_alike(const sdlf_tensor *a, const sdlf_tensor *b)
            memcmp(a->stride, b->stride, (size_t)a->shape.rank * sizeof *a->stride) == 0;
 }
 
-/* Do both steps compute the same but of other data, with the same constants? Then they share what is prepacked, as the steps of a
- * recurrent network do. */
+/* Do both steps compute the same but of other data, with the same constants? Then they share what is prepacked, as the
+ * steps of a recurrent network do. */
 static bool shares_prepared(const sdlf_plan *plan, const plan_step *first, const plan_step *second)
 {
     const sdlf_operation *a = &first->operation, *b = &second->operation;
@@ -55,8 +56,8 @@ static bool shares_prepared(const sdlf_plan *plan, const plan_step *first, const
     return same;
 }
 
-/* What no step changes is prepacked once, where its calculator wants that: weights in inference, sparse matrices always. `before` has for
- * every buffer the last step, counted from 1, that prepacked something of it. */
+/* What no step changes is prepacked once, where its calculator wants that: weights in inference, sparse matrices
+ * always. `before` has for every buffer the last step, counted from 1, that prepacked something of it. */
 static sdlf_status add_prepared(sdlf_plan *plan, int index, int *before)
 {
     plan_step *step = &plan->steps[index];
@@ -124,8 +125,8 @@ static void find_lifetimes(sdlf_plan *plan)
     }
 }
 
-/* Of steps that a calculator may compute in one launch none is known to end before another begins: what one of them uses must not lie
- * where another one writes. */
+/* Of steps that a calculator may compute in one launch none is known to end before another begins: what one of them
+ * uses must not lie where another one writes. */
 static void outlast_joined_steps(sdlf_plan *plan)
 {
     for (int i = 1; i < plan->buffer_count; i++) {
@@ -136,8 +137,8 @@ static void outlast_joined_steps(sdlf_plan *plan)
     }
 }
 
-/* Does the buffer need a place in an arena? A parameter in the host's memory, as float32, is the model's own, and a feed's data
- * there are the caller's. */
+/* Does the buffer need a place in an arena? A parameter in the host's memory, as float32, is the model's own, and a
+ * feed's data there are the caller's. */
 static bool needs_arena(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     if (buffer->first_use < 0 || buffer->space < 0 || buffer->alias >= 0) return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Racing algorithms. Operands are filled with random numbers: zeros would be quicker on hardware that saves power by them. */
+/* Racing algorithms. Operands are filled with random numbers: zeros would be quicker on hardware that saves power by
+ * them. */
 #include "framework/plan/autotune.h"
 
 #include "framework/clock.h"
@@ -53,8 +54,8 @@ static sdlf_status run_times(sdlf_calculator *calculator, const sdlf_operation *
     return status;
 }
 
-/* Seconds of `repeats` runs, from a calculator that has nothing to do until it has nothing to do again. Recorded ones are what a plan
- * replays. */
+/* Seconds of `repeats` runs, from a calculator that has nothing to do until it has nothing to do again. Recorded ones
+ * are what a plan replays. */
 static sdlf_status clock_runs(sdlf_calculator *calculator, const sdlf_operation *operation, int repeats,
                               void *recording, double *seconds)
 {

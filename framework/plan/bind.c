@@ -37,7 +37,8 @@ static int largest_buffer(const sdlf_plan *plan)
     return largest;
 }
 
-/* Of the host's memory; a device's is its own to refuse. Where there is not enough, the message says what takes most of it. */
+/* Of the host's memory; a device's is its own to refuse. Where there is not enough, the message says what takes most of
+ * it. */
 static sdlf_status check_memory(const sdlf_plan *plan)
 {
     int64_t bytes = 0;

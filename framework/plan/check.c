@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The check pass: every step's calculator must have a kernel that takes it. Sets the cost of each, and the algorithms that were asked
- * for. */
+/* The check pass: every step's calculator must have a kernel that takes it. Sets the cost of each, and the algorithms
+ * that were asked for. */
 #include "framework/plan/passes.h"
 
 #include <stdio.h>
@@ -94,8 +94,8 @@ static sdlf_status choose_gemm_algorithm(const sdlf_plan *plan, plan_step *step)
                      sdlf_shape_print(step->operation.in[1].shape).text);
 }
 
-/* The algorithm that was asked for is one of a calculator that computes here, and of the one that it names: also where no
- * operation of this plan has the choice, all being fused, say. */
+/* The algorithm that was asked for is one of a calculator that computes here, and of the one that it names: also where
+ * no operation of this plan has the choice, all being fused, say. */
 static sdlf_status check_request(const sdlf_plan *plan, request r)
 {
     const sdlf_calculator_class *meant = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The choosing pass: operations whose calculator offers several algorithms take the one that the plan's choices name; what
- * they do not name yet is raced and added. Without choices, calculators follow their own rules. */
+/* The choosing pass: operations whose calculator offers several algorithms take the one that the plan's choices name;
+ * what they do not name yet is raced and added. Without choices, calculators follow their own rules. */
 #include "framework/plan/passes.h"
 
 #include <stdarg.h>

@@ -14,7 +14,8 @@ static inline double nearest(double x)
     return x + whole - whole;
 }
 
-/* Is each weight an integer of [-128, 127] times the scale, but for `error` of its size? 0: exactly so, rounded to float32. */
+/* Is each weight an integer of [-128, 127] times the scale, but for `error` of its size? 0: exactly so, rounded to
+ * float32. */
 static bool are_multiples(const float *weight, int64_t count, int64_t step, double scale, double error)
 {
     double inverse = 1 / scale;
@@ -29,8 +30,8 @@ static bool are_multiples(const float *weight, int64_t count, int64_t step, doub
     return true;
 }
 
-/* The scale is within a few roundings of the one that weights were made with. Each product says between which numbers that lies, half a
- * unit of its last place to either side; together they leave few of float32. */
+/* The scale is within a few roundings of the one that weights were made with. Each product says between which numbers
+ * that lies, half a unit of its last place to either side; together they leave few of float32. */
 static double refine(const float *weight, int64_t count, int64_t step, double scale)
 {
     double low = 0, high = HUGE_VAL;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients in buckets, added over all ranks. A pass behind fusion and layouts, so that neither knows of it, and before placing.
+/* Gradients in buckets, added over all ranks. A pass behind fusion and layouts, so that neither knows of it, and before
+ * placing.
  *
- * In the order in which the backward pass makes them, gradients are put side by side into buckets of BUCKET bytes or a little more: one sum each,
- * large enough that what it takes is its bytes and not its beginning. Behind the last gradient of a bucket its sum is begun; the rest of the
- * backward pass is computed meanwhile. The updates stand behind the backward pass, in their order, and before the first one that reads a bucket
- * its sum is waited for: the updates of one bucket overlap the sums of those behind it. So all gradients live at once, which one contiguous
- * bucket for each sum wants anyway.
+ * In the order in which the backward pass makes them, gradients are put side by side into buckets of BUCKET bytes or a
+ * little more: one sum each, large enough that what it takes is its bytes and not its beginning. Behind the last
+ * gradient of a bucket its sum is begun; the rest of the backward pass is computed meanwhile. The updates stand behind
+ * the backward pass, in their order, and before the first one that reads a bucket its sum is waited for: the updates of
+ * one bucket overlap the sums of those behind it. So all gradients live at once, which one contiguous bucket for each
+ * sum wants anyway.
  *
- * With gradient_dtype a bucket is rounded to a buffer of its own before its sum, and comes back from there behind it. */
+ * With gradient_dtype a bucket is rounded to a buffer of its own before its sum, and comes back from there behind
+ * it. */
 #include "framework/plan/passes.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The graph pass: the model's layers as nodes with shapes, calculators and parameters; what is idle or not needed goes. */
+/* The graph pass: the model's layers as nodes with shapes, calculators and parameters; what is idle or not needed
+ * goes. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -233,7 +234,8 @@ static sdlf_status add_own_input(sdlf_plan *plan, const char *name, sdlf_dtype d
     return add_own_layer(plan, NULL, name, options, NULL, 0, value);
 }
 
-/* Scores (N,C,1,1), of a convolution and a pooling, are seen as (N,C); what is compared with targets, of any shape, as rows. */
+/* Scores (N,C,1,1), of a convolution and a pooling, are seen as (N,C); what is compared with targets, of any shape, as
+ * rows. */
 static sdlf_status flatten_scores(sdlf_plan *plan, int *scores)
 {
     loss_layers *own = (loss_layers *)plan->loss_layers;

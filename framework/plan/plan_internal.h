@@ -12,8 +12,8 @@
  *   arena    one offset for every buffer, by lifetime                               plan_lay_out
  *   bind     memory is allocated, operands get addresses, parameters are loaded     plan_bind
  *
- * A buffer is written in program order and read after it: every gradient and activation is made once, so aliases are safe
- * and the passes reason only about buffers. */
+ * A buffer is written in program order and read after it: every gradient and activation is made once, so aliases are
+ * safe and the passes reason only about buffers. */
 #ifndef SDLF_FRAMEWORK_PLAN_INTERNAL_H
 #define SDLF_FRAMEWORK_PLAN_INTERNAL_H
 
@@ -108,8 +108,8 @@ typedef struct plan_space {
     bool uploading; /* queued copies to it may still read the host's memory */
 } plan_space;
 
-/* Batch normalisation folded into the weights before it: w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(var + eps),
- * per output channel. Buffers of model parameters; bias may be -1. */
+/* Batch normalisation folded into the weights before it: w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(var +
+ * eps), per output channel. Buffers of model parameters; bias may be -1. */
 typedef struct plan_fold {
     int weight, bias, scale, shift, mean, variance; /* model parameter indices */
     float epsilon;
@@ -208,13 +208,14 @@ bool plan_uses_states(const sdlf_plan *plan);
 /* How many of each parameter: the optimizer's, and the average. */
 int plan_state_count(const sdlf_plan_options *options);
 
-/* Note what the bound plan keeps and changes; a pass that changes parameters has run; may a pass run with the weights that are
- * kept? */
+/* Note what the bound plan keeps and changes; a pass that changes parameters has run; may a pass run with the weights
+ * that are kept? */
 void plan_note_weights(sdlf_plan *plan);
 void plan_note_changes(sdlf_plan *plan, bool forward_alone);
 sdlf_status plan_check_weights(const sdlf_plan *plan);
 
-/* Plans of ranks with the same one add the same numbers in the same order: it depends on fusion, and so on calculators. */
+/* Plans of ranks with the same one add the same numbers in the same order: it depends on fusion, and so on
+ * calculators. */
 uint32_t plan_sums_fingerprint(const sdlf_plan *plan);
 
 /* The sums of a plan that accumulates become 0. */
@@ -254,7 +255,8 @@ int64_t plan_arena_offset(const sdlf_plan *plan, const sdlf_tensor *tensor);
 
 /* Find them in the graph. */
 sdlf_status plan_find_states(sdlf_plan *plan);
-/* Is the value one of a state that grows? Then its tensor, in the memory that has room for all of it; else that is absent. */
+/* Is the value one of a state that grows? Then its tensor, in the memory that has room for all of it; else that is
+ * absent. */
 sdlf_status plan_input_state_tensor(sdlf_plan *plan, int value, sdlf_tensor *tensor);
 /* A pass has run: states that do not grow become the next one's inputs. */
 void plan_pass_states(sdlf_plan *plan);
@@ -268,8 +270,8 @@ void plan_visit_sizes(sdlf_plan *plan, plan_size_visitor *visit, void *user);
 bool plan_is_alike(const sdlf_plan *a, const sdlf_plan *b, bool options);
 /* Give the steps of a bound plan the options of the other's, which is alike. */
 void plan_take_options(sdlf_plan *plan, const sdlf_plan *from);
-/* Sizes of a bound plan have been changed: operands get their addresses anew. Errors: SDLF_ERROR_UNSUPPORTED where a step wants more scratch
- * memory than it has. */
+/* Sizes of a bound plan have been changed: operands get their addresses anew. Errors: SDLF_ERROR_UNSUPPORTED where a
+ * step wants more scratch memory than it has. */
 sdlf_status plan_settle_sizes(sdlf_plan *plan);
 /* Give a parameter, of which the bound plan keeps nothing in another form, other values, `count` of them. */
 sdlf_status plan_put_values(sdlf_plan *plan, int parameter, const float *values, int64_t count);

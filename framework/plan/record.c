@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings: the steps of a pass as one unit that its calculator replays (see calculator.h), where one calculator that can
- * record computes them all.
+/* Recordings: the steps of a pass as one unit that its calculator replays (see calculator.h), where one calculator that
+ * can record computes them all.
  *
  * A step that draws its own batch takes its indices, its learning rate and its number from the device, so that several
- * steps are one step's operations several times over: of small steps, a recording holds as many. Two of them, one long and one short, leave
- * few steps to recordings of a single one, whatever the number of steps. */
+ * steps are one step's operations several times over: of small steps, a recording holds as many. Two of them, one long
+ * and one short, leave few steps to recordings of a single one, whatever the number of steps. */
 #include "framework/plan/plan_internal.h"
 
 #include "framework/saved_error.h"

@@ -13,8 +13,8 @@ static bool writes_parameter(const sdlf_plan *plan, const sdlf_operation *operat
     return false;
 }
 
-/* Has the step weights of the model prepacked? (Sparse matrices are data.) Joined convolutions have several, with their biases, some of
- * which may be data; others have only in[1]. */
+/* Has the step weights of the model prepacked? (Sparse matrices are data.) Joined convolutions have several, with their
+ * biases, some of which may be data; others have only in[1]. */
 static bool has_prepared_weights(const sdlf_plan *plan, const sdlf_operation *operation)
 {
     if (!sdlf_tensor_present(&operation->prepared) || operation->in[0].layout == SDLF_CSR) return false;

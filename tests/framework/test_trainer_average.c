@@ -86,7 +86,8 @@ static void averages_of_weights(void)
     for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_average(type->name);
 }
 
-/* Lookahead worked out from trainings without it, which begin anew where its slow weights are: every second of 5 steps. */
+/* Lookahead worked out from trainings without it, which begin anew where its slow weights are: every second of 5
+ * steps. */
 static void check_lookahead(const char *calculator)
 {
     enum { COUNT = HIDDEN * 64 };
@@ -324,8 +325,8 @@ static void rates_of_groups(void)
     for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_rates(type->name);
 }
 
-/* Four steps of a linear schedule: a group whose line ends at half of them moves in two, by rates of 1 and 1/2 of its peak, and with
- * momentum 0 as a training would whose rates are so; the decay of a group is its own. */
+/* Four steps of a linear schedule: a group whose line ends at half of them moves in two, by rates of 1 and 1/2 of its
+ * peak, and with momentum 0 as a training would whose rates are so; the decay of a group is its own. */
 static void check_ends(const char *calculator)
 {
     enum { ALL = 4 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What importing takes: a weight is read once, straight to where it belongs, so that a model needs its weights, its arena and little
- * beside; and a file that becomes shorter while it is read is an error. */
+/* What importing takes: a weight is read once, straight to where it belongs, so that a model needs its weights, its
+ * arena and little beside; and a file that becomes shorter while it is read is an error. */
 #include "testing.h"
 
 #include <stdio.h>

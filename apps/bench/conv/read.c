@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A stored report of the convolution lab, read back.
  *
- * What is read is checked as input from outside: the first value that is not as it should be ends the reading, with its place in
- * the file ("convolutions[3].shape.stride"). After an error the readers below return values that do no harm. */
+ * What is read is checked as input from outside: the first value that is not as it should be ends the reading, with its
+ * place in the file ("convolutions[3].shape.stride"). After an error the readers below return values that do no
+ * harm. */
 #include "apps/bench/conv/read.h"
 
 #include <errno.h>

@@ -27,7 +27,8 @@ typedef struct kernel_rows {
     int64_t elements; /* of a large tensor */
 } kernel_rows;
 
-/* All kinds of operations, each at one or a few sizes; those of products shrink as the square root of `elements` does. */
+/* All kinds of operations, each at one or a few sizes; those of products shrink as the square root of `elements`
+ * does. */
 void kernel_rows_make(kernel_rows *rows, sdlf_dtype dtype, int64_t elements);
 
 /* For the files that fill the list: */

@@ -70,7 +70,8 @@ static epoch_tables make_tables(int64_t samples, int64_t batch)
     return t;
 }
 
-/* Some steps of an epoch: all at once where a device has them queued, one by one where the host computes, which a signal can end. */
+/* Some steps of an epoch: all at once where a device has them queued, one by one where the host computes, which a
+ * signal can end. */
 static sdlf_status run_some(sdlf_plan *plan, int64_t steps, bool one_by_one)
 {
     if (!one_by_one) return sdlf_plan_run(plan, steps);
@@ -79,8 +80,8 @@ static sdlf_status run_some(sdlf_plan *plan, int64_t steps, bool one_by_one)
     return status;
 }
 
-/* Run `steps` steps, in as many epochs as that takes, to their end or until a signal comes. The beginnings of epochs are left out of
- * the time. */
+/* Run `steps` steps, in as many epochs as that takes, to their end or until a signal comes. The beginnings of epochs
+ * are left out of the time. */
 static sdlf_status run_steps(sdlf_plan *plan, const epoch_tables *t, int64_t steps, double *seconds)
 {
     sdlf_status status = SDLF_OK;

@@ -75,8 +75,8 @@ static sdlf_status time_once(double *seconds, const scaling_work *w, const timed
     return status == SDLF_OK ? slowest(w->ranks, seconds) : status;
 }
 
-/* The medians of several times, of the slowest rank, after one that is not counted. Works take turns, so that what the machine does beside
- * them is the same for all. */
+/* The medians of several times, of the slowest rank, after one that is not counted. Works take turns, so that what the
+ * machine does beside them is the same for all. */
 static sdlf_status time_works(timed *what, int count, const scaling_work *w)
 {
     double *times = calloc((size_t)(w->repeats * MOST_WORKS), sizeof *times);

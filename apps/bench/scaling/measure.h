@@ -25,8 +25,8 @@ typedef struct scaling_work {
     int64_t steps, repeats;
 } scaling_work;
 
-/* Every rank of work->ranks measures, and has the figures of the slowest: medians of `repeats` times of `steps` steps. point->ranks and ->batch
- * are set before. Errors are all ranks' (sdlf_communicator_agree). */
+/* Every rank of work->ranks measures, and has the figures of the slowest: medians of `repeats` times of `steps` steps.
+ * point->ranks and ->batch are set before. Errors are all ranks' (sdlf_communicator_agree). */
 sdlf_status scaling_measure(scaling_point *point, const scaling_work *work);
 
 /* Seconds of one sum over all ranks of that many bytes of the calculator's memory. */

@@ -89,7 +89,8 @@ static void allow_mask(onnx_context *c, attention *a)
     a->has_bias = true;
 }
 
-/* Scores of (N, heads, queries, keys). Several heads of queries may share one of keys: those are an axis of their own meanwhile. */
+/* Scores of (N, heads, queries, keys). Several heads of queries may share one of keys: those are an axis of their own
+ * meanwhile. */
 static onnx_flow grouped_product(onnx_context *c, onnx_flow x, onnx_flow shared, bool transpose)
 {
     int64_t own = x.shape.dim[1], groups = shared.shape.dim[1];
@@ -177,7 +178,8 @@ static onnx_flow angles(onnx_context *c, int input, int heads)
     return onnx_split_axis(c, cache, heads, 1);
 }
 
-/* Pairs of elements of each head's vector are turned by the angle of their token: those half of it apart, or neighbours. */
+/* Pairs of elements of each head's vector are turned by the angle of their token: those half of it apart, or
+ * neighbours. */
 static void convert_rotary(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);

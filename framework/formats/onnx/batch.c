@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The plan's batch in a graph that is read for a batch of 1: where it lies in each value, and views that keep it apart.
  *
- * Every layer is inferred a second time, for a batch that no network has in its shapes by chance. An axis that is larger by just that
- * factor has the batch, beside other things maybe: (17 N, 8), where each of 17 tokens has N rows, or (2 N, 17, 4), where each sample has 2
- * heads. `inside` tells these two apart: how many elements of the axis stand in front of the batch, 17 and 1. A view leaves the elements
- * where they are, so it keeps the samples apart if as many elements stand in front of the batch afterwards. */
+ * Every layer is inferred a second time, for a batch that no network has in its shapes by chance. An axis that is
+ * larger by just that factor has the batch, beside other things maybe: (17 N, 8), where each of 17 tokens has N rows,
+ * or (2 N, 17, 4), where each sample has 2 heads. `inside` tells these two apart: how many elements of the axis stand
+ * in front of the batch, 17 and 1. A view leaves the elements where they are, so it keeps the samples apart if as many
+ * elements stand in front of the batch afterwards. */
 #include "framework/formats/onnx/import.h"
 
 #include <string.h>
@@ -56,7 +57,8 @@ static int larger_axis(sdlf_shape shape, sdlf_shape wide)
     return found;
 }
 
-/* The batch in an output's axis. An axis that is not as large as that of an input is joined or spread along it: of that nothing is known. */
+/* The batch in an output's axis. An axis that is not as large as that of an input is joined or spread along it: of that
+ * nothing is known. */
 static onnx_batch find_batch(const onnx_import *import, const model_layer *layer, sdlf_shape shape, int axis)
 {
     onnx_batch found = no_batch;
@@ -133,8 +135,8 @@ onnx_flow onnx_reshape_batch(onnx_context *c, onnx_flow x, sdlf_shape shape, int
                       &x, 1);
 }
 
-/* How good an axis is for the batch where the shape leaves several: one of 1 is the batch itself; then the one that is told; then one that
- * begins with the batch; the last one, of features, is left alone while there is another. */
+/* How good an axis is for the batch where the shape leaves several: one of 1 is the batch itself; then the one that is
+ * told; then one that begins with the batch; the last one, of features, is left alone while there is another. */
 static int goodness(sdlf_shape shape, onnx_batch batch, int told)
 {
     if (batch.axis < 0) return 0;

@@ -72,7 +72,8 @@ onnx_flow onnx_with_number(onnx_context *c, const char *function, onnx_flow x, d
                       &(sdlf_binary_layer_options){.function = (int)by_name(function), .scalar = (float)number}, &x, 1);
 }
 
-/* A constant of one element that leaves the other operand's shape as it is: a number, exact in float32 or a float itself. */
+/* A constant of one element that leaves the other operand's shape as it is: a number, exact in float32 or a float
+ * itself. */
 static bool is_number(onnx_context *c, int input, sdlf_shape other, double *number)
 {
     if (!onnx_is_constant(c, input)) return false;
@@ -159,8 +160,8 @@ static bool may_be_large(onnx_context *c, int input)
     return false;
 }
 
-/* Floats to the power of large integers: x^e = x^h x^l, where h is the multiple of 2^24 next to e toward zero, which is even
- * however it rounds. Both have e's sign, so that they grow or shrink together; of small e, x^h is 1. */
+/* Floats to the power of large integers: x^e = x^h x^l, where h is the multiple of 2^24 next to e toward zero, which is
+ * even however it rounds. Both have e's sign, so that they grow or shrink together; of small e, x^h is 1. */
 static onnx_flow float_power(onnx_context *c, const onnx_flow *operands)
 {
     onnx_flow x = operands[0], e = operands[1];

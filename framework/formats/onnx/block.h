@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for constants that are worked out while a model is made: each has a block of its own, which goes back when nobody needs it
- * any more, neither a node that is still to come nor a parameter. */
+/* Memory for constants that are worked out while a model is made: each has a block of its own, which goes back when
+ * nobody needs it any more, neither a node that is still to come nor a parameter. */
 #ifndef SDLF_FORMATS_ONNX_BLOCK_H
 #define SDLF_FORMATS_ONNX_BLOCK_H
 

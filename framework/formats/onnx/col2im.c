@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Col2Im: blocks that overlap, added up into images. For every element of an image it is worked out which elements of which blocks lie
- * there; those are picked by a table, and added. */
+/* Col2Im: blocks that overlap, added up into images. For every element of an image it is worked out which elements of
+ * which blocks lie there; those are picked by a table, and added. */
 #include "framework/formats/onnx/compose.h"
 
 enum { MOST_AXES = SDLF_MAX_RANK - 3, MOST_SIDE = 1 << 20 };
@@ -53,8 +53,8 @@ static bool next(int64_t *index, const int64_t *size, int axes)
     return false;
 }
 
-/* For each element of the image up to `most` places among blocks times places of blocks; where there are fewer, `none`. With `table` NULL
- * only counted: how many the one that has most has. */
+/* For each element of the image up to `most` places among blocks times places of blocks; where there are fewer, `none`.
+ * With `table` NULL only counted: how many the one that has most has. */
 static int64_t collect(const lattice *l, int64_t blocks, int64_t none, int64_t most, int64_t *table)
 {
     int64_t at[MOST_AXES] = {0}, found = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What operators are put together from, where no layer is the operator: each makes one layer, or a constant. See import.h. */
+/* What operators are put together from, where no layer is the operator: each makes one layer, or a constant. See
+ * import.h. */
 #ifndef SDLF_FORMATS_ONNX_COMPOSE_H
 #define SDLF_FORMATS_ONNX_COMPOSE_H
 
@@ -16,7 +17,8 @@ onnx_flow onnx_choose(onnx_context *c, onnx_flow condition, onnx_flow a, onnx_fl
 onnx_flow onnx_not(onnx_context *c, onnx_flow x);
 /* The product of matrices, which broadcast. */
 onnx_flow onnx_product(onnx_context *c, onnx_flow a, onnx_flow b, bool transpose_b);
-/* x (...,K) times the constant, (K,N) or, transposed, (N,K), times alpha, and the bias times beta: a layer whose weight can be trained. */
+/* x (...,K) times the constant, (K,N) or, transposed, (N,K), times alpha, and the bias times beta: a layer whose weight
+ * can be trained. */
 onnx_flow onnx_fully_connected(onnx_context *c, onnx_flow x, const onnx_tensor *weight, bool transposed, float alpha,
                                const onnx_tensor *bias, float beta);
 /* Elements of x at the indices, int32 or int64, along an axis. */

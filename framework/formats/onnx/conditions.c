@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators that tell elements apart by a condition: IsNaN, IsInf, ThresholdedRelu, Shrink, Hardmax; and Swish and SwiGLU. */
+/* Operators that tell elements apart by a condition: IsNaN, IsInf, ThresholdedRelu, Shrink, Hardmax; and Swish and
+ * SwiGLU. */
 #include <math.h>
 
 #include "framework/formats/onnx/compose.h"

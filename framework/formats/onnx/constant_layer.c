@@ -37,7 +37,8 @@ static bool survives(const onnx_tensor *tensor)
     return true;
 }
 
-/* A constant of large integers: what is above 24 bits times 2^24, plus the 24 bits. The upper part may be large again. */
+/* A constant of large integers: what is above 24 bits times 2^24, plus the 24 bits. The upper part may be large
+ * again. */
 static onnx_flow in_parts(onnx_context *c, const onnx_tensor *tensor)
 {
     onnx_numbers high = onnx_load_numbers(c, tensor), low = onnx_load_numbers(c, tensor);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs inside of nodes: If with a condition that is known when the model is made, Loop with a count that is, and Scan. What is inside is
- * converted in the place of the node: of If one branch, of Loop and Scan the body again and again. */
+/* Graphs inside of nodes: If with a condition that is known when the model is made, Loop with a count that is, and
+ * Scan. What is inside is converted in the place of the node: of If one branch, of Loop and Scan the body again and
+ * again. */
 #include <string.h>
 
 #include "framework/formats/onnx/compose.h"

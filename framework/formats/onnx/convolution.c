@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Conv and ConvTranspose. (N,C,L) is computed as (N,C,1,L), (N,C,D,H,W) by volume.c. A bias that is added by the node behind becomes the
- * layer's own. */
+/* Conv and ConvTranspose. (N,C,L) is computed as (N,C,1,L), (N,C,D,H,W) by volume.c. A bias that is added by the node
+ * behind becomes the layer's own. */
 #include <string.h>
 
 #include "framework/formats/onnx/window.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* DeformConv: a convolution whose window's elements are each moved by an offset that is computed. They are read where they lie then, and
- * multiplied with the weights as matrices. */
+/* DeformConv: a convolution whose window's elements are each moved by an offset that is computed. They are read where
+ * they lie then, and multiplied with the weights as matrices. */
 #include <string.h>
 
 #include "framework/formats/onnx/bilinear.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Det, from minors: those of the first r + 1 rows are sums of those of the first r, times an element of the row, with signs. Nothing is
- * divided, so no pivot is looked for; there are 2^n minors, so matrices are small. */
+/* Det, from minors: those of the first r + 1 rows are sums of those of the first r, times an element of the row, with
+ * signs. Nothing is divided, so no pivot is looked for; there are 2^n minors, so matrices are small. */
 #include "framework/formats/onnx/compose.h"
 
 enum { MOST_ROWS = 10, MOST_SUBSETS = 252 }; /* half of 10 columns */
@@ -17,7 +17,8 @@ static int subsets(int columns, int size, int *mask)
     return count;
 }
 
-/* Minors of rows 0 to `row`, (..., subsets of columns), from those of the rows before and the row itself, (..., columns). */
+/* Minors of rows 0 to `row`, (..., subsets of columns), from those of the rows before and the row itself, (...,
+ * columns). */
 static onnx_flow expand_row(onnx_context *c, onnx_flow minors, onnx_flow row, int columns, int number)
 {
     int before[MOST_SUBSETS], now[MOST_SUBSETS];

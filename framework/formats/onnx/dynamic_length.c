@@ -30,7 +30,8 @@ static void refuse(onnx_context *c, int input)
                      text_show(c->input[input]->name).text, c->type->type);
 }
 
-/* Of an axis, which axis of the result: each input that has it says the same, and what has no length is repeated along it. */
+/* Of an axis, which axis of the result: each input that has it says the same, and what has no length is repeated along
+ * it. */
 static int axis_of_aligned(onnx_context *c, int input)
 {
     const onnx_counted *counted = &c->input[input]->counted;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Einsum: "bij,bjk->bik". Operands are taken into the product one after the other; what neither the result nor a later operand names is
- * summed over as soon as it can be, as a product of matrices where that is one. */
+/* Einsum: "bij,bjk->bik". Operands are taken into the product one after the other; what neither the result nor a later
+ * operand names is summed over as soon as it can be, as a product of matrices where that is one. */
 #include <ctype.h>
 #include <string.h>
 

@@ -17,8 +17,9 @@ static sdlf_status find(const onnx_import *import, const onnx_fill *fill, sdlf_p
 
 enum { CHUNK = ONNX_FILL_CHUNK };
 
-/* Elements first .. first + count - 1 in the parameter's type. What is still in the file is read into `room` first, of CHUNK
- * elements, and not kept: never are both copies of a large weight there. Without conversion it is read to where it belongs. */
+/* Elements first .. first + count - 1 in the parameter's type. What is still in the file is read into `room` first, of
+ * CHUNK elements, and not kept: never are both copies of a large weight there. Without conversion it is read to where
+ * it belongs. */
 static sdlf_status bring(const onnx_tensor *tensor, int64_t first, int64_t count, sdlf_dtype to, void *room, void *out)
 {
     size_t size = onnx_type_size(tensor->type), to_size = sdlf_dtype_size(to);

@@ -32,8 +32,8 @@ static const reduction *reduction_of(const char *name)
     return &reductions[at];
 }
 
-/* Sum, product, least or largest of all elements, or along some axes; and every reduction of no elements, where a mean is none, and
- * the least (largest) of integers is the largest (least) of their type, to which what is stored is cut. */
+/* Sum, product, least or largest of all elements, or along some axes; and every reduction of no elements, where a mean
+ * is none, and the least (largest) of integers is the largest (least) of their type, to which what is stored is cut. */
 void onnx_fold_reduce(onnx_context *c)
 {
     const onnx_tensor *from = onnx_known(c, 0);

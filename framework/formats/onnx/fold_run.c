@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Folding an operator that has no formula of its own for constants: its layers are made in a model of their own, which runs once, in
- * float64, on the reference calculator. What that may take is bounded before it runs; what is refused, or would take too long, becomes
- * layers of the network itself. */
+/* Folding an operator that has no formula of its own for constants: its layers are made in a model of their own, which
+ * runs once, in float64, on the reference calculator. What that may take is bounded before it runs; what is refused, or
+ * would take too long, becomes layers of the network itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of a model's own: every call of one is replaced by its nodes, before anything is made of them. Names inside become the call's
- * own, attributes that refer to the function's are those of the call. Calls that go deep, or multiply, are bounded. */
+/* Functions of a model's own: every call of one is replaced by its nodes, before anything is made of them. Names inside
+ * become the call's own, attributes that refer to the function's are those of the call. Calls that go deep, or
+ * multiply, are bounded. */
 #include <stdio.h>
 #include <string.h>
 

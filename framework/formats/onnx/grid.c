@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GridSample and AffineGrid: pictures read at places that are computed. Places are counted through all samples, so they hold for the batch
- * that the model is made for. */
+/* GridSample and AffineGrid: pictures read at places that are computed. Places are counted through all samples, so they
+ * hold for the batch that the model is made for. */
 #include <math.h>
 #include <string.h>
 

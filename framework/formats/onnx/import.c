@@ -116,7 +116,8 @@ static void mark_known(onnx_import *import)
 
 /* ---- outputs ---- */
 
-/* What the file says of an output's elements must be so, as far as SDLF tells types apart: all floating ones are one to it. */
+/* What the file says of an output's elements must be so, as far as SDLF tells types apart: all floating ones are one to
+ * it. */
 static sdlf_status check_type(const onnx_file *file, const Onnx__ValueInfoProto *output, const onnx_value *value)
 {
     int said = output->type != NULL && output->type->tensor_type != NULL ? output->type->tensor_type->elem_type : 0;
@@ -167,7 +168,8 @@ static sdlf_status add_outputs(onnx_import *import)
 
 enum { MAX_OUTPUTS = 4096 }; /* a model compares the name of each with all before it */
 
-/* Is the opset one of those that are read, or an older one whose operators, as far as the graph has them, are still the same? */
+/* Is the opset one of those that are read, or an older one whose operators, as far as the graph has them, are still the
+ * same? */
 static bool is_read(const onnx_file *file)
 {
     bool same = file->opset >= 1;
@@ -203,7 +205,8 @@ static sdlf_status prepare(onnx_import *import)
     return status;
 }
 
-/* What its parameters take follows from the file, which need not be as large: a weight may be many layers', a constant one number. */
+/* What its parameters take follows from the file, which need not be as large: a weight may be many layers', a constant
+ * one number. */
 static sdlf_status check_parameters(const onnx_import *import)
 {
     onnx_file *file = import->file;

@@ -2,11 +2,12 @@
 /* From an ONNX graph to a model: what the converters of the single operators work with.
  *
  * A graph is gone through once, in its own order. Every name in it is a value: either constant, with its elements known
- * while the model is made (weights, and everything that can be worked out from weights and shapes), or a flow, the output
- * of a layer. An operator all of whose inputs are constant is folded (fold.c); every other is converted into layers.
+ * while the model is made (weights, and everything that can be worked out from weights and shapes), or a flow, the
+ * output of a layer. An operator all of whose inputs are constant is folded (fold.c); every other is converted into
+ * layers.
  *
- * Converters chain calls without checking each: the first failure is kept in the node's context, and what is called after
- * it does nothing. */
+ * Converters chain calls without checking each: the first failure is kept in the node's context, and what is called
+ * after it does nothing. */
 #ifndef SDLF_FORMATS_ONNX_IMPORT_H
 #define SDLF_FORMATS_ONNX_IMPORT_H
 
@@ -190,20 +191,22 @@ sdlf_status onnx_import_inputs(onnx_import *import);
 /* The value of that name, made if new; NULL when memory is out. */
 onnx_value *onnx_value_named(onnx_import *import, const char *name);
 
-/* node.c: make layers or constants of node number `position`. A report takes a failure; without one it ends the import. */
+/* node.c: make layers or constants of node number `position`. A report takes a failure; without one it ends the
+ * import. */
 sdlf_status onnx_import_node(onnx_import *import, int position);
 /* The same of a node inside of node `position`; its failure is that node's. */
 sdlf_status onnx_import_inner(onnx_import *import, const Onnx__NodeProto *node, int position);
 
-/* control_flow.c: read the graphs inside of nodes; how many names they have; and have what they read stay. False: memory is out. */
+/* control_flow.c: read the graphs inside of nodes; how many names they have; and have what they read stay. False:
+ * memory is out. */
 sdlf_status onnx_branches_read(onnx_import *import);
 size_t onnx_branches_names(const onnx_import *import);
 bool onnx_branches_link(onnx_import *import);
 /* Is its operator one of the standard's own? */
 bool onnx_is_standard(const Onnx__NodeProto *node);
 
-/* narrow_integers.c: refuse integers that SDLF computes in larger ones where the operator could leave their range; and once it is converted,
- * pass on to the outputs what they are. */
+/* narrow_integers.c: refuse integers that SDLF computes in larger ones where the operator could leave their range; and
+ * once it is converted, pass on to the outputs what they are. */
 onnx_type onnx_narrow_check(onnx_context *c);
 void onnx_narrow_outputs(onnx_context *c, onnx_type type);
 /* What input i holds, in those terms. */
@@ -248,10 +251,11 @@ double onnx_known_number(onnx_context *c, int input, double fallback);
 /* Is that number, if there is one, a float or an integer that float32, which layers have for numbers, holds exactly? */
 bool onnx_is_exact_number(onnx_context *c, int input);
 bool onnx_is_constant(const onnx_context *c, int input);
-/* Is a parameter of the network among the inputs, which training reaches only if the node becomes layers? Not where the output must be
- * known when the model is made. */
+/* Is a parameter of the network among the inputs, which training reaches only if the node becomes layers? Not where the
+ * output must be known when the model is made. */
 bool onnx_has_trainable_input(const onnx_context *c);
-/* Does the node pick rows of a weight of floats, which is to be done when the model is run (sdlf_onnx_options.keep_rows)? */
+/* Does the node pick rows of a weight of floats, which is to be done when the model is run
+ * (sdlf_onnx_options.keep_rows)? */
 bool onnx_keeps_rows(const onnx_context *c);
 /* The shape of input i, constant or not. */
 sdlf_shape onnx_shape(onnx_context *c, int input);
@@ -276,7 +280,8 @@ onnx_flow onnx_constant_layer(onnx_context *c, const onnx_tensor *tensor);
 /* One without elements, as an output of the graph: no other layer takes it. */
 onnx_flow onnx_empty_output(onnx_context *c, const onnx_tensor *tensor);
 
-/* add, sub, mul, ... of two operands that broadcast: the layer binary's functions; add of equal shapes is the layer add. */
+/* add, sub, mul, ... of two operands that broadcast: the layer binary's functions; add of equal shapes is the layer
+ * add. */
 onnx_flow onnx_binary(onnx_context *c, const char *function, const onnx_flow *operands);
 /* The same of a flow and a number. */
 onnx_flow onnx_with_number(onnx_context *c, const char *function, onnx_flow x, double number);
@@ -298,8 +303,8 @@ typedef struct onnx_batch {
 bool onnx_batch_note(onnx_import *import, int layer);
 onnx_batch onnx_batch_of(const onnx_context *c, onnx_flow x);
 int onnx_batch_axis(const onnx_context *c, onnx_flow x);
-/* x under another shape, whose axis `axis` has the batch (-1: none); where that would mix samples, it is for the batch that the model is
- * made for and no other. */
+/* x under another shape, whose axis `axis` has the batch (-1: none); where that would mix samples, it is for the batch
+ * that the model is made for and no other. */
 onnx_flow onnx_reshape_batch(onnx_context *c, onnx_flow x, sdlf_shape shape, int axis);
 /* The same where nobody says which axis that is, or where one is told that may be it (-1: none). */
 onnx_flow onnx_reshape(onnx_context *c, onnx_flow x, sdlf_shape shape);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Elements picked by indices that are of more than one axis, or differ from row to row: GatherElements, GatherND,
- * ReverseSequence. Places are counted through the whole tensor, so they hold for the batch that the model is made for. */
+ * ReverseSequence. Places are counted through the whole tensor, so they hold for the batch that the model is made
+ * for. */
 #include <string.h>
 
 #include "framework/formats/onnx/compose.h"

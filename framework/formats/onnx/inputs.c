@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Dimension `i` of the input is open: is that what it is called? One without a name in the file is "image:2", input and place. */
+/* Dimension `i` of the input is open: is that what it is called? One without a name in the file is "image:2", input and
+ * place. */
 static bool is_called(const Onnx__ValueInfoProto *input, int i, const char *name)
 {
     const char *own = input->type->tensor_type->shape->dim[i]->dim_param;
@@ -30,8 +31,8 @@ static int64_t size_given(const sdlf_onnx_options *options, const Onnx__ValueInf
     return -1;
 }
 
-/* The size of an open dimension: as one is given to it, or its input's shape, or the shape of another input that has one of the same name;
- * -1: nobody says it. */
+/* The size of an open dimension: as one is given to it, or its input's shape, or the shape of another input that has
+ * one of the same name; -1: nobody says it. */
 static int64_t size_of(const onnx_import *import, const Onnx__ValueInfoProto *input, int i)
 {
     const sdlf_onnx_options *options = import->options;
@@ -182,8 +183,8 @@ static sdlf_status check_options(const onnx_import *import)
     return SDLF_OK;
 }
 
-/* The elements that the caller knows of an input, if any. They are the caller's until the import is done: weights that a plan takes
- * afterwards are copied. */
+/* The elements that the caller knows of an input, if any. They are the caller's until the import is done: weights that
+ * a plan takes afterwards are copied. */
 static sdlf_status make_known(const onnx_import *import, onnx_value *value)
 {
     for (int i = 0; i < import->options->known_count; i++) {

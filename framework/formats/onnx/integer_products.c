@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv: products of integers of a byte, as exact as the standard's in int32.
+/* MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv: products of integers of a byte, as exact as the standard's in
+ * int32.
  *
- * Matrices are multiplied by the layer matmul, which takes bytes and their zero points. Of convolutions, differences from zero points
- * are at most 255 in magnitude, and float32 holds every integer up to 2^24: sums of products stay exact as long as their terms cannot
- * add up to more. For others weights are cut into their upper and lower four bits, and the parts are added up in int32. */
+ * Matrices are multiplied by the layer matmul, which takes bytes and their zero points. Of convolutions, differences
+ * from zero points are at most 255 in magnitude, and float32 holds every integer up to 2^24: sums of products stay
+ * exact as long as their terms cannot add up to more. For others weights are cut into their upper and lower four bits,
+ * and the parts are added up in int32. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +106,8 @@ static void convert_qlinear_matmul(onnx_context *c)
 
 /* ---- convolutions ---- */
 
-/* The weight less its zero points, one or one for each filter, as floats; and the largest sum of magnitudes of a filter. */
+/* The weight less its zero points, one or one for each filter, as floats; and the largest sum of magnitudes of a
+ * filter. */
 static onnx_tensor centred_weight(onnx_context *c, int input, int zero, double *largest)
 {
     const onnx_tensor *weight = onnx_known(c, input), *point = onnx_has(c, zero) ? onnx_known(c, zero) : NULL;
@@ -182,7 +185,8 @@ static onnx_flow of_filters(onnx_context *c, int input, int rank)
     return onnx_reshape(c, x, shape);
 }
 
-/* The convolution with its bias in float32, where that holds every sum; false: it does not, or the bias is not known. */
+/* The convolution with its bias in float32, where that holds every sum; false: it does not, or the bias is not
+ * known. */
 static bool convolve_at_once(onnx_context *c, onnx_flow x, onnx_flow *sum)
 {
     double largest = 0, added = 0;
@@ -200,7 +204,8 @@ static bool convolve_at_once(onnx_context *c, onnx_flow x, onnx_flow *sum)
     return true;
 }
 
-/* Sums times x's scale and the weight's over y's, all of which are known: each product and quotient rounded to float32. */
+/* Sums times x's scale and the weight's over y's, all of which are known: each product and quotient rounded to
+ * float32. */
 static onnx_flow scaled(onnx_context *c, onnx_flow sum, int rank)
 {
     const onnx_tensor *scales = onnx_known(c, 4);

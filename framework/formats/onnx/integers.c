@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators of integers, put together from what layers do with integers exactly: arithmetic of two operands, comparisons, views.
- * Those of a byte go through floats, which hold them exactly (onnx_small_as_float). */
+/* Operators of integers, put together from what layers do with integers exactly: arithmetic of two operands,
+ * comparisons, views. Those of a byte go through floats, which hold them exactly (onnx_small_as_float). */
 #include <string.h>
 
 #include "framework/formats/onnx/fold.h"
@@ -32,7 +32,8 @@ onnx_flow onnx_integer_function(onnx_context *c, onnx_flow x)
     return x;
 }
 
-/* One axis folded to one element: halves are put together until there is one left. The order does not matter to integers. */
+/* One axis folded to one element: halves are put together until there is one left. The order does not matter to
+ * integers. */
 static onnx_flow fold_axis(onnx_context *c, onnx_flow x, int axis, const char *function)
 {
     while (onnx_ok(c) && x.shape.dim[axis] > 1) {
@@ -82,8 +83,8 @@ onnx_flow onnx_reduce_integers(onnx_context *c, onnx_flow x, sdlf_reduce_functio
     return onnx_reshape(c, x, kept);
 }
 
-/* Which element of an axis is the largest: where it equals the largest there is, 1, else 0; and of these numbers the first or
- * last largest one. */
+/* Which element of an axis is the largest: where it equals the largest there is, 1, else 0; and of these numbers the
+ * first or last largest one. */
 onnx_flow onnx_equal_to_best(onnx_context *c, onnx_flow x, int axis, bool smallest)
 {
     sdlf_reduce_function function = smallest ? SDLF_REDUCE_LAYER_MIN : SDLF_REDUCE_LAYER_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that stay in their file until a plan takes them. Of the file nothing is kept but where they are: what it says of the network is
- * in the model by then, and can be as large as the weights of a small one. */
+/* Weights that stay in their file until a plan takes them. Of the file nothing is kept but where they are: what it says
+ * of the network is in the model by then, and can be as large as the weights of a small one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,8 +78,8 @@ static size_t bytes_of(const onnx_fill *fill)
     return (size_t)(tensor->uniform ? 1 : tensor->count) * onnx_type_size(tensor->type);
 }
 
-/* What was read of the file goes, and with it all that was made of it; elements that lie there move. Where these are many, or memory is
- * out, everything stays. */
+/* What was read of the file goes, and with it all that was made of it; elements that lie there move. Where these are
+ * many, or memory is out, everything stays. */
 static void forget_file(onnx_file *file, const weights_left *left, int count)
 {
     enum { MANY = 1 << 20 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* LinearAttention and CausalConvWithState: what decoders have that keep a state of a fixed size. A sequence is unrolled, as recurrent.c
- * does it: some layers for each step. */
+/* LinearAttention and CausalConvWithState: what decoders have that keep a state of a fixed size. A sequence is
+ * unrolled, as recurrent.c does it: some layers for each step. */
 #include <math.h>
 #include <string.h>
 
@@ -31,7 +31,8 @@ typedef struct linear_attention {
     double scale;
 } linear_attention;
 
-/* state = decay state + k (v - state^T k) beta^T, and what the queries read of it, (N, heads, group, size of a value) */
+/* state = decay state + k (v - state^T k) beta^T, and what the queries read of it, (N, heads, group, size of a
+ * value) */
 static onnx_flow step(onnx_context *c, linear_attention *a, int64_t t)
 {
     onnx_flow k = onnx_take(c, a->k, 3, t, 1, 1), v = onnx_take(c, a->v, 2, t, 1, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators whose result, or part of it, lies in a pattern of places that is known: Trilu, EyeLike, OneHot, CumSum, CumProd. */
+/* Operators whose result, or part of it, lies in a pattern of places that is known: Trilu, EyeLike, OneHot, CumSum,
+ * CumProd. */
 #include <stdlib.h>
 #include <string.h>
 

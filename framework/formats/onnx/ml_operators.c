@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators of ai.onnx.ml, which scikit-learn and boosted trees are exported in: scalers, linear models, trees, support vectors. Classes have
- * integers for labels; those that are words are refused. */
+/* Operators of ai.onnx.ml, which scikit-learn and boosted trees are exported in: scalers, linear models, trees, support
+ * vectors. Classes have integers for labels; those that are words are refused. */
 #include <math.h>
 #include <string.h>
 
@@ -190,8 +190,8 @@ static void convert_tree_regressor(onnx_context *c)
     onnx_give(c, 0, transformed(c, with_base(c, y, targets)));
 }
 
-/* Of two classes whose weights are all of the first, which are those of the second then, as onnxruntime has it: the first has what is left of
- * 1 where no weight is negative, else the negative. */
+/* Of two classes whose weights are all of the first, which are those of the second then, as onnxruntime has it: the
+ * first has what is left of 1 where no weight is negative, else the negative. */
 static void give_two_classes(onnx_context *c, onnx_flow score, bool positive, onnx_list labels)
 {
     onnx_word transform = onnx_text(c, "post_transform", "NONE");

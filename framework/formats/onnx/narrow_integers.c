@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Integers of sizes that SDLF has no dtype for: int16 and uint16 are computed in int32, uint32 in int64, which hold them exactly. What
- * an operator makes of them is right where it cannot leave their range, or gives another type; where it could (sums and
- * products wrap around in the standard), it is refused. uint64 has nothing larger. */
+/* Integers of sizes that SDLF has no dtype for: int16 and uint16 are computed in int32, uint32 in int64, which hold
+ * them exactly. What an operator makes of them is right where it cannot leave their range, or gives another type; where
+ * it could (sums and products wrap around in the standard), it is refused. uint64 has nothing larger. */
 #include <stdio.h>
 #include <string.h>
 

@@ -102,8 +102,8 @@ static bool all_constant(const onnx_context *c)
     return true;
 }
 
-/* A constant without elements, one in as many samples as the batch has: what is worked out from it has none either, or holds for a
- * batch of 1 alone. */
+/* A constant without elements, one in as many samples as the batch has: what is worked out from it has none either, or
+ * holds for a batch of 1 alone. */
 static void check_batched(onnx_context *c)
 {
     const onnx_value *from = NULL;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* LayerNormalization, RMSNormalization, MeanVarianceNormalization, InstanceNormalization, GroupNormalization, LRN, LpNormalization. With constant scales and biases they are layers, whose
- * parameters can be trained; with computed ones they are put together from arithmetic. */
+/* LayerNormalization, RMSNormalization, MeanVarianceNormalization, InstanceNormalization, GroupNormalization, LRN,
+ * LpNormalization. With constant scales and biases they are layers, whose parameters can be trained; with computed ones
+ * they are put together from arithmetic. */
 #include <string.h>
 
 #include "framework/formats/onnx/fold.h"
 
-/* (x - mean) / sqrt(variance + epsilon) over the axes; the mean of squares is taken of what is left without the mean, so that
- * nothing cancels. */
+/* (x - mean) / sqrt(variance + epsilon) over the axes; the mean of squares is taken of what is left without the mean,
+ * so that nothing cancels. */
 static onnx_flow normalised(onnx_context *c, onnx_flow x, sdlf_shape axes, double epsilon, onnx_flow *mean,
                             onnx_flow *inverse)
 {

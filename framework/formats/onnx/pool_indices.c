@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* MaxPool's second output: which element of x the largest of each window is, counted through all of x.
  *
- * The windows' elements are put side by side, (N,C,K,M) for K elements of a window and M windows; arg_reduce says which of the K
- * it is, the first where several are equal; a table says how far that is from the window's beginning, and a constant where each
- * window begins. Elements of the padding are lower than all others, of which those below -3.3e38 count as that.
+ * The windows' elements are put side by side, (N,C,K,M) for K elements of a window and M windows; arg_reduce says which
+ * of the K it is, the first where several are equal; a table says how far that is from the window's beginning, and a
+ * constant where each window begins. Elements of the padding are lower than all others, of which those below -3.3e38
+ * count as that.
  *
- * The constant is for the batch that the model is made for: another one does not fit the reshape before it, and is refused. */
+ * The constant is for the batch that the model is made for: another one does not fit the reshape before it, and is
+ * refused. */
 #include "framework/formats/onnx/fold.h"
 #include "framework/formats/onnx/window.h"
 

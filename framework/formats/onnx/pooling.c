@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* MaxPool, AveragePool and the global average. Over three dimensions both are pooling over height and width, then over the depth:
- * the largest of the largest; and, since padding is left out of the counts along each axis by itself, the mean of means. */
+/* MaxPool, AveragePool and the global average. Over three dimensions both are pooling over height and width, then over
+ * the depth: the largest of the largest; and, since padding is left out of the counts along each axis by itself, the
+ * mean of means. */
 #include <string.h>
 
 #include "framework/formats/onnx/fold.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* QLinearAdd, QLinearMul, QLinearGlobalAveragePool, QGemm: operators of com.microsoft that onnxruntime's quantiser writes beside the
- * standard's. Each is its operator between dequantising and quantising, which a plan makes one of integers where it can. Scales and zero
- * points are numbers that are known. */
+/* QLinearAdd, QLinearMul, QLinearGlobalAveragePool, QGemm: operators of com.microsoft that onnxruntime's quantiser
+ * writes beside the standard's. Each is its operator between dequantising and quantising, which a plan makes one of
+ * integers where it can. Scales and zero points are numbers that are known. */
 #include "framework/formats/onnx/compose.h"
 
 /* The zero point, which may be left out; and its type. */

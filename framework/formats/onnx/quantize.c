@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* QuantizeLinear and DequantizeLinear of integers of up to two bytes and floats of one: with one scale, one for each index of an axis, or one for each block
- * along an axis. Constants of any integers are worked out at once, so that a weight may be stored quantised. */
+/* QuantizeLinear and DequantizeLinear of integers of up to two bytes and floats of one: with one scale, one for each
+ * index of an axis, or one for each block along an axis. Constants of any integers are worked out at once, so that a
+ * weight may be stored quantised. */
 #include <math.h>
 #include <string.h>
 

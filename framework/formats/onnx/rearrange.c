@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators that put elements elsewhere: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth; and Cast. Constants are moved at
- * once. */
+/* Operators that put elements elsewhere: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth; and Cast. Constants are
+ * moved at once. */
 #include <math.h>
 #include <string.h>
 
@@ -143,8 +143,8 @@ static bool is_integer_of(onnx_flow x, sdlf_dtype to)
     return onnx_is_integer(x) && (to == SDLF_INT32 || to == SDLF_INT64 || to == SDLF_UINT8 || to == SDLF_INT8);
 }
 
-/* Integers that become smaller ones, or those of another sign, keep their low bits. The layer cast saturates; products wrap
- * around: what is moved up to the highest bits and down again has the sign of the smaller integer. */
+/* Integers that become smaller ones, or those of another sign, keep their low bits. The layer cast saturates; products
+ * wrap around: what is moved up to the highest bits and down again has the sign of the smaller integer. */
 static onnx_flow low_bits(onnx_context *c, onnx_flow x, sdlf_dtype to)
 {
     if (!onnx_ok(c) || sdlf_dtype_size(to) > sdlf_dtype_size(x.dtype) || to == x.dtype) return x;
@@ -166,7 +166,8 @@ static int64_t target_of(onnx_context *c)
     return onnx_has(c, 1) ? onnx_type_of(c->input[1]->flow.dtype) : ONNX_UNDEFINED;
 }
 
-/* Integers, or floats cut off toward zero, as integers of a size that SDLF has not: the low bits, with the sign that these have. */
+/* Integers, or floats cut off toward zero, as integers of a size that SDLF has not: the low bits, with the sign that
+ * these have. */
 static onnx_flow wrapped(onnx_context *c, onnx_flow x, onnx_type to)
 {
     int bits = (int)(8 * onnx_type_size((int)to)) / onnx_type_packed((int)to);

@@ -33,7 +33,8 @@ static onnx_flow unreduced(onnx_context *c, onnx_flow x, sdlf_reduce_function fu
     return plain ? x : onnx_layer(c, "unary", &unary, &x, 1);
 }
 
-/* Axes are an attribute, or an input since opset 18 (ReduceSum: 13). None: all of them, or with noop_with_empty_axes none. */
+/* Axes are an attribute, or an input since opset 18 (ReduceSum: 13). None: all of them, or with noop_with_empty_axes
+ * none. */
 static void convert_reduce(onnx_context *c)
 {
     size_t at = 0;

@@ -21,7 +21,8 @@ static int choice(onnx_context *c, const char *attribute, const char *fallback, 
     return 0;
 }
 
-/* Opset 10 and Upsample: coordinates are j / scale; the nearest element is the one below, or above where the axis shrinks. */
+/* Opset 10 and Upsample: coordinates are j / scale; the nearest element is the one below, or above where the axis
+ * shrinks. */
 static resizing read_old(onnx_context *c)
 {
     static const char *const modes[] = {"nearest", "linear", NULL};

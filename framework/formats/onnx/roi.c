@@ -6,7 +6,8 @@
 
 enum { MOST_SIDE = 1 << 12 };
 
-/* Where region r is read along an axis, (R, places). `first`: the column of its lower bound, 0 or 1, two in front of the higher one's. */
+/* Where region r is read along an axis, (R, places). `first`: the column of its lower bound, 0 or 1, two in front of
+ * the higher one's. */
 static onnx_flow places_of(onnx_context *c, onnx_flow regions, int first, double scale, bool half, int64_t count)
 {
     onnx_flow bound[2];

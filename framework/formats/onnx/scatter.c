@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* ScatterND, ScatterElements, Scatter, TensorScatter and MaxUnpool: rows of a tensor replaced by, or joined with, others at given places.
+/* ScatterND, ScatterElements, Scatter, TensorScatter and MaxUnpool: rows of a tensor replaced by, or joined with,
+ * others at given places.
  *
- * For every row there is, it is worked out which update goes there, the last one if there are several. Places that are known when the
- * model is made leave a gather and a choice; of others every row is compared with every update. */
+ * For every row there is, it is worked out which update goes there, the last one if there are several. Places that are
+ * known when the model is made leave a gather and a choice; of others every row is compared with every update. */
 #include <math.h>
 #include <string.h>
 

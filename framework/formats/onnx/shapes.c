@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators that leave the elements as they are: Reshape, Flatten, Squeeze, Unsqueeze, Identity. Constants are seen under
- * the new shape where they lie; flows get a reshape layer, which costs nothing. */
+/* Operators that leave the elements as they are: Reshape, Flatten, Squeeze, Unsqueeze, Identity. Constants are seen
+ * under the new shape where they lie; flows get a reshape layer, which costs nothing. */
 #include <string.h>
 
 #include "framework/formats/onnx/fold.h"

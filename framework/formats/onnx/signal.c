@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fourier transforms as products with a matrix of cosines and sines, and the windows that go with them: DFT, STFT, HannWindow,
- * HammingWindow, BlackmanWindow, MelWeightMatrix. */
+/* Fourier transforms as products with a matrix of cosines and sines, and the windows that go with them: DFT, STFT,
+ * HannWindow, HammingWindow, BlackmanWindow, MelWeightMatrix. */
 #include <math.h>
 #include <string.h>
 
@@ -91,7 +91,8 @@ static onnx_flow waves(onnx_context *c, int64_t length, int64_t outputs, bool si
     return onnx_constant_layer(c, &tensor);
 }
 
-/* x (..., length, 1 or 2), real or with imaginary parts, transformed along the axis before the last; real: (..., outputs, 2). */
+/* x (..., length, 1 or 2), real or with imaginary parts, transformed along the axis before the last; real: (...,
+ * outputs, 2). */
 static onnx_flow transform(onnx_context *c, onnx_flow x, int64_t outputs, bool inverse)
 {
     int last = x.shape.rank - 1;
@@ -114,7 +115,8 @@ static onnx_flow transform(onnx_context *c, onnx_flow x, int64_t outputs, bool i
     return onnx_join(c, parts, 2, last);
 }
 
-/* The real signal of that many elements whose transform begins with x (..., at least half of them, 2); the rest are conjugates. */
+/* The real signal of that many elements whose transform begins with x (..., at least half of them, 2); the rest are
+ * conjugates. */
 static onnx_flow back_from_half(onnx_context *c, onnx_flow x, int64_t length)
 {
     int last = x.shape.rank - 1;

@@ -88,8 +88,8 @@ onnx_rounding onnx_rounding_of(onnx_context *c)
 
 /* ---- as layers ---- */
 
-/* 2 to the power of `floor(log2 |x|)`, which is at least `from` and at most `to`, times 2^-shift; where x is next to a power of 2, the
- * logarithm's last bits may make it the one below or above. */
+/* 2 to the power of `floor(log2 |x|)`, which is at least `from` and at most `to`, times 2^-shift; where x is next to a
+ * power of 2, the logarithm's last bits may make it the one below or above. */
 static onnx_flow power_below(onnx_context *c, onnx_flow x, int from, int to, int shift)
 {
     onnx_tensor table = onnx_new_tensor(c, ONNX_FLOAT, sdlf_shape(to - from + 1));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* NonMaxSuppression: of boxes that overlap, those with the highest scores. Which boxes overlap too much is worked out for all pairs; then one
- * box after the other is taken, of all classes at once: the best that is left, and those that it suppresses go. */
+/* NonMaxSuppression: of boxes that overlap, those with the highest scores. Which boxes overlap too much is worked out
+ * for all pairs; then one box after the other is taken, of all classes at once: the best that is left, and those that
+ * it suppresses go. */
 #include <math.h>
 #include <string.h>
 

@@ -4,8 +4,8 @@
 
 enum { MOST_PAIRS = 1 << 24 };
 
-/* Of integers, which the layer does not order: how many of the row come before each, the first of equal ones first. These numbers, floats
- * that are exact, are ordered instead. */
+/* Of integers, which the layer does not order: how many of the row come before each, the first of equal ones first.
+ * These numbers, floats that are exact, are ordered instead. */
 static onnx_flow ranks(onnx_context *c, onnx_flow x, int axis, bool smallest)
 {
     int64_t length = onnx_ok(c) ? x.shape.dim[axis] : 0, count = onnx_ok(c) ? sdlf_shape_count(x.shape) : 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Which constants of a graph are parameters of the network, that training changes. The format does not say: a file has weights, and
- * constants that belong to an operator's spelling or that an exporter made up.
+/* Which constants of a graph are parameters of the network, that training changes. The format does not say: a file has
+ * weights, and constants that belong to an operator's spelling or that an exporter made up.
  *
- * Weights of floats are parameters; numbers are so where they have a name of their own, as exporters give parameters and not the numbers
- * that stand in a program ("val_51", "onnx::Mul_8"). Scales of nothing but 1 and shifts of 0 are made up where they are no weights, have no
- * name of their own, or are in truth the statistics of another node. */
+ * Weights of floats are parameters; numbers are so where they have a name of their own, as exporters give parameters
+ * and not the numbers that stand in a program ("val_51", "onnx::Mul_8"). Scales of nothing but 1 and shifts of 0 are
+ * made up where they are no weights, have no name of their own, or are in truth the statistics of another node. */
 #include "framework/formats/onnx/import.h"
 
 #include <ctype.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Ensembles of trees, all at once: every node's comparison is made; a product with a matrix of +1 (the leaf lies where it holds), -1 (where it
- * does not) and 0 counts for each leaf how many on its way hold, less those that should not; the leaf that is reached is the one of
- * which that is the number of those that should; and a product with what leaves weigh gives the sum. */
+/* Ensembles of trees, all at once: every node's comparison is made; a product with a matrix of +1 (the leaf lies where
+ * it holds), -1 (where it does not) and 0 counts for each leaf how many on its way hold, less those that should not;
+ * the leaf that is reached is the one of which that is the number of those that should; and a product with what leaves
+ * weigh gives the sum. */
 #include "framework/formats/onnx/trees.h"
 
 #include <math.h>
@@ -162,7 +163,8 @@ static void write_node(const ensemble *e, matrices *m, const tree_node *n)
     m->has_missing = m->has_missing || n->missing_holds;
 }
 
-/* Down every way of a tree whose first node is `root`: first where it holds, then where it does not (visited 1, then 2). */
+/* Down every way of a tree whose first node is `root`: first where it holds, then where it does not (visited 1, then
+ * 2). */
 static void walk(onnx_context *c, const ensemble *e, matrices *m, tree_node *root, tree_node **path)
 {
     int depth = 0;

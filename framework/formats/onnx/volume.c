@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolutions over three dimensions, as convolutions over two: layers that every calculator has.
  *
- * The slices of x (N,C,D,H,W) are stacked into one tall picture, so that one convolution serves all of them. Each slice gets a
- * block of rows: its own, its padding, and as many more as make the next slice begin at a multiple of the stride. What is
- * computed across the border of two blocks is cut off.
+ * The slices of x (N,C,D,H,W) are stacked into one tall picture, so that one convolution serves all of them. Each slice
+ * gets a block of rows: its own, its padding, and as many more as make the next slice begin at a multiple of the
+ * stride. What is computed across the border of two blocks is cut off.
  *
- *   Conv: along the depth, a window's slices become channels: (N, C KD, D' rows, W) against the weight (K, C KD, R, S), which is
- *   how ONNX's (K,C,KD,R,S) lies in memory anyway.
- *   ConvTranspose: the weight (C,K,KD,R,S) is seen as (C, K KD, R, S). Of each input slice come KD slices for every filter,
- *   and the one for step i is added to the output at depth  stride d + dilation i - padding. */
+ *   Conv: along the depth, a window's slices become channels: (N, C KD, D' rows, W) against the weight (K, C KD, R, S),
+ *   which is how ONNX's (K,C,KD,R,S) lies in memory anyway.
+ *   ConvTranspose: the weight (C,K,KD,R,S) is seen as (C, K KD, R, S). Of each input slice come KD slices for every
+ *   filter, and the one for step i is added to the output at depth  stride d + dilation i - padding. */
 #include "framework/formats/onnx/fold.h"
 #include "framework/formats/onnx/window.h"
 

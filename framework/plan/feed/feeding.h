@@ -7,8 +7,8 @@
 
 struct plan_node;
 
-/* Batches on their way to a device that does not hold the data set (stage.c): a ring of places there, one of as many in host
- * memory, and fences that say which are filled and which are used up. */
+/* Batches on their way to a device that does not hold the data set (stage.c): a ring of places there, one of as many in
+ * host memory, and fences that say which are filled and which are used up. */
 typedef struct plan_stages {
     int count; /* places; 0: the device holds all data, or is none */
     sdlf_calculator *calculator;

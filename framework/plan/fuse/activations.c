@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: activations that other programs' files have as several operations are one, which the operation that makes x may then take in:
+/* Inference: activations that other programs' files have as several operations are one, which the operation that makes
+ * x may then take in:
  *
  *     silu  x sigmoid(x)
  *     gelu  x (1 + erf(x / sqrt 2)) / 2, wherever the 1/2 stands

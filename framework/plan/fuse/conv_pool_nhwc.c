@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d with its ReLU, and the max_pool2d behind it, as one operation where both lie channels last: what the convolution makes is never
- * stored. Inference only, after layouts were chosen; row-major ones were fused before, in conv_pool.c. Where only a copy reads the result, and
- * makes it row-major, that is what is made.
+/* conv2d with its ReLU, and the max_pool2d behind it, as one operation where both lie channels last: what the
+ * convolution makes is never stored. Inference only, after layouts were chosen; row-major ones were fused before, in
+ * conv_pool.c. Where only a copy reads the result, and makes it row-major, that is what is made.
  *
  *   conv2d_forward x,w,b -> r;  max_pool2d_forward r -> y;  copy y -> row-major */
 #include "framework/plan/passes.h"

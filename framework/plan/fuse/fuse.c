@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The fusing pass. Rules look at operations and buffers, never at layers, so they serve every layer that describes itself
- * in these operations; a rule asks the calculator whether it takes the fused operation, and changes nothing if not. */
+/* The fusing pass. Rules look at operations and buffers, never at layers, so they serve every layer that describes
+ * itself in these operations; a rule asks the calculator whether it takes the fused operation, and changes nothing if
+ * not. */
 #include "framework/plan/passes.h"
 
 sdlf_status plan_fuse(sdlf_plan *plan)

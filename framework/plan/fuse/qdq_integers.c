@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Inference: what stands between dequantize and quantize is computed in integers.
  *
- *     product with constant weights of integers, its activation     quantized_conv2d; without a quantize behind it, into float32
- *     the same, then a copy to int32                                quantized_conv2d into int32, also of x less a computed zero point
+ *     product with constant weights of integers, its activation     quantized_conv2d; without a quantize behind it,
+ *                                                                   into float32
+ *     the same, then a copy to int32                                quantized_conv2d into int32, also of x less a
+ *                                                                   computed zero point
  *     add, of two; relu or clip; nothing                            quantized_add
  *     max, average or global average pooling                        quantized_pool2d
  *

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rules of qdq_integers.c and qdq_products.c share: where operands of bytes come from, and where results are quantised. */
+/* What the rules of qdq_integers.c and qdq_products.c share: where operands of bytes come from, and where results are
+ * quantised. */
 #ifndef SDLF_FRAMEWORK_PLAN_FUSE_QDQ_OPERANDS_H
 #define SDLF_FRAMEWORK_PLAN_FUSE_QDQ_OPERANDS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference, in the host's memory: matrices that are copied with their axes in another order, and then read only by matmul, are read
- * where they lie. So the keys of attention are not transposed in memory, however many there are. */
+/* Inference, in the host's memory: matrices that are copied with their axes in another order, and then read only by
+ * matmul, are read where they lie. So the keys of attention are not transposed in memory, however many there are. */
 #include "framework/plan/passes.h"
 
 #include <string.h>

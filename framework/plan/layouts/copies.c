@@ -31,7 +31,8 @@ static bool only_copies_write(const layout_pass *p, int buffer, sdlf_shape shape
     return true;
 }
 
-/* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the buffer. */
+/* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the
+ * buffer. */
 bool layout_follows_copy(const layout_pass *p, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;

@@ -19,8 +19,8 @@ static sdlf_tensor whole(const layout_pass *p, int buffer, bool last)
     return last ? sdlf_tensor_channels_last(tensor) : tensor;
 }
 
-/* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that strides can
- * tell, because it has others than the content, or runs over from one channel into the next. */
+/* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that
+ * strides can tell, because it has others than the content, or runs over from one channel into the next. */
 bool layout_restride(const layout_pass *p, sdlf_tensor *tensor)
 {
     if (!layout_is_image(tensor)) return false;

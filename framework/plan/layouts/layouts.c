@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* The pass that chooses layouts. Inference: activations lie channels last where a calculator's convolutions like that, and
- * stay so through whatever can follow; conversions stand where the two meet. Where a calculator has a type to store activations in
- * (sdlf_calculator_storage), in training and inference: the same, in that type; weights of convolutions are converted in every step of training, and
- * prepacked once in inference; parameters stay as they are. In training without such a type all of a calculator's steps are channels last, or none (votes.c).
+/* The pass that chooses layouts. Inference: activations lie channels last where a calculator's convolutions like that,
+ * and stay so through whatever can follow; conversions stand where the two meet. Where a calculator has a type to store
+ * activations in (sdlf_calculator_storage), in training and inference: the same, in that type; weights of convolutions
+ * are converted in every step of training, and prepacked once in inference; parameters stay as they are. In training
+ * without such a type all of a calculator's steps are channels last, or none (votes.c).
  *
- * Steps are walked in their order. A convolution whose calculator says so takes and makes activations that are channels last, and so does
- * every other one of that calculator that can where those have half of its FLOPs or more (votes.c); other kinds follow where an
- * input lies that way already:
+ * Steps are walked in their order. A convolution whose calculator says so takes and makes activations that are channels
+ * last, and so does every other one of that calculator that can where those have half of its FLOPs or more (votes.c);
+ * other kinds follow where an input lies that way already:
  *     pooling                             has kernels for both
  *     activation, add, binary, select     go element by element: channels last (N,C,H,W) is row-major (N,H,W,C) to them
  *     batch_norm2d                        sees a row-major (N H W, C)
  *     copy                                takes any strides; joining channels, say
  * A kernel may take row-major images and make such as are channels last, where its calculator says so (`mixed`).
- * Everything else, and the world outside, gets row-major activations. What lies channels last has a buffer of its own beside
- * the buffer of the row-major content, which is filled only if somebody reads it. */
+ * Everything else, and the world outside, gets row-major activations. What lies channels last has a buffer of its own
+ * beside the buffer of the row-major content, which is filled only if somebody reads it. */
 #include "framework/plan/layouts/layouts.h"
 
 #include <stdlib.h>
 
-/* The operands that lie channels last, as bits of a class: of kinds with kernels for it; in training with their weights. */
+/* The operands that lie channels last, as bits of a class: of kinds with kernels for it; in training with their
+ * weights. */
 static unsigned nhwc_operands(const layout_pass *p, const sdlf_operation *op)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);

@@ -9,13 +9,14 @@
 typedef struct layout_forms {
     bool row_major; /* in the buffer itself, in the plan's dtype */
     bool written;   /* there, by a step: its other writers, if there are, write there too */
-    /* The buffer that holds it channels last, in the pass's storage type where it has one (16 bits, or float32 in training);
-     * its own where both forms are the same; 0: none. */
+    /* The buffer that holds it channels last, in the pass's storage type where it has one (16 bits, or float32 in
+     * training); its own where both forms are the same; 0: none. */
     int nhwc;
     sdlf_shape shape; /* with `nhwc`: (N,C,H,W) of the whole content */
 } layout_forms;
 
-/* What the operations of one calculator prefer: how many of them channels last, and the FLOPs of these and of all that were asked. */
+/* What the operations of one calculator prefer: how many of them channels last, and the FLOPs of these and of all that
+ * were asked. */
 typedef struct layout_votes {
     const sdlf_calculator *calculator; /* NULL: behind the last */
     int preferring;
@@ -25,10 +26,11 @@ typedef struct layout_votes {
 
 /* A list of them, the caller's to free; empty where the plan keeps its layouts. */
 sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes);
-/* Do its operations that prefer channels last get it? Not where there is only one: it would save less than conversions cost. */
+/* Do its operations that prefer channels last get it? Not where there is only one: it would save less than conversions
+ * cost. */
 bool layout_uses_nhwc(const layout_votes *votes, const sdlf_calculator *calculator);
-/* And do all others that can? Where those that prefer it have half of the FLOPs or more, the few others are not worth conversions
- * around each of them. */
+/* And do all others that can? Where those that prefer it have half of the FLOPs or more, the few others are not worth
+ * conversions around each of them. */
 bool layout_uses_nhwc_everywhere(const layout_votes *votes, const sdlf_calculator *calculator);
 /* The operation as it is with its images stored so; weights that inference keeps are as they were, and prepacked. */
 sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operation, sdlf_dtype storage);
@@ -48,8 +50,8 @@ typedef struct layout_pass {
 
 /* Dense, of rank 4? */
 bool layout_is_image(const sdlf_tensor *tensor);
-/* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that strides can
- * tell, because it has others than the content, or runs over from one channel into the next. */
+/* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that
+ * strides can tell, because it has others than the content, or runs over from one channel into the next. */
 bool layout_restride(const layout_pass *p, sdlf_tensor *tensor);
 /* Where it has been asked before whether it can be done. */
 void layout_must_restride(const layout_pass *p, sdlf_tensor *tensor);
@@ -71,7 +73,8 @@ bool layout_can_be_made(const layout_pass *p, const sdlf_tensor *out);
 sdlf_status layout_make_nhwc(layout_pass *p, sdlf_tensor *operand);
 /* What others than this plan's steps read is row-major. */
 sdlf_status layout_settle_output(layout_pass *p, const plan_step *step, int buffer);
-/* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the buffer. */
+/* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the
+ * buffer. */
 bool layout_follows_copy(const layout_pass *p, const plan_step *step);
 sdlf_status layout_convert_copy(layout_pass *p, plan_step *step);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which calculators of a plan want activations channels last: each is asked for its own operations, since what suits one kind of
- * hardware says nothing of another. */
+/* Which calculators of a plan want activations channels last: each is asked for its own operations, since what suits
+ * one kind of hardware says nothing of another. */
 #include "framework/plan/layouts/layouts.h"
 
 #include <stdlib.h>
@@ -24,7 +24,8 @@ sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operat
     return stored;
 }
 
-/* A calculator is asked for convolutions and pooling; what it would store otherwise counts where its kernels take it so. */
+/* A calculator is asked for convolutions and pooling; what it would store otherwise counts where its kernels take it
+ * so. */
 static void count_stored(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
@@ -53,8 +54,8 @@ static void count_step(const sdlf_plan *plan, layout_votes *votes, const plan_st
     if (likes) votes->flops_preferring += (double)step->cost.flops;
 }
 
-/* In training everything that computes is asked: gradients are two thirds of a convolution, and the rest of the network pays for
- * conversions too. */
+/* In training everything that computes is asked: gradients are two thirds of a convolution, and the rest of the network
+ * pays for conversions too. */
 static void count_trained(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
     (void)plan;
@@ -66,7 +67,8 @@ static void count_trained(const sdlf_plan *plan, layout_votes *votes, const plan
     if (likes) votes->flops_preferring += (double)step->cost.flops;
 }
 
-/* In training all of its operations become channels last, or none; and only where those that prefer it are most of the work. */
+/* In training all of its operations become channels last, or none; and only where those that prefer it are most of the
+ * work. */
 static void settle_trained(layout_votes *votes)
 {
     for (; votes->calculator != NULL; votes++) {

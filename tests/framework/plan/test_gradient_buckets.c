@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients in buckets: with a pretended communicator of two ranks that have the same samples, each rank's gradients counting a half, training
- * is that of one rank: half of a gradient and half of it are the gradient, bit for bit. */
+/* Gradients in buckets: with a pretended communicator of two ranks that have the same samples, each rank's gradients
+ * counting a half, training is that of one rank: half of a gradient and half of it are the gradient, bit for bit. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,8 +150,8 @@ static void stand_where_they_should(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Layers that take turns between two calculators have buckets of their own: with many of them no more sums are under way than a communicator
- * has room for. */
+/* Layers that take turns between two calculators have buckets of their own: with many of them no more sums are under
+ * way than a communicator has room for. */
 static void of_many_buckets(void)
 {
     enum { LAYERS = 300 };
@@ -243,7 +243,8 @@ static void train_narrowed(thread_rank *rank, void *user)
     sdlf_calculator_close(options.forward);
 }
 
-/* Steps of 0.1 times gradients of about 1, each rounded by 2^-9 or 2^-12 of itself, and the sum of three once or twice more. */
+/* Steps of 0.1 times gradients of about 1, each rounded by 2^-9 or 2^-12 of itself, and the sum of three once or twice
+ * more. */
 static void of_sixteen_bits(void)
 {
     static narrowing wide, narrow;

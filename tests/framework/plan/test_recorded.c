@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recorded steps: the same bits as steps that are called one by one, alone and several in one recording; what is said when
- * recording fails; marks behind queued steps. */
+/* Recorded steps: the same bits as steps that are called one by one, alone and several in one recording; what is said
+ * when recording fails; marks behind queued steps. */
 #include <string.h>
 
 #include "framework/plan/networks.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans that share: parameters on a device between plans, and a model between plans, which refuses what would harm them. */
+/* Plans that share: parameters on a device between plans, and a model between plans, which refuses what would harm
+ * them. */
 #include "framework/plan/counting_device.h"
 #include "framework/plan/networks.h"
 

@@ -7,7 +7,8 @@
 
 enum { CLASSES = 3, IMAGE = 36 };
 
-/* The normalisation is folded into the convolution, so that every calculator's plan holds other weights than the model's. */
+/* The normalisation is folded into the convolution, so that every calculator's plan holds other weights than the
+ * model's. */
 static sdlf_model *normalized_net(void)
 {
     sdlf_model *net = sdlf_model_create("normalized");

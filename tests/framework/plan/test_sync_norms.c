@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Batch normalisation over all ranks: gradients, outputs and running statistics of parts of a batch on 1 to 4 ranks are those of the whole batch
- * on one, also where parts are uneven or none. */
+/* Batch normalisation over all ranks: gradients, outputs and running statistics of parts of a batch on 1 to 4 ranks are
+ * those of the whole batch on one, also where parts are uneven or none. */
 #include <math.h>
 #include <stdlib.h>
 

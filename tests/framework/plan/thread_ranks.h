@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks that are threads of a test, each with a communicator of its own: sums and gatherings in the host's memory, between barriers. */
+/* Ranks that are threads of a test, each with a communicator of its own: sums and gatherings in the host's memory,
+ * between barriers. */
 #ifndef SDLF_TESTS_FRAMEWORK_PLAN_THREAD_RANKS_H
 #define SDLF_TESTS_FRAMEWORK_PLAN_THREAD_RANKS_H
 

@@ -35,8 +35,8 @@ typedef struct quantizing {
     onnx_export *e;
     const sdlf_quantization_options *options;
     sdlf_quantized *result;
-    /* by name: a weight's index, the index of a value's node, how many nodes and outputs read it, the last node that does, and the index of
-     * a quantised value */
+    /* by name: a weight's index, the index of a value's node, how many nodes and outputs read it, the last node that
+     * does, and the index of a quantised value */
     onnx_name_table weights, makers, counts, readers, values;
     quantize_role *role; /* of each node */
     quantize_value *value;
@@ -65,8 +65,8 @@ typedef struct quantize_axes {
 } quantize_axes;
 quantize_axes quantize_axes_of(const Onnx__NodeProto *node);
 
-/* Append what makes floats of the integers of a node's weight, and have the node read it. With the value that it reads (NULL: weights only) its bias
- * becomes integers too. */
+/* Append what makes floats of the integers of a node's weight, and have the node read it. With the value that it reads
+ * (NULL: weights only) its bias becomes integers too. */
 void quantize_weights(quantizing *q, Onnx__NodeProto *node, const quantize_value *x);
 
 #endif

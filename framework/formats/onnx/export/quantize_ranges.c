@@ -194,8 +194,8 @@ static int percentile_bins(const int64_t *bins, double percentile)
     return QUANTIZE_BINS;
 }
 
-/* Kullback-Leibler divergence of the first `count` bins, which what lies beyond joins at the end, from themselves in LEVELS levels. A level's
- * count goes to the bins of it that have any. */
+/* Kullback-Leibler divergence of the first `count` bins, which what lies beyond joins at the end, from themselves in
+ * LEVELS levels. A level's count goes to the bins of it that have any. */
 static double divergence(const int64_t *bins, int count, int64_t total)
 {
     int64_t inside = 0;

@@ -139,9 +139,9 @@ static void check_pair(sdlf_model *(*make)(void), sdlf_plan_options options, dou
     sdlf_model_free(nets[1]);
 }
 
-/* In float64 on reference the same bits: the sums have one order, and no gradient is rounded where it is stored. In float32
- * gradients that are stored are rounded, and other calculators add in another order: a few roundings of numbers around 1,
- * over three steps. */
+/* In float64 on reference the same bits: the sums have one order, and no gradient is rounded where it is stored. In
+ * float32 gradients that are stored are rounded, and other calculators add in another order: a few roundings of numbers
+ * around 1, over three steps. */
 static void fused_equals_unfused(void)
 {
     const sdlf_optimizer optimizers[] = {
