@@ -61,13 +61,15 @@ static bool takes_rows(const convolution *v)
 
 bool implicit_takes_row_major_cpu(const convolution *v)
 {
-    return takes_rows(v) && implicit_takes_cpu(v);
+    const convolution joined = implicit_joined(v);
+    return takes_rows(&joined) && implicit_takes_cpu(v);
 }
 
-int64_t implicit_scratch_size_cpu(const convolution *v, bool row_major)
+int64_t implicit_scratch_size_cpu(const convolution *all, bool row_major)
 {
-    int64_t zeros = cpu_round_up(v->c, LANES);
-    return zeros + (takes_rows(v) && (row_major || has_padding(v)) ? v->n * reached(v, 0) * reached(v, 1) * v->c : 0);
+    const convolution v = implicit_joined(all);
+    bool copies = takes_rows(&v) && (row_major || has_padding(&v));
+    return cpu_round_up(v.c, LANES) + (copies ? v.n * reached(&v, 0) * reached(&v, 1) * v.c : 0);
 }
 
 /* ---- the padded copy ---- */
@@ -241,19 +243,20 @@ static int64_t chunks_of(const convolution *v, const implicit_panels *p)
 /* Is it better that each thread reads all weights, and some of the pixels, than the other way round? */
 static bool is_near(const convolution *v)
 {
-    int64_t weights = implicit_packed_size_cpu(v);
+    int64_t weights = v->groups * implicit_panels_of(v).vectors * LANES * v->taps;
     return weights <= NEAR_WEIGHTS && weights <= v->n * v->groups * (v->c * v->h * v->w + v->k * v->p_q);
 }
 
 bool implicit_takes_cpu(const convolution *v)
 {
-    return (takes_rows(v) ? v->r : v->r_s) <= MOST_RUNS;
+    const convolution joined = implicit_joined(v);
+    return (takes_rows(&joined) ? v->r : v->r_s) <= MOST_RUNS;
 }
 
 void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed,
                           element *scratch, bool row_major)
 {
-    const convolution *v = &forward->v;
+    const convolution joined = implicit_joined(&forward->v), *v = &joined;
     context all = {.forward = forward,
                    .v = v,
                    .packed = packed,

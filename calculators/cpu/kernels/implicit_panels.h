@@ -7,6 +7,20 @@
 #include "calculators/cpu/kernels/convolution.h"
 #include "calculators/cpu/kernels/implicit_tile.h"
 
+/* Groups of few filters as fewer groups: as many together as one vector holds filters of. Weights between a filter and the channels of
+ * another group are zeros. That takes no more multiply-adds of vectors, longer runs, and results that are whole vectors. */
+static inline convolution implicit_joined(const convolution *v)
+{
+    convolution joined = *v;
+    int64_t factor = v->k > 0 ? cpu_max(1, cpu_min(v->groups, LANES / v->k)) : 1;
+    while (v->groups % factor != 0) factor--;
+    joined.groups /= factor;
+    joined.c *= factor;
+    joined.k *= factor;
+    joined.taps *= factor;
+    return joined;
+}
+
 /* The vectors of a group's filters, spread evenly over as few panels as hold them. */
 typedef struct implicit_panels {
     int64_t vectors, count;

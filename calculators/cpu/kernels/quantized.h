@@ -100,6 +100,55 @@ static inline bytes round_to(vector v, const rounding *to)
     return narrow((ints)v + (to->zero - bits));
 }
 
+static inline void store_bytes(uint8_t *to, bytes v, int64_t count)
+{
+    if (count >= LANES)
+        memcpy(to, &v, LANES);
+    else if (count > 0)
+#if defined(__AVX512BW__) && defined(__AVX512VL__) && SDLF_VECTOR_BYTES == 64
+        _mm_mask_storeu_epi8(to, (__mmask16)((1u << count) - 1), (__m128i)v);
+#else
+        memcpy(to, &v, (size_t)count);
+#endif
+}
+
+/* How many vectors of results become bytes together at most. */
+enum { ROUNDED_VECTORS = SDLF_VECTOR_BYTES / 16 };
+
+/* `vectors` of them (a constant) as bytes, one after the other. Instructions that narrow two vectors to one saturate, to bounds that
+ * hold anyway, and leave parts of 16 bytes of each side by side: a permutation puts them in order. */
+static inline __attribute__((always_inline)) void round_row(uint8_t *y, const vector *v, const int vectors,
+                                                            const rounding *to, int64_t count)
+{
+#if (defined(__AVX512BW__) && SDLF_VECTOR_BYTES == 64) || (defined(__AVX2__) && SDLF_VECTOR_BYTES == 32)
+    const bool is_signed = to->low + (float)to->zero < 0;
+    if (vectors > 1 && count >= vectors * LANES) {
+        ints whole[ROUNDED_VECTORS] = {0};
+#if SDLF_VECTOR_BYTES == 64
+        const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+        const __m512i zero = _mm512_set1_epi16((short)to->zero);
+        UNROLLED for (int j = 0; j < vectors; j++)
+            whole[j] = (ints)_mm512_cvtps_epi32((__m512)clamp_to(v[j], to->low, to->high));
+        __m512i low = _mm512_packs_epi32((__m512i)whole[0], (__m512i)whole[1]),
+                high = _mm512_packs_epi32((__m512i)whole[2], (__m512i)whole[3]);
+        low = _mm512_add_epi16(low, zero), high = _mm512_add_epi16(high, zero);
+        __m512i all = is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+        all = _mm512_permutexvar_epi32(order, all);
+#else
+        const __m256i order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0), zero = _mm256_set1_epi16((short)to->zero);
+        UNROLLED for (int j = 0; j < vectors; j++)
+            whole[j] = (ints)_mm256_cvtps_epi32((__m256)clamp_to(v[j], to->low, to->high));
+        __m256i low = _mm256_add_epi16(_mm256_packs_epi32((__m256i)whole[0], (__m256i)whole[1]), zero);
+        __m256i all = is_signed ? _mm256_packs_epi16(low, low) : _mm256_packus_epi16(low, low);
+        all = _mm256_permutevar8x32_epi32(all, order);
+#endif
+        memcpy(y, &all, (size_t)vectors * LANES);
+        return;
+    }
+#endif
+    UNROLLED for (int j = 0; j < vectors; j++) store_bytes(y + j * LANES, round_to(v[j], to), count - j * LANES);
+}
+
 /* `count` bytes, of which there may be fewer than lanes. */
 static inline bytes load_bytes(const uint8_t *from, int64_t count)
 {
@@ -109,18 +158,6 @@ static inline bytes load_bytes(const uint8_t *from, int64_t count)
     else
         memcpy(&v, from, (size_t)count);
     return v;
-}
-
-static inline void store_bytes(uint8_t *to, bytes v, int64_t count)
-{
-    if (count >= LANES)
-        memcpy(to, &v, LANES);
-    else
-#if defined(__AVX512BW__) && defined(__AVX512VL__) && SDLF_VECTOR_BYTES == 64
-        _mm_mask_storeu_epi8(to, (__mmask16)((1u << count) - 1), (__m128i)v);
-#else
-        memcpy(to, &v, (size_t)count);
-#endif
 }
 
 /* x - zero, exactly. */

@@ -70,6 +70,33 @@ INLINE void finish(const quantized_layer *layer, ints sum, int64_t pixel, int64_
     store_bytes((uint8_t *)layer->y + pixel * layer->k + k, round_to(v, &layer->to), count);
 }
 
+/* A tile's results. What is read of the layer stays in registers: the compiler cannot know that no byte written is part of it. */
+INLINE void finish_tile(const quantized_layer *layer, const int pixels, const int vectors,
+                        ints (*sum)[QUANTIZED_VECTORS], int64_t first, int64_t given, int64_t k, int64_t count)
+{
+    if (layer->form != QUANTIZED_BYTES) {
+        UNROLLED for (int i = 0; i < pixels; i++)
+        {
+            UNROLLED for (int j = 0; j < vectors; j++)
+            {
+                if (i < given) finish(layer, sum[i][j], first + i, k + j * LANES, count - j * LANES);
+            }
+        }
+        return;
+    }
+    const rounding to = layer->to;
+    const int64_t step = layer->k;
+    uint8_t *y = (uint8_t *)layer->y + first * step + k;
+    vector scale[QUANTIZED_VECTORS];
+    UNROLLED for (int j = 0; j < vectors; j++) scale[j] = load(layer->scale + k + j * LANES);
+    UNROLLED for (int i = 0; i < pixels; i++)
+    {
+        vector v[QUANTIZED_VECTORS];
+        UNROLLED for (int j = 0; j < vectors; j++) v[j] = __builtin_convertvector(sum[i][j], vector) * scale[j];
+        if (i < given) round_row(y + i * step, v, vectors, &to, count);
+    }
+}
+
 /* Where in the image a pixel's window begins, for pixels one after the other. */
 typedef struct cursor {
     const uint8_t *row, *at; /* of column 0; of the pixel */
@@ -125,13 +152,7 @@ INLINE void tile(const quantized_layer *layer, const int pixels, const int vecto
             }
         }
     }
-    UNROLLED for (int i = 0; i < pixels; i++)
-    {
-        UNROLLED for (int j = 0; j < vectors; j++)
-        {
-            if (i < given) finish(layer, sum[i][j], first + i, k + j * LANES, filters - (from + j) * LANES);
-        }
-    }
+    finish_tile(layer, pixels, vectors, sum, first, given, k, filters - from * LANES);
 }
 
 /* Tiles as tall as registers allow. */

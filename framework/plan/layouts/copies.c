@@ -24,11 +24,24 @@ static bool only_copies_write(const layout_pass *p, int buffer, sdlf_shape shape
         const plan_step *step = &p->old[p->uses.use[at].step];
         const sdlf_operation *op = &step->operation;
         if (!plan_step_writes(step, buffer)) continue;
-        if (op->kind != SDLF_COPY || !layout_is_image(&op->out[0]) || op->in[0].dtype != op->out[0].dtype ||
-            !sdlf_shape_equal(shape_around(p, &op->out[0]), shape))
+        const sdlf_tensor out = layout_as_image(op->out[0]);
+        if (op->kind != SDLF_COPY || !layout_is_image(&out) || op->in[0].dtype != out.dtype ||
+            !sdlf_shape_equal(shape_around(p, &out), shape))
             return false;
     }
     return true;
+}
+
+/* Can what the copy writes be channels last? */
+static bool makes_nhwc(const layout_pass *p, const sdlf_operation *op)
+{
+    sdlf_tensor in = op->in[0], out = op->out[0];
+    if (!layout_is_image(&in) || !layout_is_image(&out)) return false;
+    if (layout_is_nhwc(p, &out)) return layout_restride(p, &out);
+    sdlf_shape shape = shape_around(p, &out);
+    return !p->form[out.buffer].written && layout_is_nhwc(p, &in) && layout_restride(p, &in) &&
+           p->plan->buffers[out.buffer].kind == BUFFER_ARENA && shape.rank == 4 &&
+           only_copies_write(p, out.buffer, shape);
 }
 
 /* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the
@@ -36,31 +49,66 @@ static bool only_copies_write(const layout_pass *p, int buffer, sdlf_shape shape
 bool layout_follows_copy(const layout_pass *p, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
-    sdlf_tensor in = op->in[0], out = op->out[0];
-    if (op->kind != SDLF_COPY || !layout_is_image(&in) || !layout_is_image(&out) || in.dtype != out.dtype) return false;
-    if (layout_is_nhwc(p, &out)) return true;
-    sdlf_shape shape = shape_around(p, &out);
-    return !p->form[out.buffer].written && layout_is_nhwc(p, &in) && layout_restride(p, &in) &&
-           p->plan->buffers[out.buffer].kind == BUFFER_ARENA && shape.rank == 4 &&
-           only_copies_write(p, out.buffer, shape);
+    sdlf_tensor in = op->in[0];
+    if (op->kind != SDLF_COPY || in.dtype != op->out[0].dtype) return false;
+    if (makes_nhwc(p, op)) return true;
+    return layout_is_nhwc(p, &in) && !p->form[in.buffer].row_major && !layout_is_nhwc(p, &op->out[0]) &&
+           layout_restride(p, &in) && in.dtype == op->out[0].dtype;
 }
 
 sdlf_status layout_convert_copy(layout_pass *p, plan_step *step)
 {
     sdlf_operation *op = &step->operation;
-    sdlf_tensor in = op->in[0], out = op->out[0];
+    sdlf_tensor in = op->in[0], out = op->out[0], same = in;
     sdlf_status status = SDLF_OK;
-    if (!layout_is_nhwc(p, &out)) status = layout_add_nhwc(p, out.buffer, shape_around(p, &out));
+    bool made = makes_nhwc(p, op);
+    if (made && !layout_is_nhwc(p, &out)) status = layout_add_nhwc(p, out.buffer, shape_around(p, &out));
     if (status != SDLF_OK) return status;
-    p->form[out.buffer].row_major = p->form[out.buffer].nhwc == out.buffer;
-    layout_must_restride(p, &out);
-    sdlf_tensor same = in;
+    if (made) {
+        p->form[out.buffer].row_major = p->form[out.buffer].nhwc == out.buffer;
+        layout_must_restride(p, &out);
+    } else {
+        p->form[out.buffer].written = true;
+    }
     if (layout_is_nhwc(p, &in) && layout_restride(p, &same))
         in = same;
     else
         status = layout_need_row_major(p, step, in.buffer);
     if (status != SDLF_OK) return status;
-    op->in[0] = layout_channels_last(in);
-    op->out[0] = layout_channels_last(out);
+    op->in[0] = made ? layout_channels_last(in) : in;
+    op->out[0] = made ? layout_channels_last(out) : out;
+    return plan_append_step(p->plan, step);
+}
+
+/* What a reduction of all that lies channels last reads: (N,P,C) along its pixels, or (N P,C) along its channels. Rank
+ * 0: it is another one. */
+static sdlf_shape reduced_nhwc(const layout_pass *p, const sdlf_operation *op)
+{
+    const sdlf_tensor *x = &op->in[0];
+    if (op->kind != SDLF_REDUCE || !layout_is_nhwc(p, x) || p->form[x->buffer].row_major) return SDLF_SCALAR;
+    if (!plan_covers_buffer(p->plan, x) || !sdlf_tensor_is_contiguous(x) || !sdlf_tensor_is_contiguous(&op->out[0]))
+        return SDLF_SCALAR;
+    const int64_t *dim = p->form[x->buffer].shape.dim;
+    int axis = op->reduce.axis;
+    int64_t pixels = dim[2] * dim[3], inner = sdlf_shape_span(x->shape, axis + 1, x->shape.rank);
+    int64_t length = x->shape.dim[axis];
+    if (length == pixels && inner == 1) return sdlf_shape(dim[0], pixels, dim[1]);
+    return length == dim[1] && inner == pixels ? sdlf_shape(dim[0] * pixels, dim[1]) : SDLF_SCALAR;
+}
+
+bool layout_follows_reduce(const layout_pass *p, const plan_step *step)
+{
+    return p->storage == SDLF_NONE && reduced_nhwc(p, &step->operation).rank > 0;
+}
+
+sdlf_status layout_convert_reduce(layout_pass *p, plan_step *step)
+{
+    sdlf_operation *op = &step->operation;
+    sdlf_shape shape = reduced_nhwc(p, op);
+    p->form[op->out[0].buffer].written = true;
+    op->in[0].buffer = p->form[op->in[0].buffer].nhwc;
+    op->in[0] = sdlf_tensor_reshape(op->in[0], shape);
+    op->out[0] = sdlf_tensor_reshape(op->out[0], sdlf_shape_without(shape, 1));
+    op->reduce.axis = 1;
     return plan_append_step(p->plan, step);
 }

@@ -20,24 +20,36 @@ static sdlf_tensor whole(const layout_pass *p, int buffer, bool last)
 }
 
 /* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that
- * strides can tell, because it has others than the content, or runs over from one channel into the next. */
+ * strides can tell. The content is N images of C channels of pixels; an axis of the tensor, whatever its rank, has to
+ * stay within one of these. */
 bool layout_restride(const layout_pass *p, sdlf_tensor *tensor)
 {
-    if (!layout_is_image(tensor)) return false;
-    sdlf_tensor from = whole(p, tensor->buffer, false), to = whole(p, tensor->buffer, true), part = *tensor;
-    int64_t size = (int64_t)sdlf_dtype_size(part.dtype), rest = part.offset / size, offset = 0;
-    for (int axis = 0; axis < 4; axis++) {
-        int64_t dim = part.shape.dim[axis], index = from.stride[axis] > 0 ? rest / from.stride[axis] : 0;
-        bool spread = dim > 1 && part.stride[axis] != 0;
-        rest -= index * from.stride[axis];
-        offset += index * to.stride[axis];
-        if (spread && part.stride[axis] != from.stride[axis]) return false;
-        if (dim > 0 && index + (spread ? dim : 1) > from.shape.dim[axis]) return false;
-        part.stride[axis] = dim > 1 && part.stride[axis] == 0 ? 0 : to.stride[axis];
+    enum { IMAGES, CHANNELS, PIXELS, AXES };
+    if (!sdlf_tensor_present(tensor) || tensor->layout != SDLF_DENSE) return false;
+    const sdlf_tensor all = whole(p, tensor->buffer, true);
+    const int64_t *dim = all.shape.dim;
+    int64_t pixels = dim[2] * dim[3] > 0 ? dim[2] * dim[3] : 1, channels = dim[1] > 0 ? dim[1] : 1;
+    const int64_t extent[AXES] = {dim[0], channels, pixels}, from[AXES] = {channels * pixels, pixels, 1},
+                  to[AXES] = {channels * pixels, 1, channels};
+    int64_t at = tensor->offset / (int64_t)sdlf_dtype_size(tensor->dtype), offset = 0, last[AXES];
+    for (int i = 0; i < AXES; i++) {
+        last[i] = at / from[i];
+        offset += last[i] * to[i];
+        at -= last[i] * from[i];
     }
-    part.offset = offset * (int64_t)sdlf_dtype_size(to.dtype);
-    part.buffer = to.buffer;
-    part.dtype = to.dtype;
+    sdlf_tensor part = *tensor;
+    for (int axis = 0; axis < part.shape.rank; axis++) {
+        int64_t stride = part.stride[axis], steps = part.shape.dim[axis] - 1;
+        if (steps <= 0 && part.shape.rank == 4) part.stride[axis] = all.stride[axis];
+        if (steps <= 0 || stride == 0) continue;
+        int i = stride % from[IMAGES] == 0 ? IMAGES : stride % from[CHANNELS] == 0 ? CHANNELS : PIXELS;
+        last[i] += steps * (stride / from[i]);
+        if (stride < 0 || last[i] >= extent[i]) return false;
+        part.stride[axis] = stride / from[i] * to[i];
+    }
+    part.offset = offset * (int64_t)sdlf_dtype_size(all.dtype);
+    part.buffer = all.buffer;
+    part.dtype = all.dtype;
     *tensor = part;
     return true;
 }
@@ -50,6 +62,16 @@ void layout_must_restride(const layout_pass *p, sdlf_tensor *tensor)
     (void)done;
 }
 
+/* (N,C,L) as (N,C,1,L); what else there is stays as it is. */
+sdlf_tensor layout_as_image(sdlf_tensor tensor)
+{
+    if (!sdlf_tensor_present(&tensor) || tensor.layout != SDLF_DENSE || tensor.shape.rank != 3) return tensor;
+    tensor.shape = sdlf_shape(tensor.shape.dim[0], tensor.shape.dim[1], 1, tensor.shape.dim[2]);
+    tensor.stride[3] = tensor.stride[2];
+    tensor.stride[2] = tensor.stride[3] * tensor.shape.dim[3];
+    return tensor;
+}
+
 /* (N,C,H,W) as (N,H,W,C) */
 sdlf_tensor layout_channels_last(sdlf_tensor tensor)
 {
@@ -58,7 +80,7 @@ sdlf_tensor layout_channels_last(sdlf_tensor tensor)
 
 bool layout_is_nhwc(const layout_pass *p, const sdlf_tensor *tensor)
 {
-    return layout_is_image(tensor) && p->form[tensor->buffer].nhwc != 0;
+    return sdlf_tensor_present(tensor) && tensor->layout == SDLF_DENSE && p->form[tensor->buffer].nhwc != 0;
 }
 
 /* ---- making forms ---- */
@@ -121,7 +143,8 @@ bool layout_can_be_nhwc(const layout_pass *p, const sdlf_tensor *operand)
 {
     sdlf_tensor copy = *operand;
     if (!layout_is_image(operand) || !plan_covers_buffer(p->plan, operand)) return false;
-    return layout_is_nhwc(p, operand) ? layout_restride(p, &copy) : sdlf_tensor_is_contiguous(operand);
+    if (!layout_is_nhwc(p, operand)) return sdlf_tensor_is_contiguous(operand);
+    return layout_restride(p, &copy) && sdlf_tensor_is_channels_last(&copy);
 }
 
 /* Is there one step that writes the buffer, and no second? */

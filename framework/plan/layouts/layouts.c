@@ -11,7 +11,9 @@
  *     pooling                             has kernels for both
  *     activation, add, binary, select     go element by element: channels last (N,C,H,W) is row-major (N,H,W,C) to them
  *     batch_norm2d                        sees a row-major (N H W, C)
+ *     reduce                              along the pixels or the channels
  *     copy                                takes any strides; joining channels, say
+ * Tensors of rank 3 are images of one row to those that go element by element, and to copies.
  * A kernel may take row-major images and make such as are channels last, where its calculator says so (`mixed`).
  * Everything else, and the world outside, gets row-major activations. What lies channels last has a buffer of its own
  * beside the buffer of the row-major content, which is filled only if somebody reads it. */
@@ -196,11 +198,20 @@ static sdlf_status convert_channels_last(layout_pass *p, plan_step *step)
 
 /* ---- all steps ---- */
 
+static plan_step with_images(plan_step step)
+{
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) step.operation.in[i] = layout_as_image(step.operation.in[i]);
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) step.operation.out[i] = layout_as_image(step.operation.out[i]);
+    return step;
+}
+
 static sdlf_status convert_step(layout_pass *p, plan_step step)
 {
+    plan_step images = with_images(step);
     if (takes_nhwc(p, &step)) return convert_kernel(p, &step);
-    if (follows_channels_last(p, &step)) return convert_channels_last(p, &step);
-    if (layout_follows_copy(p, &step)) return layout_convert_copy(p, &step);
+    if (follows_channels_last(p, &images)) return convert_channels_last(p, &images);
+    if (layout_follows_copy(p, &images)) return layout_convert_copy(p, &images);
+    if (layout_follows_reduce(p, &step)) return layout_convert_reduce(p, &step);
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (!sdlf_tensor_present(&step.operation.in[i])) continue;
         sdlf_status status = layout_need_row_major(p, &step, step.operation.in[i].buffer);

@@ -48,10 +48,12 @@ typedef struct layout_pass {
     sdlf_dtype storage; /* of what lies channels last; SDLF_NONE: the plan's dtype */
 } layout_pass;
 
+/* (N,C,L) as (N,C,1,L); what else there is stays as it is. */
+sdlf_tensor layout_as_image(sdlf_tensor tensor);
 /* Dense, of rank 4? */
 bool layout_is_image(const sdlf_tensor *tensor);
 /* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that
- * strides can tell, because it has others than the content, or runs over from one channel into the next. */
+ * strides can tell, because an axis runs over from one channel or image into the next. */
 bool layout_restride(const layout_pass *p, sdlf_tensor *tensor);
 /* Where it has been asked before whether it can be done. */
 void layout_must_restride(const layout_pass *p, sdlf_tensor *tensor);
@@ -73,9 +75,12 @@ bool layout_can_be_made(const layout_pass *p, const sdlf_tensor *out);
 sdlf_status layout_make_nhwc(layout_pass *p, sdlf_tensor *operand);
 /* What others than this plan's steps read is row-major. */
 sdlf_status layout_settle_output(layout_pass *p, const plan_step *step, int buffer);
-/* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the
- * buffer. */
+/* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the buffer;
+ * where others do it makes what is row-major of it, unless that is there. */
 bool layout_follows_copy(const layout_pass *p, const plan_step *step);
 sdlf_status layout_convert_copy(layout_pass *p, plan_step *step);
+/* A reduction along the pixels or the channels of what lies channels last. */
+bool layout_follows_reduce(const layout_pass *p, const plan_step *step);
+sdlf_status layout_convert_reduce(layout_pass *p, plan_step *step);
 
 #endif
