@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans that draw their own batches: what they hold for it. (lower: feed.c; running: run.c, stage.c) */
+/* Plans that draw their own batches: what they hold for it. (lower: feed.c; running: epoch.c, stage.c) */
 #ifndef SDLF_FRAMEWORK_PLAN_FEED_FEEDING_H
 #define SDLF_FRAMEWORK_PLAN_FEED_FEEDING_H
 
