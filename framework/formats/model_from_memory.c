@@ -3,7 +3,7 @@
 #include <sdlf/formats.h>
 
 #include "framework/formats/little_endian.h"
-#include "framework/formats/onnx/model_from_onnx.h"
+#include "framework/formats/onnx/import/model_from_onnx.h"
 #include "framework/formats/weights.h"
 #include "framework/require.h"
 

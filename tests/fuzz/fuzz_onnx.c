@@ -9,7 +9,7 @@
 
 #include <sdlf/sdlf.h>
 
-#include "framework/formats/onnx/model_from_onnx.h"
+#include "framework/formats/onnx/import/model_from_onnx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

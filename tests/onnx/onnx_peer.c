@@ -19,7 +19,7 @@
 
 #include <sdlf/sdlf.h>
 
-#include "framework/formats/onnx/import.h"
+#include "framework/formats/onnx/import/import.h"
 
 enum { MOST = 64 };
 

@@ -12,7 +12,7 @@
 
 #include "tests/onnx/bytes.h"
 #if SDLF_TEST_ONNX
-#include "framework/formats/onnx/import.h"
+#include "framework/formats/onnx/import/import.h"
 #endif
 
 enum { SIDE = 1024, BATCH = 256, LITTLE = 700 << 10 };

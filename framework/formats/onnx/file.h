@@ -3,7 +3,7 @@
 #ifndef SDLF_FORMATS_ONNX_FILE_H
 #define SDLF_FORMATS_ONNX_FILE_H
 
-#include "framework/formats/onnx/block.h"
+#include "framework/formats/onnx/import/block.h"
 #include "framework/formats/onnx/onnx.pb-c.h"
 #include "framework/formats/onnx/tensor.h"
 

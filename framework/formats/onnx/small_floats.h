@@ -5,7 +5,7 @@
 #ifndef SDLF_FORMATS_ONNX_SMALL_FLOATS_H
 #define SDLF_FORMATS_ONNX_SMALL_FLOATS_H
 
-#include "framework/formats/onnx/compose.h"
+#include "framework/formats/onnx/import/compose.h"
 
 /* What becomes of a number between two of the type's, and of one beyond its largest. */
 typedef struct onnx_rounding {

@@ -6,7 +6,7 @@
 #include <sdlf/tensor.h>
 
 #include "framework/formats/onnx/arena.h"
-#include "framework/formats/onnx/block.h"
+#include "framework/formats/onnx/import/block.h"
 #include "framework/formats/onnx/map.h"
 #include "framework/formats/onnx/wire.h"
 
