@@ -216,7 +216,7 @@ static sdlf_status evaluate(session *s)
     return SDLF_OK;
 }
 
-/* With a communicator rank 0 tells what all have found out; of what it alone knows, each tells, and ends all. */
+/* With a communicator rank 0 tells an error of all; one that only a rank knows is told by that rank, which ends all. */
 static int evaluate_and_tell(session *s)
 {
     sdlf_status status = ranks_open(&s->set.ranks, &s->ranks, s->set.calculator);

@@ -83,7 +83,8 @@ static sdlf_status take_operand(session *s, const char *word)
     return SDLF_OK;
 }
 
-/* The name decides: FILE.onnx or FILE.c. Standard output, a device or a pipe has no such name, and takes ONNX, or C with --c. */
+/* The name decides: FILE.onnx or FILE.c. Standard output, a device or a pipe has no such name, and takes ONNX, or C
+ * with --c. */
 static sdlf_status choose_format(settings *set)
 {
     struct stat at;

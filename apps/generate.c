@@ -99,7 +99,8 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A class's name as the data set text gives it, or false: one printable character, or "\\n", "\\t", "\\r", "\\\\", "\\x1f". */
+/* A class's name as the data set text gives it, or false: one printable character, or "\\n", "\\t", "\\r", "\\\\",
+ * "\\x1f". */
 static bool read_character(character *to, const char *name)
 {
     static const char escaped[] = "ntr\\", meant[] = "\n\t\r\\";
@@ -256,7 +257,8 @@ static sdlf_status compute(session *s)
     return sdlf_plan_read(s->plan, s->output, s->scores, SDLF_FLOAT32, bytes * s->classes);
 }
 
-/* Scores of a position must not depend on what follows it, which is not known yet: another end leaves those before it bit for bit. */
+/* Scores of a position must not depend on what follows it, which is not known yet: another end leaves those before it
+ * bit for bit. */
 static sdlf_status check_causal(session *s)
 {
     int64_t length = s->length, count = length * s->classes;
@@ -291,7 +293,8 @@ static void put_character(session *s, const character *c)
     if (!s->set.json) fflush(to);
 }
 
-/* Scores of what follows the text, by the whole window. What lies behind the text so far is not seen by the position that counts. */
+/* Scores of what follows the text, by the whole window. What lies behind the text so far is not seen by the position
+ * that counts. */
 static sdlf_status score_window(session *s, const float **scores)
 {
     int64_t seen = s->count < s->length ? s->count : s->length;
@@ -300,8 +303,8 @@ static sdlf_status score_window(session *s, const float **scores)
     return compute(s);
 }
 
-/* The same, by the positions that are new. Once the network's length is full, its second half is read again, as the beginning: so two
- * positions are computed for a character, at the most, however long the text is. */
+/* The same, by the positions that are new. Once the network's length is full, its second half is read again, as the
+ * beginning: so two positions are computed for a character, at the most, however long the text is. */
 static sdlf_status score_cached(session *s, const float **scores)
 {
     sdlf_status status = SDLF_OK;

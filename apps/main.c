@@ -149,8 +149,8 @@ static int run(int count, char **words)
     return code;
 }
 
-/* The first file opened would take the number of a stream that was closed, and get what is printed: let something stand there
- * that refuses to be used. */
+/* The first file opened would take the number of a stream that was closed, and get what is printed: let something stand
+ * there that refuses to be used. */
 static void hold_closed_streams(void)
 {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf quantize: a network whose weights, and with data its activations, are integers, as an ONNX file; and how much that changes. */
+/* sdlf quantize: a network whose weights, and with data its activations, are integers, as an ONNX file; and how much
+ * that changes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

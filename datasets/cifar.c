@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* cifar10 and cifar100: folders of the binary version of CIFAR (A. Krizhevsky, Learning multiple layers of features from tiny images,
- * 2009), plain or gzip (.gz). A record is one label (cifar100: the coarse label, which is passed over, then the fine one), then 1,024
- * bytes of red, of green and of blue, row by row.
+/* cifar10 and cifar100: folders of the binary version of CIFAR (A. Krizhevsky, Learning multiple layers of features
+ * from tiny images, 2009), plain or gzip (.gz). A record is one label (cifar100: the coarse label, which is passed
+ * over, then the fine one), then 1,024 bytes of red, of green and of blue, row by row.
  *
  *     cifar10     data_batch_1.bin to data_batch_5.bin; test_batch.bin; batches.meta.txt
  *     cifar100    train.bin; test.bin; fine_label_names.txt
  *
- * Names of classes are read where their file is there. Each channel is normalised by its mean and deviation over the split. */
+ * Names of classes are read where their file is there. Each channel is normalised by its mean and deviation over the
+ * split. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

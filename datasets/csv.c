@@ -36,7 +36,7 @@ static int64_t find_column(const csv_table *t, char **names, const char *word, s
 }
 
 /* "COLUMN" or "COLUMN..COLUMN". */
-static sdlf_status find_needed(csv_table *t, char **names)
+static sdlf_status find_label_columns(csv_table *t, char **names)
 {
     const char *wanted = t->options->label, *dots = strstr(wanted, "..");
     int64_t last = t->label = find_column(t, names, wanted, strlen(wanted));
@@ -64,7 +64,7 @@ static sdlf_status find_needed(csv_table *t, char **names)
 static sdlf_status find_label(csv_table *t, char **names)
 {
     static const char *const usual[] = {"label", "class", "target", "y"};
-    if (t->options->label != NULL) return find_needed(t, names);
+    if (t->options->label != NULL) return find_label_columns(t, names);
     t->label = t->columns - 1;
     for (size_t k = 0; names != NULL && k < sizeof usual / sizeof usual[0]; k++)
         for (int64_t i = 0; i < t->columns; i++)
@@ -78,7 +78,7 @@ static sdlf_status find_label(csv_table *t, char **names)
 }
 
 /* Rows and columns, which all rows must have. */
-static sdlf_status count(csv_table *t, csv_text text)
+static sdlf_status count_rows_and_columns(csv_table *t, csv_text text)
 {
     sdlf_status status = SDLF_OK;
     for (t->rows = 0; status == SDLF_OK && csv_next_row(&text); t->rows++) {
@@ -225,7 +225,7 @@ sdlf_status csv_take(sdlf_dataset *dataset, char *bytes, size_t size, const char
 {
     csv_text text = csv_begin(bytes, size, name);
     csv_table t = {.name = name, .options = options, .targets = options->targets};
-    sdlf_status status = count(&t, text);
+    sdlf_status status = count_rows_and_columns(&t, text);
     if (status == SDLF_OK) status = take_header(&t, &text);
     if (status != SDLF_OK) goto done;
     t.cell = calloc((size_t)t.rows, sizeof *t.cell);

@@ -7,8 +7,8 @@
 
 /* ---- text (csv_text.c) ---- */
 
-/* The cells of CSV (RFC 4180): separated by commas, semicolons or tabs, whichever the first line has most of; quoted or not; lines end in LF
- * or CRLF, and empty ones are passed over. */
+/* The cells of CSV (RFC 4180): separated by commas, semicolons or tabs, whichever the first line has most of; quoted or
+ * not; lines end in LF or CRLF, and empty ones are passed over. */
 typedef struct csv_text {
     const char *name; /* for messages; borrowed */
     char *at, *end;   /* what is left */
@@ -17,15 +17,16 @@ typedef struct csv_text {
     bool in_row; /* more cells follow in the row */
 } csv_text;
 
-/* Begin at the first of `size` bytes, which a read to the end must find followed by a 0. `bytes` are the caller's, and changed while cells
- * are taken. */
+/* Begin at the first of `size` bytes, which a read to the end must find followed by a 0. `bytes` are the caller's, and
+ * changed while cells are taken. */
 csv_text csv_begin(char *bytes, size_t size, const char *name);
 
 /* Go to the next row; false: there is none. */
 bool csv_next_row(csv_text *text);
 
-/* The next cell of the row (while in_row), without quotes and with a 0 at its end, blanks around it left out. Only where `change` is set may
- * the text not be gone through again. Errors: SDLF_ERROR_FORMAT (a quote that is not closed, a 0 in the text). */
+/* The next cell of the row (while in_row), without quotes and with a 0 at its end, blanks around it left out. Only
+ * where `change` is set may the text not be gone through again. Errors: SDLF_ERROR_FORMAT (a quote that is not closed,
+ * a 0 in the text). */
 sdlf_status csv_take_cell(csv_text *text, char **cell, size_t *length, bool change);
 
 /* A number in C's decimal form and nothing else? */
@@ -34,15 +35,16 @@ bool csv_number(const char *cell, double *number);
 /* ---- the data set ---- */
 
 typedef struct csv_options {
-    const char *
-        label; /* name or number, from 1, of the column with the labels, or two of them with .. between; NULL: the one that is named so, else the last */
+    /* Name or number, from 1, of the column with the labels, or two of them with .. between; NULL: the one that is
+     * named so, else the last. */
+    const char *label;
     sdlf_shape sample; /* of a sample; a scalar: the row of numbers */
     bool all;          /* both halves are all rows */
     bool targets;      /* labels are numbers: float targets */
 } csv_options;
 
-/* Samples, labels and classes of a table of `size` bytes with a 0 behind them, which are changed. Errors: SDLF_ERROR_FORMAT with `name`,
- * line and column; SDLF_ERROR_MEMORY. */
+/* Samples, labels and classes of a table of `size` bytes with a 0 behind them, which are changed. Errors:
+ * SDLF_ERROR_FORMAT with `name`, line and column; SDLF_ERROR_MEMORY. */
 sdlf_status csv_take(sdlf_dataset *dataset, char *bytes, size_t size, const char *name, const csv_options *options,
                      sdlf_split split);
 
@@ -60,8 +62,8 @@ typedef struct csv_table {
     bool *kept;
 } csv_table;
 
-/* The classes of all rows and the labels of those that are kept, from their cells; of float targets the names. Errors: SDLF_ERROR_FORMAT,
- * SDLF_ERROR_MEMORY. */
+/* The classes of all rows and the labels of those that are kept, from their cells; of float targets the names. Errors:
+ * SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY. */
 sdlf_status csv_take_labels(sdlf_dataset *dataset, const csv_table *t);
 
 #endif

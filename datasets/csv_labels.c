@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Labels of a table: whole numbers from 0 are classes, other words are names of classes, and float targets are called as their columns. */
+/* Labels of a table: whole numbers from 0 are classes, other words are names of classes, and float targets are called
+ * as their columns. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the data sets share among themselves: their class tables, for the registry, and the normalisation of grey pictures
- * of handwriting. */
+/* What the data sets share among themselves: their class tables, for the registry, and the normalisation of grey
+ * pictures of handwriting. */
 #ifndef SDLF_DATASETS_INTERNAL_H
 #define SDLF_DATASETS_INTERNAL_H
 
@@ -13,8 +13,8 @@ extern const sdlf_dataset_class sdlf_cifar10_dataset_class, sdlf_cifar100_datase
 extern const sdlf_dataset_class sdlf_npy_dataset_class, sdlf_npz_dataset_class, sdlf_csv_dataset_class;
 extern const sdlf_dataset_class sdlf_text_dataset_class;
 
-/* Normalise each channel, dimension 1, by its own mean and deviation over the samples, uint8 or float32, which are there; more channels
- * than SDLF_NORMALIZED_CHANNELS all by one. */
+/* Normalise each channel, dimension 1, by its own mean and deviation over the samples, uint8 or float32, which are
+ * there; more channels than SDLF_NORMALIZED_CHANNELS all by one. */
 void sdlf_dataset_measure(sdlf_dataset *dataset);
 
 /* Sums over bytes, exact, so that no order of adding matters: channel by channel. Zeroed: of none. */
@@ -29,8 +29,8 @@ void sdlf_dataset_join_sums(dataset_sums *sums, const dataset_sums *more);
 /* Normalise each channel by what the sums say. */
 void sdlf_dataset_measure_sums(sdlf_dataset *dataset, const dataset_sums *sums);
 
-/* Is what has this name, of `length` bytes, for testing, where a set does not say? FNV-1a (64 bits) of it, modulo 5, is 0 there: other
- * samples may come and go. */
+/* Is what has this name, of `length` bytes, for testing, where a set does not say? FNV-1a (64 bits) of it, modulo 5, is
+ * 0 there: other samples may come and go. */
 bool sdlf_dataset_is_for_test(const char *name, size_t length);
 
 /* "KIND (PLACE)". Errors: SDLF_ERROR_MEMORY. */

@@ -5,8 +5,8 @@
  *     digits:COUNT        COUNT for training, a sixth of that (rounded up) for testing
  *     digits:COUNT,SEED
  *
- * 28x28 grey levels, white on black, ten classes in equal parts; training and testing draw from different streams of random
- * numbers. docs/guides/digits.md says how a digit is made. */
+ * 28x28 grey levels, white on black, ten classes in equal parts; training and testing draw from different streams of
+ * random numbers. docs/guides/digits.md says how a digit is made. */
 #include "datasets/digits.h"
 #include "datasets/datasets_internal.h"
 
@@ -76,7 +76,7 @@ static void draw_part(void *context, int64_t part)
 
 /* ---- the argument ---- */
 
-/* Read a decimal number of digits alone, at most `limit`, and move `text` past it. */
+/* Read a decimal number, digits only, at most `limit`, and move `text` past it. */
 static bool read_number(const char **text, uint64_t limit, uint64_t *number)
 {
     const char *at = *text;

@@ -5,8 +5,8 @@
  *     digits_pen.c       one handwriting of a shape: points are jittered, bent and joined to thin segments of ink
  *     digits_render.c    the segments are scaled to a box of 20x20, painted in grey, and centred in 28x28
  *
- * Everything is drawn from Philox and computed with +, -, *, / and sqrtf in float32, which IEEE 754 fixes to the bit, so
- * that an image is the same on every machine and at any thread count. */
+ * Everything is drawn from Philox and computed with +, -, *, / and sqrtf in float32, which IEEE 754 fixes to the bit,
+ * so that an image is the same on every machine and at any thread count. */
 #ifndef SDLF_DATASETS_DIGITS_H
 #define SDLF_DATASETS_DIGITS_H
 
@@ -50,8 +50,8 @@ typedef enum digit_joint {
     DIGIT_CORNER,  /* the curve turns sharply here */
 } digit_joint;
 
-/* A point in two poses, in hundredths of the digit's height: x to the right, y down, (0, 0) upper left. A digit is drawn
- * somewhere between the poses, or slightly past one. */
+/* A point in two poses, in hundredths of the digit's height: x to the right, y down, (0, 0) upper left. A digit is
+ * drawn somewhere between the poses, or slightly past one. */
 typedef struct digit_point {
     int8_t joint; /* digit_joint */
     int8_t from_x, from_y, to_x, to_y;
@@ -85,7 +85,7 @@ void digit_render(uint8_t *pixels, digit_segment *segments, int count, digit_ran
 /* The digit that image `image` shows: each run of ten images holds each digit once, in random order. */
 int digit_label(uint64_t seed, sdlf_split split, int64_t image);
 
-/* Draw image `image`, a function of (seed, split, image) alone. */
+/* Draw image `image`, a function of only (seed, split, image). */
 void digit_draw(uint8_t *pixels, uint64_t seed, sdlf_split split, int64_t image);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One handwriting of a digit: a glyph is posed, jittered, bent, slanted and turned; its points are joined by centripetal
- * Catmull-Rom curves (Catmull, Rom: A class of local interpolating splines, 1974), and the pen's width varies along them. */
+/* One handwriting of a digit: a glyph is posed, jittered, bent, slanted and turned; its points are joined by
+ * centripetal Catmull-Rom curves (Catmull, Rom: A class of local interpolating splines, 1974), and the pen's width
+ * varies along them. */
 #include "datasets/digits.h"
 
 #include <math.h>
@@ -86,8 +87,8 @@ static void tangent(float *dx, float *dy, const knot *a, const knot *b, const kn
     *dy = (b->y - a->y) / s - (c->y - a->y) / (s + t) + (c->y - b->y) / t;
 }
 
-/* The directions at both ends of the piece from knots[i] to knots[i + 1], in its own unit of length. At a stroke's end or
- * a corner the curve just heads for the other end of the piece. */
+/* The directions at both ends of the piece from knots[i] to knots[i + 1], in its own unit of length. At a stroke's end
+ * or a corner the curve just heads for the other end of the piece. */
 static void piece_tangents(float from[2], float to[2], const knot *knots, int count, int i)
 {
     const knot *a = &knots[i], *b = &knots[i + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Painting: ink is scaled so that it just fits a box of 20x20 pixels, painted in grey levels, and moved by whole pixels so
- * that its centre of mass lies in the middle of 28x28: the normalisation that MNIST documents. */
+/* Painting: ink is scaled so that it just fits a box of 20x20 pixels, painted in grey levels, and moved by whole pixels
+ * so that its centre of mass lies in the middle of 28x28: the normalisation that MNIST documents. */
 #include "datasets/digits.h"
 
 #include <math.h>
@@ -44,8 +44,8 @@ static void fit(digit_segment *segments, int count, float softness, float rough)
     }
 }
 
-/* depth[y][x] becomes at least how far the centre of that pixel lies inside this piece of ink; negative: outside. Pixels
- * more than REACH outside stay white whatever happens, and are left alone. */
+/* depth[y][x] becomes at least how far the centre of that pixel lies inside this piece of ink; negative: outside.
+ * Pixels more than REACH outside stay white whatever happens, and are skipped. */
 static void measure(float depth[CANVAS][CANVAS], const digit_segment *s)
 {
     float reach = most(s->r0, s->r1) + REACH;

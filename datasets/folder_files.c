@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Listing a folder of pictures. Hidden files and folders are passed over, and files whose names do not end as pictures' do. */
+/* Listing a folder of pictures. Hidden files and folders are passed over, and files whose names do not end as pictures'
+ * do. */
 #include "datasets/folder_files.h"
 
 #include <dirent.h>

@@ -17,9 +17,10 @@ typedef struct folder_files {
     int class_count;
 } folder_files;
 
-/* What a split of DIR consists of: of DIR/train and DIR/test (or val, valid, validation) where both are there, else every fifth picture or
- * so of DIR (or DIR/train, if that is there alone) for testing, picked by its name. Release what was found also after a failure. Errors:
- * SDLF_ERROR_IO, SDLF_ERROR_FORMAT (no classes, a class without pictures, folders that contain themselves), SDLF_ERROR_MEMORY. */
+/* What a split of DIR consists of: of DIR/train and DIR/test (or val, valid, validation) where both are there, else
+ * every fifth picture or so of DIR (or DIR/train, if only that is there) for testing, picked by its name. Release what
+ * was found also after a failure. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT (no classes, a class without pictures,
+ * folders that contain themselves), SDLF_ERROR_MEMORY. */
 sdlf_status folder_list(folder_files *files, const char *folder, sdlf_split split);
 /* The same, but that where there are no two halves all files are listed, and *divided is false. */
 sdlf_status folder_list_undivided(folder_files *files, const char *folder, sdlf_split split, bool *divided);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Mean and deviation of each channel, over all samples. Of bytes the sums are whole numbers; of floats they are doubles, added in the
- * samples' order: the same every time. */
+/* Mean and deviation of each channel, over all samples. Of bytes the sums are whole numbers; of floats they are
+ * doubles, added in the samples' order: the same every time. */
 #include "datasets/datasets_internal.h"
 
 #include <math.h>

@@ -2,13 +2,14 @@
 /* mnist: a folder of the four files of MNIST, or of any set in the same form (Fashion-MNIST, KMNIST, EMNIST, sets of
  * one's own with pictures of any size and up to 256 classes).
  *
- * Files, plain or gzip: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte,
- * with or without .gz; "." may stand before "idx", and "test" for "t10k". Images of several channels (M,C,H,W) have "idx4" for "idx3". `mnist:DIR/PREFIX` finds files whose names begin
- * with "PREFIX-", such as EMNIST's emnist-letters-train-images-idx3-ubyte.gz. `mnist` alone is `mnist:data/mnist`.
+ * Files, plain or gzip: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte,
+ * t10k-labels-idx1-ubyte, with or without .gz; "." may stand before "idx", and "test" for "t10k". Images of several
+ * channels (M,C,H,W) have "idx4" for "idx3". `mnist:DIR/PREFIX` finds files whose names begin with "PREFIX-", such as
+ * EMNIST's emnist-letters-train-images-idx3-ubyte.gz. Just `mnist` is `mnist:data/mnist`.
  *
- * Classes are numbered from 0 without a gap: there are at least 10, and one more for each following label that the training
- * set has (EMNIST Balanced: 47; EMNIST Letters, labels 1 to 26: 27). The test set has the classes of its training set,
- * if that is there. A label beyond is out of range. */
+ * Classes are numbered from 0 without a gap: there are at least 10, and one more for each following label that the
+ * training set has (EMNIST Balanced: 47; EMNIST Letters, labels 1 to 26: 27). The test set has the classes of its
+ * training set, if that is there. A label beyond is out of range. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,7 +93,7 @@ static int count_classes(const sdlf_tensor *labels)
     return count;
 }
 
-/* The number of classes: that of the training labels, or, where there is a test set alone, of its own. */
+/* The number of classes: that of the training labels, or, where there is only a test set, of its own. */
 static sdlf_status find_class_count(int *count, source from, sdlf_split split, const sdlf_tensor *labels)
 {
     char path[PATH_SIZE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* npy: two arrays of NumPy's, npy:IMAGES,LABELS (arrays.h says which they may be). The same two are meant for training and for testing:
- * another set is named for each. */
+/* npy: two arrays of NumPy's, npy:IMAGES,LABELS (arrays.h says which they may be). The same two are meant for training
+ * and for testing: another set is named for each. */
 #include <stdlib.h>
 
 #include "datasets/arrays.h"

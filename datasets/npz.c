@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* npz: arrays of an archive that NumPy's savez or savez_compressed has made.
  *
- *     npz:FILE                   x_train, y_train, x_test and y_test, or other names of `halves`; or one pair of `pairs` for both halves
+ *     npz:FILE                   x_train, y_train, x_test and y_test, or other names of `halves`; or one pair of
+ *                                `pairs` for both halves
  *     npz:FILE,IMAGES,LABELS     the arrays of these names, for both halves
  *
  * arrays.h says which arrays they may be. An archive is unpacked array by array, each within the budget of budget.h. */

@@ -7,8 +7,8 @@
 
 #include "framework/formats/zip.h"
 
-/* Samples, labels and class_count, from the arrays of these names (NULL: from those that are usual). Errors: SDLF_ERROR_FORMAT,
- * SDLF_ERROR_IO, SDLF_ERROR_MEMORY. */
+/* Samples, labels and class_count, from the arrays of these names (NULL: from those that are usual). Errors:
+ * SDLF_ERROR_FORMAT, SDLF_ERROR_IO, SDLF_ERROR_MEMORY. */
 sdlf_status npz_take(sdlf_dataset *dataset, const zip_archive *archive, const char *images, const char *labels,
                      sdlf_split split, const sdlf_dataset_options *options);
 

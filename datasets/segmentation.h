@@ -17,8 +17,8 @@ typedef struct mask_pairs {
     int64_t count;
 } mask_pairs;
 
-/* The pairs of a split. Release also after a failure. Errors: those of folder_list, SDLF_ERROR_FORMAT (other folders than images and masks, a
- * picture without a mask). */
+/* The pairs of a split. Release also after a failure. Errors: those of folder_list, SDLF_ERROR_FORMAT (other folders
+ * than images and masks, a picture without a mask). */
 sdlf_status mask_pairs_list(mask_pairs *pairs, const char *folder, sdlf_split split);
 void mask_pairs_release(mask_pairs *pairs);
 

@@ -3,9 +3,10 @@
  *
  *     text:FILE[,length=T]
  *
- * The classes are the file's characters, sorted by code point; samples are T characters (M,T), and their labels, (M,T), the T that begin one
- * later. Samples follow one another without a gap; what is left at the end of a half is not used. The last tenth of the file is for
- * testing. Names of classes are the characters, but "\n", "\t", "\r", "\\" and "\xNN" of what is no letter for a table. */
+ * The classes are the file's characters, sorted by code point; samples are T characters (M,T), and their labels, (M,T),
+ * the T that begin one later. Samples follow one another without a gap; what is left at the end of a half is not used.
+ * The last tenth of the file is for testing. Names of classes are the characters, but "\n", "\t", "\r", "\\" and "\xNN"
+ * of what is no letter for a table. */
 #include "datasets/datasets_internal.h"
 
 #include <inttypes.h>

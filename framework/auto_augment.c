@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* TrivialAugment and RandAugment. The contract is at sdlf_auto_augment in <sdlf/dataset.h>. All of it is float32 with every
- * operation rounded, or whole numbers: the same bits everywhere. */
+/* TrivialAugment and RandAugment. The contract is at sdlf_auto_augment in <sdlf/dataset.h>. All of it is float32 with
+ * every operation rounded, or whole numbers: the same bits everywhere. */
 #include "framework/auto_augment.h"
 
 #include <math.h>

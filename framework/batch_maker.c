@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "framework/classifier.h"
 #include "framework/mixing.h"
 #include "framework/parallel.h"
+#include "framework/saved_error.h"
 #include "framework/warp_labels.h"
 #include "framework/warp_part.h"
 
@@ -205,7 +205,7 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
     *maker = (sdlf_batch_maker){.epoch = -1};
 }
 
-/* Of the labels of so many samples. */
+/* Of the labels of that many samples. */
 static sdlf_shape labels_shape(const sdlf_batch_maker *maker, int64_t count)
 {
     sdlf_shape shape = maker->dataset->labels.shape;
@@ -251,8 +251,7 @@ typedef struct reading {
     pthread_mutex_t lock; /* guards what follows: helpers in use; the first failure, in the batch's order */
     int taken;
     int64_t failed;
-    sdlf_status status;
-    char message[512];
+    sdlf_saved_error error;
 } reading;
 
 /* Sample `image`; of one that is not in memory, at least what the gather looks at. */
@@ -275,10 +274,9 @@ static void note_failure(reading *r, int64_t i, sdlf_status status)
 {
     if (status == SDLF_OK) return;
     pthread_mutex_lock(&r->lock);
-    if (r->status == SDLF_OK || i < r->failed) {
+    if (r->error.status == SDLF_OK || i < r->failed) {
         r->failed = i;
-        r->status = status;
-        snprintf(r->message, sizeof r->message, "%s", sdlf_error_message()); /* that thread's */
+        sdlf_save_error(&r->error, status);
     }
     pthread_mutex_unlock(&r->lock);
 }
@@ -327,11 +325,11 @@ static sdlf_status take_samples(const sdlf_batch_maker *maker, int64_t count)
     if (sdlf_tensor_present(&maker->read))
         parallel_for(count, maker->dataset->readers > 0 ? maker->dataset->readers : 1, read_sample, &r);
     pthread_mutex_destroy(&r.lock);
-    if (r.status != SDLF_OK) return sdlf_fail(r.status, "%s", r.message);
+    if (r.error.status != SDLF_OK) return sdlf_restore_error(&r.error);
     return maker->helpers == NULL ? gather(maker->calculator, &maker->gather) : SDLF_OK;
 }
 
-/* The batch has so many samples, the first of those in its memory. */
+/* The batch has that many samples, the first of those in its memory. */
 static void set_count(const sdlf_batch_maker *maker, sdlf_batch *batch, int64_t count)
 {
     sdlf_shape shape = maker->dataset->samples.shape;

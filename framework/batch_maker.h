@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Batch maker: the samples and labels of any batch of any epoch, in the caller's memory.
  *
- * A batch depends on (data set, options, epoch, index) alone. The samples are gathered, augmented and normalised by one
- * gather_batch operation on calculators of the maker's own, with one thread each (sdlf_calculator_class_usual): one for each of the data
- * set's readers, which gather each sample as soon as it is read. Where that is wanted, they are mixed in pairs (mixing.h). Labels are copied. */
+ * A batch depends only on (data set, options, epoch, index). The samples are gathered, augmented and normalised by one
+ * gather_batch operation on calculators of the maker's own, with one thread each (sdlf_calculator_class_usual): one for
+ * each of the data set's readers, which gather each sample as soon as it is read. Where that is wanted, they are mixed
+ * in pairs (mixing.h). Labels are copied. */
 #ifndef SDLF_FRAMEWORK_BATCH_MAKER_H
 #define SDLF_FRAMEWORK_BATCH_MAKER_H
 
@@ -24,15 +25,16 @@ typedef struct sdlf_batch_maker {
     uint8_t *unchanged;    /* of each of them, while TrivialAugment or RandAugment changes it; owned */
     const int32_t
         *images; /* the numbers of the samples that are gathered for a batch: a part of `order`, or `paired` */
-    int32_t *
-        paired; /* of ranks that mix, their own samples and those that these are mixed with; owned; NULL: there is no need */
+    /* Of ranks that mix, their own samples and those that these are mixed with; owned; NULL: there is no need. */
+    int32_t *paired;
     int32_t *order; /* of the epoch `epoch`; owned */
     uint64_t *keys; /* scratch space of the shuffle; NULL without one */
     int64_t epoch;  /* -1: none yet; the gather reads it */
 } sdlf_batch_maker;
 
-/* Check the options and take all memory that will be needed. The maker may not be moved afterwards. Errors: SDLF_ERROR_ARGUMENT,
- * SDLF_ERROR_MEMORY, and what the calculator and the operation's check report. After a failure there is nothing to release. */
+/* Check the options and take all memory that will be needed. The maker may not be moved afterwards. Errors:
+ * SDLF_ERROR_ARGUMENT, SDLF_ERROR_MEMORY, and what the calculator and the operation's check report. After a failure
+ * there is nothing to release. */
 sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *dataset,
                                   const sdlf_loader_options *options);
 void sdlf_batch_maker_release(sdlf_batch_maker *maker);

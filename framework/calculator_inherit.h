@@ -5,8 +5,9 @@
 
 #include <sdlf/calculator.h>
 
-/* Before `open`: open the class that is inherited from, as calculator->inherited, and give the calculator a table in which every empty slot
- * passes work on to it. The calculator then has that one's space, until its own `open` says another. */
+/* Before `open`: open the class that is inherited from, as calculator->inherited, and give the calculator a table in
+ * which every empty slot passes work on to it. The calculator then has that one's space, until its own `open` says
+ * another. */
 sdlf_status calculator_inherit(sdlf_calculator *calculator, const sdlf_calculator_class *type,
                                const sdlf_calculator_options *options);
 

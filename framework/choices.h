@@ -22,8 +22,8 @@ struct sdlf_choices {
 /* The algorithm's name; NULL: not chosen yet. */
 const char *choices_find(const sdlf_choices *choices, const char *device, const char *operation);
 
-/* Add an entry, or replace the one for the same device and operation. Text is copied; what would break a line of a file becomes
- * a blank. Errors: SDLF_ERROR_MEMORY, and then nothing has changed. */
+/* Add an entry, or replace the one for the same device and operation. Text is copied; what would break a line of a file
+ * becomes a blank. Errors: SDLF_ERROR_MEMORY, and then nothing has changed. */
 sdlf_status choices_add(sdlf_choices *choices, const char *device, const char *operation, const char *algorithm,
                         const char *times);
 

@@ -147,7 +147,8 @@ static sdlf_status check_scale(const sdlf_model *model, const sdlf_dataset *data
         known ? "network" : "data set", known ? model->name : sdlf_dataset_title(dataset), mean, scale);
 }
 
-/* The loss of a sequence, or of pictures, is over the classes of each position or pixel: so must the probabilities be. */
+/* The loss of a sequence, or of pictures, is over the classes of each position or pixel: so must the probabilities
+ * be. */
 static sdlf_status check_axis(const sdlf_model *model, const sdlf_layer *layer, int wanted, int rank)
 {
     bool softmax = strcmp(layer->type->name, "softmax") == 0 || strcmp(layer->type->name, "log_softmax") == 0;

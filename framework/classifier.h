@@ -33,8 +33,8 @@ typedef struct sdlf_classifier {
     sdlf_scores scores;  /* of `output`: what the layer that makes it says */
 } sdlf_classifier;
 
-/* Work it out, and check it against the data set: the samples' shape and, where there is an output, the number of classes.
- * The model is inferred or built. Errors: SDLF_ERROR_SHAPE; SDLF_ERROR_ARGUMENT (a label that is no class). */
+/* Work it out, and check it against the data set: the samples' shape and, where there is an output, the number of
+ * classes. The model is inferred or built. Errors: SDLF_ERROR_SHAPE; SDLF_ERROR_ARGUMENT (a label that is no class). */
 sdlf_status sdlf_classifier_find(sdlf_classifier *classifier, const sdlf_model *model, const sdlf_dataset *dataset);
 
 #endif

@@ -91,8 +91,8 @@ sdlf_status sdlf_communicator_sum(sdlf_communicator *communicator, double *numbe
     SDLF_REQUIRE(numbers);
     int64_t ticket;
     const sdlf_communicator_class *type = communicator->type;
-    sdlf_status status = type->sum_begin(communicator, NULL, numbers, SDLF_FLOAT64, count, &ticket);
-    return status == SDLF_OK ? type->sum_end(communicator, ticket) : status;
+    sdlf_status status = type->allreduce_begin(communicator, NULL, numbers, SDLF_FLOAT64, count, &ticket);
+    return status == SDLF_OK ? type->collective_end(communicator, ticket) : status;
 }
 
 sdlf_status sdlf_communicator_compare(sdlf_communicator *communicator, const void *mine, int64_t bytes, int *other)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Element types: sizes, names, and conversion between any two of them.
  *
- * Conversion goes in blocks through a wide type: float64 for floating sources, int64 for integer ones. Every source fits
- * its wide type exactly, so each element is rounded once, on the way out. */
+ * Conversion goes in blocks through a wide type: float64 for floating sources, int64 for integer ones. Every source
+ * fits its wide type exactly, so each element is rounded once, on the way out. */
 #include <sdlf/dtype.h>
 
 #include <math.h>
@@ -251,7 +251,8 @@ static bool convert_halves(sdlf_dtype to, void *destination, sdlf_dtype from, co
     return true;
 }
 
-/* What networks of quantised numbers convert all the time, without the way through wider numbers. False: anything else. */
+/* What networks of quantised numbers convert all the time, without the way through wider numbers. False: anything
+ * else. */
 static bool convert_directly(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count)
 {
     if (from == SDLF_FLOAT32 && (to == SDLF_UINT8 || to == SDLF_INT8)) {

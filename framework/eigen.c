@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See eigen.h. Cyclic Jacobi (Golub and Van Loan, Matrix computations, 8.5): each rotation makes one element off the diagonal 0. */
+/* See eigen.h. Cyclic Jacobi (Golub and Van Loan, Matrix computations, 8.5): each rotation makes one element off the
+ * diagonal 0. */
 #include "framework/eigen.h"
 
 #include <math.h>

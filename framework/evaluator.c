@@ -127,7 +127,8 @@ sdlf_status sdlf_evaluator_set_views(sdlf_evaluator *evaluator, sdlf_views views
     return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory for views of %lld samples", (long long)evaluator->batch);
 }
 
-/* -log of the probability that the scores, `step` apart, give to `label`. A probability of 0 counts as the smallest float. */
+/* -log of the probability that the scores, `step` apart, give to `label`. A probability of 0 counts as the smallest
+ * float. */
 static double loss_of(sdlf_scores kind, const float *score, int64_t step, int class_count, int32_t label)
 {
     double own = (double)score[label * step];
@@ -209,7 +210,8 @@ static sdlf_status run_batch(sdlf_evaluator *evaluator, const sdlf_batch *batch)
                                               : look_several(evaluator, samples);
 }
 
-/* Every rank has its part of each batch; in the last one some may have none, and are given a sample that does not count. */
+/* Every rank has its part of each batch; in the last one some may have none, and are given a sample that does not
+ * count. */
 static int64_t count_part(const sdlf_evaluator *evaluator, int64_t done, int64_t given)
 {
     int64_t left = evaluator->data.samples.shape.dim[0] - done;

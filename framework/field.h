@@ -5,8 +5,9 @@
 
 #include <sdlf/layer.h>
 
-/* Fill in the defaults of `options`, whose members `fields` describes, and check that each is in its range. A number that
- * has no default and whose minimum is above 0 is thereby required: left at zero it is out of range. NaN is in no range.
+/* Fill in the defaults of `options`, whose members `fields` describes, and check that each is in its range. A number
+ * that has no default and whose minimum is above 0 is thereby required: left at zero it is out of range. NaN is in no
+ * range.
  * Errors: SDLF_ERROR_ARGUMENT; the message names the field, the range and what was found. */
 sdlf_status sdlf_fields_complete(const sdlf_field *fields, void *options);
 

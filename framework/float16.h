@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Single numbers of 16 bits, from and to float32, by their bits: right also where denormal numbers are flushed to zero, and simple enough for
- * compilers to make vectors of. Rounding is to nearest, ties to even; overflow gives infinity; every NaN becomes the one that is quiet and has
- * no payload, with its sign. */
+/* Single numbers of 16 bits, from and to float32, by their bits: right also where denormal numbers are flushed to zero,
+ * and simple enough for compilers to make vectors of. Rounding is to nearest, ties to even; overflow gives infinity;
+ * every NaN becomes the one that is quiet and has no payload, with its sign. */
 #ifndef SDLF_FRAMEWORK_FLOAT16_H
 #define SDLF_FRAMEWORK_FLOAT16_H
 

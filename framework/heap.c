@@ -29,9 +29,9 @@ sdlf_status sdlf_set_allocator(const sdlf_allocator *wanted)
     return SDLF_OK;
 }
 
-/* Ask for huge pages under large blocks: weights are walked along columns, each row on a page of its own, and the rows that a
- * sparse product fetches lie anywhere. On small pages, address translation would cost more than the arithmetic. A refusal
- * changes nothing but time. */
+/* Ask for huge pages under large blocks: weights are walked along columns, each row on a page of its own, and the rows
+ * that a sparse product fetches lie anywhere. On small pages, address translation would cost more than the arithmetic.
+ * A refusal changes nothing but time. */
 static void prefer_huge_pages(void *memory, size_t bytes)
 {
     enum { LARGE = 4 << 20 };

@@ -13,12 +13,12 @@ enum { SDLF_HEAP_ALIGNMENT = 64 };
 void *sdlf_heap_allocate(int64_t bytes);
 void sdlf_heap_free(void *memory);
 
-/* What lies in these bytes of a block will not be read again: the system gets whole pages of them back at once, where free() might keep
- * them for the next that asks. They are still the block's, with undefined contents. */
+/* What lies in these bytes of a block will not be read again: the system gets whole pages of them back at once, where
+ * free() might keep them for the next that asks. They are still the block's, with undefined contents. */
 void sdlf_heap_discard(void *memory, int64_t bytes);
 
-/* The system gets back whatever the heap keeps of blocks that were freed, where the C library can do so. It takes a fraction of a
- * millisecond. */
+/* The system gets back whatever the heap keeps of blocks that were freed, where the C library can do so. It takes a
+ * fraction of a millisecond. */
 void sdlf_heap_trim(void);
 
 #endif

@@ -98,7 +98,8 @@ bool sdlf_initializer_is_drawn(const sdlf_parameter_spec *spec)
     return spec->initializer != SDLF_INIT_IDENTITY;
 }
 
-/* Filter k of a convolution becomes 1 at the middle of channel k, and 0 elsewhere, of its group's channels; the filters beyond them stay. */
+/* Filter k of a convolution becomes 1 at the middle of channel k, and 0 elsewhere, of its group's channels; the filters
+ * beyond them stay. */
 static void pass_channels(float *value, sdlf_shape shape)
 {
     if (shape.rank != 4) return;

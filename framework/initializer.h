@@ -6,9 +6,9 @@
 #include <sdlf/layer.h>
 #include <sdlf/operation.h>
 
-/* The operation (fill, random_uniform or random_normal) whose output, yet to be set, becomes what spec->initializer says, for this seed
- * and stream: the same bits on every calculator. Errors: SDLF_ERROR_ARGUMENT (a kind outside the enumeration, or SDLF_INIT_DEFAULT;
- * fans below 1 where the kind needs them). */
+/* The operation (fill, random_uniform or random_normal) whose output, yet to be set, becomes what spec->initializer
+ * says, for this seed and stream: the same bits on every calculator. Errors: SDLF_ERROR_ARGUMENT (a kind outside the
+ * enumeration, or SDLF_INIT_DEFAULT; fans below 1 where the kind needs them). */
 sdlf_status sdlf_initializer_operation(sdlf_operation *operation, const sdlf_parameter_spec *spec, uint64_t seed,
                                        uint32_t stream);
 

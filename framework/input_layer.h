@@ -14,7 +14,8 @@ typedef struct sdlf_input_options {
     bool sparse;      /* a sparse matrix: of shape (N,N) over the batch, or of `shape` where that is whole */
 } sdlf_input_options;
 
-/* No inputs; one output of shape (signature->batch, shape), or shape, or a sparse one. Its passes consist of no operations. */
+/* No inputs; one output of shape (signature->batch, shape), or shape, or a sparse one. Its passes consist of no
+ * operations. */
 extern const sdlf_layer_class sdlf_input_layer_class;
 
 #endif

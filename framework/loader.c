@@ -20,7 +20,7 @@ enum { SLOTS = 3 };
 
 struct sdlf_loader {
     sdlf_batch_maker maker;
-    sdlf_batch slot[SLOTS]; /* the first alone without prefetching */
+    sdlf_batch slot[SLOTS]; /* only the first without prefetching */
     int64_t epoch, next;    /* the batch that sdlf_loader_next gives */
     bool prefetching;
     sdlf_prefetch prefetch;

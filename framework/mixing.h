@@ -10,7 +10,8 @@ static inline bool sdlf_mixing_wanted(const sdlf_mixing *mixing)
     return mixing->mixup > 0 || mixing->cutmix > 0;
 }
 
-/* Are the numbers in their ranges, and are samples of that shape (without the batch) pictures where they must be? SDLF_ERROR_ARGUMENT. */
+/* Are the numbers in their ranges, and are samples of that shape (without the batch) pictures where they must be?
+ * SDLF_ERROR_ARGUMENT. */
 sdlf_status sdlf_mixing_check(const sdlf_mixing *mixing, sdlf_shape sample);
 
 /* How a sample is mixed: it keeps `share` of its values, or all of its pixels but those of a box. */

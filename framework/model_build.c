@@ -18,7 +18,7 @@ static sdlf_status check_sparse(const sdlf_layer_class *type, const sdlf_signatu
     return SDLF_OK;
 }
 
-/* Layers compute with elements: values that have none are outputs of a network alone. */
+/* Layers compute with elements: values that have none are only outputs of a network. */
 static sdlf_status check_elements(const sdlf_signature *signature)
 {
     for (int i = 0; i < signature->input_count; i++) {
@@ -82,7 +82,8 @@ sdlf_status model_infer_layer(sdlf_model *model, int index, sdlf_signature *sign
 }
 
 /* Add the bytes of a layer's parameters to `total`. More than this process can have is refused before any is allocated:
- * systems that promise memory they do not have would end the process later instead. What it has may be these very parameters. */
+ * systems that promise memory they do not have would end the process later instead. What it has may be these very
+ * parameters. */
 static sdlf_status count_parameters(const sdlf_layer *layer, const sdlf_signature *signature,
                                     const sdlf_machine *machine, double *total)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters that training leaves alone. A layer keeps a list of them beside its options, but for a value, whose option it is. */
+/* Frozen parameters, which training does not change. A layer keeps a list of them beside its options, but for a value,
+ * whose option it is. */
 #include "framework/model_internal.h"
 
 #include <stdio.h>

@@ -8,7 +8,8 @@
 #include <sdlf/formats.h>
 #include <sdlf/model.h>
 
-/* A batch that no network has somewhere in its shapes by chance: what differs from a batch of 1 depends on the batch. */
+/* A batch that no network has somewhere in its shapes by chance: what differs from a batch of 1 depends on the
+ * batch. */
 enum { MODEL_OTHER_BATCH = 1009 };
 
 /* One layer of the graph. Outputs are known after model_infer, parameters after sdlf_model_build. */
@@ -21,8 +22,7 @@ typedef struct model_layer {
     sdlf_dtype output_dtype[SDLF_MAX_LAYER_OUTPUTS];
     bool output_sparse[SDLF_MAX_LAYER_OUTPUTS];
     int first_parameter, parameter_count;
-    char *
-        frozen; /* " weight bias ": parameters that training leaves alone, though it could change them; NULL: none. Owned */
+    char *frozen;    /* " weight bias ": parameters that training does not change, though it could; NULL: none. Owned */
     int next_number; /* where search begins for a free N in "NAME_N", with this layer's name; 0: at 2 */
 } model_layer;
 
@@ -42,8 +42,9 @@ typedef struct model_output {
 typedef struct model_source {
     /* Values first .. first + count - 1 of a parameter. */
     sdlf_status (*read)(void *file, int parameter, int64_t first, int64_t count, float *values);
-    bool (*in_pieces)(const void *file, int parameter); /* or all of them at once alone? */
-    /* Is the parameter, a matrix (units, inputs), of integers with scales in the file? So many inputs share one; 0: no. */
+    bool (*in_pieces)(const void *file, int parameter); /* or only all of them at once? */
+    /* Is the parameter, a matrix (units, inputs), of integers with scales in the file? That many inputs share one; 0:
+     * no. */
     int64_t (*shared_scale)(const void *file, int parameter);
     void (*close)(void *file);
     void *file; /* NULL: every parameter has its values */
@@ -102,8 +103,8 @@ void model_take_classes(sdlf_model *model, model_classes *classes);
 
 /* ---- inference (model_build.c) ---- */
 
-/* Infer one layer's signature from its inputs' shapes and dtypes (already filled in), and put the layer's name, position
- * and the layer its first input comes from around an error. `producer` may be NULL. */
+/* Infer one layer's signature from its inputs' shapes and dtypes (already filled in), and put the layer's name,
+ * position and the layer its first input comes from around an error. `producer` may be NULL. */
 sdlf_status model_layer_infer(const sdlf_layer *layer, int position, const sdlf_layer *producer,
                               sdlf_signature *signature);
 
@@ -116,13 +117,13 @@ sdlf_status model_infer(sdlf_model *model);
 
 /* ---- parameters (model_parameters.c) ---- */
 
-/* The two halves of sdlf_model_build: list the parameters that are not listed yet (of a model that is built: all of them anew), without
- * values; then give values to those that have none, initialised from *seed, or undefined without one. After a failure, and for
- * whoever stops in between, model_truncate_parameters has things as they were. */
+/* The two halves of sdlf_model_build: list the parameters that are not listed yet (of a model that is built: all of
+ * them anew), without values; then give values to those that have none, initialised from *seed, or undefined without
+ * one. After a failure, and for whoever stops in between, model_truncate_parameters has things as they were. */
 sdlf_status model_describe(sdlf_model *model);
 sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed);
 
-/* Have training leave the parameter of that name ("weight") alone; whether the layer has one is told when parameters are listed. */
+/* Freeze the parameter of that name ("weight"); whether the layer has one is told when parameters are listed. */
 sdlf_status model_freeze(sdlf_model *model, int layer, const char *parameter);
 
 bool model_is_frozen(const model_layer *layer, const char *parameter);
@@ -138,12 +139,12 @@ void model_truncate_parameters(sdlf_model *model, int count);
 /* Free all of them (before they are made anew). */
 void model_free_parameters(sdlf_model *model);
 
-/* A plan takes addresses of the parameters, and of the optimizer's states too where it updates them; and is done with them.
- * Meanwhile neither may be freed. */
+/* A plan takes addresses of the parameters, and of the optimizer's states too where it updates them; and is done with
+ * them. Meanwhile neither may be freed. */
 void model_start_using(sdlf_model *model, bool states);
 void model_stop_using(sdlf_model *model, bool states);
-/* Keep the shard-th of so many parts of each optimizer state, flat, and nothing of the others, also of states to come; 0 of 0: states are whole
- * again, and what is there is dropped. No plan uses them. */
+/* Keep the shard-th of `shards` parts of each optimizer state, flat, and nothing of the others, also of states to come;
+ * 0 of 0: states are whole again, and what is there is dropped. No plan uses them. */
 sdlf_status model_shard_states(sdlf_model *model, int shard, int shards);
 /* Elements of a parameter's state here, and where they begin. */
 int64_t model_state_count(const sdlf_model *model, int parameter);
@@ -152,14 +153,14 @@ int64_t model_state_first(const sdlf_model *model, int parameter);
 /* Values of parameters have been changed: what plans have made of them is out of date. */
 void model_note_change(sdlf_model *model);
 
-/* A plan takes the values of parameters: from now on the status of the model, until now SDLF_OK, is an error that says so. The
- * thread's message stays: it may be that of the failure in whose middle the values were lost. */
+/* A plan takes the values of parameters: from now on the status of the model, until now SDLF_OK, is an error that says
+ * so. The thread's message stays: it may be that of the failure in whose middle the values were lost. */
 void model_give_away(sdlf_model *model);
 
 /* ---- values that have been left in a file (model_lazy.c) ---- */
 
-/* The parameters are described, and their values stay where `source` reads them, which is the model's from now on. Until a plan has
- * taken them, the status of the model is an error that says so. */
+/* The parameters are described, and their values stay where `source` reads them, which is the model's from now on.
+ * Until a plan has taken them, the status of the model is an error that says so. */
 void model_defer_values(sdlf_model *model, model_source source);
 
 /* Have the values of a parameter in the model's memory; nothing to do where they are there. */
@@ -175,8 +176,8 @@ void model_drop_values(sdlf_model *model, int parameter);
 /* Values are wanted from the source no more. */
 void model_close_source(sdlf_model *model);
 
-/* For readers that go on after a layer did not fit: take the newest layer, which nobody reads, away; forget the error that
- * building kept. */
+/* For readers that go on after a layer did not fit: take the newest layer, which nobody reads, away; forget the error
+ * that building kept. */
 void model_drop_last(sdlf_model *model);
 void model_forget_error(sdlf_model *model);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A model's parameters. Layers are only ever appended, and so are parameters: those of the layers that a model had before keep
- * their places, and their values. */
+/* A model's parameters. Layers are only ever appended, and so are parameters: those of the layers that a model had
+ * before keep their places, and their values. */
 #include "framework/model_internal.h"
 
 #include <assert.h>

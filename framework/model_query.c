@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at a model: its layers, inputs, outputs and shapes. What is not there is NULL, 0, a node of no layer, a scalar. */
+/* Looking at a model: its layers, inputs, outputs and shapes. What is not there is NULL, 0, a node of no layer, a
+ * scalar. */
 #include "framework/input_layer.h"
 #include "framework/model_internal.h"
 

@@ -77,8 +77,9 @@ const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind)
     return (unsigned)kind < SDLF_OPERATION_COUNT ? classes[kind] : NULL;
 }
 
-/* Operands: `declared` is the class's list (it ends with a NULL name), `found` the operation's. Where a bit of any_strides or
- * channels_last is set, strides may be any, or these; where one of stays_row_major is, these or row-major ones. */
+/* Operands: `declared` is the class's list (it ends with a NULL name), `found` the operation's. Where a bit of
+ * any_strides or channels_last is set, strides may be any, or these; where one of stays_row_major is, these or
+ * row-major ones. */
 static sdlf_status check_operands(const char *operation, const sdlf_operand *declared, const sdlf_tensor *found,
                                   int limit, unsigned any_strides, unsigned channels_last, unsigned stays_row_major)
 {
@@ -146,17 +147,16 @@ bool sdlf_operation_is_mixed(const sdlf_operation *operation)
 sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation)
 {
     if (operation == NULL) return (sdlf_operation){0};
-    sdlf_operation turned = *operation;
+    sdlf_operation nhwc = *operation;
     unsigned operands = sdlf_operation_class_of(operation->kind)->channels_last;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
-        if (operands >> i & 1 && sdlf_tensor_present(&turned.in[i]))
-            turned.in[i] = sdlf_tensor_channels_last(turned.in[i]);
+        if (operands >> i & 1 && sdlf_tensor_present(&nhwc.in[i])) nhwc.in[i] = sdlf_tensor_channels_last(nhwc.in[i]);
     }
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
-        if (operands >> (SDLF_MAX_INPUTS + i) & 1 && sdlf_tensor_present(&turned.out[i]))
-            turned.out[i] = sdlf_tensor_channels_last(turned.out[i]);
+        if (operands >> (SDLF_MAX_INPUTS + i) & 1 && sdlf_tensor_present(&nhwc.out[i]))
+            nhwc.out[i] = sdlf_tensor_channels_last(nhwc.out[i]);
     }
-    return turned;
+    return nhwc;
 }
 
 /* Operand i of inputs and outputs, counted through. */
@@ -165,8 +165,8 @@ static sdlf_tensor *operand_at(sdlf_operation *operation, int i)
     return i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
 }
 
-/* Of kinds whose images may be channels last: are float32 weights so too, by their strides? (Of one row and column they lie the same either way, and the
- * strides still tell.) */
+/* Of kinds whose images may be channels last: are float32 weights so too, by their strides? (Of one row and column they
+ * lie the same either way, and the strides still tell.) */
 static bool has_stored_weights(const sdlf_operation *operation, const sdlf_operation_class *type)
 {
     unsigned weights = type != NULL && type->channels_last != 0 ? type->storage & ~type->channels_last : 0;
@@ -226,7 +226,8 @@ static sdlf_status widen(const sdlf_operation *operation, const sdlf_operation_c
     return SDLF_OK;
 }
 
-/* Which operands have to be channels last: all of those where one is, and the weights too where these are stored as the images. */
+/* Which operands have to be channels last: all of those where one is, and the weights too where these are stored as the
+ * images. */
 static unsigned channels_last_operands(const sdlf_operation *operation, const sdlf_operation_class *type)
 {
     sdlf_dtype storage = sdlf_operation_storage(operation);

@@ -21,7 +21,7 @@ const sdlf_optimizer_class *sdlf_optimizer_class_at(int index)
 const sdlf_optimizer_class *sdlf_optimizer_class_find(const char *name)
 {
     if (name == NULL) return NULL;
-    for (int index = 0; name != NULL && sdlf_optimizer_class_at(index) != NULL; index++)
+    for (int index = 0; sdlf_optimizer_class_at(index) != NULL; index++)
         if (strcmp(classes[index]->name, name) == 0) return classes[index];
     return NULL;
 }

@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,7 +12,7 @@ static void *run(void *argument)
     sdlf_prefetch *p = argument;
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
-        if (p->status != SDLF_OK || p->ready + p->held >= p->slots) {
+        if (p->error.status != SDLF_OK || p->ready + p->held >= p->slots) {
             pthread_cond_wait(&p->wanted, &p->lock);
             continue;
         }
@@ -23,12 +22,10 @@ static void *run(void *argument)
         sdlf_status status = p->make(p->context, number, slot);
         pthread_mutex_lock(&p->lock);
         if (moves != p->moves) continue;
-        if (status == SDLF_OK) {
+        if (status == SDLF_OK)
             p->ready++;
-        } else {
-            p->status = status;
-            snprintf(p->message, sizeof p->message, "%s", sdlf_error_message()); /* this thread's */
-        }
+        else
+            sdlf_save_error(&p->error, status);
         pthread_cond_signal(&p->made);
     }
     pthread_mutex_unlock(&p->lock);
@@ -92,7 +89,8 @@ sdlf_status sdlf_prefetch_take(sdlf_prefetch *prefetch, int *slot)
                          "its own, or one with no_prefetch");
     pthread_mutex_lock(&prefetch->lock);
     release_held(prefetch);
-    while (prefetch->ready == 0 && prefetch->status == SDLF_OK) pthread_cond_wait(&prefetch->made, &prefetch->lock);
+    while (prefetch->ready == 0 && prefetch->error.status == SDLF_OK)
+        pthread_cond_wait(&prefetch->made, &prefetch->lock);
     if (prefetch->ready > 0) {
         *slot = prefetch->first;
         prefetch->first = (prefetch->first + 1) % prefetch->slots;
@@ -100,7 +98,7 @@ sdlf_status sdlf_prefetch_take(sdlf_prefetch *prefetch, int *slot)
         prefetch->ready--;
         prefetch->held = true;
     } else {
-        status = sdlf_fail(prefetch->status, "%s", prefetch->message);
+        status = sdlf_restore_error(&prefetch->error);
     }
     pthread_mutex_unlock(&prefetch->lock);
     return status;
@@ -111,10 +109,10 @@ void sdlf_prefetch_seek(sdlf_prefetch *prefetch, int64_t number)
     if (left_behind(prefetch)) return;
     pthread_mutex_lock(&prefetch->lock);
     release_held(prefetch);
-    if (number != prefetch->head || prefetch->status != SDLF_OK) {
+    if (number != prefetch->head || prefetch->error.status != SDLF_OK) {
         prefetch->head = number;
         prefetch->ready = 0;
-        prefetch->status = SDLF_OK;
+        prefetch->error.status = SDLF_OK;
         prefetch->moves++;
         pthread_cond_signal(&prefetch->wanted);
     }

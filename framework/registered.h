@@ -19,7 +19,8 @@ typedef struct registered {
 /* The table at that position; NULL past the end. */
 const void *registered_at(registered *list, int index);
 
-/* Append a table, unless one that `same` says to be equal in name stands in the list: that one is the answer then. NULL: the list is full. */
+/* Append a table, unless one that `same` says to be equal in name stands in the list: that one is the answer then.
+ * NULL: the list is full. */
 const void *registered_add(registered *list, const void *table, bool (*same)(const void *a, const void *b));
 
 /* The classes of this library, and NULL: layers/registry.c, calculators/registry.c. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the operations go that a layer describes: the plan that is being made, or a file of C. Whoever calls a layer's forward
- * or backward puts an object that begins with this into sdlf_layer_context.sink. */
+/* Where the operations go that a layer describes: the plan that is being made, or a file of C. Whoever calls a layer's
+ * forward or backward puts an object that begins with this into sdlf_layer_context.sink. */
 #ifndef SDLF_FRAMEWORK_SINK_H
 #define SDLF_FRAMEWORK_SINK_H
 

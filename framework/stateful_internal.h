@@ -18,8 +18,8 @@ typedef struct moving_size {
     length_line line;
 } moving_size;
 
-/* A parameter whose values are not the same for all lengths: (outer, side, inner), of which the side may grow. An element's place along it
- * counts from the front or, as in a mask of what comes after a position, from the end. */
+/* A parameter whose values are not the same for all lengths: (outer, side, inner), of which the side may grow. An
+ * element's place along it counts from the front or, as in a mask of what follows a position, from the end. */
 typedef struct moving_values {
     int parameter;
     int64_t outer, inner, most; /* most: the side at the plan's own length */

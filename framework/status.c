@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "framework/saved_error.h"
+
 /* A message belongs to the thread whose call failed. */
-static _Thread_local char message[1024] = "no error";
+static _Thread_local char message[SDLF_MESSAGE_SIZE] = "no error";
 
 const char *sdlf_error_message(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Nearest words: those that other frameworks have for the same, then the Damerau-Levenshtein distance (insertions, deletions, changes,
- * and exchanges of neighbours). */
+/* Nearest words: those that other frameworks have for the same, then the Damerau-Levenshtein distance (insertions,
+ * deletions, changes, and exchanges of neighbours). */
 #include <sdlf/suggest.h>
 
 #include <limits.h>
@@ -66,7 +66,8 @@ static int common_prefix(const char *a, const char *b)
     return length;
 }
 
-/* Is the candidate a whole word of what was written: "batch" of "batch-size", "epochs" of "num-epochs", "net" of "network"? */
+/* Is the candidate a whole word of what was written: "batch" of "batch-size", "epochs" of "num-epochs", "net" of
+ * "network"? */
 static bool contains(const char *word, const char *candidate)
 {
     size_t length = strlen(word), part = strlen(candidate);
@@ -95,8 +96,9 @@ static bool means(const char *word, const char *candidate)
     return false;
 }
 
-/* How far the candidate is from the word, and NONE where it is too far. Nearest is one that means the same, then comes an abbreviation.
- * Of letters that are wrong, one may be in a short word and a third in a long one; words that begin alike are nearer. */
+/* How far the candidate is from the word, and NONE where it is too far. Nearest is one that means the same, then comes
+ * an abbreviation. Of letters that are wrong, one may be in a short word and a third in a long one; words that begin
+ * alike are nearer. */
 static int rank_of(const char *word, const char *candidate)
 {
     size_t length = strlen(word);

@@ -164,8 +164,8 @@ bool sdlf_tensor_is_contiguous(const sdlf_tensor *tensor)
     return true;
 }
 
-/* The same elements in the same order, of a tensor with gaps: axes that both have keep their strides. Those of size 1 have a stride as if
- * there were no gap. */
+/* The same elements in the same order, of a tensor with gaps: axes that both have keep their strides. Those of size 1
+ * have a stride as if there were no gap. */
 static sdlf_tensor reshape_with_gaps(sdlf_tensor tensor, sdlf_shape shape)
 {
     int from = tensor.shape.rank - 1;

@@ -80,8 +80,8 @@ sdlf_status sdlf_trainer_check_loss(sdlf_trainer *trainer, double loss_sum)
                                                 trainer->options.epochs * trainer->steps, trainer->steps));
 }
 
-/* The sums are fetched and cleared after every step where that costs nothing, so that they do not depend on where training
- * was interrupted. */
+/* The sums are fetched and cleared after every step where that costs nothing, so that they do not depend on where
+ * training was interrupted. */
 sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan)
 {
     sdlf_metrics metrics;
@@ -104,7 +104,7 @@ static sdlf_status write_tensor(sdlf_plan *plan, const char *input, const sdlf_t
     return sdlf_plan_write(plan, input, tensor->data, tensor->dtype, sdlf_tensor_bytes(tensor));
 }
 
-/* A batch to the plan that takes so many samples, which is `*plan`. */
+/* A batch to the plan that takes that many samples, which is `*plan`. */
 static sdlf_status load_batch(sdlf_trainer *trainer, sdlf_plan **plan)
 {
     sdlf_batch batch;
@@ -235,21 +235,21 @@ static sdlf_status run_epoch(sdlf_trainer *trainer)
 {
     float rate = 0;
     double before = trainer->seconds, start = sdlf_clock();
-    bool fed = trainer->data_place != SDLF_DATA_LOADED;
+    bool has_feed = trainer->data_place != SDLF_DATA_LOADED; /* the plans draw their own batches */
     sdlf_status status = sdlf_trainer_take_weights(trainer);
     if (status != SDLF_OK) return status;
-    status = fed ? sdlf_trainer_begin_fed_epoch(trainer)
-                 : sdlf_loader_seek(trainer->loader, trainer->epoch, first_batch(trainer, trainer->epoch_step));
+    status = has_feed ? sdlf_trainer_begin_feed_epoch(trainer)
+                      : sdlf_loader_seek(trainer->loader, trainer->epoch, first_batch(trainer, trainer->epoch_step));
     trainer->collected = trainer->epoch_step;
     while (status == SDLF_OK && trainer->epoch_step < trainer->steps) {
         bool stopping = sdlf_trainer_is_stopping(trainer);
         rate = learning_rate(trainer, steps_done(trainer));
         if (stopping)
-            status = fed ? sdlf_trainer_finish_slices(trainer) : SDLF_OK;
+            status = has_feed ? sdlf_trainer_finish_slices(trainer) : SDLF_OK;
         else
-            status = fed ? sdlf_trainer_run_slice(trainer) : run_step(trainer, rate);
+            status = has_feed ? sdlf_trainer_run_slice(trainer) : run_step(trainer, rate);
         if (status != SDLF_OK) return status;
-        if (fed) rate = learning_rate(trainer, steps_done(trainer) - 1); /* of a slice, the last step's */
+        if (has_feed) rate = learning_rate(trainer, steps_done(trainer) - 1); /* of a slice, the last step's */
         trainer->seconds = before + sdlf_clock() - start;
         if (stopping && trainer->epoch_step < trainer->steps)
             return stop(trainer); /* else the epoch's last steps were queued */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The moving average of the weights, and the weights themselves; where the slow weights of Lookahead begin. While training runs, parameters have the weights as their values and the
- * average as a state; between runs, and for tests and files, it is the other way round. */
+/* The moving average of the weights, and the weights themselves; where the slow weights of Lookahead begin. While
+ * training runs, parameters have the weights as their values and the average as a state; between runs, and for tests
+ * and files, it is the other way round. */
 #include <string.h>
 
 #include "framework/model_internal.h"

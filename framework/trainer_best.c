@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The best epoch of a training by its tests: what it is measured by, when patience is at its end, and the values that are kept of it. */
+/* The best epoch of a training by its tests: what it is measured by, when patience is at its end, and the values that
+ * are kept of it. */
 #include <math.h>
 #include <string.h>
 

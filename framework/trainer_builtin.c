@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How the built-in networks are best trained. fast_cnn's were chosen on 10,000 of MNIST's training pictures that were kept apart (docs/guides/train.md);
- * cifar_fast's are those of Jordan's recipe for CIFAR-10. */
+/* How the built-in networks are best trained. fast_cnn's were chosen on 10,000 of MNIST's training pictures that were
+ * kept apart (docs/guides/train.md); cifar_fast's are those of Jordan's recipe for CIFAR-10. */
 #include <sdlf/trainer.h>
 
 #include <stdio.h>
@@ -24,8 +24,9 @@ static const struct {
      .schedule = {.kind = SDLF_SCHEDULE_ONE_CYCLE, .peak = 0.06f},
      .label_smoothing = 0.1f,
      .augment = {.shift = 1}},
-    /* Of a loss that is summed over the batch, the recipe's rates are 0.053 of biases and 0.67 of the head, with decays of 0.004 over these: of
-     * the mean, 106 and 1340. The head's weights are the recipe's by 256 (builtin_cifar_fast.c). */
+    /* Of a loss that is summed over the batch, the recipe's rates are 0.053 of biases and 0.67 of the head, with decays
+     * of 0.004 over these: of the mean, 106 and 1340. The head's weights are the recipe's by 256
+     * (builtin_cifar_fast.c). */
     {.network = "cifar_fast",
      .epochs = 8,
      .batch = 2000,

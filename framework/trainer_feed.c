@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Epochs of a trainer whose plans draw their own batches (see sdlf_feed in <sdlf/plan.h>): where the forward pass runs on a
- * device, the data set lives there, or is brought there ahead of time, and steps follow each other without the host. The
- * samples, rates and numbers of every step are those of a trainer that is fed by a loader. */
+/* Epochs of a trainer whose plans draw their own batches (see sdlf_feed in <sdlf/plan.h>): where the forward pass runs
+ * on a device, the data set lives there, or is brought there ahead of time, and steps follow each other without the
+ * host. The samples, rates and numbers of every step are those of a trainer whose loader makes the batches. */
 #include "framework/trainer_internal.h"
 
 #include <stdlib.h>
@@ -9,14 +9,15 @@
 
 #include "framework/clock.h"
 
-/* The host queues the epoch a slice of steps at a time, with a mark behind each, and waits for nothing until all of it is queued: between
- * two slices it only asks whether the oldest mark has passed, for those who want to see how training goes. It waits at the epoch's end.
+/* The host queues the epoch a slice of steps at a time, with a mark behind each, and waits for nothing until all of it
+ * is queued: between two slices it only asks whether the oldest mark has passed, for those who want to see how training
+ * goes. It waits at the epoch's end.
  *
- * It is never more than TRAINER_SLICES slices ahead, so that whoever stops training is heard: in a long epoch it then asks again a
- * little later, while the device has all those slices before it. A slice has FIRST_SLICE steps to begin with, and later as many as take
- * SECONDS, so that epochs of less than TRAINER_SLICES times that are queued in one go. What waits in between is what has no other
- * choice: for a place in the ring, where batches are brought to the device (plan/feed/stage.c), and for copies, where other
- * calculators have a part in the step. */
+ * It is never more than TRAINER_SLICES slices ahead, so that whoever stops training is heard: in a long epoch it then
+ * asks again a little later, while the device has all those slices before it. A slice has FIRST_SLICE steps to begin
+ * with, and later as many as take SECONDS, so that epochs of less than TRAINER_SLICES times that are queued in one go.
+ * What waits in between is what has no other choice: for a place in the ring, where batches are brought to the device
+ * (plan/feed/stage.c), and for copies, where other calculators have a part in the step. */
 enum { FIRST_SLICE = 16, LONG = 64, SHORT = 8, ASK_AGAIN = 200000 /* ns */ };
 static const double SECONDS = 0.1;
 _Static_assert((int)TRAINER_SLICES <= (int)SDLF_PLAN_MARKS, "a mark for each slice that is queued");
@@ -63,7 +64,7 @@ static int64_t full_steps(const sdlf_trainer *trainer)
     return trainer->tail != NULL ? trainer->steps - 1 : trainer->steps;
 }
 
-sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer)
+sdlf_status sdlf_trainer_begin_feed_epoch(sdlf_trainer *trainer)
 {
     int64_t count = trainer->train.samples.shape.dim[0], full = full_steps(trainer);
     int64_t done = trainer->epoch * trainer->steps;

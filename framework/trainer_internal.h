@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The trainer from the inside: trainer.c runs it (trainer_feed.c where the plans draw their own batches), trainer_setup.c makes it,
- * trainer_state.c notes and restores where it stands, trainer_options.c checks and compares what it is asked for, trainer_settings.c writes
- * and reads that. */
+/* The trainer from the inside: trainer.c runs it (trainer_feed.c where the plans draw their own batches),
+ * trainer_setup.c makes it, trainer_state.c notes and restores where it stands, trainer_options.c checks and compares
+ * what it is asked for, trainer_settings.c writes and reads that. */
 #ifndef SDLF_FRAMEWORK_TRAINER_INTERNAL_H
 #define SDLF_FRAMEWORK_TRAINER_INTERNAL_H
 
@@ -83,17 +83,18 @@ struct sdlf_trainer {
 
 /* ---- settings ---- */
 
-/* Options that are numbers and flags: those that every checkpoint has, those that came later, and those of augmentation. */
+/* Options that are numbers and flags: those that every checkpoint has, those that came later, and those of
+ * augmentation. */
 extern const sdlf_field sdlf_trainer_fields[], sdlf_trainer_later_fields[], sdlf_trainer_augment_fields[];
 
-/* Fill defaults in and check ranges. The strings are left alone. Errors: SDLF_ERROR_ARGUMENT names the option. */
+/* Fill defaults in and check ranges. The strings are not touched. Errors: SDLF_ERROR_ARGUMENT names the option. */
 sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options);
 
 /* The JSON of complete options' optimizer, schedule, clipping, smoothing and augmentation. */
 sdlf_status sdlf_trainer_write_settings(const sdlf_trainer_options *options, char *text, size_t size);
 
-/* Are complete options those that a checkpoint was trained with, as far as the weights depend on them? `finished` allows
- * more epochs. Errors: SDLF_ERROR_ARGUMENT names the first option that differs. */
+/* Are complete options those that a checkpoint was trained with, as far as the weights depend on them? `finished`
+ * allows more epochs. Errors: SDLF_ERROR_ARGUMENT names the first option that differs. */
 sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, const sdlf_trainer_options *wanted,
                                          bool finished);
 
@@ -105,11 +106,11 @@ sdlf_feed sdlf_trainer_tail_feed(const sdlf_trainer *trainer, const sdlf_feed *f
 sdlf_status sdlf_trainer_prepare_feed(sdlf_trainer *trainer);
 void sdlf_trainer_release_feed(sdlf_trainer *trainer);
 
-/* How many steps the next slice has, after slices of `before`, where so many steps took so long: what takes a tenth of a second, in whole
- * recordings, but not many times more than before. */
+/* How many steps the next slice has, after slices of `before`, where that many steps took that long: what takes a tenth
+ * of a second, in whole recordings, but not many times more than before. */
 int64_t sdlf_trainer_slice_size(int64_t before, int64_t steps, double seconds);
 /* Begin, or go on with, the epoch under way. */
-sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer);
+sdlf_status sdlf_trainer_begin_feed_epoch(sdlf_trainer *trainer);
 /* Queue steps until results of some are there, or until the whole epoch is queued: then wait for the next results. */
 sdlf_status sdlf_trainer_run_slice(sdlf_trainer *trainer);
 /* Wait for all that is queued. */
@@ -124,7 +125,8 @@ sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan);
 
 /* Once the test's evaluator is there. Errors: SDLF_ERROR_ARGUMENT (no test set), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_trainer_prepare_best(sdlf_trainer *trainer);
-/* Once all ranks are known to be alike: where training goes on, the best is what it goes on from. Errors: those of a test. */
+/* Once all ranks are known to be alike: where training goes on, the best is what it goes on from. Errors: those of a
+ * test. */
 sdlf_status sdlf_trainer_begin_best(sdlf_trainer *trainer);
 void sdlf_trainer_release_best(sdlf_trainer *trainer);
 /* After an epoch, with the model's parameters and state noted: is it the best? Then it is kept. */
@@ -160,7 +162,8 @@ sdlf_status sdlf_trainer_rest(sdlf_trainer *trainer);
 sdlf_status sdlf_trainer_compare_ranks(sdlf_trainer *trainer, const sdlf_dataset *test);
 /* Sums of all ranks, and whether one of them was asked to stop. */
 sdlf_status sdlf_trainer_sum_metrics(sdlf_trainer *trainer, sdlf_metrics *metrics);
-/* Are the model's parameters, which have been stored, the same? What no gradient changes (statistics of batch normalisation) becomes its mean. */
+/* Are the model's parameters, which have been stored, the same? What no gradient changes (statistics of batch
+ * normalisation) becomes its mean. */
 sdlf_status sdlf_trainer_meet(sdlf_trainer *trainer);
 /* What rank 0 did for all ended so: every rank gets that status. */
 sdlf_status sdlf_trainer_share_status(sdlf_trainer *trainer, sdlf_status status);
@@ -171,8 +174,8 @@ bool sdlf_trainer_leads(const sdlf_trainer *trainer);
 
 /* ---- states in parts, one on each rank (trainer_shards.c); nothing is done where they are whole ---- */
 
-/* All ranks meet: on rank 0 the model's states become whole, for a checkpoint, until sdlf_trainer_part_states; its own parts stay where plans have
- * them. Errors are all ranks' (memory). */
+/* All ranks meet: on rank 0 the model's states become whole, for a checkpoint, until sdlf_trainer_part_states; its own
+ * parts stay where plans have them. Errors are all ranks' (memory). */
 sdlf_status sdlf_trainer_gather_states(sdlf_trainer *trainer);
 void sdlf_trainer_part_states(sdlf_trainer *trainer);
 

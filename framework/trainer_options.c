@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trainer is asked for: defaults and ranges, and the comparison with what a checkpoint was trained with when training goes on. */
+/* What a trainer is asked for: defaults and ranges, and the comparison with what a checkpoint was trained with when
+ * training goes on. */
 #include "framework/trainer_internal.h"
 
 #include <inttypes.h>

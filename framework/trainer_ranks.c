@@ -110,8 +110,8 @@ static sdlf_status compare(sdlf_communicator *ranks, const void *mine, int64_t b
     return status;
 }
 
-/* The library's version and its compiler's, which decide how sums are rounded. Not the time of its building: the same sources give the same
- * bits. */
+/* The library's version and its compiler's, which decide how sums are rounded. Not the time of its building: the same
+ * sources give the same bits. */
 static uint32_t sum_build(void)
 {
     return add_text(add_text(0, SDLF_VERSION), __VERSION__);

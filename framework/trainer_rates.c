@@ -71,8 +71,8 @@ static sdlf_status read_groups(const sdlf_model *model, const group_list *list, 
     return status;
 }
 
-/* Of a line from `peak` to 0 in `share` of the training, factor times as high: max(0, scale rate - offset), rate being the line that takes
- * all of it. */
+/* Of a line from `peak` to 0 in `share` of the training, factor times as high: max(0, scale rate - offset), rate being
+ * the line that takes all of it. */
 static sdlf_status set_rate(sdlf_trainer *trainer, int parameter, group_value value)
 {
     const sdlf_schedule *schedule = &trainer->options.schedule;

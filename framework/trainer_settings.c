@@ -17,7 +17,7 @@
 
 /* ---- writing ---- */
 
-/* An object of the described members, numbers and flags alone; NULL: no memory. `type` NULL: none. */
+/* An object of the described members, only numbers and flags; NULL: no memory. `type` NULL: none. */
 static json_t *fields_to_json(const sdlf_field *fields, const char *type, const void *options)
 {
     json_t *object = json_object();

@@ -91,11 +91,13 @@ static int64_t take_part(sdlf_plan_options *options, const sdlf_communicator *ra
     options->first_sample = sdlf_communicator_first(ranks, count);
     options->samples_of_all = count;
     options->samples_that_count = share;
-    options->rank_share = options->weighted ? 1 : (double)share / (double)count; /* weights are shares of all ranks' */
+    options->rank_fraction =
+        options->weighted ? 1 : (double)share / (double)count; /* weights are shares of all ranks' */
     return share;
 }
 
-/* The plans for full batches, for a last one and for testing; `feed` is what training draws from, NULL: written batches. */
+/* The plans for full batches, for a last one and for testing; `feed` is what training draws from, NULL: written
+ * batches. */
 static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, sdlf_plan_options options,
                               const sdlf_feed *feed)
 {
@@ -106,7 +108,7 @@ static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, s
     options.feed = feed;
     sdlf_status status = sdlf_plan_create(&trainer->full, trainer->model, &options);
     if (status != SDLF_OK) return status;
-    options.share = trainer->full;
+    options.reuse = trainer->full;
     if (last != 0) {
         sdlf_feed tail = {.samples = NULL};
         if (feed != NULL) tail = sdlf_trainer_tail_feed(trainer, feed);
@@ -140,8 +142,9 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
     return bytes <= available - memory.arena - memory.parameters - memory.states;
 }
 
-/* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets, weights,
- * steps of several batches, labels of positions, samples that are mixed, TrivialAugment, RandAugment, a part of each batch. */
+/* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets,
+ * weights, steps of several batches, labels of positions, samples that are mixed, TrivialAugment, RandAugment, a part
+ * of each batch. */
 static bool must_load(const sdlf_trainer *trainer)
 {
     return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) ||
@@ -170,8 +173,8 @@ static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test,
     return make_plans(trainer, test, *options, &feed);
 }
 
-/* Names of parameters, and values that are measured from the data, want a model that is built; it has the values then that the first plan
- * would draw. */
+/* Names of parameters, and values that are measured from the data, want a model that is built; it has the values then
+ * that the first plan would draw. */
 static sdlf_status prepare_parameters(sdlf_trainer *trainer)
 {
     sdlf_model *model = trainer->model;

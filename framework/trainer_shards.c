@@ -8,7 +8,7 @@
 
 enum { STATES = 3 };
 
-/* Numbers of the largest part that a rank has of so many. */
+/* Numbers of the largest part that a rank has of that many. */
 static int64_t largest_part(int ranks, int64_t count)
 {
     int64_t most = 1;

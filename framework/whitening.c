@@ -45,7 +45,8 @@ static const float *element_of(const patches *p, const float *sample, int i)
     return sample + (channel * p->rows + r) * p->columns + s;
 }
 
-/* a b, summed over where both are elements of a patch; in lanes of their own, so that the order is the same everywhere. */
+/* a b, summed over where both are elements of a patch; in lanes of their own, so that the order is the same
+ * everywhere. */
 static double product_of(const patches *p, const float *a, const float *b)
 {
     float lane[LANES] = {0};

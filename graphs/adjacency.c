@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* From a list of edges to an adjacency matrix in compressed rows: edges are put in their rows by counting, and each row, short enough
- * for a cache, is sorted where it lies. One pass over the edges in no order, 4 bytes an edge of memory beside the list. */
+/* From a list of edges to an adjacency matrix in compressed rows: edges are put in their rows by counting, and each
+ * row, short enough for a cache, is sorted where it lies. One pass over the edges in no order, 4 bytes an edge of
+ * memory beside the list. */
 #include "graphs/edges.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader goes through the text once, byte by byte, in a state that survives from one block to the next, so that lines
- * may have any length. 3.2 million edges of 14 bytes take about as long as zlib takes to unpack them. */
+/* The reader goes through the text once, byte by byte, in a state that survives from one block to the next, so that
+ * lines may have any length. 3.2 million edges of 14 bytes take about as long as zlib takes to unpack them. */
 #include "graphs/edge_list.h"
 
 #include <inttypes.h>

@@ -31,13 +31,13 @@ static inline sdlf_status edges_add(edges *list, int64_t from, int64_t to)
     return SDLF_OK;
 }
 
-/* Number the nodes that appear 0, 1, ... in the order of their own numbers, in place. `declared` is how many the source says
- * there are (0: it does not): where the numbers are 0 .. declared - 1, or 1 .. declared, they are those, whether they appear
- * or not. `ids` becomes their own numbers, or stays absent where these are 0, 1, ... */
+/* Number the nodes that appear 0, 1, ... in the order of their own numbers, in place. `declared` is how many the source
+ * says there are (0: it does not): where the numbers are 0 .. declared - 1, or 1 .. declared, they are those, whether
+ * they appear or not. `ids` becomes their own numbers, or stays absent where these are 0, 1, ... */
 sdlf_status edges_number_nodes(edges *list, int64_t declared, int64_t *node_count, sdlf_tensor *ids);
 
-/* The adjacency of a graph of `node_count` nodes, which all edges are within; equal edges are one. Where `undirected`, each
- * edge goes both ways. */
+/* The adjacency of a graph of `node_count` nodes, which all edges are within; equal edges are one. Where `undirected`,
+ * each edge goes both ways. */
 sdlf_status edges_to_adjacency(const edges *list, int64_t node_count, bool undirected, sdlf_tensor *adjacency);
 
 #endif

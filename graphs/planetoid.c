@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* planetoid:DIR: a citation graph as six text files, in which # begins a comment line (scripts/convert-citations.py makes them):
+/* planetoid:DIR: a citation graph as six text files, in which # begins a comment line (scripts/convert-citations.py
+ * makes them):
  *
  *     edges.txt     an undirected edge list, node numbers from 0
  *     features.txt  a line a node: COLUMN:VALUE of its features that are not zero, columns from 0
  *     labels.txt    a line a node: its class, from 0
  *     train.txt, val.txt, test.txt   a line a node that belongs to this part
  *
- * The graphs and their parts are those of Z. Yang, W. Cohen, R. Salakhutdinov: Revisiting semi-supervised learning with graph
- * embeddings, 2016. A line that is empty in features.txt is a node without features. */
+ * The graphs and their parts are those of Z. Yang, W. Cohen, R. Salakhutdinov: Revisiting semi-supervised learning with
+ * graph embeddings, 2016. A line that is empty in features.txt is a node without features. */
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
@@ -100,7 +101,8 @@ static sdlf_status malformed(const text *t, const char *expected, const char *fo
                      found);
 }
 
-/* A whole number in [0, limit) at the start of *at, which moves behind it; where it is none, an error that calls it `what`. */
+/* A whole number in [0, limit) at the start of *at, which moves behind it; where it is none, an error that calls it
+ * `what`. */
 static sdlf_status take_number(const text *t, char **at, int64_t limit, const char *what, int64_t *number)
 {
     char *p = *at, expected[80];
@@ -156,7 +158,8 @@ static sdlf_status read_labels(sdlf_graph *graph, const char *folder)
     return status;
 }
 
-/* A decimal number, with an exponent or not, at the start of *at, which moves behind it. The locale is the "C" one here. */
+/* A decimal number, with an exponent or not, at the start of *at, which moves behind it. The locale is the "C" one
+ * here. */
 static sdlf_status take_value(const text *t, char **at, float *value)
 {
     size_t length = strspn(*at, "+-.0123456789eE"); /* what strtof takes besides: blanks before it, 0x1p4, inf, nan */
@@ -168,7 +171,8 @@ static sdlf_status take_value(const text *t, char **at, float *value)
     return SDLF_OK;
 }
 
-/* A node's features; `row`, in which NaN stands for a column that is not there yet, NULL: only look for the largest column. */
+/* A node's features; `row`, in which NaN stands for a column that is not there yet, NULL: only look for the largest
+ * column. */
 static sdlf_status read_features_line(const text *t, char *line, float *row, int64_t *columns)
 {
     char *at = line;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* rmat:V,E,SEED and uniform:V,E,SEED: E directed edges among V nodes, drawn. Equal edges are one, so a graph has somewhat fewer.
+/* rmat:V,E,SEED and uniform:V,E,SEED: E directed edges among V nodes, drawn. Equal edges are one, so a graph has
+ * somewhat fewer.
  *
- * uniform draws both ends evenly. rmat picks one of the four quarters of the matrix with the chances 0.57, 0.19, 0.19, 0.05,
- * then a quarter of that quarter, and so on (D. Chakrabarti, Y. Zhan, C. Faloutsos: R-MAT, a recursive model for graph mining,
- * 2004): few nodes have many edges and many have few, as on the web. A node past V is drawn again. */
+ * uniform draws both ends evenly. rmat picks one of the four quarters of the matrix with the chances 0.57, 0.19, 0.19,
+ * 0.05, then a quarter of that quarter, and so on (D. Chakrabarti, Y. Zhan, C. Faloutsos: R-MAT, a recursive model for
+ * graph mining, 2004): few nodes have many edges and many have few, as on the web. A node past V is drawn again. */
 #include <inttypes.h>
 #include <stdlib.h>
 

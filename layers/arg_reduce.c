@@ -41,7 +41,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     const sdlf_arg_reduce_layer_options *options = layer->options;
-    int axis = options->axis < 0 ? options->axis + context->input[0].shape.rank : options->axis;
+    int axis = sdlf_layer_axis_from_start(options->axis, context->input[0].shape.rank);
     return sdlf_emit(context, &(sdlf_operation){
                                   .kind = SDLF_ARG_REDUCE,
                                   .in = {context->input[0]},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Self-attention's scores: masks, softmax, dropout. See attention.h.
  *
- * Dropout acts on p between softmax and product, and is drawn again for the gradient. A score of NOT_SEEN has the probability 0 beside
- * any other, and so has one that lies ahead beside one of NOT_SEEN: a row that may look at nothing looks at all alike, and with `causal`
- * at all up to itself alike. */
+ * Dropout acts on p between softmax and product, and is drawn again for the gradient. A score of NOT_SEEN has the
+ * probability 0 beside any other, and so has one that lies ahead beside one of NOT_SEEN: a row that may look at nothing
+ * looks at all alike, and with `causal` at all up to itself alike. */
 #include "layers/attention.h"
 
 #define NOT_SEEN (-1e30)
@@ -11,7 +11,8 @@
 
 /* ---- masks ---- */
 
-/* What lies ahead becomes invisible. The mask is a vector of 2 T numbers seen as a matrix: entry T - 1 - i + j at (i,j). */
+/* What lies ahead becomes invisible. The mask is a vector of 2 T numbers seen as a matrix: entry T - 1 - i + j at
+ * (i,j). */
 static sdlf_status mask_causally(const sdlf_attention *a, sdlf_tensor *scores)
 {
     int64_t length = a->length;

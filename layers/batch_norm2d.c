@@ -6,7 +6,8 @@
  *              running_mean and running_var move towards them (the unbiased variance) by `momentum`.
  *   inference, and training in eval mode: the same with running_mean and running_var.
  *   With xhat = (x - mean) / sqrt(variance + epsilon) and n = N H W: dbias = sum dy; dweight = sum dy xhat;
- *   dx = weight / sqrt(variance + epsilon) (dy - dbias / n - xhat dweight / n); in eval mode weight / sqrt(variance + epsilon) dy. */
+ *   dx = weight / sqrt(variance + epsilon) (dy - dbias / n - xhat dweight / n); in eval mode weight / sqrt(variance +
+ *   epsilon) dy. */
 #include "layers/layers_internal.h"
 #include "layers/views.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* binary: y = a op b, broadcast as in numpy, or x op number, number op x. The gradients are dy times the derivatives (see
- * <sdlf/operations/elementwise.h>), summed over what was broadcast. Comparisons and logic give bool and have none. */
+/* binary: y = a op b, broadcast as in numpy, or x op number, number op x. The gradients are dy times the derivatives
+ * (see <sdlf/operations/elementwise.h>), summed over what was broadcast. Comparisons and logic give bool and have
+ * none. */
 #include "layers/views.h"
 
 static const char *const functions[] = {"add",     "subtract",      "multiply",    "divide", "power",   "minimum",

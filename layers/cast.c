@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cast: y = x as another element type. Floats become integers toward zero, saturating; what is not zero becomes true. There
- * is no gradient but from float to float, where the layer does nothing. */
+/* cast: y = x as another element type. Floats become integers toward zero, saturating; what is not zero becomes true.
+ * There is no gradient but from float to float, where the layer does nothing. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {

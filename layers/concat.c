@@ -42,9 +42,8 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 /* The part of `whole` that belongs to input `index`. */
 static sdlf_tensor part(const sdlf_layer *layer, const sdlf_layer_context *context, sdlf_tensor whole, int index)
 {
-    int axis = ((const sdlf_concat_options *)layer->options)->axis;
+    int axis = sdlf_layer_axis_from_start(((const sdlf_concat_options *)layer->options)->axis, whole.shape.rank);
     int64_t start = 0;
-    if (axis < 0) axis += whole.shape.rank;
     for (int before = 0; before < index; before++) start += context->input[before].shape.dim[axis];
     return sdlf_tensor_narrow(whole, axis, start, context->input[index].shape.dim[axis]);
 }

@@ -5,8 +5,8 @@
  *   y[n,k,p,q] = bias[k] + sum over c,r,s of x[n, g C/G + c, p stride + r dilation - top, q stride + s dilation - left]
  *                                            weight[k,c,r,s]
  *   P = (H + top + bottom - dilation (R - 1) - 1) / stride + 1, and Q likewise; g = k / (K/G).
- *   dx = the transposed convolution of dy with weight; dweight = the correlation of x with dy; dbias[k] = sum of dy over
- *   n,p,q. Formulas and layouts: SDLF_CONV2D_* in operation.h. */
+ *   dx = the transposed convolution of dy with weight; dweight = the correlation of x with dy; dbias[k] = sum of dy
+ *   over n,p,q. Formulas and layouts: SDLF_CONV2D_* in operation.h. */
 #include "layers/layers_internal.h"
 
 static const sdlf_field fields[] = {

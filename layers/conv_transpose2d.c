@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_transpose2d: the gradient of a convolution by its input, as a layer. x (N,C,P,Q), weight (C, filters/groups, R, S),
- * y (N,filters,H,W) with H = (P - 1) stride + dilation (R - 1) + 1 + output_padding - all padding. dx is the convolution of
- * dy with the weight; the weight's gradient is that convolution's. */
+/* conv_transpose2d: the gradient of a convolution by its input, as a layer. x (N,C,P,Q), weight (C, filters/groups, R,
+ * S),
+ * y (N,filters,H,W) with H = (P - 1) stride + dilation (R - 1) + 1 + output_padding - all padding. dx is the
+ * convolution of dy with the weight; the weight's gradient is that convolution's. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* depth_to_space and space_to_depth: blocks of b x b pixels from b^2 channels, and back. With pixel (bh, bw) of a block,
+/* depth_to_space and space_to_depth: blocks of b x b pixels from b^2 channels, and back. With pixel (bh, bw) of a
+ * block,
  *
  *   depth_to_space, dcr   y[n, c, h b + bh, w b + bw] = x[n, (bh b + bw) C + c, h, w]
  *   depth_to_space, crd   y[n, c, h b + bh, w b + bw] = x[n, c b^2 + bh b + bw, h, w]      (pixel shuffle)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* expand: x broadcast with a shape, or with the plan's batch and a shape: axes are matched from the last one on, and where one side has 1 or no axis the other's size
- * is taken. dx is the sum of dy over what was stretched. */
+/* expand: x broadcast with a shape, or with the plan's batch and a shape: axes are matched from the last one on, and
+ * where one side has 1 or no axis the other's size is taken. dx is the sum of dy over what was stretched. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fully_connected: y = x weight^T + bias of rows x, which begin at an axis: at the first behind the batch, or, of tokens, at the last.
+/* fully_connected: y = x weight^T + bias of rows x, which begin at an axis: at the first behind the batch, or, of
+ * tokens, at the last.
  *
  *   x (N, ..., I1, I2, ...) read as (M,I), weight (U,I), bias (U) -> y (N, ..., U)
  *   dx = dy weight; dweight = dy^T x; dbias = the sum of dy over the M rows. */
-#include "layers/layers_internal.h"
+#include "layers/views.h"
 
 static const sdlf_field fields[] = {
     {.name = "units",
@@ -42,8 +43,7 @@ static const sdlf_field fields[] = {
 /* Where a row begins; -1: the axis is not behind the batch. */
 static int row_axis(const sdlf_layer *layer, sdlf_shape x)
 {
-    int axis = ((const sdlf_fully_connected_options *)layer->options)->axis;
-    if (axis < 0) axis += x.rank;
+    int axis = sdlf_layer_axis_from_start(((const sdlf_fully_connected_options *)layer->options)->axis, x.rank);
     return axis >= 1 && axis < x.rank ? axis : -1;
 }
 
@@ -80,7 +80,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
                        .name = "bias", .shape = sdlf_shape(units), .initializer = SDLF_INIT_ZERO, .trainable = true});
 }
 
-/* What has rows of so many elements, as a matrix; an absent tensor stays absent. */
+/* What has rows of that many elements, as a matrix; an absent tensor stays absent. */
 static sdlf_tensor rows(sdlf_tensor tensor, int64_t length)
 {
     if (!sdlf_tensor_present(&tensor)) return tensor;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gather: y = x at the indices (the second input, int32 or int64) along an axis, which the indices' shape replaces. Negative
- * indices count from the end; where one lies outside, y is 0. dx is, for each element, the sum of dy over where it went. */
+/* gather: y = x at the indices (the second input, int32 or int64) along an axis, which the indices' shape replaces.
+ * Negative indices count from the end; where one lies outside, y is 0. dx is, for each element, the sum of dy over
+ * where it went. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {
@@ -38,8 +39,8 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 static sdlf_status emit(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_operation_kind kind,
                         sdlf_tensor from, sdlf_tensor to)
 {
-    int axis = ((const sdlf_gather_options *)layer->options)->axis;
-    if (axis < 0) axis += context->input[0].shape.rank;
+    int axis =
+        sdlf_layer_axis_from_start(((const sdlf_gather_options *)layer->options)->axis, context->input[0].shape.rank);
     return sdlf_emit(context, &(sdlf_operation){
                                   .kind = kind,
                                   .in = {from, context->input[1]},

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gru: gated recurrent units; see layers/sequences.h for the formula.
  *
- *   Saved: the states h (T + 1,N,H); of each step the gates r, z, n (3,N,H), and what it got from the state before it (N,3 H), of which the
+ *   Saved: the states h (T + 1,N,H); of each step the gates r, z, n (3,N,H), and what it got from the state before it
+ *   (N,3 H), of which the
  *   last third is q = weight_hn h + bias_hn.
- *   Backward, from the last step to the first: dz = dh (h - n), dn = dh (1 - z), through tanh and the sigmoids; dr = dn q, dq = dn r;
+ *   Backward, from the last step to the first: dz = dh (h - n), dn = dh (1 - z), through tanh and the sigmoids; dr = dn
+ *   q, dq = dn r;
  *   dh = (dr, dz, dq) weight_hh + dh z + dy. */
 #include "layers/recurrent.h"
 

@@ -28,8 +28,8 @@ sdlf_status sdlf_layer_check_float(const sdlf_signature *signature, int index);
 /* Input `index` is floating and has this many dimensions; `form` says which: "(N,C,H,W)". */
 sdlf_status sdlf_layer_check_rank(const sdlf_signature *signature, int index, int rank, const char *form);
 
-/* A window of these options, vertical and horizontal: a stride of 0 is the size, a dilation of 0 is 1, `extra` is added to the
- * padding below and right. */
+/* A window of these options, vertical and horizontal: a stride of 0 is the size, a dilation of 0 is 1, `extra` is added
+ * to the padding below and right. */
 sdlf_window2d sdlf_layer_window(const int size[2], const int stride[2], const int dilation[2], const int padding[2],
                                 const int extra[2]);
 
@@ -37,7 +37,8 @@ sdlf_window2d sdlf_layer_window(const int size[2], const int stride[2], const in
 sdlf_status sdlf_layer_window_output(const sdlf_window2d *window, sdlf_shape input, const char *what,
                                      int64_t output[2]);
 
-/* Where an operation writes a parameter's gradient that it cannot leave out: the gradient, or, of a frozen parameter, a scratch tensor. */
+/* Where an operation writes a parameter's gradient that it cannot leave out: the gradient, or, of a frozen parameter, a
+ * scratch tensor. */
 sdlf_tensor sdlf_layer_gradient(sdlf_layer_context *context, int parameter);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "layers/layers_internal.h"
 
-/* y (rows,U) = x (rows,I) weight^T + bias + residual, of weight (U,I), bias? (U) and residual? (rows,U), which y may alias. */
+/* y (rows,U) = x (rows,I) weight^T + bias + residual, of weight (U,I), bias? (U) and residual? (rows,U), which y may
+ * alias. */
 sdlf_status sdlf_layer_linear(sdlf_layer_context *context, sdlf_tensor x, sdlf_tensor weight, sdlf_tensor bias,
                               sdlf_tensor residual, sdlf_tensor y);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of layer classes, in the order of listings. Whoever includes it defines SDLF_LAYER(class) first; a layer is declared, registered and
- * listed by its line here (CMake compiles every source of this folder). No include guard: it is read more than once. */
+/* The list of layer classes, in the order of listings. Whoever includes it defines SDLF_LAYER(class) first; a layer is
+ * declared, registered and listed by its line here (CMake compiles every source of this folder). No include guard: it
+ * is read more than once. */
 SDLF_LAYER(sdlf_conv2d_class)
 SDLF_LAYER(sdlf_max_pool2d_class)
 SDLF_LAYER(sdlf_avg_pool2d_class)

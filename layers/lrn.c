@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* lrn: normalisation by neighbouring channels (Krizhevsky and others, 2012). With s = bias + alpha mean of x^2 over `size` channels
- * around each, those beyond the ends counting as 0: y = x s^-beta. The mean is an average pooling along the channels, so
+/* lrn: normalisation by neighbouring channels (Krizhevsky and others, 2012). With s = bias + alpha mean of x^2 over
+ * `size` channels around each, those beyond the ends counting as 0: y = x s^-beta. The mean is an average pooling along
+ * the channels, so
  *
  *   dx = dy s^-beta - 2 alpha beta x (the pooling's gradient of dy x s^(-beta - 1)) */
 #include "layers/views.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul: y = a b of matrices, or of batches of them: a (...,m,k), b (...,k,n), y (...,m,n), whose leading axes are broadcast as
- * in numpy. A vector stands for a row on the left and a column on the right, and that axis is missing in y. Where b is
- * one matrix for all, it is a single product. da = dy b^T, db = a^T dy, summed over what was broadcast.
+/* matmul: y = a b of matrices, or of batches of them: a (...,m,k), b (...,k,n), y (...,m,n), whose leading axes are
+ * broadcast as in numpy. A vector stands for a row on the left and a column on the right, and that axis is missing in
+ * y. Where b is one matrix for all, it is a single product. da = dy b^T, db = a^T dy, summed over what was broadcast.
  *
- * Of bytes, y is int32, and inputs 2 and 3, if they are there, are zero points, which are subtracted first (matmul_integers.c). */
+ * Of bytes, y is int32, and inputs 2 and 3, if they are there, are zero points, which are subtracted first
+ * (matmul_integers.c). */
 #include "layers/matmul.h"
 
 static const sdlf_field fields[] = {

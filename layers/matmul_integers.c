@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul of bytes: y = (a - a_zero) (b - b_zero) in int32, modulo 2^32. What computes has integer_matmul for that; where it has not, or
- * where matrices of a batch have zero points of their own, the product is put together from others: float32 holds every integer up to
- * 2^24, and so the sums of MOST products of differences, which are at most 255 in magnitude; longer sums are cut, and added in int32. */
+/* matmul of bytes: y = (a - a_zero) (b - b_zero) in int32, modulo 2^32. What computes has integer_matmul for that;
+ * where it has not, or where matrices of a batch have zero points of their own, the product is put together from
+ * others: float32 holds every integer up to 2^24, and so the sums of MOST products of differences, which are at most
+ * 255 in magnitude; longer sums are cut, and added in int32. */
 #include "layers/matmul.h"
 
 enum { MOST = (1 << 24) / (255 * 255) };
@@ -40,7 +41,8 @@ sdlf_status sdlf_matmul_check_bytes(const sdlf_signature *signature, const sdlf_
     return SDLF_OK;
 }
 
-/* The operation, of which the rows of all matrices are one matrix's where b is the same for all; false: zero points of matrices. */
+/* The operation, of which the rows of all matrices are one matrix's where b is the same for all; false: zero points of
+ * matrices. */
 static bool as_operation(const sdlf_layer_context *context, const sdlf_matmul_sizes *s, sdlf_operation *op)
 {
     int64_t matrices = sdlf_shape_count(s->batch), of_side[] = {s->m, s->n};

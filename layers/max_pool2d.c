@@ -2,8 +2,8 @@
 /* max_pool2d: the largest value of each window.
  *
  *   x (N,C,H,W) -> y (N,C,P,Q); padding never wins.
- *   dx: where several inputs of a window tie for the maximum, its dy is shared equally among them (ties "share") or goes
- *   to the first in row-major order ("first", as other frameworks do). */
+ *   dx: where several inputs of a window tie for the maximum, its dy is shared equally among them (ties "share") or
+ *   goes to the first in row-major order ("first", as other frameworks do). */
 #include "layers/pool2d.h"
 
 static const char *const ties_names[] = {"share", "first", NULL}; /* in the order of sdlf_ties */

@@ -2,8 +2,10 @@
 /* multi_head_attention: self-attention of several heads; see layers/sequences.h for the formula.
  *
  *   x (N,T,C) -> y (N,T,C), H heads of D = C / H; q is scaled by 1 / sqrt(D) as it is cut out of the projection.
- *   Saved: q, k, v as heads (3,N H,T,D); the probabilities p (N H,T,T); what the heads say (N,T,C); with `rotary` its tables.
- *   With o = p v: dp = do v^T, dv = p^T do, ds = p (dp - sum p dp), dq = ds k, dk = ds^T q. Memory grows with T^2: p. */
+ *   Saved: q, k, v as heads (3,N H,T,D); the probabilities p (N H,T,T); what the heads say (N,T,C); with `rotary` its
+ *   tables.
+ *   With o = p v: dp = do v^T, dv = p^T do, ds = p (dp - sum p dp), dq = ds k, dk = ds^T q. Memory grows with T^2:
+ *   p. */
 #include "layers/attention.h"
 #include "layers/linear.h"
 

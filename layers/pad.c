@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* pad: before[i] and after[i] elements around axis i; negative ones take so many away. They are a constant, or x goes on: with its
- * last element (edge), back again without repeating it (reflect), from the other end (wrap).
+/* pad: before[i] and after[i] elements around axis i; negative ones take elements away. They are a constant, or x goes
+ * on: with its last element (edge), back again without repeating it (reflect), from the other end (wrap).
  *
- * A constant: the value everywhere, then x where it belongs; where nothing is added, x alone. dx is dy without the border. The
- * other modes resample one axis after the other, and dx collects what came of each element. */
+ * A constant: the value everywhere, then x where it belongs; where nothing is added, only x. dx is dy without the
+ * border. The other modes resample one axis after the other, and dx collects what came of each element. */
 #include "layers/resample.h"
 
 enum { LIMIT = INT32_MAX };

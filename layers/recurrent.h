@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Recurrent layers: what lstm and gru share. Steps are unrolled: one after another, each of some operations, and before and behind them the
- * products that all steps have in common. What has an axis of steps has them in the order in which they go: backwards with `reverse`. */
+/* Recurrent layers: what lstm and gru share. Steps are unrolled: one after another, each of some operations, and before
+ * and behind them the products that all steps have in common. What has an axis of steps has them in the order in which
+ * they go: backwards with `reverse`. */
 #ifndef SDLF_LAYERS_RECURRENT_H
 #define SDLF_LAYERS_RECURRENT_H
 
@@ -54,7 +55,8 @@ sdlf_status sdlf_recurrent_end(const sdlf_recurrent *r);
 /* dy of each step, (T,N,H), of which with `last` only the last is there: T = 1. */
 sdlf_status sdlf_recurrent_take_gradient(const sdlf_recurrent *r, sdlf_tensor *dy);
 
-/* dh of the state before step t > 0, from the gradient `rows` (N,G H) of step t's product, dy, and what comes beside (absent: nothing). */
+/* dh of the state before step t > 0, from the gradient `rows` (N,G H) of step t's product, dy, and a further one
+ * (absent: none). */
 sdlf_status sdlf_recurrent_step_back(const sdlf_recurrent *r, int64_t t, sdlf_tensor rows, sdlf_tensor dy,
                                      sdlf_tensor beside, sdlf_tensor *dh);
 

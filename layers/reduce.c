@@ -34,7 +34,7 @@ unsigned sdlf_reduce_axes(const sdlf_layer *layer, sdlf_shape x)
     const sdlf_shape *axes = &((const sdlf_reduce_options *)layer->options)->axes;
     unsigned mask = 0;
     if (axes->rank == 0) return (1u << x.rank) - 1;
-    for (int i = 0; i < axes->rank; i++) mask |= 1u << (axes->dim[i] < 0 ? axes->dim[i] + x.rank : axes->dim[i]);
+    for (int i = 0; i < axes->rank; i++) mask |= 1u << sdlf_layer_axis_from_start((int)axes->dim[i], x.rank);
     return mask;
 }
 

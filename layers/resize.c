@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* resize: some axes enlarged or shrunk, one after the other; <sdlf/operations/indexing.h> has the modes and the coordinates. With
- * `sizes` an axis of L elements becomes as long as asked, stretched by size / L unless `scale` says otherwise; else it becomes
- * floor(scale L) long. The gradient goes back with the same weights. */
+/* resize: some axes enlarged or shrunk, one after the other; <sdlf/operations/indexing.h> has the modes and the
+ * coordinates. With `sizes` an axis of L elements becomes as long as asked, stretched by size / L unless `scale` says
+ * otherwise; else it becomes floor(scale L) long. The gradient goes back with the same weights. */
 #include "layers/resample.h"
 
 #include <math.h>
@@ -95,8 +95,7 @@ static int axis_at(const sdlf_resize_options *options, int i, int rank)
 {
     if (options->axes.rank == 0) return i + 2 < rank ? i + 2 : -1;
     if (i >= options->axes.rank) return -1;
-    int axis = (int)options->axes.dim[i];
-    return axis < 0 ? axis + rank : axis;
+    return sdlf_layer_axis_from_start((int)options->axes.dim[i], rank);
 }
 
 static int64_t size_of(const sdlf_resize_options *options, int i, int64_t length)

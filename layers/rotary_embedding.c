@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* rotary_embedding: pairs of elements turned by angles that grow with the position.
  *
- *   x (...,T,D) -> y: y = x C + x' S, where x' has the halves of each row exchanged, C = (cos a, cos a), S = (-sin a, sin a),
- *   a[t,i] = t base^(-2i/D); dx = dy C - dy' S. The tables are computed anew in each pass: positions by doubling, from 0. */
+ *   x (...,T,D) -> y: y = x C + x' S, where x' has the halves of each row exchanged, C = (cos a, cos a), S = (-sin a,
+ *   sin a),
+ *   a[t,i] = t base^(-2i/D); dx = dy C - dy' S. The tables are computed anew in each pass: positions by doubling, from
+ *   0. */
 #include "layers/rotary.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* slice: along each axis that is named, the elements start, start + step, ... before end. As in numpy, what is negative counts
- * from the end, what lies outside is moved to the edge, and a negative step walks backwards. dx is dy where it came from,
- * and 0 elsewhere. */
+/* slice: along each axis that is named, the elements start, start + step, ... before end. As in numpy, what is negative
+ * counts from the end, what lies outside is moved to the edge, and a negative step walks backwards. dx is dy where it
+ * came from, and 0 elsewhere. */
 #include "layers/views.h"
 
 enum { LIMIT = INT32_MAX };
@@ -47,8 +47,7 @@ static sdlf_tensor part_of(const sdlf_layer *layer, sdlf_tensor whole)
     int64_t size = (int64_t)sdlf_dtype_size(whole.dtype);
     sdlf_tensor part = whole;
     for (int i = 0; i < options->axes.rank; i++) {
-        int axis = (int)options->axes.dim[i];
-        if (axis < 0) axis += whole.shape.rank;
+        int axis = sdlf_layer_axis_from_start((int)options->axes.dim[i], whole.shape.rank);
         int64_t length = whole.shape.dim[axis], step = options->step.rank ? options->step.dim[i] : 1;
         int64_t start = options->start.dim[i], end = options->end.dim[i];
         start = clamp(start < 0 ? start + length : start, step < 0 ? -1 : 0, step < 0 ? length - 1 : length);

@@ -27,8 +27,8 @@ sdlf_status sdlf_softmax_infer(const sdlf_layer *layer, sdlf_signature *signatur
 
 static int axis_of(const sdlf_layer *layer, const sdlf_layer_context *context)
 {
-    int axis = ((const sdlf_softmax_options *)layer->options)->axis;
-    return axis < 0 ? axis + context->input[0].shape.rank : axis;
+    return sdlf_layer_axis_from_start(((const sdlf_softmax_options *)layer->options)->axis,
+                                      context->input[0].shape.rank);
 }
 
 sdlf_status sdlf_softmax_emit(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_operation_kind kind)

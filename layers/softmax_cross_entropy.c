@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* softmax_cross_entropy: the mean over the rows of -sum t log p; or, with weights, their weighted sum. A row is a sample; of sequences
- * (N,T,C) with labels and weights (N,T), a position of one; of pictures (N,C,H,W) with labels and weights (N,H,W), a pixel of one.
+/* softmax_cross_entropy: the mean over the rows of -sum t log p; or, with weights, their weighted sum. A row is a
+ * sample; of sequences (N,T,C) with labels and weights (N,T), a position of one; of pictures (N,C,H,W) with labels and
+ * weights (N,H,W), a pixel of one.
  *
  *   logits (N,C), labels (N) int32 -> loss (1); p = softmax(logits), t = (1 - smoothing) onehot(label) + smoothing / C
  *   dlogits = (p - t) dloss / N. A label outside [0, C) makes the loss NaN.
- *   A third input of weights w (N) makes it sum w (-sum t log p), dlogits = (p - t) dloss w: rows of weight 0 do not count. */
+ *   A third input of weights w (N) makes it sum w (-sum t log p), dlogits = (p - t) dloss w: rows of weight 0 do not
+ *   count. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {

@@ -5,13 +5,14 @@
  *
  *     mse              l = d^2                                             dl/dx = 2 d
  *     mae              l = |d|                                             dl/dx = sign(d), 0 at 0
- *     huber            l = c (d - c / 2), c = min(max(d, -delta), delta)   dl/dx = c: d^2 / 2 near 0, delta (|d| - delta / 2) beyond
+ *     huber            l = c (d - c / 2), c = min(max(d, -delta), delta)   dl/dx = c: d^2 / 2 near 0, delta (|d| -
+ *                      delta / 2) beyond
  *     bce_with_logits  l = softplus(x) - x t = -t log s(x) - (1 - t) log(1 - s(x))   dl/dx = s(x) - t
  *
  *   dl/dt is -dl/dx, for bce_with_logits -x. Huber: Robust estimation of a location parameter, 1964.
  *
- * They are made of operations that every calculator has. Metrics get the N samples' loss, and as right the samples times the share of
- * elements for which x > 0 just where t > 1/2 (bce_with_logits), else none. */
+ * They are made of operations that every calculator has. Metrics get the N samples' loss, and as right the samples
+ * times the share of elements for which x > 0 just where t > 1/2 (bce_with_logits), else none. */
 #include "layers/views.h"
 
 typedef enum target_loss { MSE, MAE, HUBER, BCE } target_loss;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* top_k: the k largest (or smallest) elements along an axis, in order, and as output 1 their indices (int64). No gradient passes. */
+/* top_k: the k largest (or smallest) elements along an axis, in order, and as output 1 their indices (int64). No
+ * gradient passes. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {
@@ -43,7 +44,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     const sdlf_top_k_layer_options *options = layer->options;
-    int axis = options->axis < 0 ? options->axis + context->input[0].shape.rank : options->axis;
+    int axis = sdlf_layer_axis_from_start(options->axis, context->input[0].shape.rank);
     return sdlf_emit(context, &(sdlf_operation){
                                   .kind = SDLF_TOP_K,
                                   .in = {context->input[0]},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* transpose: the axes in another order, the batch included: axis i of y is axis order[i] of x. dx is dy transposed back. */
+/* transpose: the axes in another order, the batch included: axis i of y is axis order[i] of x. dx is dy transposed
+ * back. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* unary: y = f(x), one of the functions of <sdlf/operations/elementwise.h> that have no layer of their own; dx = dy f'(x).
+/* unary: y = f(x), one of the functions of <sdlf/operations/elementwise.h> that have no layer of their own; dx = dy
+ * f'(x).
  *
- * alpha and beta left at zero become what is usual for the function: a sigmoid of slope 0 or an elu without a negative side
- * would be of no use. */
+ * alpha and beta left at zero become what is usual for the function: a sigmoid of slope 0 or an elu without a negative
+ * side would be of no use. */
 #include "layers/activation.h"
 
 /* In the order of sdlf_unary_function, which is that of sdlf_activation_function from silu on. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* value: no input; y is the layer's parameter "value", of the shape that the options say, which has no batch.
  *
- * Parameters are float32: of integers, those up to 2^24 are exact. It is not trained unless `trainable` says so. A shape may
- * have a dimension of 0: then there is no parameter, and y is for outputs of a network alone, since no other layer takes it. */
+ * Parameters are float32: of integers, those up to 2^24 are exact. It is not trained unless `trainable` says so. A
+ * shape may have a dimension of 0: then there is no parameter, and y is only for outputs of a network, since no other
+ * layer takes it. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {

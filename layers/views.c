@@ -22,7 +22,7 @@ sdlf_dtype sdlf_layer_dtype(const sdlf_signature *signature, int choice)
 
 sdlf_status sdlf_layer_axis(int *axis, int wanted, sdlf_shape shape)
 {
-    *axis = wanted < 0 ? wanted + shape.rank : wanted;
+    *axis = sdlf_layer_axis_from_start(wanted, shape.rank);
     if (*axis >= 0 && *axis < shape.rank) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_SHAPE, "axis %d is not one of its input %s", wanted, sdlf_shape_print(shape).text);
 }

@@ -8,12 +8,18 @@
 /* An axis from 0: -1 is the last one. SDLF_ERROR_SHAPE where there is no such axis. */
 sdlf_status sdlf_layer_axis(int *axis, int wanted, sdlf_shape shape);
 
+/* The same without a check, for an axis that was checked or of which the caller looks itself. */
+static inline int sdlf_layer_axis_from_start(int axis, int rank)
+{
+    return axis < 0 ? axis + rank : axis;
+}
+
 /* to = from, element by element. */
 sdlf_status sdlf_layer_copy(sdlf_layer_context *context, sdlf_tensor from, sdlf_tensor to);
 sdlf_status sdlf_layer_fill(sdlf_layer_context *context, sdlf_tensor to, double value);
 
-/* `to` = the sum of `from` over the axes along which `to` was broadcast to from's shape: the gradient of broadcasting. `from`
- * is row-major; an absent `to` is nothing to do. */
+/* `to` = the sum of `from` over the axes along which `to` was broadcast to from's shape: the gradient of broadcasting.
+ * `from` is row-major; an absent `to` is nothing to do. */
 sdlf_status sdlf_layer_sum_to(sdlf_layer_context *context, sdlf_tensor from, sdlf_tensor to);
 
 /* y (outer, inner) = sum | max | ... over the middle of x (outer, length, inner), all of them row-major. */

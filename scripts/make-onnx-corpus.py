@@ -34,7 +34,7 @@ EXTREME = [0, -1, 1, 2**31 - 1, 2**31, 2**62, -2**63, 65535, 65536, 2**24 + 1]
 
 def tables():
     """Operators and attributes that the converters name."""
-    text = "".join(open(path, encoding="utf-8").read() for path in glob.glob(os.path.join(ROOT, "framework/formats/onnx/*.c")))
+    text = "".join(open(path, encoding="utf-8").read() for path in glob.glob(os.path.join(ROOT, "framework/formats/onnx/import/*.c")))
     operators = set(re.findall(r'(?:\.type = |LEARNING\()"(\w+)"', text))
     attributes = set(" ".join(re.findall(r'\.attributes = ((?:"[^"]*"\s*)+)', text)).replace('"', " ").split())
     attributes |= set(" ".join(re.findall(r'"( ?[a-z]\w*(?: [a-z]\w*)+ )"', text)).split())  # those that a macro has

@@ -26,8 +26,8 @@ static bool is_fusion(sdlf_operation_kind kind)
     }
 }
 
-/* A calculator for some operations alone cannot compute the networks of the tests. Of SDLF's own nobody assumes that: what they lack is
- * to be found out. */
+/* A calculator for some operations alone cannot compute the networks of the tests. Of SDLF's own nobody assumes that:
+ * what they lack is to be found out. */
 static bool is_partial(const sdlf_calculator_class *type)
 {
     static const char *const own[] = {"reference", "cpu", "cuda", "cudnn"};

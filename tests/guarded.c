@@ -3,9 +3,9 @@
  *
  * It computes as the reference calculator does, in a memory space of its own that the host cannot touch: outside of its
  * kernels and transfers the pages are closed, and whoever reads them as host memory gets a signal. Operands that lie
- * elsewhere (on the test's stack, say) are an error. Memory begins as NaN. It records and replays (guarded_recording.c), and refuses
- * what a device refuses while it records. It has queues (guarded_queues.c), and as little memory as a test gives it. Its own
- * tables are not counted as allocations, as a driver's are not.
+ * elsewhere (on the test's stack, say) are an error. Memory begins as NaN. It records and replays
+ * (guarded_recording.c), and refuses what a device refuses while it records. It has queues (guarded_queues.c), and as
+ * little memory as a test gives it. Its own tables are not counted as allocations, as a driver's are not.
  *
  * It is no registered class: sdlf_calculator_open reaches it by name in tests alone, through the linker's --wrap. */
 #include "guarded.h"

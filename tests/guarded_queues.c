@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The queues of the pretended device, on one thread: work is put off, and done when somebody waits for it or when its queue
- * is the eager one. See guarded.h. */
+/* The queues of the pretended device, on one thread: work is put off, and done when somebody waits for it or when its
+ * queue is the eager one. See guarded.h. */
 #include "guarded.h"
 
 #include <stdlib.h>

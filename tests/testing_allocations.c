@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The test harness: allocations that are counted, and made to fail.
  *
- * The linker's --wrap sends every call of these functions from the library and the test here. Blocks that are alive are kept in
- * a hash set, so that freeing what a shared library allocated (which is not counted) does not confuse the count. */
+ * The linker's --wrap sends every call of these functions from the library and the test here. Blocks that are alive are
+ * kept in a hash set, so that freeing what a shared library allocated (which is not counted) does not confuse the
+ * count. */
 #include "testing.h"
 
 #include <errno.h>

@@ -35,7 +35,8 @@ typedef enum argument_type {
 /* What "-" stands for. Where it cannot, it is refused: a file of that name is "./-". */
 typedef enum argument_standard {
     ARGUMENT_NO_STANDARD = 0,
-    ARGUMENT_STANDARD_INPUT, /* read to its end, and the value is the name of a file that holds it (input/bytes.h); once in a command */
+    /* Read to its end, and the value is the name of a file that holds it (input/bytes.h); once in a command. */
+    ARGUMENT_STANDARD_INPUT,
     ARGUMENT_STANDARD_OUTPUT, /* the value is "-" */
 } argument_standard;
 
@@ -63,7 +64,8 @@ typedef struct argument_list {
     int count;
 } argument_list;
 
-/* Rows that several commands share describe a struct of their own, which stands at `offset` in the command's settings. */
+/* Rows that several commands share describe a struct of their own, which stands at `offset` in the command's
+ * settings. */
 typedef struct argument_part {
     const argument *rows; /* NULL ends the parts */
     size_t offset;
@@ -95,8 +97,8 @@ typedef struct arguments {
 typedef enum arguments_outcome { ARGUMENTS_OK = 0, ARGUMENTS_HELP, ARGUMENTS_WRONG } arguments_outcome;
 
 /* Read words[0 .. count - 1] into `settings`, whose members are zero or already have their defaults. The operands are
- * moved to the front of `words`. ARGUMENTS_HELP: --help was asked for and printed. ARGUMENTS_WRONG: what is wrong was said
- * on standard error. */
+ * moved to the front of `words`. ARGUMENTS_HELP: --help was asked for and printed. ARGUMENTS_WRONG: what is wrong was
+ * said on standard error. */
 arguments_outcome arguments_read(arguments *arguments, const command_usage *usage, int count, char **words,
                                  void *settings);
 
@@ -112,8 +114,8 @@ const argument *arguments_row(const command_usage *usage, int index, size_t *off
 /* Print the help text on standard output. */
 void arguments_help(const command_usage *usage);
 
-/* The same as a manual page, in roff ("--help=man"); and what could stand as the last of these words, for a shell ("--complete" in front of
- * them): see complete.c. */
+/* The same as a manual page, in roff ("--help=man"); and what could stand as the last of these words, for a shell
+ * ("--complete" in front of them): see complete.c. */
 void arguments_manual(const command_usage *usage);
 void arguments_complete(const command_usage *usage, int count, char **words);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What can stand at the end of a command line: for the completions of shells. Lines of a word, a tab and what it means; "files" alone on
- * a line where a file can stand. */
+/* What can stand at the end of a command line: for the completions of shells. Lines of a word, a tab and what it means;
+ * only "files" on a line where a file can stand. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Options from files: '@run.conf', or '--config run.conf', stands for what is in that file, at the place where it stands. A line is
+/* Options from files: '@run.conf', or '--config run.conf', stands for what is in that file, at the place where it
+ * stands. A line is
  *
  *     name = value       --name=value; the value is the rest of the line
  *     name               --name, a flag
@@ -17,8 +18,8 @@ typedef struct config_words {
     int count;
 } config_words;
 
-/* Replace the files among words[from .. count - 1]; what follows "--" stays. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT with "FILE:LINE: ". End with
- * config_release, whatever the status. */
+/* Replace the files among words[from .. count - 1]; what follows "--" stays. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT
+ * with "FILE:LINE: ". End with config_release, whatever the status. */
 sdlf_status config_expand(config_words *expanded, int count, char *const *words, int from);
 void config_release(config_words *expanded);
 

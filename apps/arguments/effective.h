@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Options as they are in effect, from the table that describes them: as JSON, and as the command line that says them all. */
+/* Options as they are in effect, from the table that describes them: as JSON, and as the command line that says them
+ * all. */
 #ifndef SDLF_APPS_ARGUMENTS_EFFECTIVE_H
 #define SDLF_APPS_ARGUMENTS_EFFECTIVE_H
 
@@ -7,11 +8,12 @@
 
 #include "apps/arguments/arguments.h"
 
-/* Put every option that `object` does not have yet into it: "clip_norm" of --clip-norm, with its value in `settings`. null: not given, or
- * of no meaning here (NaN, or a 0 outside of its range). */
+/* Put every option that `object` does not have yet into it: "clip_norm" of --clip-norm, with its value in `settings`.
+ * null: not given, or of no meaning here (NaN, or a 0 outside of its range). */
 void arguments_add_json(json_t *object, const command_usage *usage, const void *settings);
 
-/* "sdlf train --data digits --epochs 5": every option that differs from its default, quoted for a shell where it must be. The caller's. */
+/* "sdlf train --data digits --epochs 5": every option that differs from its default, quoted for a shell where it must
+ * be. The caller's. */
 char *arguments_command(const command_usage *usage, const void *settings);
 
 #endif

@@ -31,8 +31,8 @@ sdlf_status execution_complete(execution *execution, const sdlf_model *model);
 sdlf_status execution_keep_choices(const execution *execution);
 /* The same: warn where no convolution of the plan is computed by the algorithm that was asked for. */
 void execution_warn(const execution *execution, const sdlf_plan *plan, const char *command);
-/* The calculator whose devices ranks share out: the forward pass's, or, where it has none to choose from, the backward pass's if that has. May
- * be asked before execution_complete. */
+/* The calculator whose devices ranks share out: the forward pass's, or, where it has none to choose from, the backward
+ * pass's if that has. May be asked before execution_complete. */
 const char *execution_of_devices(const execution *execution);
 void execution_release(execution *execution);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --optimizer and its options. The rows are made from the optimizers' own tables of fields, so that a new optimizer needs
- * no change here. */
+/* --optimizer and its options. The rows are made from the optimizers' own tables of fields, so that a new optimizer
+ * needs no change here. */
 #ifndef SDLF_APPS_ARGUMENTS_OPTIMIZER_H
 #define SDLF_APPS_ARGUMENTS_OPTIMIZER_H
 
@@ -33,8 +33,8 @@ void optimizer_rows_make(optimizer_rows *rows);
  * takes and which kernel updates the weights, --momentum. */
 void optimizer_rows_make_short(optimizer_rows *rows);
 
-/* Set `optimizer` up: of the type that --optimizer names (sgd by default; where `keep` and the option was not given, the
- * type that is there), with the options that were given. sgd has a momentum of 0.9 unless told otherwise. Errors:
+/* Set `optimizer` up: of the type that --optimizer names (sgd by default; where `keep` and the option was not given,
+ * the type that is there), with the options that were given. sgd has a momentum of 0.9 unless told otherwise. Errors:
  * SDLF_ERROR_ARGUMENT: an option that this optimizer does not have, or out of its range. */
 sdlf_status optimizer_from_arguments(sdlf_optimizer *optimizer, bool keep, const optimizer_rows *rows,
                                      const optimizer_settings *settings, const arguments *arguments);

@@ -5,7 +5,8 @@
 
 #include "apps/arguments/arguments.h"
 
-/* Read `text` into `member`, of the type that the row says. False, and nothing stored, if it is not what the row takes. */
+/* Read `text` into `member`, of the type that the row says. False, and nothing stored, if it is not what the row
+ * takes. */
 bool argument_store(const argument *row, const char *text, void *member);
 
 /* "a whole number from 1 to 1,000". */

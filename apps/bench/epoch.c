@@ -193,7 +193,7 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     sdlf_status status = read_batches(s);
     if (status == SDLF_OK) status = network_open(model, s->set.net, 1);
     if (status == SDLF_OK) status = sdlf_dataset_check(s->set.data, SDLF_SPLIT_TRAIN);
-    if (status == SDLF_OK) status = open_calculators(s); /* last: the device is there in some builds alone */
+    if (status == SDLF_OK) status = open_calculators(s); /* last: only some builds have the device */
     if (status == SDLF_OK && text) report_header(&out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     if (status == SDLF_OK)

@@ -19,8 +19,8 @@
 #include "apps/output/table.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
-#include "apps/timing/clock.h"
-#include "apps/timing/sort.h"
+#include "framework/clock.h"
+#include "framework/sort.h"
 
 static const char *const dtype_names[] = {"float32", "float64", NULL};
 
@@ -95,12 +95,12 @@ static sdlf_status time_runs(session *s)
     double *taken = memory_allocate((size_t)s->set.repeats * sizeof *taken);
     sdlf_status status = SDLF_OK;
     for (int64_t i = -3; i < s->set.repeats && status == SDLF_OK && interrupt_signal() == 0; i++) {
-        double start = clock_now();
+        double start = sdlf_clock();
         for (int64_t j = 0; j < s->set.together && status == SDLF_OK; j++) status = sdlf_plan_forward(s->plan);
         if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
-        if (i >= 0) taken[s->runs++] = (clock_now() - start) / (double)s->set.together;
+        if (i >= 0) taken[s->runs++] = (sdlf_clock() - start) / (double)s->set.together;
     }
-    sort_doubles(taken, (size_t)s->runs);
+    sdlf_sort_doubles(taken, (size_t)s->runs);
     if (s->runs > 0) s->seconds = taken[s->runs / 2];
     free(taken);
     if (status == SDLF_OK && s->runs == 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no run was timed");
@@ -111,7 +111,7 @@ static sdlf_status time_runs(session *s)
 static sdlf_status load(session *s)
 {
     sdlf_onnx_options options;
-    double start = clock_now();
+    double start = sdlf_clock();
     sdlf_status status = onnx_settings_complete(&s->set.onnx, &options);
     if (status == SDLF_OK && !network_is_onnx(s->path)) status = onnx_settings_fit_other(&s->set.onnx, s->path);
     options.leave_weights = true; /* for the plan, the only one */
@@ -119,7 +119,7 @@ static sdlf_status load(session *s)
         status = network_is_onnx(s->path) ? sdlf_model_from_onnx(&s->model, s->path, &options)
                                           : network_open_to_take(&s->model, s->path, NULL);
     s->batch = network_is_onnx(s->path) || s->set.onnx.batch == 0 ? 1 : s->set.onnx.batch;
-    s->load_seconds = clock_now() - start;
+    s->load_seconds = sdlf_clock() - start;
     return status;
 }
 
@@ -130,9 +130,9 @@ static sdlf_status measure(session *s, const terminal *out)
     options.batch = s->batch;
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status == SDLF_OK) status = execution_to_plan(&s->set.execution, &s->machine, &options);
-    double start = clock_now();
+    double start = sdlf_clock();
     if (status == SDLF_OK) status = sdlf_plan_create(&s->plan, s->model, &options);
-    s->load_seconds += clock_now() - start;
+    s->load_seconds += sdlf_clock() - start;
     if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
     if (status == SDLF_OK) execution_warn(&s->set.execution, s->plan, "bench model");
     if (status == SDLF_OK) status = fill_inputs(s);

@@ -41,8 +41,8 @@ int64_t doctor_memory(const doctor_calculator *entry)
     return entry->memory.arena + entry->memory.parameters + entry->memory.output;
 }
 
-/* Would it run there? A plan is outlined, which decides everything and allocates nothing for the network. That the host's memory is
- * out as it is made is no answer: SDLF_ERROR_MEMORY. A device may have none because others use it. */
+/* Would it run there? A plan is outlined, which decides everything and allocates nothing for the network. That the
+ * host's memory is out as it is made is no answer: SDLF_ERROR_MEMORY. A device may have none because others use it. */
 static sdlf_status try_calculator(doctor *d, doctor_calculator *entry)
 {
     sdlf_calculator *calculator = NULL;

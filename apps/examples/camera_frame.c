@@ -3,8 +3,8 @@
  *
  *     camera_frame WEIGHTS    a .safetensors or .onnx file of a network for digits
  *
- * The camera is played by the program: it "sees" ten digits that SDLF draws, as 640x480 frames of YUYV, which most webcams give. All that
- * a frame takes is made before the first one: plan, buffers, normalisation. */
+ * The camera is played by the program: it "sees" ten digits that SDLF draws, as 640x480 frames of YUYV, which most
+ * webcams give. All that a frame takes is made before the first one: plan, buffers, normalisation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -46,7 +46,8 @@ static void yuyv_to_rgb(uint8_t *rgb, const uint8_t *frame)
     }
 }
 
-/* As training saw its samples: (x - mean) * scale, of all or of each channel; a model of another program's: bytes / 255. */
+/* As training saw its samples: (x - mean) * scale, of all or of each channel; a model of another program's: bytes /
+ * 255. */
 static void normalise(float *sample, sdlf_shape shape, const sdlf_normalization *n)
 {
     int64_t channels = shape.dim[1], pixels = shape.dim[2] * shape.dim[3];

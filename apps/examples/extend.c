@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A layer and a calculator of a program's own, on the public headers alone: both are registered, a network file names the one, a trainer
- * the other, and the weights file brings the network back.
+/* A layer and a calculator of a program's own, with only the public headers: both are registered, a network file names
+ * the one, a trainer the other, and the weights file brings the network back.
  *
  *     extend            learns 3,000 digits that SDLF draws itself
  *
@@ -11,7 +11,8 @@
 
 #include <sdlf/sdlf.h>
 
-/* ---- the layer: y = h up^T with h = x down^T, a fully connected layer whose weight is a product of two thin matrices ---- */
+/* ---- the layer: y = h up^T with h = x down^T, a fully connected layer whose weight is a product of two thin matrices
+ * ---- */
 
 typedef struct low_rank_options {
     const char *name; /* first in every layer's options */

@@ -9,7 +9,7 @@
 
 #include <sdlf/sdlf.h>
 
-/* Leaves all but the head alone. */
+/* Freezes all layers but the head. */
 static sdlf_status freeze_trunk(sdlf_model *net)
 {
     sdlf_status status = SDLF_OK;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A graph: two graph convolutions learn which side each of 34 people took, from who knows whom and the sides of two of them.
+/* A graph: two graph convolutions learn which side each of 34 people took, from who knows whom and the sides of two of
+ * them.
  *
  *     karate_club
  *
- * The graph is W. Zachary's karate club (An information flow model for conflict and fission in small groups, Journal of Anthropological
- * Research 33, 1977), which split over a dispute between its instructor (member 0) and its president (member 33). */
+ * The graph is W. Zachary's karate club (An information flow model for conflict and fission in small groups, Journal of
+ * Anthropological Research 33, 1977), which split over a dispute between its instructor (member 0) and its president
+ * (member 33). */
 #include <stdio.h>
 
 #include <sdlf/sdlf.h>

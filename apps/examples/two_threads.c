@@ -3,8 +3,8 @@
  *
  *     two_threads
  *
- * Different models share nothing, so there is no lock. Then both train again, one behind the other: the weights are the same, bit for
- * bit. */
+ * Different models share nothing, so there is no lock. Then both train again, one behind the other: the weights are the
+ * same, bit for bit. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -36,7 +36,8 @@ typedef struct gcn_ladder {
     int count;
 } gcn_ladder;
 
-/* Times of the product m x k by k x n, `size` being (m, k, n), by the algorithms that take it: the best of so many. */
+/* Times of the product m x k by k x n, `size` being (m, k, n), by the algorithms that take it: the best of several
+ * runs. */
 sdlf_status gcn_ladder_time(gcn_ladder *ladder, sdlf_calculator *calculator, sdlf_dtype dtype, sdlf_shape size,
                             int repeats);
 void gcn_ladder_print(const gcn_ladder *ladder, const terminal *out);

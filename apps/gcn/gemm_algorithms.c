@@ -9,7 +9,7 @@
 #include "apps/output/number.h"
 #include "apps/output/table.h"
 #include "apps/system/interrupt.h"
-#include "apps/timing/clock.h"
+#include "framework/clock.h"
 
 enum { TOGETHER = 10 }; /* runs between two looks at the clock */
 
@@ -47,10 +47,10 @@ static sdlf_status time_product(sdlf_calculator *calculator, const sdlf_operatio
     *best = 1e300;
     for (int i = 0; i < repeats && status == SDLF_OK && (i == 0 || interrupt_signal() == 0); i++) {
         status = type->synchronize(calculator);
-        double start = clock_now();
+        double start = sdlf_clock();
         if (status == SDLF_OK) status = run_together(calculator, product, recording);
         if (status == SDLF_OK) status = type->synchronize(calculator);
-        double seconds = (clock_now() - start) / TOGETHER;
+        double seconds = (sdlf_clock() - start) / TOGETHER;
         *best = seconds < *best ? seconds : *best;
     }
     if (recording != NULL) type->discard(calculator, recording);

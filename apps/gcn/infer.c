@@ -10,7 +10,7 @@
 #include "apps/output/report.h"
 #include "apps/output/status_line.h"
 #include "apps/system/interrupt.h"
-#include "apps/timing/clock.h"
+#include "framework/clock.h"
 
 static const char *const dtype_names[] = {"f64", "f32", NULL};
 static const char *const normalization_names[] = {"symmetric", "none", "row", NULL};
@@ -56,19 +56,19 @@ static const argument output_arguments[] = {
 static sdlf_status open_graph(gcn_inference *s)
 {
     static const sdlf_normalization_kind kinds[] = {SDLF_NORMALIZE_SYMMETRIC, SDLF_NORMALIZE_NONE, SDLF_NORMALIZE_ROW};
-    double start = clock_now();
+    double start = sdlf_clock();
     status_line_show("graph %s", s->set.graph);
     sdlf_status status = sdlf_graph_open(&s->graph, s->set.graph);
     status_line_clear();
-    s->reading = clock_now() - start;
+    s->reading = sdlf_clock() - start;
     if (status != SDLF_OK) return status;
     status_line_show("matrix of graph %s", s->set.graph);
-    start = clock_now();
+    start = sdlf_clock();
     status = sdlf_graph_matrix(&s->matrix, s->graph,
                                &(sdlf_graph_matrix_options){.dtype = s->dtype,
                                                             .normalization = kinds[s->set.normalization],
                                                             .self_loops = !s->set.no_self_loops});
-    s->preparing = clock_now() - start;
+    s->preparing = sdlf_clock() - start;
     status_line_clear();
     return status;
 }

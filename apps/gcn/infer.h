@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of `sdlf gcn infer` share: infer.c reads the words and keeps the order of things, infer_run.c computes and
- * times, infer_report.c tells. */
+/* What the files of `sdlf gcn infer` share: infer.c reads the words and keeps the order of things, infer_run.c computes
+ * and times, infer_report.c tells. */
 #ifndef SDLF_APPS_GCN_INFER_H
 #define SDLF_APPS_GCN_INFER_H
 
@@ -38,8 +38,8 @@ typedef struct gcn_inference {
 /* With the graph and its matrix there: features from the file, the graph or drawn; then log_softmax(A (X W)). */
 sdlf_status gcn_infer_prepare(gcn_inference *s);
 
-/* Makes the plan, times whole runs and each operation (many in a row), and checks the output. SDLF_ERROR_NUMERIC where no vertex has
- * outputs that are numbers. */
+/* Makes the plan, times whole runs and each operation (many in a row), and checks the output. SDLF_ERROR_NUMERIC where
+ * no vertex has outputs that are numbers. */
 sdlf_status gcn_infer_compute(gcn_inference *s);
 
 /* Times and check as text; all of it as JSON, with the rungs of a ladder that has some. */

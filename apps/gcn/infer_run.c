@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One graph convolution over a whole graph: its input, its plan, its times and the check of what comes out. */
+/* One graph convolution over a whole graph: its input, its plan, its times and the check of its output. */
 #include <math.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -8,8 +8,8 @@
 
 #include "apps/gcn/infer.h"
 #include "apps/system/interrupt.h"
-#include "apps/timing/clock.h"
-#include "apps/timing/sort.h"
+#include "framework/clock.h"
+#include "framework/sort.h"
 
 enum { TOGETHER = 20 }; /* runs of a device between two looks at the clock */
 
@@ -85,12 +85,12 @@ static sdlf_status time_whole(gcn_inference *s, int together, double *median)
     size_t count = 0;
     for (int64_t i = -3; i < s->set.repeats && status == SDLF_OK; i++) { /* three to warm up, and to record */
         if (interrupt_signal() != 0) break;
-        double start = clock_now();
+        double start = sdlf_clock();
         for (int run = 0; run < together && status == SDLF_OK; run++) status = sdlf_plan_forward(s->plan);
         if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
-        if (i >= 0) seconds[count++] = (clock_now() - start) / together;
+        if (i >= 0) seconds[count++] = (sdlf_clock() - start) / together;
     }
-    sort_doubles(seconds, count);
+    sdlf_sort_doubles(seconds, count);
     if (count > 0) *median = seconds[count / 2];
     free(seconds);
     if (status == SDLF_OK && count == 0 && *median <= 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no run was timed");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sdlf gcn train: a network of two graph convolutions that classifies the nodes of a citation graph.
  *
- * The recipe is that of T. Kipf and M. Welling (Semi-supervised classification with graph convolutional networks, ICLR 2017):
- * features of a node scaled to the sum 1; dropout, convolution, ReLU, dropout, convolution; Adam at 0.01; decay of the first
- * layer's weight alone; the loss over the training nodes. Training ends after so many epochs, or once the loss over the
- * validation nodes is above the mean of the last `patience` ones; the weights of then are tested. */
+ * The recipe is that of T. Kipf and M. Welling (Semi-supervised classification with graph convolutional networks, ICLR
+ * 2017): features of a node scaled to the sum 1; dropout, convolution, ReLU, dropout, convolution; Adam at 0.01; decay
+ * of the first layer's weight only; the loss over the training nodes. Training ends after a number of epochs, or once
+ * the loss over the validation nodes is above the mean of the last `patience` ones; the weights of then are tested. */
 #include "apps/gcn/train.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "apps/output/report.h"
 #include "apps/output/status_line.h"
 #include "apps/system/interrupt.h"
-#include "apps/timing/clock.h"
+#include "framework/clock.h"
 
 static const argument what_arguments[] = {
     {.name = "Network and training", .type = ARGUMENT_HEADING},
@@ -107,19 +107,19 @@ static sdlf_status prepare(gcn_training *s)
 
 static sdlf_status open_graph(gcn_training *s)
 {
-    double start = clock_now();
+    double start = sdlf_clock();
     status_line_show("graph %s", s->set.graph);
     sdlf_status status = sdlf_graph_open(&s->graph, s->set.graph);
     status_line_clear();
-    s->reading = clock_now() - start;
+    s->reading = sdlf_clock() - start;
     if (status == SDLF_OK) status = check_graph(s->graph);
     if (status != SDLF_OK) return status;
     status_line_show("matrix of graph %s", s->set.graph);
-    start = clock_now();
+    start = sdlf_clock();
     status =
         sdlf_graph_matrix(&s->matrix, s->graph,
                           &(sdlf_graph_matrix_options){.normalization = SDLF_NORMALIZE_SYMMETRIC, .self_loops = true});
-    s->preparing = clock_now() - start;
+    s->preparing = sdlf_clock() - start;
     status_line_clear();
     return status == SDLF_OK ? prepare(s) : status;
 }

@@ -8,12 +8,12 @@
 #include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/output/status_line.h"
-#include "apps/timing/clock.h"
+#include "framework/clock.h"
 
 void gcn_train_show_epoch(gcn_training *s, uint64_t seed, const gcn_outcome *now)
 {
     enum { EVERY_MILLISECONDS = 100 };
-    double time = clock_now();
+    double time = sdlf_clock();
     if (time - s->shown < 1e-3 * EVERY_MILLISECONDS) return;
     s->shown = time;
     status_line_show("seed %llu  epoch %lld of %lld  loss %.3f", (unsigned long long)seed, (long long)now->epochs,

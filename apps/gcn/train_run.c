@@ -5,7 +5,7 @@
 
 #include "apps/gcn/train.h"
 #include "apps/system/interrupt.h"
-#include "apps/timing/clock.h"
+#include "framework/clock.h"
 
 static sdlf_status make_model(gcn_training *s, uint64_t seed)
 {
@@ -38,7 +38,7 @@ static sdlf_status make_plans(gcn_training *s, uint64_t seed)
                                  .constant_count = 4};
     sdlf_status status = sdlf_plan_create(&s->training, s->model, &options);
     options.mode = SDLF_INFER;
-    options.share = s->training;
+    options.reuse = s->training;
     return status == SDLF_OK ? sdlf_plan_create(&s->inference, s->model, &options) : status;
 }
 
@@ -96,12 +96,13 @@ static bool has_risen(const double *losses, int64_t count, int64_t patience)
 
 sdlf_status gcn_train_once(gcn_training *s, uint64_t seed, gcn_outcome *result)
 {
-    double *losses = malloc((size_t)s->set.epochs * sizeof *losses), start = clock_now();
+    double *losses = malloc((size_t)s->set.epochs * sizeof *losses), start = sdlf_clock();
     sdlf_status status = losses != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "no memory for the epochs' losses");
     if (status == SDLF_OK) status = make_model(s, seed);
     if (status == SDLF_OK) status = make_plans(s, seed);
     for (int64_t epoch = 0; epoch < s->set.epochs && status == SDLF_OK; epoch++) {
-        /* of a training behind others there is an epoch at least: theirs are there to be shown, and its weights to be kept */
+        /* of a training behind others there is an epoch at least: theirs are there to be shown, and its weights to be
+         * kept */
         if (interrupt_signal() != 0 && (epoch > 0 || s->done == 0)) break;
         status = sdlf_plan_step(s->training, (float)s->set.rate);
         if (status == SDLF_OK) status = evaluate(s, result);
@@ -110,7 +111,7 @@ sdlf_status gcn_train_once(gcn_training *s, uint64_t seed, gcn_outcome *result)
         gcn_train_show_epoch(s, seed, result);
         if (has_risen(losses, epoch + 1, s->set.patience)) break;
     }
-    result->seconds = clock_now() - start;
+    result->seconds = sdlf_clock() - start;
     free(losses);
     return status;
 }

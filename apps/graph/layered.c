@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* See layered.h. Four steps: ranks by the longest path; a bend for every rank that an edge passes; the order in each rank by barycentres,
- * down and up in turns; places across by what the neighbours have, as near as the distances allow. */
+/* See layered.h. Four steps: ranks by the longest path; a bend for every rank that an edge passes; the order in each
+ * rank by barycentres, down and up in turns; places across by what the neighbours have, as near as the distances
+ * allow. */
 #include "apps/graph/layered.h"
 
 #include <limits.h>
@@ -124,7 +125,8 @@ static void make_rows(sheet *s)
         for (int k = s->row_first[r]; k < s->row_first[r + 1]; k++) s->item[s->row[k]].place = k - s->row_first[r];
 }
 
-/* The mean over the neighbours on one side: of their places, or of where they are, where bends count less. The item's own without any. */
+/* The mean over the neighbours on one side: of their places, or of where they are, where bends count less. The item's
+ * own without any. */
 static double mean_of(const sheet *s, int i, bool above, double own, bool places)
 {
     const int *list = above ? s->above : s->below, *first = above ? s->above_first : s->below_first;
@@ -154,8 +156,8 @@ static double distance(const item *left, const item *right)
     return (left->width + right->width) / 2 + node_gap;
 }
 
-/* Places nearest to the wanted ones, in the sense of least squares, that keep their order and distances: less the sum of the distances
- * they are an isotonic regression, which pooling neighbours solves. */
+/* Places nearest to the wanted ones, in the sense of least squares, that keep their order and distances: less the sum
+ * of the distances they are an isotonic regression, which pooling neighbours solves. */
 static void place_row(sheet *s, int rank, double *mean, double *weight, int *size)
 {
     const int *row = s->row + s->row_first[rank];

@@ -10,14 +10,14 @@
 
 typedef struct network_graph network_graph;
 
-/* Lay out a model that is built. A box holds a layer and those behind it that only change its values (an activation, a normalisation): of
- * one input, read by nothing else, with the same shape. The graph is the caller's, and borrows from the model. Errors: those of
- * layered_arrange. */
+/* Lay out a model that is built. A box holds a layer and those behind it that only change its values (an activation, a
+ * normalisation): of one input, read by nothing else, with the same shape. The graph is the caller's, and borrows from
+ * the model. Errors: those of layered_arrange. */
 sdlf_status network_graph_make(network_graph **graph, sdlf_model *model);
 void network_graph_free(network_graph *graph); /* accepts NULL */
 
-/* As SVG. `links`: part of an HTML page, whose style it takes; each layer is a link to #layer-N, by its position in the model. Without: a
- * file of its own, for light and dark screens. */
+/* As SVG. `links`: part of an HTML page, whose style it takes; each layer is a link to #layer-N, by its position in the
+ * model. Without: a file of its own, for light and dark screens. */
 void network_graph_print(FILE *file, const network_graph *graph, bool links);
 
 #endif

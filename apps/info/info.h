@@ -9,12 +9,13 @@
 #include "apps/output/json.h"
 #include "apps/output/terminal.h"
 
-/* What was built in: compiler, flags, calculators and what they run on, layers, data sets, networks, optimizers; and what there is to run
- * it on. */
+/* What was built in: compiler, flags, calculators and what they run on, layers, data sets, networks, optimizers; and
+ * what there is to run it on. */
 void info_print_build(const terminal *out, const sdlf_machine *here);
 json_t *info_build_json(const sdlf_machine *here);
 
-/* sdlf --version --json: version, compiler, and the libraries in the program or beside it with their licences (SPDX); null: not known. */
+/* sdlf --version --json: version, compiler, and the libraries in the program or beside it with their licences (SPDX);
+ * null: not known. */
 json_t *info_version_json(void);
 
 /* A network's plan: its layers (and, if `steps`, every operation), and the memory it takes. */

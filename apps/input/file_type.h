@@ -10,7 +10,8 @@ typedef enum file_type { FILE_TYPE_OTHER = 0, FILE_TYPE_JSON, FILE_TYPE_ONNX, FI
 /* Only regular files are looked into; of anything else, and where nothing is there, the name's ending decides. */
 file_type file_type_of(const char *path);
 
-/* SDLF_ERROR_FORMAT where `path` is a file, not empty, of none of these forms: the message says what was expected, and how it begins. */
+/* SDLF_ERROR_FORMAT where `path` is a file, not empty, of none of these forms: the message says what was expected, and
+ * how it begins. */
 sdlf_status file_type_refuse_other(const char *path, const char *expected);
 
 #endif

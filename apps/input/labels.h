@@ -13,8 +13,8 @@ typedef struct labels {
     int count;
 } labels;
 
-/* Read the file; NULL: none is wanted. End with labels_release, whatever the status. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT,
- * SDLF_ERROR_MEMORY. */
+/* Read the file; NULL: none is wanted. End with labels_release, whatever the status. Errors: SDLF_ERROR_IO,
+ * SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY. */
 sdlf_status labels_read(labels *labels, const char *path);
 void labels_release(labels *labels);
 

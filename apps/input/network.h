@@ -8,15 +8,15 @@
 /* Is it the name of a network that comes with SDLF? */
 bool network_is_builtin(const char *net);
 
-/* --net NAME, --net FILE.json or --net FILE.onnx. The model is the caller's; of an ONNX file it has its weights, else none yet. Errors:
- * SDLF_ERROR_ARGUMENT with the names there are; what reading the file says. */
+/* --net NAME, --net FILE.json or --net FILE.onnx. The model is the caller's; of an ONNX file it has its weights, else
+ * none yet. Errors: SDLF_ERROR_ARGUMENT with the names there are; what reading the file says. */
 sdlf_status network_read(sdlf_model **model, const char *net);
 
 /* The same, built from `seed`. */
 sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed);
 
-/* --weights FILE: the network that the file carries, or, with `net` not NULL, that network with the file's parameters. An ONNX
- * file carries its network always, and `net` is SDLF_ERROR_ARGUMENT beside it. */
+/* --weights FILE: the network that the file carries, or, with `net` not NULL, that network with the file's parameters.
+ * An ONNX file carries its network always, and `net` is SDLF_ERROR_ARGUMENT beside it. */
 sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net);
 
 /* The same for one plan that takes the parameters: those of a file that carries its network stay there until then. */

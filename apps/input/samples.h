@@ -9,8 +9,9 @@
 
 #include "apps/output/terminal.h"
 
-/* Open a data set. Pictures are brought to `sample` (C,H,W) where the set has some of any size (folder); a scalar: they stay as they are.
- * Ones that cannot be read are left out with a warning of `command` (NULL: in silence), or, if `strict`, are an error. What takes long is shown. */
+/* Open a data set. Pictures are brought to `sample` (C,H,W) where the set has some of any size (folder); a scalar: they
+ * stay as they are. Ones that cannot be read are left out with a warning of `command` (NULL: in silence), or, if
+ * `strict`, are an error. What takes long is shown. */
 typedef struct samples_request {
     const char *set; /* "folder:flowers" */
     sdlf_split split;
@@ -31,23 +32,23 @@ void samples_print_list(const terminal *out);
 /* The pictures that the model's first input takes, (C,H,W); a scalar: it takes none. */
 sdlf_shape samples_shape(const sdlf_model *model);
 
-/* What a training plan of this model needs to draw its batches from the data, which are borrowed, as are the names of the
- * model's inputs. Samples are normalised as the model says, or, where it does not, as the data set does. */
+/* What a training plan of this model needs to draw its batches from the data, which are borrowed, as are the names of
+ * the model's inputs. Samples are normalised as the model says, or, where it does not, as the data set does. */
 sdlf_feed samples_feed(sdlf_model *model, const sdlf_dataset *data);
 
-/* Are there as many classes in the model's first output, or in the scores that its loss reads, as in the data, or more? True
- * too where nobody can tell. */
+/* Are there as many classes in the model's first output, or in the scores that its loss reads, as in the data, or more?
+ * True too where nobody can tell. */
 bool samples_fit(const sdlf_model *model, const sdlf_dataset *data);
 
 /* The same as a status: SDLF_ERROR_SHAPE, with both numbers. Labels are indices, so a step must not run without. */
 sdlf_status samples_check(const sdlf_model *model, const sdlf_dataset *data);
 
-/* Write the first `batch` samples, and in a training plan their labels, into the plan's inputs. Errors: SDLF_ERROR_ARGUMENT:
- * the data set has fewer; SDLF_ERROR_SHAPE: they do not fit. */
+/* Write the first `batch` samples, and in a training plan their labels, into the plan's inputs. Errors:
+ * SDLF_ERROR_ARGUMENT: the data set has fewer; SDLF_ERROR_SHAPE: they do not fit. */
 sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset *data, int64_t batch, sdlf_mode mode);
 
-/* The same with numbers in [-1, 1) that depend on the seed alone, for every input of any shape; labels are the classes in turn,
- * of which there are as many as the first output has columns. */
+/* The same with numbers in [-1, 1) that depend only on the seed, for every input of any shape; labels are the classes
+ * in turn, of which there are as many as the first output has columns. */
 sdlf_status samples_write_random(sdlf_plan *plan, sdlf_model *model, sdlf_mode mode, uint64_t seed);
 
 #endif

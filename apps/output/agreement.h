@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How much two networks agree on the samples of a data set: the outputs of one that has been changed, and of what it was before. */
+/* How much two networks agree on the samples of a data set: the outputs of one that has been changed, and of what it
+ * was before. */
 #ifndef SDLF_APPS_OUTPUT_AGREEMENT_H
 #define SDLF_APPS_OUTPUT_AGREEMENT_H
 
@@ -16,8 +17,8 @@ typedef struct agreement {
     double squared, squared_before; /* of the difference, and of the output before, summed */
 } agreement;
 
-/* Run both on `most` samples at most, normalised as `before` says or, where it does not, as the data are; the first output of each is compared.
- * Shows how far it is; an interrupt ends it early. */
+/* Run both on `most` samples at most, normalised as `before` says or, where it does not, as the data are; the first
+ * output of each is compared. Shows how far it is; an interrupt ends it early. */
 sdlf_status agreement_measure(agreement *a, sdlf_model *before, sdlf_model *after, sdlf_dataset *data,
                               sdlf_calculator *calculator, int64_t most);
 

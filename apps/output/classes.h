@@ -16,7 +16,8 @@ void classes_print(const terminal *out, const sdlf_evaluation *evaluation, const
 /* Rows are the true classes, columns the predicted ones. */
 void classes_print_confusion(const terminal *out, const sdlf_evaluation *evaluation, const labels *names);
 
-/* {"accuracy", "correct", "samples", "loss", "seconds", "classes": [{"class", "name", ...}, ...], "confusion": [[...]]} */
+/* {"accuracy", "correct", "samples", "loss", "seconds", "classes": [{"class", "name", ...}, ...], "confusion":
+ * [[...]]} */
 json_t *classes_json(const sdlf_evaluation *evaluation, const labels *names);
 
 #endif

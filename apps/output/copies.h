@@ -20,7 +20,8 @@ copies_sum copies_of(const sdlf_plan *plan);
 /* A table of all of them, with their times if the plan was timed; nothing where there are none. */
 void copies_print(const terminal *out, const sdlf_plan *plan, bool timed);
 
-/* {"count", "bytes", "seconds" (null if not timed), "list": [{"phase", "layer", "content", "operation", "bytes", "seconds"}]} */
+/* {"count", "bytes", "seconds" (null if not timed), "list": [{"phase", "layer", "content", "operation", "bytes",
+ * "seconds"}]} */
 json_t *copies_json(const sdlf_plan *plan, bool timed);
 
 #endif

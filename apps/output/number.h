@@ -30,7 +30,7 @@ number_text number_percent(double part, int decimals);
 /* How many times: three digits, "0.048", "1.46", "54.1", "1,203". NaN is "-". */
 number_text number_ratio(double ratio);
 
-/* A loss with so many decimals; one of a million or more, as when training runs away, as 3.92e+18. */
+/* A loss with that many decimals; one of a million or more, as when training runs away, as 3.92e+18. */
 number_text number_loss(double loss, int decimals);
 
 /* printf("%.*f") with thousands separators: "1,234.56". NaN is "-". */

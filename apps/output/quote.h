@@ -3,7 +3,8 @@
 #ifndef SDLF_APPS_OUTPUT_QUOTE_H
 #define SDLF_APPS_OUTPUT_QUOTE_H
 
-/* One word as a shell reads it: as it is where no character means anything, else between quotes. The caller's to free. */
+/* One word as a shell reads it: as it is where no character means anything, else between quotes. The caller's to
+ * free. */
 char *quote_word(const char *word);
 
 #endif

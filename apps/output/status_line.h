@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A line that says what is at work, and whose place the next one takes: on standard error, where that is a terminal that moves its
- * cursor; elsewhere nothing. It is cut to the terminal's width, since what goes on in a second line cannot be taken back. */
+/* A line that says what is at work, and whose place the next one takes: on standard error, where that is a terminal
+ * that moves its cursor; elsewhere nothing. It is cut to the terminal's width, since what goes on in a second line
+ * cannot be taken back. */
 #ifndef SDLF_APPS_OUTPUT_STATUS_LINE_H
 #define SDLF_APPS_OUTPUT_STATUS_LINE_H
 

@@ -91,7 +91,8 @@ static int total_of(const table *t, const int *width, int most)
     return total;
 }
 
-/* Remarks stand behind everything else, in a column without a heading: where that is too much for a terminal, below their row. */
+/* Remarks stand behind everything else, in a column without a heading: where that is too much for a terminal, below
+ * their row. */
 static bool remarks_go_below(const table *t, const terminal *out, int *width, int indent)
 {
     int last = t->columns - 1;
@@ -101,8 +102,8 @@ static bool remarks_go_below(const table *t, const terminal *out, int *width, in
     return below;
 }
 
-/* On a terminal that is too narrow, spare columns go, the last ones first, and then the widest columns of words give way. Returns what all
- * take. */
+/* On a terminal that is too narrow, spare columns go, the last ones first, and then the widest columns of words give
+ * way. Returns what all take. */
 static int fit(const table *t, const terminal *out, int *width, int indent)
 {
     for (int c = t->columns - 1; c >= 0 && out->interactive; c--) {

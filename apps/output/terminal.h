@@ -35,14 +35,15 @@ const char *terminal_escape(const terminal *out, terminal_style style);
 /* Columns that UTF-8 text takes: one a code point, escape sequences none. */
 int terminal_columns(const char *text);
 
-/* Control characters, which would steer the terminal, become '?': for names and labels, which may come from anybody's file. */
+/* Control characters, which would steer the terminal, become '?': for names and labels, which may come from anybody's
+ * file. */
 void terminal_clean(char *text);
 
 /* The name of a file, cleaned, as a line. */
 void terminal_print_name(FILE *file, const char *name);
 
-/* "sdlf COMMAND: error: ..." on standard error, cleaned, after ending a progress line that may stand there. `command` may be
- * NULL. */
+/* "sdlf COMMAND: error: ..." on standard error, cleaned, after ending a progress line that may stand there. `command`
+ * may be NULL. */
 void terminal_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void terminal_warning(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

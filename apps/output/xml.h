@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-/* Write `text` so that XML takes it for text, in an element or between quotes: characters that mean something are written
- * as entities, and what XML cannot hold (control characters, bytes that are no UTF-8) as '?'. */
+/* Write `text` so that XML takes it for text, in an element or between quotes: characters that mean something are
+ * written as entities, and what XML cannot hold (control characters, bytes that are no UTF-8) as '?'. */
 void xml_text(FILE *file, const char *text);
 
 #endif

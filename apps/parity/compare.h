@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* How far apart are two tensors that should be equal but for rounding?
  *
- * The scale is the largest magnitude in either, or, if that is larger, the given least scale. The error of an element is
- * |a - b| / scale: a share of what the tensor holds, so that elements near zero, where sums cancel, do not count for more
- * than they are worth. Two tensors of zeros have no error; where either holds an infinity or NaN the error is infinite. */
+ * The scale is the largest magnitude in either, or, if that is larger, the given least scale. The error of an element
+ * is |a - b| / scale: a share of what the tensor holds, so that elements near zero, where sums cancel, do not count for
+ * more than they are worth. Two tensors of zeros have no error; where either holds an infinity or NaN the error is
+ * infinite. */
 #ifndef SDLF_APPS_PARITY_COMPARE_H
 #define SDLF_APPS_PARITY_COMPARE_H
 

@@ -168,8 +168,8 @@ static sdlf_status compare_parameters(comparing *c, int index, parity_kind kind,
     return status;
 }
 
-/* A parameter's gradient is a sum over the gradient by its layer's output, and cannot be exacter than that: the bias of a
- * convolution that batch normalisation follows has none but rounding. Its scale is no less. */
+/* A parameter's gradient is a sum over the gradient by its layer's output, and cannot be exacter than that: the bias of
+ * a convolution that batch normalisation follows has none but rounding. Its scale is no less. */
 static sdlf_status compare_gradients(comparing *c)
 {
     sdlf_status status = SDLF_OK;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* One network on two calculators, tensor by tensor.
  *
- * Both sides run unfused, with every activation kept: the forward pass, then, for a training plan, the backward pass. Side b's
- * backward pass starts from side a's activations. A value next to a kink, which rounding puts on one side of it here and on the
- * other there, would otherwise switch a ReLU or a max-pool's choice, and a gradient with it; what is compared is
- * arithmetic.
+ * Both sides run unfused, with every activation kept: the forward pass, then, for a training plan, the backward pass.
+ * Side b's backward pass starts from side a's activations. A value next to a kink, which rounding puts on one side of
+ * it here and on the other there, would otherwise switch a ReLU or a max-pool's choice, and a gradient with it; what is
+ * compared is arithmetic.
  *
  * Errors are those of compare.h. The scale of a parameter's gradient is no less than the largest magnitude of the
- * gradient by its layer's output, which it is a sum of: what cancels out (the bias of a convolution that batch normalisation
- * follows) leaves rounding alone. That of a loss is no less than 1, for the same reason. */
+ * gradient by its layer's output, which it is a sum of: what cancels out (the bias of a convolution that batch
+ * normalisation follows) leaves only rounding. That of a loss is no less than 1, for the same reason. */
 #ifndef SDLF_APPS_PARITY_RUN_H
 #define SDLF_APPS_PARITY_RUN_H
 
@@ -59,9 +59,10 @@ typedef struct parity_result {
 sdlf_status parity_run(parity_result *result, const parity_options *options);
 void parity_release(parity_result *result);
 
-/* What rounding may do, as a share of a tensor's largest magnitude: by the coarser of two math modes. Factors of 24 bits
- * (fp32): 2e-5; of 11 bits (tf32, fp16): 1e-2; of 8 bits (bf16): 8e-2. float64: 1e-10. Sums over thousands of products and a
- * few layers' errors on top of each other take a few hundred units in the last place of the factors; the rest is margin. */
+/* What rounding may do, as a share of a tensor's largest magnitude: by the coarser of two math modes. Factors of 24
+ * bits (fp32): 2e-5; of 11 bits (tf32, fp16): 1e-2; of 8 bits (bf16): 8e-2. float64: 1e-10. Sums over thousands of
+ * products and a few layers' errors on top of each other take a few hundred units in the last place of the factors; the
+ * rest is margin. */
 double parity_tolerance(sdlf_dtype dtype, sdlf_math a, sdlf_math b);
 
 #endif

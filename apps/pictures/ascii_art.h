@@ -6,7 +6,7 @@
 #include "apps/output/terminal.h"
 
 /* Draw height x width values from 0 (black) to 255, row by row, `indent` columns in: two rows a line in greys where the
- * terminal has colours and UTF-8, in half blocks of one shade where it has UTF-8 alone, else in ASCII, light to dark. */
+ * terminal has colours and UTF-8, in half blocks of one shade where it has only UTF-8, else in ASCII, light to dark. */
 void ascii_art_print(const terminal *out, const float *values, int height, int width, int indent);
 
 #endif

@@ -24,8 +24,8 @@ static sdlf_status open_calculator(classifier *c, int threads, sdlf_calculator *
     return machine_open_one(&c->machine, &choice, c->request.calculator, calculator);
 }
 
-/* A plan for one picture at a time: it takes the least memory and begins the soonest. On one thread, unless it was said how many, or
- * there is so much to compute that starting others pays. */
+/* A plan for one picture at a time: it takes the least memory and begins the soonest. On one thread, unless it was said
+ * how many, or there is so much to compute that starting others pays. */
 static sdlf_status make_plan(classifier *c)
 {
     int threads = (int)c->request.choice.threads;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A network that says what is in pictures, one at a time: opened, with a plan, and with what its pictures are preprocessed by. */
+/* A network that says what is in pictures, one at a time: opened, with a plan, and with what its pictures are
+ * preprocessed by. */
 #ifndef SDLF_APPS_PICTURES_CLASSIFIER_H
 #define SDLF_APPS_PICTURES_CLASSIFIER_H
 
@@ -29,17 +30,17 @@ typedef struct classifier {
     sdlf_loss loss; /* what it was trained with */
     float *pixels;  /* of the last picture, as they were before they were normalised: (C,H,W), 0 to 255 */
     float *sample, *score;
-    double *
-        probability; /* of the last picture, class_count of them; of a network trained with mse, mae or huber the values themselves */
+    /* Of the last picture, class_count of them; of a network trained with mse, mae or huber the values themselves. */
+    double *probability;
 } classifier;
 
-/* Errors: files that are none, networks that take no picture or give no classes, pictures of which nobody knows how they are normalised.
- * End with classifier_release, whatever the status. */
+/* Errors: files that are none, networks that take no picture or give no classes, pictures of which nobody knows how
+ * they are normalised. End with classifier_release, whatever the status. */
 sdlf_status classifier_open(classifier *classifier, const classifier_request *request, preprocess_settings *preprocess);
 void classifier_release(classifier *classifier);
 
-/* What is in the picture of a file, or in one that is decoded: `probability`. Errors: those of reading; SDLF_ERROR_NUMERIC of scores that are no
- * numbers. */
+/* What is in the picture of a file, or in one that is decoded: `probability`. Errors: those of reading;
+ * SDLF_ERROR_NUMERIC of scores that are no numbers. */
 sdlf_status classifier_read(classifier *classifier, const char *path, int64_t index);
 sdlf_status classifier_look(classifier *classifier, const sdlf_image *picture, const char *name);
 

@@ -24,8 +24,9 @@ static float at(const plane *p, int x, int y)
     return inside ? p->value[(size_t)y * (size_t)p->width + (size_t)x] : 0;
 }
 
-/* The mean over a rectangle in pixel coordinates, parts of pixels counted as such; black outside, which nothing is added up for: the
- * rectangles of a sample hardly overlap, so that all of them together take time linear in the picture. */
+/* The mean over a rectangle in pixel coordinates, parts of pixels counted as such; black outside, which nothing is
+ * added up for: the rectangles of a sample hardly overlap, so that all of them together take time linear in the
+ * picture. */
 static float mean_over(const plane *p, double left, double top, double right, double bottom)
 {
     int first = (int)fmax(floor(left), 0), last = (int)fmin(ceil(right), p->width);
@@ -72,8 +73,8 @@ static float brightest(const float *value, size_t count)
     return most;
 }
 
-/* The paper: a plane through the values of the border, because light falls on it from one side. The middle of the picture
- * is the origin; a border is symmetric, so that its three parts are found one by one. */
+/* The paper: a plane through the values of the border, because light falls on it from one side. The middle of the
+ * picture is the origin; a border is symmetric, so that its three parts are found one by one. */
 typedef struct ground {
     float mean, per_x, per_y;
 } ground;

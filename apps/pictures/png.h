@@ -13,7 +13,8 @@ typedef struct png_picture {
     size_t length;
 } png_picture;
 
-/* Of height x width pixels in RGB, row by row. Errors: SDLF_ERROR_UNSUPPORTED in a build without libpng, SDLF_ERROR_MEMORY. */
+/* Of height x width pixels in RGB, row by row. Errors: SDLF_ERROR_UNSUPPORTED in a build without libpng,
+ * SDLF_ERROR_MEMORY. */
 sdlf_status png_write(png_picture *picture, const unsigned char *pixels, int height, int width);
 void png_release(png_picture *picture);
 

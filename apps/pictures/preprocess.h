@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Preprocessing: a picture becomes the sample that a network was trained to see. How, the model's file says (sdlf_normalization), or the
- * command line; where neither does, no picture is read, since a network answers anything to a sample that was made another way. */
+/* Preprocessing: a picture becomes the sample that a network was trained to see. How, the model's file says
+ * (sdlf_normalization), or the command line; where neither does, no picture is read, since a network answers anything
+ * to a sample that was made another way. */
 #ifndef SDLF_APPS_PICTURES_PREPROCESS_H
 #define SDLF_APPS_PICTURES_PREPROCESS_H
 
@@ -45,12 +46,12 @@ extern const argument preprocess_arguments[];
 /* Are --mean and --std numbers? To ask before anything long. Errors: SDLF_ERROR_ARGUMENT. */
 sdlf_status preprocess_check(const preprocess_settings *settings);
 
-/* Settle what "auto" stands for; `own` is what the model's file says. Errors: SDLF_ERROR_ARGUMENT where neither `path`, the model, says how
- * samples are normalised nor the settings do: the message names the options. */
+/* Settle what "auto" stands for; `own` is what the model's file says. Errors: SDLF_ERROR_ARGUMENT where neither `path`,
+ * the model, says how samples are normalised nor the settings do: the message names the options. */
 sdlf_status preprocess_complete(preprocess_settings *settings, const sdlf_normalization *own, const char *path);
 
-/* The same for samples of a data set with so many channels, 0 to 255; not PREPROCESS_AUTO. Errors: SDLF_ERROR_ARGUMENT where there is no mean
- * for each channel. */
+/* The same for samples of a data set with so many channels, 0 to 255; not PREPROCESS_AUTO. Errors: SDLF_ERROR_ARGUMENT
+ * where there is no mean for each channel. */
 sdlf_status preprocess_normalization(sdlf_channel_normalization *channels, preprocess_kind kind, int64_t count);
 extern const char *const preprocess_kind_names[];
 
@@ -64,7 +65,8 @@ typedef struct preprocess_frame {
 sdlf_status preprocess_frame_of(preprocess_frame *frame, sdlf_shape shape, const preprocess_settings *settings);
 
 /* Read picture `index` of the file at `path` as one sample into `sample`. `pixels` has room for as many numbers
- * and gets them as they were before they were normalised: (C,H,W), 0 to 255. Errors: those of image_read, SDLF_ERROR_MEMORY. */
+ * and gets them as they were before they were normalised: (C,H,W), 0 to 255. Errors: those of image_read,
+ * SDLF_ERROR_MEMORY. */
 sdlf_status preprocess_read(float *sample, float *pixels, preprocess_frame frame, const char *path, int64_t index,
                             const preprocess_settings *settings);
 /* The same of a picture that is decoded. */

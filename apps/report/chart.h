@@ -11,7 +11,7 @@ typedef struct chart_line {
     double *x, *y; /* owned; NaN breaks the line */
     int count, capacity;
     int colour;  /* of the page's, from 0 */
-    bool dashed; /* of tests: not told by colour alone */
+    bool dashed; /* of tests: not told only by their colour */
 } chart_line;
 
 typedef struct chart {

@@ -66,7 +66,8 @@ static bool thaw(sdlf_model *model, int layer)
     return any;
 }
 
-/* Gradients are computed where something is trained: of the layer's parameters, or of the nearest ones before it, and of nothing beyond. */
+/* Gradients are computed where something is trained: of the layer's parameters, or of the nearest ones before it, and
+ * of nothing beyond. */
 static sdlf_status freeze_rest(sdlf_model *model, int layer)
 {
     for (int i = 0; i < sdlf_model_parameter_count(model); i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The page of sdlf report: HTML with its style and pictures inside, without scripts, which asks nothing of a network. */
+/* The page of sdlf report: HTML with its style and pictures inside, without scripts, which asks nothing of a
+ * network. */
 #ifndef SDLF_APPS_REPORT_PAGE_H
 #define SDLF_APPS_REPORT_PAGE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The network: its graph, each layer with its cost and its time beside the least that this can be, the filters of the first convolution. */
+/* The network: its graph, each layer with its cost and its time beside the least that this can be, the filters of the
+ * first convolution. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ static void print_graph(FILE *file, const page *p)
     fputs("</div>\n", file);
 }
 
-/* The names by which the graph links to a row: those of the layers that the plan computes in it; -1: of those that it need not compute. */
+/* The names by which the graph links to a row: those of the layers that the plan computes in it; -1: of those that it
+ * need not compute. */
 static void print_anchors(FILE *file, const page *p, int row)
 {
     for (int i = 0; i < sdlf_model_layer_count(p->model); i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One picture, and what a network makes of it: probabilities, the outputs of its layers, and where it finds what speaks for a class. */
+/* One picture, and what a network makes of it: probabilities, the outputs of its layers, and where it finds what speaks
+ * for a class. */
 #ifndef SDLF_APPS_REPORT_SINGLE_PICTURE_H
 #define SDLF_APPS_REPORT_SINGLE_PICTURE_H
 
@@ -35,15 +36,15 @@ typedef struct single_picture {
     int layer_count;
     char *cam_layer; /* whose output is weighed; NULL: none is */
     int64_t cam_rows, cam_columns;
-    picture_cam cam
-        [CHOSEN_CAMS]; /* of the class asked for, or of the likeliest and, where that is known and another, the true one */
+    /* Of the class asked for, or of the likeliest and, where that is known and another, the true one. */
+    picture_cam cam[CHOSEN_CAMS];
     int cam_count;
     char *cam_missing; /* why there is no map; NULL: nobody need know */
 } single_picture;
 
-/* Take sample `index` of the data, or the picture of a file: what is seen, and what the network takes. Errors: SDLF_ERROR_ARGUMENT (an index
- * that there is not), SDLF_ERROR_SHAPE (samples that are no pictures), those of preprocess_complete and of reading. End with single_picture_release,
- * whatever the status. */
+/* Take sample `index` of the data, or the picture of a file: what is seen, and what the network takes. Errors:
+ * SDLF_ERROR_ARGUMENT (an index that there is not), SDLF_ERROR_SHAPE (samples that are no pictures), those of
+ * preprocess_complete and of reading. End with single_picture_release, whatever the status. */
 sdlf_status single_picture_from_sample(single_picture *single_picture, sdlf_model *model, const sdlf_dataset *data,
                                        int64_t index);
 sdlf_status single_picture_from_file(single_picture *single_picture, sdlf_model *model, const char *path,
@@ -52,8 +53,9 @@ sdlf_status single_picture_from_file(single_picture *single_picture, sdlf_model 
 /* Run the network on it. Errors: those of plans, scores that are no numbers. */
 sdlf_status single_picture_run(single_picture *single_picture, sdlf_model *model, sdlf_calculator *calculator);
 
-/* Make its maps, of `class` (-1: see above), after the output of `layer` (NULL: the last convolution's); `model` is another copy, which is
- * changed (grad_cam.h). What cannot be made for this network is noted, not an error, where no layer was asked for. */
+/* Make its maps, of `class` (-1: see above), after the output of `layer` (NULL: the last convolution's); `model` is
+ * another copy, which is changed (grad_cam.h). What cannot be made for this network is noted, not an error, where no
+ * layer was asked for. */
 sdlf_status single_picture_explain(single_picture *single_picture, sdlf_model *model, sdlf_calculator *calculator,
                                    const char *layer, int class);
 

@@ -178,8 +178,8 @@ static sdlf_status write_pictures(run_session *s, const char *name, const int *w
     return status;
 }
 
-/* The files that are for input `index`: those of its name, and of those without a name the one in its place; of a model with
- * one input, all of them. */
+/* The files that are for input `index`: those of its name, and of those without a name the one in its place; of a model
+ * with one input, all of them. */
 static int files_for(const run_session *s, int index, int *which)
 {
     int count = 0, unnamed = 0;

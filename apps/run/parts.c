@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A batch that several devices share: each has a part of the samples, with a model and a plan of its own, in a thread of its own. */
+/* A batch that several devices share: each has a part of the samples, with a model and a plan of its own, in a thread
+ * of its own. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ static bool has_picture(const run_session *whole, int which, int64_t first, int6
     return at >= first && at < first + count;
 }
 
-/* Samples [first, first + part->batch) of an array that has one for each of the batch; others are the same for all parts. */
+/* Samples [first, first + part->batch) of an array that has one for each of the batch; others are the same for all
+ * parts. */
 static void take_samples(const run_session *whole, run_session *part, run_file *file, int64_t first)
 {
     sdlf_tensor *tensor = &file->tensor;

@@ -50,7 +50,8 @@ static const argument output_arguments[] = {
     {0},
 };
 
-/* "NAME=FILE"; a file may have "=" in its own name if a "/" comes before it and it is there, or if it begins with "./" or "../". */
+/* "NAME=FILE"; a file may have "=" in its own name if a "/" comes before it and it is there, or if it begins with "./"
+ * or "../". */
 static void split_files(run_session *s, run_file *files, const argument_list *list)
 {
     for (int i = 0; i < list->count; i++) {
@@ -156,8 +157,8 @@ static bool has_open_batch(const run_session *s)
     return false;
 }
 
-/* A file is read for just the batch that is run, if it leaves it open, so that what is worked out from shapes is worked out
- * for that; and if it does not, and the model cannot be had for any batch. */
+/* A file is read for just the batch that is run, if it leaves it open, so that what is worked out from shapes is worked
+ * out for that; and if it does not, and the model cannot be had for any batch. */
 static sdlf_status make_model(run_session *s)
 {
     sdlf_calculator *calculator = NULL;
@@ -180,7 +181,7 @@ static sdlf_status make_model(run_session *s)
     return status;
 }
 
-/* What a file's inputs are is all that is wanted of what it is like, which can be as large as the weights of a small model. */
+/* Only the file's inputs are wanted of its description, which can be as large as the weights of a small model. */
 static sdlf_status inspect(run_session *s)
 {
     sdlf_onnx_options options;

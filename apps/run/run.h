@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf run: a model, what goes into it, and what comes out. */
+/* sdlf run: a model, its inputs and its outputs. */
 #ifndef SDLF_APPS_RUN_RUN_H
 #define SDLF_APPS_RUN_RUN_H
 
@@ -26,7 +26,7 @@ typedef struct run_settings {
     preprocess_settings preprocess;
 } run_settings;
 
-/* A file for an input or an output: NAME=FILE, or FILE alone. */
+/* A file for an input or an output: NAME=FILE, or just FILE. */
 typedef struct run_file {
     const char *name; /* NULL: not named */
     const char *path;
@@ -85,12 +85,14 @@ sdlf_status run_read_array(run_file *file);
 void run_close_inputs(run_session *s);
 /* Everything into the plan's inputs. */
 sdlf_status run_write_inputs(run_session *s);
-/* What came out: files, and text or JSON. SDLF_ERROR_NUMERIC, once all is there, where classes are wanted and scores are not finite. */
+/* What came out: files, and text or JSON. SDLF_ERROR_NUMERIC, once all is there, where classes are wanted and scores
+ * are not finite. */
 sdlf_status run_show_outputs(run_session *s);
 
-/* The model and its plan, made for the inputs, and what comes out of them. */
+/* The model and its plan, made for the inputs, and their outputs. */
 sdlf_status run_forward(run_session *s);
-/* The same on several devices, each with a part of the batch. Errors: also SDLF_ERROR_SHAPE where an output is none of samples. */
+/* The same on several devices, each with a part of the batch. Errors: also SDLF_ERROR_SHAPE where an output is none of
+ * samples. */
 sdlf_status run_in_parts(run_session *s);
 void run_release_parts(run_session *s);
 /* Steps that go on from one another, with --state. */

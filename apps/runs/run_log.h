@@ -15,8 +15,8 @@ typedef struct run_log {
     json_t *end;    /* NULL: it has not ended yet, or was killed */
 } run_log;
 
-/* Read a log. A last line that is being written is left out. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT with the file and the line. End with
- * run_log_release, whatever the status. */
+/* Read a log. A last line that is being written is left out. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT with the file and
+ * the line. End with run_log_release, whatever the status. */
 sdlf_status run_log_read(run_log *run, const char *path);
 void run_log_release(run_log *run);
 
@@ -40,8 +40,8 @@ typedef struct run_difference {
     char **value;
 } run_difference;
 
-/* What the runs differ in, but for where they are written; of one run: all its options that have a value. *count of them, the caller's:
- * run_differences_free. */
+/* What the runs differ in, but for where they are written; of one run: all its options that have a value. *count of
+ * them, the caller's: run_differences_free. */
 run_difference *run_differences(const run_log *runs, int run_count, int *count);
 void run_differences_free(run_difference *differences, int count, int run_count);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A small HTTP server on 127.0.0.1, by libmicrohttpd: one thread, which calls `answer` for each request that may be answered.
+/* A small HTTP server on 127.0.0.1, by libmicrohttpd: one thread, which calls `answer` for each request that may be
+ * answered.
  *
- * A request is refused before anybody looks at it where its address does not begin with the token (404), where it names another host than this one,
- * as pages do that have bound a name of theirs to 127.0.0.1 (403), where another site's page has sent it (403), where its method is neither GET nor
- * POST (405), or where its body is too large (413). Connections are few and end when nothing comes. No answer is a file. */
+ * A request is refused before anybody looks at it where its address does not begin with the token (404), where it names
+ * another host than this one, as pages do that have bound a name of theirs to 127.0.0.1 (403), where another site's
+ * page has sent it (403), where its method is neither GET nor POST (405), or where its body is too large (413).
+ * Connections are few and end when nothing comes. No answer is a file. */
 #ifndef SDLF_APPS_SERVE_HTTP_H
 #define SDLF_APPS_SERVE_HTTP_H
 
@@ -31,8 +33,8 @@ typedef void http_answerer(http_answer *answer, const http_request *request, voi
 
 typedef struct http_server http_server;
 
-/* Listen on a port, or, for 0, on a free one. Errors: SDLF_ERROR_IO (a port that is taken), SDLF_ERROR_UNSUPPORTED (a build without
- * libmicrohttpd). */
+/* Listen on a port, or, for 0, on a free one. Errors: SDLF_ERROR_IO (a port that is taken), SDLF_ERROR_UNSUPPORTED (a
+ * build without libmicrohttpd). */
 sdlf_status http_open(http_server **server, int port, http_answerer *answer, void *user);
 void http_close(http_server *server); /* accepts NULL; waits for the answer that is being made */
 

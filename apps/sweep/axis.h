@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An option that a sweep varies: "--try batch=32,64" has values, "--try learning-rate=log:1e-3..1e-1" a range to draw from. */
+/* An option that a sweep varies: "--try batch=32,64" has values, "--try learning-rate=log:1e-3..1e-1" a range to draw
+ * from. */
 #ifndef SDLF_APPS_SWEEP_AXIS_H
 #define SDLF_APPS_SWEEP_AXIS_H
 
@@ -18,11 +19,13 @@ typedef struct axis {
     bool logarithmic, whole; /* even in its logarithm; a whole number */
 } axis;
 
-/* Read "NAME=VALUE,VALUE,..." or "NAME=[log:]LOW..HIGH". Errors: SDLF_ERROR_ARGUMENT. End with axis_release, whatever the status. */
+/* Read "NAME=VALUE,VALUE,..." or "NAME=[log:]LOW..HIGH". Errors: SDLF_ERROR_ARGUMENT. End with axis_release, whatever
+ * the status. */
 sdlf_status axis_read(axis *axis, const char *text);
 void axis_release(axis *axis);
 
-/* A value drawn for the `trial`-th combination, the same for a seed: of a list one of its values. The caller's to free. */
+/* A value drawn for the `trial`-th combination, the same for a seed: of a list one of its values. The caller's to
+ * free. */
 char *axis_draw(const axis *axis, int index, int64_t trial, uint64_t seed);
 
 #endif

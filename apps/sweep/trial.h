@@ -22,8 +22,9 @@ void trial_release(trial *trial);
 /* Is it done already: does its log say how it ended, other than stopped? */
 bool trial_is_done(const trial *trial);
 
-/* Run this program with the words, and wait. Errors: SDLF_ERROR_IO (no process); SDLF_ERROR_ARGUMENT: the words are wrong, which it has said;
- * SDLF_ERROR_INTERRUPTED: a signal ended it. A run that failed by itself is SDLF_OK: its log says so. */
+/* Run this program with the words, and wait. Errors: SDLF_ERROR_IO (no process); SDLF_ERROR_ARGUMENT: the words are
+ * wrong, which it has said; SDLF_ERROR_INTERRUPTED: a signal ended it. A run that failed by itself is SDLF_OK: its log
+ * says so. */
 sdlf_status trial_run(trial *trial);
 
 #endif

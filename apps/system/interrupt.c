@@ -19,7 +19,8 @@ static volatile sig_atomic_t received, asked;
 /* Somebody sees what is said. Found out before: isatty is none of the functions that a handler may call. */
 static volatile sig_atomic_t watched;
 
-/* A second has gone by, and what was under way still is: whoever pressed the keys wants to know that they were heard. */
+/* A second has gone by, and what was under way still is: whoever pressed the keys wants to know that they were
+ * heard. */
 static void say_heard(int number)
 {
     static const char text[] = "stopping after the current step; a second signal ends at once\n";
@@ -44,8 +45,8 @@ void interrupt_ask(void)
     if (received == 0) received = SIGINT;
 }
 
-/* SIG_DFL: the signals end the program; but once one came, output that nobody reads is no reason to end before all is said
- * and done: a pipe's reader often gets the same Ctrl-C. */
+/* SIG_DFL: the signals end the program; but once one came, output that nobody reads is no reason to end before all is
+ * said and done: a pipe's reader often gets the same Ctrl-C. */
 static void handle(void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler};

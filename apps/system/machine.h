@@ -48,8 +48,9 @@ sdlf_status machine_count_devices(const char *calculator, int *count);
 /* Names of the calculators in this build; NULL past the end. */
 const char *machine_calculator_name(int index);
 
-/* SDLF_ERROR_MEMORY if `bytes` are more than this process can have, with what it has already, before the machine is brought to its
- * knees; the message says that `what`, such as "a smaller --batch", needs less. What a device's memory holds is left to the device to refuse. */
+/* SDLF_ERROR_MEMORY if `bytes` are more than this process can have, with what it has already, before the machine is
+ * brought to its knees; the message says that `what`, such as "a smaller --batch", needs less. What a device's memory
+ * holds is left to the device to refuse. */
 sdlf_status machine_check_memory(const machine *machine, int64_t bytes, const char *what);
 
 /* The same for training `model` with this batch on a calculator of the host, before any plan is made. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the program itself: small texts and tables. When it runs out the program says so and ends with code 1, but where a
- * function returns whether. */
+/* Memory of the program itself: small texts and tables. When it runs out the program says so and ends with code 1, but
+ * where a function returns whether. */
 #ifndef SDLF_APPS_SYSTEM_MEMORY_H
 #define SDLF_APPS_SYSTEM_MEMORY_H
 
@@ -18,7 +18,8 @@ char *memory_print(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* Say that memory has run out, and end the program. */
 _Noreturn void memory_exhausted(void);
 
-/* Text that is printed into memory. (Not open_memstream's: where memory runs out it drops what was printed, and reports nothing.) */
+/* Text that is printed into memory. (Not open_memstream's: where memory runs out it drops what was printed, and reports
+ * nothing.) */
 typedef struct memory_text {
     FILE *file; /* to print to */
     char *text; /* once closed; free() it */

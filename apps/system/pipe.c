@@ -23,7 +23,8 @@ bool pipe_wait_to_read(int file)
     return false;
 }
 
-/* Wait a moment for `file` to take more, or, if it is negative, for it to be there. False: a signal came, and moments enough since. */
+/* Wait a moment for `file` to take more, or, if it is negative, for it to be there. False: a signal came, and moments
+ * enough since. */
 static bool wait_to_write(int file, int *moments)
 {
     struct pollfd wait = {.fd = file, .events = POLLOUT};
@@ -60,7 +61,8 @@ sdlf_status pipe_write(const char *path, const void *bytes, size_t size)
             status = given_up(name);
             break;
         }
-        /* standard output may wait for more than what a pipe that takes anything must take: who began us said whether it may */
+        /* standard output may wait for more than what a pipe that takes anything must take: who began us said whether
+         * it may */
         ssize_t count = write(file, at, standard && size > PIPE_BUF ? PIPE_BUF : size);
         if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
         if (count < 0) {

@@ -11,8 +11,9 @@
 /* Until there is something to read, or the end. False: a signal came (interrupt.h). */
 bool pipe_wait_to_read(int file);
 
-/* Write all `size` bytes to a named pipe or a device at `path`, once somebody reads it, or, where `path` is "-", to standard output. After
- * a signal whoever reads has a second for the next part. Errors: SDLF_ERROR_IO, SDLF_ERROR_INTERRUPTED. */
+/* Write all `size` bytes to a named pipe or a device at `path`, once somebody reads it, or, where `path` is "-", to
+ * standard output. After a signal whoever reads has a second for the next part. Errors: SDLF_ERROR_IO,
+ * SDLF_ERROR_INTERRUPTED. */
 sdlf_status pipe_write(const char *path, const void *bytes, size_t size);
 
 #endif

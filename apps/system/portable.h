@@ -15,8 +15,8 @@
 typedef ssize_t system_write(void *user, const char *bytes, size_t count);
 FILE *system_open_writer(void *user, system_write *write);
 
-/* An empty file that is in memory, or in the folder of temporary files where that cannot be; it is gone once it is closed. -1: failed,
- * see errno. */
+/* An empty file that is in memory, or in the folder of temporary files where that cannot be; it is gone once it is
+ * closed. -1: failed, see errno. */
 int system_memory_file(const char *name);
 
 /* Is the descriptor's file one of that name? */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* See events.h. The numbers of fields are those of tensorflow/core/util/event.proto, tensorflow/core/framework/summary.proto, graph.proto
- * and attr_value.proto, and tensorboard/plugins/hparams/plugin_data.proto. */
+/* See events.h. The numbers of fields are those of tensorflow/core/util/event.proto,
+ * tensorflow/core/framework/summary.proto, graph.proto and attr_value.proto, and
+ * tensorboard/plugins/hparams/plugin_data.proto. */
 #include "apps/tensorboard/events.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Protocol buffers, writing: the four forms of fields that TensorBoard's messages have. A message grows in memory; when that is
- * out the program ends (system/memory.h). Fields of 0 are written too where they are put: readers take both.
+/* Protocol buffers, writing: the four forms of fields that TensorBoard's messages have. A message grows in memory; when
+ * that is out the program ends (system/memory.h). Fields of 0 are written too where they are put: readers take both.
  *
- * Not protobuf-c, which the ONNX reader uses where it is found: this is less than the descriptions of the messages would be, and
- * event files are then written by every build. */
+ * Not protobuf-c, which the ONNX reader uses where it is found: this is less than the descriptions of the messages
+ * would be, and event files are then written by every build. */
 #ifndef SDLF_APPS_TENSORBOARD_MESSAGE_H
 #define SDLF_APPS_TENSORBOARD_MESSAGE_H
 

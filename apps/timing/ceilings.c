@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "apps/timing/clock.h"
+#include "framework/clock.h"
 
 enum { SIDE_FIRST = 128, SIDE_LAST = 8192, SAMPLES = 5, MOST_RUNS = 20 }; /* the fastest: others use the machine too */
 static const double sample_seconds = 0.002;
@@ -18,19 +18,19 @@ static sdlf_status make_filled(sdlf_calculator *calculator, sdlf_tensor *tensor,
     return sdlf_calculator_run(calculator, &fill);
 }
 
-/* Seconds of `operation` in the fastest sample. One takes several short runs together, so that a launch, and the wait for a device at
- * its end, are little of it. */
+/* Seconds of `operation` in the fastest sample. One takes several short runs together, so that a launch, and the wait
+ * for a device at its end, are little of it. */
 static sdlf_status time_best(sdlf_calculator *calculator, const sdlf_operation *operation, int samples, double *seconds)
 {
     int runs = 1;
     *seconds = INFINITY;
     for (int i = 0; i < samples; i++) {
         sdlf_status status = SDLF_OK;
-        double start = clock_now();
+        double start = sdlf_clock();
         for (int run = 0; run < runs && status == SDLF_OK; run++) status = sdlf_calculator_run(calculator, operation);
         if (status == SDLF_OK) status = calculator->type->synchronize(calculator);
         if (status != SDLF_OK) return status;
-        *seconds = fmin(*seconds, (clock_now() - start) / runs);
+        *seconds = fmin(*seconds, (sdlf_clock() - start) / runs);
         runs = *seconds * MOST_RUNS < sample_seconds ? MOST_RUNS : 1 + (int)(sample_seconds / *seconds);
     }
     return SDLF_OK;

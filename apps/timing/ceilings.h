@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a calculator can do at most, measured: arithmetic by a large matrix product, memory by a large copy. From these
- * follows the floor of any operation: it cannot take less time than its FLOPs at the one rate or its bytes at the other. */
+ * follows the floor of any operation: it cannot take less time than its FLOPs at the one rate or its bytes at the
+ * other. */
 #ifndef SDLF_APPS_TIMING_CEILINGS_H
 #define SDLF_APPS_TIMING_CEILINGS_H
 

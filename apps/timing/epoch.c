@@ -4,8 +4,8 @@
 
 #include "apps/system/interrupt.h"
 
-/* Seconds: an epoch that took less is run again, now that everything is warm; so is one that is a part of the whole, which
- * the start would count too much in. */
+/* Seconds: an epoch that took less is run again, now that everything is warm; so is one that is a part of the whole,
+ * which the start would count too much in. */
 static const double short_epoch = 2, short_part = 10;
 
 /* What the trainer's callback sees. */
@@ -32,7 +32,7 @@ sdlf_status epoch_time_measure(epoch_time *epoch, sdlf_model *model, const sdlf_
     int64_t samples = data->samples.shape.dim[0], batch = options->batch < samples ? options->batch : samples;
     int64_t all = (samples + batch - 1) / batch;
     bool part = steps > 0 && steps < all;
-    sdlf_dataset some = *data; /* a view of its first samples: an epoch of so many steps */
+    sdlf_dataset some = *data; /* a view of its first samples: an epoch of that many steps */
     if (part) some.samples.shape.dim[0] = some.labels.shape.dim[0] = steps * batch;
 
     stopwatch watch = {.part = part};

@@ -13,9 +13,9 @@ typedef struct epoch_time {
 } epoch_time;
 
 /* Train an epoch with `options` (its epochs and callback are set here), a short one twice, to time the second. Or, if
- * `steps` is more than 0 and less than it has, as many steps, twice, from whose second time the epoch's is worked out. The
- * model's parameters change. Ctrl-C (system/interrupt.h) ends it: the epoch is then worked out from the steps that were made;
- * SDLF_ERROR_INTERRUPTED where there is none. */
+ * `steps` is more than 0 and less than it has, as many steps, twice, from whose second time the epoch's is worked out.
+ * The model's parameters change. Ctrl-C (system/interrupt.h) ends it: the epoch is then worked out from the steps that
+ * were made; SDLF_ERROR_INTERRUPTED where there is none. */
 sdlf_status epoch_time_measure(epoch_time *epoch, sdlf_model *model, const sdlf_dataset *data,
                                const sdlf_trainer_options *options, int64_t steps);
 

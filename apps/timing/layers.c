@@ -65,7 +65,7 @@ static void group_names(names *n, const sdlf_plan *const *plan)
     }
 }
 
-/* A line for each group, in the order of their first layers. Line 0 is what comes before the first layer. */
+/* A line for each group, in the order of their first layers. Line 0 is for the steps before the first layer. */
 static layer_times make_lines(names *n, const sdlf_plan *const *plan)
 {
     layer_times times = {.count = 1};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The times of two plans of one network, layer by layer, side by side. Plans on different calculators may fuse different
- * layers; a line here holds as many layers as it takes for both sides to have the same ones in it. */
+/* The times of two plans of one network, layer by layer, side by side. Plans on different calculators may fuse
+ * different layers; a line here holds as many layers as it takes for both sides to have the same ones in it. */
 #ifndef SDLF_APPS_TIMING_LAYERS_H
 #define SDLF_APPS_TIMING_LAYERS_H
 

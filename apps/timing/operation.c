@@ -6,8 +6,8 @@
 
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
-#include "apps/timing/clock.h"
-#include "apps/timing/sort.h"
+#include "framework/clock.h"
+#include "framework/sort.h"
 
 enum { MOST_RUNS = 1000, MOST_RECORDED = 200 };
 static const double cold_seconds = 1; /* no first run, which may load code, is longer than that for being the first */
@@ -25,11 +25,11 @@ static sdlf_status run_times(sdlf_calculator *calculator, const sdlf_operation *
 static sdlf_status sample(sdlf_calculator *calculator, const sdlf_operation *operation, int runs, void *recording,
                           double *seconds)
 {
-    double start = clock_now();
+    double start = sdlf_clock();
     sdlf_status status =
         recording ? calculator->type->replay(calculator, recording) : run_times(calculator, operation, runs);
     if (status == SDLF_OK) status = calculator->type->synchronize(calculator);
-    *seconds = (clock_now() - start) / runs;
+    *seconds = (sdlf_clock() - start) / runs;
     return status;
 }
 
@@ -66,7 +66,7 @@ sdlf_status lab_time(lab_result *result, sdlf_calculator *calculator, const sdlf
     }
     if (recording) calculator->type->discard(calculator, recording);
     if (status == SDLF_OK) {
-        sort_doubles(taken, (size_t)count);
+        sdlf_sort_doubles(taken, (size_t)count);
         result->seconds = taken[count / 2];
         result->quarter[0] = taken[count / 4];
         result->quarter[1] = taken[count - 1 - count / 4];

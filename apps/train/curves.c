@@ -25,7 +25,7 @@ struct training_curves {
     atomic_bool saving, over;
     pthread_mutex_t lock; /* of what follows */
     run_log run;
-    int64_t seen, every; /* steps; a line of every so many is kept */
+    int64_t seen, every; /* steps; every `every`-th line is kept */
     sdlf_progress now;
     char *note; /* what came of the buttons */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a training run shows while it trains (--serve): a page on this machine with its curves, and buttons that save and stop it. */
+/* What a training run shows while it trains (--serve): a page on this machine with its curves, and buttons that save
+ * and stop it. */
 #ifndef SDLF_APPS_TRAIN_CURVES_H
 #define SDLF_APPS_TRAIN_CURVES_H
 
@@ -12,8 +13,8 @@
 
 typedef struct training_curves training_curves;
 
-/* Serve the page on a port, or, for 0, on a free one. `unsaved` says why the page cannot save; NULL: it can. The trainer, and `unsaved`, are
- * borrowed until training_curves_close. Errors: those of http_open. */
+/* Serve the page on a port, or, for 0, on a free one. `unsaved` says why the page cannot save; NULL: it can. The
+ * trainer, and `unsaved`, are borrowed until training_curves_close. Errors: those of http_open. */
 sdlf_status training_curves_open(training_curves **curves, int port, sdlf_trainer *trainer,
                                  const training_log_start *start, const char *unsaved);
 void training_curves_close(training_curves *curves); /* accepts NULL */
@@ -24,7 +25,8 @@ void training_curves_print_address(const training_curves *curves, FILE *file);
 /* What a trainer's callback is told. Accepts NULL, as all below. */
 void training_curves_progress(training_curves *curves, const sdlf_progress *now);
 
-/* sdlf_trainer_run has returned: was it the page's button for saving that stopped it, so that it is to run again? What came of it is shown. */
+/* sdlf_trainer_run has returned: was it the page's button for saving that stopped it, so that it is to run again? What
+ * came of it is shown. */
 bool training_curves_go_on(training_curves *curves, sdlf_status status);
 
 /* From now on there is nothing to stop: buttons are refused. */

@@ -31,8 +31,9 @@ typedef struct training {
 
 extern const argument training_arguments[], schedule_arguments[], augmentation_arguments[];
 
-/* Put the values into `options`; where `resumed`, only those that were given, over what the checkpoint said. The optimizer
- * is left to optimizer_from_arguments. Errors: SDLF_ERROR_ARGUMENT: an option that belongs to another schedule. */
+/* Put the values into `options`; where `resumed`, only those that were given, over what the checkpoint said. The
+ * optimizer is left to optimizer_from_arguments. Errors: SDLF_ERROR_ARGUMENT: an option that belongs to another
+ * schedule. */
 sdlf_status training_to_trainer(const training *training, const arguments *arguments, bool resumed,
                                 sdlf_trainer_options *options);
 

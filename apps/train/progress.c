@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "apps/output/number.h"
-#include "apps/timing/clock.h"
+#include "framework/clock.h"
 
 static const double redraw_seconds = 0.1;
 
@@ -19,7 +19,7 @@ enum { BAR_WIDEST = 24, BAR_NARROWEST = 8, LINE_MAX_BYTES = 512 };
 
 progress progress_begin(const terminal *out, bool testing)
 {
-    return (progress){.unit = "samples", .out = *out, .testing = testing, .drawn = clock_now()};
+    return (progress){.unit = "samples", .out = *out, .testing = testing, .drawn = sdlf_clock()};
 }
 
 /* "epoch  3/12  " with numbers as wide as the last one's. */
@@ -142,7 +142,7 @@ static double pause_between(const progress *p, const sdlf_progress *now)
 
 void progress_show(progress *p, const sdlf_progress *now)
 {
-    double time = clock_now();
+    double time = sdlf_clock();
     if (now->event == SDLF_PROGRESS_EPOCH) {
         finish_epoch(p, now);
         p->drawn = time;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Progress of a training run: a bar that redraws itself on a terminal, a plain line every few seconds elsewhere, and one
- * line an epoch on both. */
+/* Progress of a training run: a bar that redraws itself on a terminal, a plain line every few seconds elsewhere, and
+ * one line an epoch on both. */
 #ifndef SDLF_APPS_TRAIN_PROGRESS_H
 #define SDLF_APPS_TRAIN_PROGRESS_H
 

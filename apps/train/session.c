@@ -154,7 +154,8 @@ static sdlf_status find_data(train_session *s, bool open)
     return status;
 }
 
-/* The calculators, for the header and for the first check of memory: does a plan of this rank's part of a batch fit at all? */
+/* The calculators, for the header and for the first check of memory: does a plan of this rank's part of a batch fit at
+ * all? */
 static sdlf_status open_machine(train_session *s, sdlf_plan_options *plan)
 {
     int64_t share = sdlf_communicator_share(s->ranks, s->options.batch);

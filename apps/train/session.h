@@ -44,8 +44,8 @@ typedef struct train_session {
     sdlf_shape sample; /* (C,H,W) that pictures are brought to; a scalar: they stay as they are */
     sdlf_dataset *train, *test;
     sdlf_trainer_options options;
-    char *
-        own; /* owned; the options that the network brings, "--batch 32 ..."; NULL: it brings none, or an optimizer was given */
+    /* Owned; the options that the network brings, "--batch 32 ..."; NULL: it brings none, or an optimizer was given. */
+    char *own;
     sdlf_trainer *trainer;
     char *out_path; /* owned; NULL: nothing is kept */
     training_log log;
@@ -57,9 +57,9 @@ typedef struct train_session {
 
 extern const char *const train_gradient_dtypes[];
 
-/* Open and check everything that `set` and `given` ask for, and create the trainer, whose callback stands in `options`. The
- * first lines of output are printed on the way, so that a user sees what is being waited for. Whatever the result, release
- * the session afterwards. */
+/* Open and check everything that `set` and `given` ask for, and create the trainer, whose callback stands in `options`.
+ * The first lines of output are printed on the way, so that a user sees what is being waited for. Whatever the result,
+ * release the session afterwards. */
 sdlf_status train_session_prepare(train_session *session);
 void train_session_release(train_session *session);
 

@@ -8,7 +8,8 @@
 /* Are the labels of the data floats? */
 bool session_has_targets(const train_session *session);
 
-/* Open the model that `set` names, with --from a head for the data's classes, and take the options that a checkpoint holds.
+/* Open the model that `set` names, with --from a head for the data's classes, and take the options that a checkpoint
+ * holds.
  * Errors: what opening says; SDLF_ERROR_ARGUMENT where options contradict the file. */
 sdlf_status session_open_model(train_session *session);
 

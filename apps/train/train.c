@@ -238,7 +238,8 @@ static int stopped(const showing *show)
     return COMMAND_SIGNAL + (here ? interrupt_signal() : SIGINT);
 }
 
-/* The run failed: say why, and what is left. Right after the last epoch, it was its checkpoint that could not be written. */
+/* The run failed: say why, and what is left. Right after the last epoch, it was its checkpoint that could not be
+ * written. */
 static int failed(const showing *show, sdlf_status status)
 {
     const train_session *s = &show->session;
@@ -250,7 +251,7 @@ static int failed(const showing *show, sdlf_status status)
     return COMMAND_FAILED;
 }
 
-/* Of several ranks, one tells what all have found out; of what it alone knows, each tells, and ends all. */
+/* Of several ranks, an error of all is told by one; one that only a rank knows is told by that rank, which ends all. */
 static int failed_rank(const showing *show, sdlf_status status)
 {
     const train_session *s = &show->session;

@@ -31,7 +31,7 @@ typedef struct cpu_level {
 } cpu_level;
 
 /* Matrix products of an outside library, if this build has one: c (m,n) = alpha op(a) op(b) + beta c, row-major, with the
- * leading dimensions lda, ldb, ldc, computed on the calling thread alone. */
+ * leading dimensions lda, ldb, ldc, computed only on the calling thread. */
 typedef struct cpu_gemm_arguments {
     bool transpose_a, transpose_b;
     int64_t m, n, k;
@@ -91,7 +91,7 @@ void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, int64_t nanose
 void cpu_parallel_near_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task,
                              void *context);
 
-/* What so many multiplications and additions take one thread, or so many elements that pass through memory. */
+/* The time that one thread takes for that many multiplications and additions, or elements that pass through memory. */
 static inline int64_t cpu_time_of_flops(int64_t flops)
 {
     return flops / 100;
@@ -110,7 +110,7 @@ sdlf_status cpu_level_choose(const cpu_level **level, const char *name);
 /* ---- this build's matrix product library: NULL where there is none ---- */
 const cpu_gemm_library *cpu_gemm_library_of_build(void);
 
-/* ---- operations that move or draw elements of any dtype: outside the instances ---- */
+/* ---- operations that move or draw elements of any dtype: outside the instances, whose kernels are called NAME_cpu ---- */
 sdlf_status cpu_fill(sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_status cpu_copy(sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_status cpu_random_uniform(sdlf_calculator *calculator, const sdlf_operation *operation);

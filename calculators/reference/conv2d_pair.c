@@ -5,7 +5,7 @@
  *     h[n,k,i,j] = between(bias[k] + sum over c of x[n,c,i,j] w[k,c]), 0 outside
  *     y[n,k,p,q] = act(depthwise_bias[k] + sum over r,s of h[n,k,h(p,r),w(q,s)] depthwise[k,r,s])
  *
- * A channel of y needs one of h alone: the workspace holds that plane, (H,W), in double. */
+ * A channel of y needs only one of h: the workspace holds that plane, (H,W), in double. */
 #include "calculators/reference/reference.h"
 
 int64_t conv2d_pointwise_depthwise_workspace_reference(const sdlf_calculator *calculator,

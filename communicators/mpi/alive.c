@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Are the other ranks there? Asked of them by a rank that has waited for a while, or wants to know at any time, answered by each rank's thread, however busy that rank is
- * otherwise. A rank that is stopped, or whose machine or network is gone, does not answer. */
+/* Are the other ranks there? Asked of them by a rank that has waited for a while, or wants to know at any time,
+ * answered by each rank's thread, however busy that rank is otherwise. A rank that is stopped, or whose machine or
+ * network is gone, does not answer. */
 #include "communicators/mpi/queue.h"
 
 #include "framework/clock.h"
@@ -46,7 +47,8 @@ sdlf_status mpi_ask(mpi_queue *queue, double begun, double *asked)
     return SDLF_OK;
 }
 
-/* From the beginning, and after this rank itself was stopped or busy for a while, the others have the whole time to answer. */
+/* From the beginning, and after this rank itself was stopped or busy for a while, the others have the whole time to
+ * answer. */
 sdlf_status mpi_watch(mpi_queue *queue)
 {
     double now = sdlf_clock();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The mpi communicator: the processes that mpirun has started, on any number of hosts. Numbers in a device's memory go through the host's:
- * pinned where the device's calculator has queues. */
+/* The mpi communicator: the processes that mpirun has started, on any number of hosts. Numbers in a device's memory go
+ * through the host's: pinned where the device's calculator has queues. */
 #include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -129,15 +129,15 @@ static sdlf_status begin(mpi_communicator *c, sdlf_calculator *calculator, mpi_j
     return status;
 }
 
-static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
-                             int64_t count, int64_t *ticket)
+static sdlf_status allreduce_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                                   int64_t count, int64_t *ticket)
 {
     const mpi_job job = {.kind = MPI_JOB_SUM, .memory = memory, .count = count, .dtype = dtype};
     return begin(from(base), calculator, job, ticket);
 }
 
-static sdlf_status share_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
-                               int64_t count, int64_t *ticket)
+static sdlf_status allgather_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                                   int64_t count, int64_t *ticket)
 {
     if (count > INT_MAX)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "mpi: expected at most %d numbers of a parameter, found %lld", INT_MAX,
@@ -146,7 +146,7 @@ static sdlf_status share_begin(sdlf_communicator *base, sdlf_calculator *calcula
     return begin(from(base), calculator, job, ticket);
 }
 
-static sdlf_status sum_end(sdlf_communicator *base, int64_t ticket)
+static sdlf_status collective_end(sdlf_communicator *base, int64_t ticket)
 {
     mpi_communicator *c = from(base);
     const staged_sum *sum = &c->sum[ticket % MPI_QUEUE_JOBS];
@@ -192,11 +192,11 @@ const sdlf_communicator_class sdlf_mpi_communicator_class = {
     .size = sizeof(mpi_communicator),
     .open = open_mpi,
     .close = close_mpi,
-    .sum_begin = sum_begin,
-    .sum_end = sum_end,
+    .allreduce_begin = allreduce_begin,
+    .collective_end = collective_end,
     .gather = gather,
     .narrow = narrow,
-    .share_begin = share_begin,
+    .allgather_begin = allgather_begin,
     .forget = forget,
     .abort = abort_mpi,
     .check = check_mpi,

@@ -125,7 +125,8 @@ static sdlf_status run_gather(mpi_queue *queue, const mpi_job *job)
     return status == SDLF_OK ? finish(queue, &request, false) : status;
 }
 
-/* Those that are left out for a while wait here for the others, which compute meanwhile: without taking a processor from them. */
+/* Those that are left out for a while wait here for the others, which compute meanwhile: without taking a processor
+ * from them. */
 static sdlf_status run_narrow(mpi_queue *queue, const mpi_job *job)
 {
     MPI_Request request;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The thread that speaks MPI, and the queue of what it is asked to do.
  *
- * One thread makes all calls of MPI, from MPI_Init_thread to MPI_Finalize, so that MPI_THREAD_FUNNELED is enough of every library. It begins each
- * operation without blocking and tests it until it is done. That does three things which a blocking call, or one that is begun and only waited
- * for, does not:
+ * One thread makes all calls of MPI, from MPI_Init_thread to MPI_Finalize, so that MPI_THREAD_FUNNELED is enough of
+ * every library. It begins each operation without blocking and tests it until it is done. That does three things which
+ * a blocking call, or one that is begun and only waited for, does not:
  *
- *   - libraries that move data only inside their own calls (Open MPI does) go on while the rest of the backward pass is computed;
- *   - between two tests the thread sleeps, unless somebody waits for it: it takes little from a processor that computes;
- *   - it can end: where nothing comes for a while, it asks the others whether they are there, and gives up one that does not answer. */
+ *   - libraries that move data only inside their own calls (Open MPI does) go on while the rest of the backward pass is
+ *     computed;
+ *   - between two tests the thread sleeps, unless somebody waits for it: it takes little from a processor that
+ *     computes;
+ *   - it can end: where nothing comes for a while, it asks the others whether they are there, and gives up one that
+ *     does not answer. */
 #ifndef SDLF_COMMUNICATORS_MPI_QUEUE_H
 #define SDLF_COMMUNICATORS_MPI_QUEUE_H
 
@@ -66,8 +69,8 @@ void mpi_queue_abort(mpi_queue *queue);
 /* From now on the others are asked at all times. The failure, if there is one. */
 sdlf_status mpi_queue_check(mpi_queue *queue);
 
-/* The thread's (alive.c): answer those who ask whether this rank is there; and, while a job is waited for since `begun`, ask the others. Errors:
- * SDLF_ERROR_DEVICE names the rank that has not answered. */
+/* The thread's (alive.c): answer those who ask whether this rank is there; and, while a job is waited for since
+ * `begun`, ask the others. Errors: SDLF_ERROR_DEVICE names the rank that has not answered. */
 void mpi_answer(mpi_queue *queue);
 sdlf_status mpi_ask(mpi_queue *queue, double begun, double *asked);
 /* The same while there is nothing to do. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The nccl communicator: a GPU for each process, or for each thread of one. Numbers in a GPU's memory are added by NCCL on a stream of their own,
- * without the host; all else, and finding each other, is left to an mpi communicator beside it, or to one of threads.
+/* The nccl communicator: a GPU for each process, or for each thread of one. Numbers in a GPU's memory are added by NCCL
+ * on a stream of their own, without the host; all else, and finding each other, is left to an mpi communicator beside
+ * it, or to one of threads.
  *
- * A sum's stream waits for what the calculator has queued before sum_begin, and the calculator's stream waits for the sum from sum_end on. So
- * begin and end are two events each, the host waits for neither, and what is queued between them runs beside the sum. */
+ * A sum's stream waits for what the calculator has queued before allreduce_begin, and the calculator's stream waits for
+ * the sum from collective_end on. So begin and end are two events each, the host waits for neither, and what is queued
+ * between them runs beside the sum. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,14 +113,14 @@ static bool is_cuda(const sdlf_calculator *calculator)
 }
 
 /* In the communicator's stream: all is added, or each rank's part is sent to the others. */
-static sdlf_status queue_numbers(nccl_communicator *c, bool shares, char *memory, sdlf_dtype dtype, int64_t count)
+static sdlf_status queue_numbers(nccl_communicator *c, bool gathers, char *memory, sdlf_dtype dtype, int64_t count)
 {
     int ranks = c->base.rank_count;
     ncclDataType_t type = dtype == SDLF_FLOAT64    ? ncclFloat64
                           : dtype == SDLF_FLOAT16  ? ncclFloat16
                           : dtype == SDLF_BFLOAT16 ? ncclBfloat16
                                                    : ncclFloat32;
-    if (!shares)
+    if (!gathers)
         return nccl_check(ncclAllReduce(memory, memory, (size_t)count, type, ncclSum, c->ranks, c->stream),
                           "ncclAllReduce");
     sdlf_status status = nccl_check(ncclGroupStart(), "ncclGroupStart");
@@ -133,7 +135,7 @@ static sdlf_status queue_numbers(nccl_communicator *c, bool shares, char *memory
 }
 
 /* Tickets of NCCL's sums are odd, those of mpi's even. */
-static sdlf_status begin(sdlf_communicator *base, bool shares, sdlf_calculator *calculator, void *memory,
+static sdlf_status begin(sdlf_communicator *base, bool gathers, sdlf_calculator *calculator, void *memory,
                          sdlf_dtype dtype, int64_t count, int64_t *ticket)
 {
     nccl_communicator *c = from(base);
@@ -142,7 +144,8 @@ static sdlf_status begin(sdlf_communicator *base, bool shares, sdlf_calculator *
     if (status != SDLF_OK) return status;
     if (!is_cuda(calculator)) {
         const sdlf_communicator_class *type = c->hosts->type;
-        status = (shares ? type->share_begin : type->sum_begin)(c->hosts, calculator, memory, dtype, count, ticket);
+        status = (gathers ? type->allgather_begin : type->allreduce_begin)(c->hosts, calculator, memory, dtype, count,
+                                                                           ticket);
         *ticket *= 2;
         return status;
     }
@@ -157,7 +160,7 @@ static sdlf_status begin(sdlf_communicator *base, bool shares, sdlf_calculator *
     if (status == SDLF_OK) status = cuda_check(cudaStreamWaitEvent(c->stream, c->ready[at], 0), "a sum over all ranks");
     if (status == SDLF_OK) status = nccl_watch_enter(&c->watch);
     if (status != SDLF_OK) return status;
-    status = queue_numbers(c, shares, memory, dtype, count);
+    status = queue_numbers(c, gathers, memory, dtype, count);
     nccl_watch_leave(&c->watch);
     if (status == SDLF_OK) status = cuda_check(cudaEventRecord(c->done[at], c->stream), "a sum over all ranks");
     c->calculator[at] = calculator;
@@ -165,22 +168,22 @@ static sdlf_status begin(sdlf_communicator *base, bool shares, sdlf_calculator *
     return status;
 }
 
-static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
-                             int64_t count, int64_t *ticket)
+static sdlf_status allreduce_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                                   int64_t count, int64_t *ticket)
 {
     return begin(base, false, calculator, memory, dtype, count, ticket);
 }
 
-static sdlf_status share_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
-                               int64_t count, int64_t *ticket)
+static sdlf_status allgather_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                                   int64_t count, int64_t *ticket)
 {
     return begin(base, true, calculator, memory, dtype, count, ticket);
 }
 
-static sdlf_status sum_end(sdlf_communicator *base, int64_t ticket)
+static sdlf_status collective_end(sdlf_communicator *base, int64_t ticket)
 {
     nccl_communicator *c = from(base);
-    if (ticket % 2 == 0) return c->hosts->type->sum_end(c->hosts, ticket / 2);
+    if (ticket % 2 == 0) return c->hosts->type->collective_end(c->hosts, ticket / 2);
     int at = (int)(ticket / 2 % SUMS);
     sdlf_status status = nccl_watch_check(&c->watch);
     if (status != SDLF_OK) return status;
@@ -222,11 +225,11 @@ const sdlf_communicator_class sdlf_nccl_communicator_class = {
     .queued = true,
     .open = open_nccl,
     .close = close_nccl,
-    .sum_begin = sum_begin,
-    .sum_end = sum_end,
+    .allreduce_begin = allreduce_begin,
+    .collective_end = collective_end,
     .gather = gather,
     .narrow = narrow,
-    .share_begin = share_begin,
+    .allgather_begin = allgather_begin,
     .forget = forget,
     .abort = abort_nccl,
 };

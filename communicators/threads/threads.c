@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads communicator: ranks that are threads of one process. What they tell each other stays in the host's memory: each shows the
- * others where its numbers are, all meet, each adds its part of the numbers of all, in the order of ranks, and all meet again. */
+/* The threads communicator: ranks that are threads of one process. What they tell each other stays in the host's
+ * memory: each shows the others where its numbers are, all meet, each adds its part of the numbers of all, in the order
+ * of ranks, and all meet again. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -38,7 +39,7 @@ typedef struct thread_sum {
     void *memory;
     sdlf_dtype dtype;
     int64_t count;
-    bool shares;
+    bool gathers;
 } thread_sum;
 
 typedef struct threads_communicator {
@@ -157,17 +158,17 @@ static sdlf_status begin(sdlf_communicator *base, sdlf_calculator *calculator, t
     return calculator != NULL ? calculator->type->synchronize(calculator) : SDLF_OK;
 }
 
-static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
-                             int64_t count, int64_t *ticket)
+static sdlf_status allreduce_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                                   int64_t count, int64_t *ticket)
 {
     return begin(base, calculator, (thread_sum){.memory = memory, .dtype = dtype, .count = count}, ticket);
 }
 
-static sdlf_status share_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
-                               int64_t count, int64_t *ticket)
+static sdlf_status allgather_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                                   int64_t count, int64_t *ticket)
 {
-    const thread_sum shared = {.memory = memory, .dtype = dtype, .count = count, .shares = true};
-    return begin(base, calculator, shared, ticket);
+    const thread_sum sum = {.memory = memory, .dtype = dtype, .count = count, .gathers = true};
+    return begin(base, calculator, sum, ticket);
 }
 
 /* Numbers [first, next) of all ranks become their sum, which is rounded once. */
@@ -199,15 +200,15 @@ static void copy_part(sdlf_communicator *base, const thread_sum *sum, int rank)
 }
 
 /* Sums are ended in the same order on all ranks. */
-static sdlf_status sum_end(sdlf_communicator *base, int64_t ticket)
+static sdlf_status collective_end(sdlf_communicator *base, int64_t ticket)
 {
     const thread_sum *sum = &from(base)->sum[ticket % SDLF_MOST_SUMS];
     int ranks = base->rank_count, own = base->rank;
     sdlf_status status = show(base, sum->memory);
     if (status != SDLF_OK) return status;
-    for (int r = 0; r < ranks && sum->shares; r++)
+    for (int r = 0; r < ranks && sum->gathers; r++)
         if (r != own) copy_part(base, sum, r);
-    if (!sum->shares)
+    if (!sum->gathers)
         add_part(base, sum->dtype, sdlf_communicator_shard(own, ranks, sum->count),
                  sdlf_communicator_shard(own + 1, ranks, sum->count));
     return seen(base);
@@ -241,10 +242,10 @@ const sdlf_communicator_class sdlf_threads_communicator_class = {
     .size = sizeof(threads_communicator),
     .open = open_threads,
     .close = close_threads,
-    .sum_begin = sum_begin,
-    .sum_end = sum_end,
+    .allreduce_begin = allreduce_begin,
+    .collective_end = collective_end,
     .gather = gather,
     .narrow = narrow,
-    .share_begin = share_begin,
+    .allgather_begin = allgather_begin,
     .abort = abort_threads,
 };

@@ -18,13 +18,19 @@
 /* A file of more bytes is no picture that fits SDLF_IMAGE_MAX_PIXELS. */
 enum { MAX_FILE = 1 << 29 };
 
+sdlf_status image_check_size(int64_t width, int64_t height, const char *path)
+{
+    if (width >= 1 && height >= 1 && width <= SDLF_IMAGE_MAX_PIXELS && height <= SDLF_IMAGE_MAX_PIXELS / width)
+        return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_FORMAT,
+                     "%s: the picture is %" PRId64 "x%" PRId64 "; it may have 1 to %" PRId64 " pixels", path, width,
+                     height, (int64_t)SDLF_IMAGE_MAX_PIXELS);
+}
+
 sdlf_status image_allocate(sdlf_image *picture, int64_t width, int64_t height, int channels, const char *path)
 {
-    if (width < 1 || height < 1 || width > SDLF_IMAGE_MAX_PIXELS || height > SDLF_IMAGE_MAX_PIXELS ||
-        width * height > SDLF_IMAGE_MAX_PIXELS)
-        return sdlf_fail(SDLF_ERROR_FORMAT,
-                         "%s: the picture is %" PRId64 "x%" PRId64 "; it may have 1 to %" PRId64 " pixels", path, width,
-                         height, (int64_t)SDLF_IMAGE_MAX_PIXELS);
+    sdlf_status status = image_check_size(width, height, path);
+    if (status != SDLF_OK) return status;
     picture->pixels = malloc((size_t)(width * height) * (size_t)channels);
     if (picture->pixels == NULL)
         return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for a picture of %" PRId64 "x%" PRId64, path, width,

@@ -90,14 +90,6 @@ static sdlf_status load(sdlf_image *picture, const unsigned char *bytes, size_t 
     return status;
 }
 
-static sdlf_status check_size(int64_t width, int64_t height, const char *path)
-{
-    if (width >= 1 && height >= 1 && width <= SDLF_IMAGE_MAX_PIXELS && height <= SDLF_IMAGE_MAX_PIXELS / width)
-        return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the picture is %lldx%lld; it may have 1 to %lld pixels", path,
-                     (long long)width, (long long)height, (long long)SDLF_IMAGE_MAX_PIXELS);
-}
-
 static int64_t little_endian(const unsigned char *bytes, int count)
 {
     uint32_t value = 0;
@@ -111,7 +103,7 @@ sdlf_status image_decode_bmp(sdlf_image *picture, const unsigned char *bytes, si
     bool old = little_endian(bytes + 14, 4) == 12; /* the header of OS/2 has sizes of 16 bits */
     int64_t width = little_endian(bytes + 18, old ? 2 : 4),
             height = little_endian(bytes + (old ? 20 : 22), old ? 2 : 4);
-    sdlf_status status = check_size(width, height < 0 ? -height : height, path); /* negative: rows from the top */
+    sdlf_status status = image_check_size(width, height < 0 ? -height : height, path); /* negative: rows from the top */
     return status == SDLF_OK ? load(picture, bytes, size, path, 3, "BMP") : status;
 }
 
@@ -138,7 +130,7 @@ sdlf_status image_decode_pnm(sdlf_image *picture, const unsigned char *bytes, si
     size_t at = 2;
     int64_t width = next_number(bytes, size, &at), height = next_number(bytes, size, &at);
     if (width < 0 || height < 0) return damaged(path, format, "its header has no width and height");
-    sdlf_status status = check_size(width, height, path);
+    sdlf_status status = image_check_size(width, height, path);
     return status == SDLF_OK ? load(picture, bytes, size, path, grey ? 1 : 3, format) : status;
 }
 

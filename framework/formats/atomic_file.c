@@ -45,8 +45,8 @@ static bool follow(char path[PATH_SIZE])
     return true;
 }
 
-/* A copy of the path with symbolic links followed, to a file that is not there yet, too. A pipe under /dev/fd is there, and its link
- * holds no path. */
+/* A copy of the path with symbolic links followed, to a file that is not there yet, too. A pipe under /dev/fd is there,
+ * and its link holds no path. */
 static char *resolve(const char *path)
 {
     char buffer[PATH_SIZE]; /* realpath with a buffer of ours allocates nothing */
@@ -90,8 +90,9 @@ static const char *name_of(const char *target)
     return slash != NULL ? slash + 1 : target;
 }
 
-/* Owner, group and mode of the file to be replaced, as far as this process may give them. Where the group cannot be kept, its
- * members are strangers, and what the file's own group may do beyond what everybody may is not given to them. */
+/* Owner, group and mode of the file to be replaced, as far as this process may give them. Where the group cannot be
+ * kept, its members are strangers, and what the file's own group may do beyond what everybody may is not given to
+ * them. */
 static void take_after(int file, const struct stat *old)
 {
     mode_t mode = old->st_mode & 0777;
@@ -130,8 +131,9 @@ static sdlf_status sync_folder(const atomic_file *file)
     return io_error("sync the folder of", file->target);
 }
 
-/* Rename the temporary file over the target while a lock is held on what has the name, or to a name that nothing has: so whoever locks a
- * file, looks whether it still has its name, and removes that (leftover_files.h) never removes ours. Zero, or -1 as rename has it. */
+/* Rename the temporary file over the target while a lock is held on what has the name, or to a name that nothing has:
+ * so whoever locks a file, looks whether it still has its name, and removes that (leftover_files.h) never removes ours.
+ * Zero, or -1 as rename has it. */
 static int rename_locked(const atomic_file *file)
 {
     enum { ATTEMPTS = 1000 }; /* what cannot be locked is replaced as it is */
@@ -164,10 +166,8 @@ static sdlf_status replace_target(atomic_file *file)
     bool touched;
     status = overwrite_file(file->target, file->temporary, &touched);
     if (status == SDLF_OK || !touched) return status;
-    char reason[512];
-    snprintf(reason, sizeof reason, "%s", sdlf_error_message());
-    status = sdlf_fail(SDLF_ERROR_IO, "%s (a mount point is written in place); what it should hold is in '%s'", reason,
-                       file->temporary);
+    status = sdlf_fail(SDLF_ERROR_IO, "%s (a mount point is written in place); what it should hold is in '%s'",
+                       sdlf_error_message(), file->temporary);
     free(file->temporary);
     file->temporary = NULL;
     return status;
@@ -267,8 +267,8 @@ sdlf_status atomic_file_write(atomic_file *file, const void *bytes, size_t count
     return SDLF_OK;
 }
 
-/* Write everything through to the disk and close the file; the lock on its temporary name goes on in another descriptor, until it has
- * its own. */
+/* Write everything through to the disk and close the file; the lock on its temporary name goes on in another
+ * descriptor, until it has its own. */
 static sdlf_status settle(atomic_file *file, int *lock)
 {
     assert(file->descriptor >= 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks that are a row of features and a classifier, with torchvision's names of layers: VGG-11 with batch normalisation and
- * MobileNetV2. */
+/* Networks that are a row of features and a classifier, with torchvision's names of layers: VGG-11 with batch
+ * normalisation and MobileNetV2. */
 #include "framework/formats/builtin_networks.h"
 
 #include <stdio.h>
@@ -64,7 +64,8 @@ static sdlf_node feature(sdlf_model *net, sdlf_node x, const char *prefix, netwo
     return sdlf_relu6(net, network_conv_bn(net, x, &conv));
 }
 
-/* Of features.NUMBER: from `inputs` channels to `inputs` times `expansion`, depthwise, and to `filters` without an activation. */
+/* Of features.NUMBER: from `inputs` channels to `inputs` times `expansion`, depthwise, and to `filters` without an
+ * activation. */
 typedef struct residual {
     int number, inputs, expansion, filters, stride;
 } residual;

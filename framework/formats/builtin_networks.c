@@ -63,8 +63,8 @@ static sdlf_node simple_cnn(sdlf_model *net, sdlf_node x, sdlf_shape sample, int
     return fully_connected(net, x, classes);
 }
 
-/* LeNet-5 (LeCun, Bottou, Bengio, Haffner: Gradient-based learning applied to document recognition, 1998) as it is built
- * today: ReLU for tanh, max-pooling for averages, full connections between maps, softmax for radial units. */
+/* LeNet-5 (LeCun, Bottou, Bengio, Haffner: Gradient-based learning applied to document recognition, 1998) as it is
+ * built today: ReLU for tanh, max-pooling for averages, full connections between maps, softmax for radial units. */
 static sdlf_node lenet5(sdlf_model *net, sdlf_node x, sdlf_shape sample, int classes)
 {
     (void)sample;

@@ -13,7 +13,8 @@ network_logits network_cifar_fast;                                   /* builtin_
 network_logits network_vgg11_bn, network_mobilenet_v2;               /* builtin_features.c */
 network_logits network_vit_tiny, network_char_gpt;                   /* builtin_transformers.c */
 
-/* A square convolution without bias, padded to keep the size at stride 1, and its batch normalisation, with these names. */
+/* A square convolution without bias, padded to keep the size at stride 1, and its batch normalisation, with these
+ * names. */
 typedef struct network_conv {
     const char *conv, *norm;
     int filters, kernel, stride, groups; /* groups 0: 1 */
@@ -23,7 +24,8 @@ sdlf_node network_conv_bn(sdlf_model *net, sdlf_node x, const network_conv *opti
 
 sdlf_node network_fully_connected(sdlf_model *net, sdlf_node x, const char *name, int units);
 
-/* Do images of this size keep their resolution in the first layers? Networks for ImageNet's 224x224 pixels take small images so. */
+/* Do images of this size keep their resolution in the first layers? Networks for ImageNet's 224x224 pixels take small
+ * images so. */
 bool network_is_small(sdlf_shape sample);
 
 #endif

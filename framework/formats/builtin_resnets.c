@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Residual networks (He, Zhang, Ren, Sun: Deep residual learning for image recognition, 2015), with torchvision's names of layers. A
- * shortcut to another size is a 1x1 convolution (option B); the stride of a bottleneck is its 3x3 convolution's. */
+/* Residual networks (He, Zhang, Ren, Sun: Deep residual learning for image recognition, 2015), with torchvision's names
+ * of layers. A shortcut to another size is a 1x1 convolution (option B); the stride of a bottleneck is its 3x3
+ * convolution's. */
 #include "framework/formats/builtin_networks.h"
 
 #include <stdio.h>
@@ -57,7 +58,7 @@ static sdlf_node add_block(sdlf_model *net, sdlf_node x, const block *b, const b
     return sdlf_relu(net, sdlf_add(net, y, x));
 }
 
-/* Stages of so many blocks; each but the first halves the resolution and doubles the filters. */
+/* Stages of that many blocks; each but the first halves the resolution and doubles the filters. */
 static sdlf_node add_stages(sdlf_model *net, sdlf_node x, const int *blocks, int stages, int filters, bool bottleneck)
 {
     for (int stage = 0; stage < stages; stage++) {

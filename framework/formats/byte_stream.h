@@ -38,8 +38,8 @@ sdlf_status sdlf_byte_stream_wrap(sdlf_byte_stream *stream, const void *bytes, s
 /* Give back what the stream holds. */
 void sdlf_byte_stream_release(sdlf_byte_stream *stream);
 
-/* Read up to `count` bytes of content; fewer only at its end. Content of a gzip file is known to be sound once a read has
- * met its end, for the checksum stands there: read one byte more than is expected. Errors: SDLF_ERROR_IO;
+/* Read up to `count` bytes of content; fewer only at its end. Content of a gzip file is known to be sound once a read
+ * has met its end, for the checksum stands there: read one byte more than is expected. Errors: SDLF_ERROR_IO;
  * SDLF_ERROR_FORMAT where gzip data is damaged or cut short, or its checksum is wrong. */
 sdlf_status sdlf_byte_stream_read(sdlf_byte_stream *stream, void *bytes, size_t count, size_t *found);
 

@@ -13,11 +13,12 @@ typedef struct json_place {
     size_t index;
 } json_place;
 
-/* The line, from 1, of a place in a text that has been parsed without errors: where the member's key or the element's value
- * begins. A place that is not there has the line of the nearest one around it that is. */
+/* The line, from 1, of a place in a text that has been parsed without errors: where the member's key or the element's
+ * value begins. A place that is not there has the line of the nearest one around it that is. */
 int json_locate(const char *text, size_t length, const json_place *place);
 
-/* The lines of the first `count` elements of the array at `place`, in one pass; the array's own line for those missing. */
+/* The lines of the first `count` elements of the array at `place`, in one pass; the array's own line for those
+ * missing. */
 void json_locate_elements(const char *text, size_t length, const json_place *place, int *lines, size_t count);
 
 #endif

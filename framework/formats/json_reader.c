@@ -147,7 +147,8 @@ static const char *skip_digits(const json_reader *r, const char *at)
     return at;
 }
 
-/* The end of the number that begins here; where its fraction and its exponent begin, NULL without. NULL: there is none. */
+/* The end of the number that begins here; where its fraction and its exponent begin, NULL without. NULL: there is
+ * none. */
 static const char *number_end(const json_reader *r, const char **fraction, const char **exponent)
 {
     const char *at = r->at + (*r->at == '-'), *digits = at;

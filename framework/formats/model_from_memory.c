@@ -3,12 +3,12 @@
 #include <sdlf/formats.h>
 
 #include "framework/formats/little_endian.h"
-#include "framework/formats/onnx/model_from_onnx.h"
+#include "framework/formats/onnx/import/model_from_onnx.h"
 #include "framework/formats/weights.h"
 #include "framework/require.h"
 
-/* A header of JSON behind its length, which is at most the rest: safetensors. (An ONNX file begins with a field's number and type, and has
- * no such length in its first 8 bytes.) */
+/* A header of JSON behind its length, which is at most the rest: safetensors. (An ONNX file begins with a field's
+ * number and type, and has no such length in its first 8 bytes.) */
 static bool is_safetensors(const unsigned char *bytes, size_t size)
 {
     return size > 8 && load_little_endian_64(bytes) <= size - 8 && bytes[8] == '{';

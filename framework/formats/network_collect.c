@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* The list of inputs: "inputs", or "input" alone (then `single`). */
+/* The list of inputs: "inputs", or just "input" (then `single`). */
 static sdlf_status find_inputs(network_graph *graph, const json_t *root, const json_t **inputs, bool *single)
 {
     const json_t *one = json_object_get(root, "input"), *many = json_object_get(root, "inputs");

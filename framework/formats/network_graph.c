@@ -167,7 +167,7 @@ static sdlf_status append(network_graph *graph, const network_item *item, const 
     return sdlf_model_status(graph->model);
 }
 
-/* The names of parameters that training leaves alone. */
+/* The names of parameters that training does not change. */
 static sdlf_status read_frozen(network_graph *graph, int position, const char *label)
 {
     const network_item *item = &graph->items[position];

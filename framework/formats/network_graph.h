@@ -15,7 +15,8 @@
 /* More inputs and layers than that are refused. */
 #define NETWORK_MAX_LAYERS 30000
 
-/* An input or a layer of the file. They are numbered in one row, inputs first, by the position they get in the model. */
+/* An input or a layer of the file. They are numbered in one row, inputs first, by the position they get in the
+ * model. */
 typedef struct network_item {
     const json_t *json;
     json_place place;
@@ -32,8 +33,8 @@ typedef struct network_graph {
     network_names names;
 } network_graph;
 
-/* Zeroed storage with `file` and `model` set is ready for all of these. Errors: SDLF_ERROR_FORMAT with the line, and those
- * of building a model. The graph borrows `root`, a network file's object. */
+/* Zeroed storage with `file` and `model` set is ready for all of these. Errors: SDLF_ERROR_FORMAT with the line, and
+ * those of building a model. The graph borrows `root`, a network file's object. */
 sdlf_status network_graph_collect(network_graph *graph, const json_t *root); /* what there is, and its names */
 sdlf_status network_graph_add_item(network_graph *graph, int position);      /* one by one, in order */
 sdlf_status network_graph_add_outputs(network_graph *graph, const json_t *outputs);

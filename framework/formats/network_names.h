@@ -21,8 +21,8 @@ sdlf_status network_names_add(network_names *names, const char *name, int positi
 /* The position of a name; -1 if there is none. */
 int network_names_find(const network_names *names, const char *name);
 
-/* Choose a name as models do, the type's with the first free number behind it, and add it. `name` stays valid as long as
- * `names`. */
+/* Choose a name as models do, the type's with the first free number behind it, and add it. `name` stays valid as long
+ * as `names`. */
 sdlf_status network_names_choose(network_names *names, const char **name, const char *type, int position);
 
 #endif

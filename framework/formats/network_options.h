@@ -23,8 +23,9 @@ typedef struct network_object {
 /* Set a zeroed options struct to what a file means when it says nothing. */
 void network_default_options(void *options, const sdlf_layer_class *type);
 
-/* Read the members of `object` into `options`, which hold the defaults. Errors: SDLF_ERROR_FORMAT: a member that the class
- * has not (the message lists those it has), one of another type or out of range, a required one that is missing. */
+/* Read the members of `object` into `options`, which hold the defaults. Errors: SDLF_ERROR_FORMAT: a member that the
+ * class has not (the message lists those it has), one of another type or out of range, a required one that is
+ * missing. */
 sdlf_status network_read_options(void *options, const sdlf_layer_class *type, const network_object *object);
 
 /* Add the options that differ from the defaults to `object`. False when memory is out. */

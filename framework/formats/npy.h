@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays in NumPy's .npy format, versions 1.0 to 3.0: a magic string, a header that is a Python dictionary of three entries,
- * and the elements. Row-major arrays of little-endian float16, float32, float64, uint8 (and bool), int32 and int64. */
+/* Arrays in NumPy's .npy format, versions 1.0 to 3.0: a magic string, a header that is a Python dictionary of three
+ * entries, and the elements. Row-major arrays of little-endian float16, float32, float64, uint8 (and bool), int32 and
+ * int64. */
 #ifndef SDLF_FORMATS_NPY_H
 #define SDLF_FORMATS_NPY_H
 
@@ -20,8 +21,8 @@ typedef struct npy_file {
     void *context;
 } npy_file;
 
-/* Open a file, a pipe too, and read its header. After a failure there is nothing to close. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT
- * with the file, what was expected and what was found; SDLF_ERROR_MEMORY. */
+/* Open a file, a pipe too, and read its header. After a failure there is nothing to close. Errors: SDLF_ERROR_IO;
+ * SDLF_ERROR_FORMAT with the file, what was expected and what was found; SDLF_ERROR_MEMORY. */
 sdlf_status npy_open(npy_file *file, const char *path);
 void npy_close(npy_file *file);
 

@@ -15,7 +15,8 @@ sdlf_status npy_parse_header(const char *text, size_t length, const char *name, 
 /* An element type in that text: "<f4"; NULL: the format has none for it. */
 const char *npy_type_code(sdlf_dtype dtype);
 
-/* A header, version 1.0, padded with blanks so that the elements begin at a multiple of 64. Returns the bytes before them. */
+/* A header, version 1.0, padded with blanks so that the elements begin at a multiple of 64. Returns the bytes before
+ * them. */
 size_t npy_print_header(char *text, size_t size, const sdlf_tensor *tensor);
 
 #endif

@@ -11,7 +11,8 @@
 
 enum { AT_ONCE = 16384 };
 
-/* Make the target no smaller than `size`; where that fails, it is as it was, or *touched if it could not be made so again. */
+/* Make the target no smaller than `size`; where that fails, it is as it was, or *touched if it could not be made so
+ * again. */
 static bool reserve(int target, off_t size, bool *touched)
 {
     struct stat old;

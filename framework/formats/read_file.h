@@ -7,8 +7,9 @@
 
 #include <sdlf/status.h>
 
-/* Read all of `path` (a pipe too) into `bytes`, which the caller frees; a 0 that is not counted follows the last. Errors:
- * SDLF_ERROR_IO with the path and the system's reason, SDLF_ERROR_FORMAT (more than `limit` bytes), SDLF_ERROR_MEMORY. */
+/* Read all of `path` (a pipe too) into `bytes`, which the caller frees; a 0 that is not counted follows the last.
+ * Errors: SDLF_ERROR_IO with the path and the system's reason, SDLF_ERROR_FORMAT (more than `limit` bytes),
+ * SDLF_ERROR_MEMORY. */
 sdlf_status read_file(char **bytes, size_t *count, const char *path, size_t limit);
 
 #endif

@@ -35,7 +35,8 @@ typedef struct safetensors_header {
     size_t count;
 } safetensors_header;
 
-/* Check and take apart the `length` bytes of a header whose file holds `data_size` bytes of data. `path` is for messages.
+/* Check and take apart the `length` bytes of a header whose file holds `data_size` bytes of data. `path` is for
+ * messages.
  * Errors: SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY; nothing is left to release then. */
 sdlf_status safetensors_header_parse(safetensors_header *header, const char *text, size_t length, uint64_t data_size,
                                      const char *path);
@@ -56,18 +57,19 @@ typedef struct safetensors_file {
     safetensors_header header;
 } safetensors_file;
 
-/* Open a file and check its whole header. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY; nothing is left to
- * close then. */
+/* Open a file and check its whole header. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY; nothing is left
+ * to close then. */
 sdlf_status safetensors_open(safetensors_file *file, const char *path);
 /* The same from memory, which is borrowed until it is closed; `name` stands for the path in messages. */
 sdlf_status safetensors_open_memory(safetensors_file *file, const void *bytes, size_t size, const char *name);
 void safetensors_close(safetensors_file *file);
 
-/* SDLF_ERROR_IO if somebody has written to the file since it was opened: what was read may be neither the old nor the new. */
+/* SDLF_ERROR_IO if somebody has written to the file since it was opened: what was read may be neither the old nor the
+ * new. */
 sdlf_status safetensors_check_unchanged(const safetensors_file *file);
 
-/* Read one tensor of floating type as float32 into `values`, which holds as many as its shape says; or elements first ..
- * first + count - 1 of it. */
+/* Read one tensor of floating type as float32 into `values`, which holds as many as its shape says; or elements first
+ * .. first + count - 1 of it. */
 sdlf_status safetensors_read_float32(const safetensors_file *file, const safetensors_entry *entry, float *values);
 sdlf_status safetensors_read_part(const safetensors_file *file, const safetensors_entry *entry, uint64_t first,
                                   uint64_t count, float *values);
@@ -79,9 +81,9 @@ typedef struct safetensors_item {
     sdlf_tensor tensor; /* in host memory, row-major without gaps */
 } safetensors_item;
 
-/* Write a file of these tensors (the array is sorted in place: larger elements first, then by name, so that each tensor is
- * aligned to its element) and of this metadata (an object of strings; borrowed; may be NULL). The file appears whole or
- * not at all: see atomic_file.h. Errors: SDLF_ERROR_IO, SDLF_ERROR_ARGUMENT (names that are doubled or are no UTF-8,
+/* Write a file of these tensors (the array is sorted in place: larger elements first, then by name, so that each tensor
+ * is aligned to its element) and of this metadata (an object of strings; borrowed; may be NULL). The file appears whole
+ * or not at all: see atomic_file.h. Errors: SDLF_ERROR_IO, SDLF_ERROR_ARGUMENT (names that are doubled or are no UTF-8,
  * dtypes that the format has not), SDLF_ERROR_MEMORY. */
 sdlf_status safetensors_write(const char *path, safetensors_item *items, size_t count, json_t *metadata);
 

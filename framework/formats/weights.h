@@ -37,8 +37,8 @@ typedef struct loaded_weights {
     sdlf_training_state training;
 } loaded_weights;
 
-/* Fill in all `entry` and `state_count`: each tensor of the file is some parameter's, each parameter has its tensor with
- * its shape and a floating type, and the trainable ones have equally many states. Errors: SDLF_ERROR_FORMAT. */
+/* Fill in all `entry` and `state_count`: each tensor of the file is some parameter's, each parameter has its tensor
+ * with its shape and a floating type, and the trainable ones have equally many states. Errors: SDLF_ERROR_FORMAT. */
 sdlf_status weights_match(loaded_weights *weights, const sdlf_model *model);
 
 /* Read the metadata's normalisation, classes and training state. */

@@ -10,6 +10,7 @@
 #include "framework/formats/training_json.h"
 #include "framework/formats/weights.h"
 #include "framework/require.h"
+#include "framework/saved_error.h"
 
 /* ---- reading ---- */
 
@@ -90,12 +91,10 @@ static sdlf_status make_states(sdlf_model *model, int wanted)
 {
     int present = state_count(model);
     if (wanted <= present) return SDLF_OK;
-    sdlf_status status = sdlf_model_require_states(model, wanted);
-    if (status == SDLF_OK) return SDLF_OK;
-    char message[256];
-    snprintf(message, sizeof message, "%s", sdlf_error_message());
-    (void)sdlf_model_require_states(model, present); /* frees, so it cannot fail */
-    return sdlf_fail(status, "%s", message);
+    sdlf_saved_error error;
+    sdlf_save_error(&error, sdlf_model_require_states(model, wanted));
+    if (error.status != SDLF_OK) (void)sdlf_model_require_states(model, present); /* frees what was made */
+    return sdlf_restore_error(&error);
 }
 
 static void take_over(sdlf_model *model, loaded_weights *weights)
@@ -155,8 +154,8 @@ static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool bl
     return status;
 }
 
-/* Load into a model that is built now if it was not; after a failure it is as it was. Beside parameters that have values already, all
- * are given memory first, and keep what they have until the file is known to be good. */
+/* Load into a model that is built now if it was not; after a failure it is as it was. Beside parameters that have
+ * values already, all are given memory first, and keep what they have until the file is known to be good. */
 static sdlf_status build_and_load(sdlf_model *model, const safetensors_file *file, bool with_states)
 {
     if (model->built) return load(model, file, false, with_states);

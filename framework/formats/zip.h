@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading ZIP archives (PKWARE's APPNOTE 6.3), as NumPy's .npz files are: entries that are stored or deflated, Zip64 too. What the central
- * directory says is believed only as far as the file bears it out: entries lie inside the file, deflate packs at most 1032 bytes into
- * one, and checksums are checked. Encrypted entries, other methods and archives in several parts are refused. */
+/* Reading ZIP archives (PKWARE's APPNOTE 6.3), as NumPy's .npz files are: entries that are stored or deflated, Zip64
+ * too. What the central directory says is believed only as far as the file bears it out: entries lie inside the file,
+ * deflate packs at most 1032 bytes into one, and checksums are checked. Encrypted entries, other methods and archives
+ * in several parts are refused. */
 #ifndef SDLF_FORMATS_ZIP_H
 #define SDLF_FORMATS_ZIP_H
 
@@ -33,7 +34,8 @@ typedef struct zip_entry {
     const char *refused; /* why it cannot be read; NULL: it can */
 } zip_entry;
 
-/* Open an archive, or wrap `size` bytes of memory (borrowed); `name` is kept, not copied. After a failure there is nothing to close.
+/* Open an archive, or wrap `size` bytes of memory (borrowed); `name` is kept, not copied. After a failure there is
+ * nothing to close.
  * Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT (file and byte), SDLF_ERROR_MEMORY. */
 sdlf_status zip_open(zip_archive *archive, const char *path);
 sdlf_status zip_wrap(zip_archive *archive, const void *bytes, size_t size, const char *name);
@@ -64,7 +66,8 @@ typedef struct zip_stream {
 sdlf_status zip_stream_open(zip_stream *stream, const zip_archive *archive, const zip_entry *entry);
 void zip_stream_close(zip_stream *stream);
 
-/* Up to `count` bytes of a zip_stream's content; fewer only at its end, where its size and checksum are known to be right. */
+/* Up to `count` bytes of a zip_stream's content; fewer only at its end, where its size and checksum are known to be
+ * right. */
 sdlf_status zip_stream_read(void *stream, void *bytes, size_t count, size_t *found);
 
 #endif

@@ -119,8 +119,8 @@ static void look_upwards(search *s, const char *mount, const char *below, bool m
     }
 }
 
-/* The part of `path` below the group that is mounted; "" where it does not lie there, as in a container that sees its own group at the
- * mount and the host's name of it in /proc. */
+/* The part of `path` below the group that is mounted; "" where it does not lie there, as in a container that sees its
+ * own group at the mount and the host's name of it in /proc. */
 static const char *below(const char *path, const char *mounted)
 {
     size_t length = strcmp(mounted, "/") == 0 ? 0 : strlen(mounted);

@@ -22,8 +22,8 @@ bool lines_open(line_reader *reader, const char *root, const char *path);
 char *lines_next(line_reader *reader);
 void lines_close(line_reader *reader);
 
-/* The digits at the front of `text`, blanks before them skipped; false where there are none, or more than int64_t holds. `end` (may be
- * NULL) is where they end. */
+/* The digits at the front of `text`, blanks before them skipped; false where there are none, or more than int64_t
+ * holds. `end` (may be NULL) is where they end. */
 bool number_at(const char *text, int64_t *number, const char **end);
 
 /* The number that is the first line of a file; false: there is none. */

@@ -54,7 +54,7 @@ const sdlf_operation_class sdlf_binary_operation = {
     .out = {{.name = "y"}},
     .may_alias = 1u << 0 | 1u << 1,
     .any_strides = 1u << 0 | 1u << 1,
-    .turning = SDLF_TURNS_ELEMENTS,
+    .nhwc_rule = SDLF_NHWC_ELEMENTS,
     .storage = 1u << 0 | 1u << 1 | 1u << SDLF_MAX_INPUTS,
     .float32_beside = 1u << 0 | 1u << 1,
     .check = check_binary,
@@ -107,6 +107,6 @@ const sdlf_operation_class sdlf_select_operation = {
     .out = {{.name = "y"}},
     .may_alias = 1u << 1 | 1u << 2,
     .any_strides = 1u << 0 | 1u << 1 | 1u << 2,
-    .turning = SDLF_TURNS_ELEMENTS,
+    .nhwc_rule = SDLF_NHWC_ELEMENTS,
     .check = check_select,
 };

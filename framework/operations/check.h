@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the checks of the operation classes are written with.
  *
- * A check collects expectations; the first one that is not met leaves its message, and those after it are not looked at:
+ * A check collects expectations; the first one that is not met leaves its message, and those after it are not looked
+ * at:
  *
  *     sdlf_check check = {.operation = operation};
  *     sdlf_dtype t = sdlf_expect_floating(&check, x);
@@ -42,8 +43,8 @@ void sdlf_expect_below(sdlf_check *check, const char *name, double value, double
 void sdlf_expect_axis(sdlf_check *check, int axis, const sdlf_tensor *operand);
 void sdlf_expect_activation(sdlf_check *check, const sdlf_activation *activation);
 
-/* A rule for sgd with the velocity `v`, which may be absent where there is no momentum; and that a bias's velocity is there
- * if and only if both the bias and the weights' velocity are. */
+/* A rule for sgd with the velocity `v`, which may be absent where there is no momentum; and that a bias's velocity is
+ * there if and only if both the bias and the weights' velocity are. */
 void sdlf_expect_sgd(sdlf_check *check, const sdlf_sgd_rule *rule, const sdlf_tensor *v);
 void sdlf_expect_bias_velocity(sdlf_check *check, const sdlf_tensor *v, const sdlf_tensor *b, const sdlf_tensor *bv);
 
@@ -53,12 +54,12 @@ typedef struct sdlf_size2d {
 } sdlf_size2d;
 sdlf_size2d sdlf_expect_window(sdlf_check *check, const sdlf_window2d *window, int64_t height, int64_t width);
 
-/* The operands from which all of a convolution follows, x (N,C,H,W) and w (K,.,R,S), and groups that divide both C and K; the size
- * of its output. */
+/* The operands from which all of a convolution follows, x (N,C,H,W) and w (K,.,R,S), and groups that divide both C and
+ * K; the size of its output. */
 sdlf_size2d sdlf_expect_convolution(sdlf_check *check, const sdlf_tensor *x, const sdlf_tensor *w,
                                     const sdlf_window2d *window, int groups);
 
-/* Every position of the window holds at least one element of the input, and not padding alone. */
+/* Every position of the window holds at least one element of the input, and not only padding. */
 void sdlf_expect_no_empty_window(sdlf_check *check, const sdlf_window2d *window, int64_t height, int64_t width);
 
 /* a b c d, or INT64_MAX where that is less: for counts of FLOPs. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_inverted_residual, forward: a 1x1 convolution, the depthwise one behind it, and the 1x1 convolution behind that. Contract:
- * <sdlf/operation.h>. */
+/* conv2d_inverted_residual, forward: a 1x1 convolution, the depthwise one behind it, and the 1x1 convolution behind
+ * that. Contract: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
@@ -15,7 +15,8 @@ static void expect_no_expansion(sdlf_check *check, const sdlf_operation *operati
             sdlf_fail(SDLF_ERROR_ARGUMENT, "there is an activation behind operand 'expand', which is missing");
 }
 
-/* x (N,C,H,W), depthwise (M,1,R,S), project (K,M,1,1), expand (M,C,1,1), biases (M), (M), (K), residual and y (N,K,P,Q). */
+/* x (N,C,H,W), depthwise (M,1,R,S), project (K,M,1,1), expand (M,C,1,1), biases (M), (M), (K), residual and y
+ * (N,K,P,Q). */
 static sdlf_status check_inverted(const sdlf_operation *operation)
 {
     const sdlf_tensor *x = &operation->in[0], *project = &operation->in[2], *expand = &operation->in[3];

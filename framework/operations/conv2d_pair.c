@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_pointwise_depthwise, forward: a 1x1 convolution and the depthwise one behind it. Contract: <sdlf/operation.h>. */
+/* conv2d_pointwise_depthwise, forward: a 1x1 convolution and the depthwise one behind it. Contract:
+ * <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_relu_max_pool, forward, backward, and backward with its update: convolution, ReLU and max-pool in one. Contracts:
- * <sdlf/operation.h>. */
+/* conv2d_relu_max_pool, forward, backward, and backward with its update: convolution, ReLU and max-pool in one.
+ * Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 

@@ -20,7 +20,7 @@ const sdlf_operation_class sdlf_add_operation = {
     .out = {{.name = "y"}},
     .may_alias = 1u << 0 | 1u << 1,
     .epilogue = offsetof(sdlf_operation, add.activation),
-    .turning = SDLF_TURNS_ELEMENTS,
+    .nhwc_rule = SDLF_NHWC_ELEMENTS,
     .storage = 1u << 0 | 1u << 1 | 1u << SDLF_MAX_INPUTS,
     .check = check_add,
 };
@@ -41,7 +41,7 @@ const sdlf_operation_class sdlf_activation_forward_operation = {
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
     .may_alias = 1u << 0,
-    .turning = SDLF_TURNS_ELEMENTS,
+    .nhwc_rule = SDLF_NHWC_ELEMENTS,
     .storage = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_activation,
 };
@@ -51,7 +51,7 @@ const sdlf_operation_class sdlf_activation_backward_operation = {
     .in = {{.name = "v"}, {.name = "dy"}},
     .out = {{.name = "dx"}},
     .may_alias = 1u << 1,
-    .turning = SDLF_TURNS_ELEMENTS,
+    .nhwc_rule = SDLF_NHWC_ELEMENTS,
     .storage = 1u << 0 | 1u << 1 | 1u << SDLF_MAX_INPUTS,
     .check = check_activation,
 };

@@ -2,10 +2,11 @@
 /* gemm with weights of integers: b (k,n) float32, transposed, as q (n,...) and scales, block by block along k.
  *
  *   b[j,p] = (q[j,p] - zero[j,g]) scale[j,g], g = p / block, block = sdlf_gemm_block(k, blocks)
- *   in: a (m,k) float32, q (n,k) int8 or (n, 16 ceil(k / 32)) uint8, bias? (n), residual? (m,n), scale (n,blocks) float32,
- *       zero? (n,blocks) float32: with uint8 alone
- * uint8 has two of 4 bits in a byte: of each 32 the first 16 are the low ones of 16 bytes, the last 16 the high ones. Only calculators that say
- * so in `supports` are given it. */
+ *   in: a (m,k) float32, q (n,k) int8 or (n, 16 ceil(k / 32)) uint8, bias? (n), residual? (m,n), scale (n,blocks)
+ *   float32,
+ *       zero? (n,blocks) float32: with uint8 only
+ * uint8 has two of 4 bits in a byte: of each 32 the first 16 are the low ones of 16 bytes, the last 16 the high ones.
+ * Only calculators that say so in `supports` are given it. */
 #ifndef SDLF_FRAMEWORK_OPERATIONS_GEMM_PACKED_H
 #define SDLF_FRAMEWORK_OPERATIONS_GEMM_PACKED_H
 
@@ -13,7 +14,7 @@
 
 enum { SDLF_GEMM_GROUP = 32 };
 
-/* The elements of a block: all k, or the smallest multiple of a group of which there are so many. */
+/* The elements of a block: all k, or the smallest multiple of a group that gives that number of blocks. */
 static inline int64_t sdlf_gemm_block(int64_t k, int64_t blocks)
 {
     int64_t groups = (k + SDLF_GEMM_GROUP - 1) / SDLF_GEMM_GROUP;

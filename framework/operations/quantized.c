@@ -54,7 +54,7 @@ const sdlf_operation_class sdlf_quantize_operation = {
     .name = "quantize",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
-    .turning = SDLF_TURNS_ELEMENTS,
+    .nhwc_rule = SDLF_NHWC_ELEMENTS,
     .check = check_quantize,
 };
 
@@ -72,7 +72,7 @@ const sdlf_operation_class sdlf_dequantize_operation = {
     .name = "dequantize",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
-    .turning = SDLF_TURNS_ELEMENTS,
+    .nhwc_rule = SDLF_NHWC_ELEMENTS,
     .check = check_dequantize,
 };
 
@@ -141,7 +141,7 @@ const sdlf_operation_class sdlf_quantized_add_operation = {
     .in = {{.name = "a"}, {.name = "b", .optional = true}},
     .out = {{.name = "y"}},
     .may_alias = 1u << 0 | 1u << 1,
-    .turning = SDLF_TURNS_ELEMENTS,
+    .nhwc_rule = SDLF_NHWC_ELEMENTS,
     .check = check_add,
 };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What an output element of resample is made of, the same on every calculator: `count` elements of the input from `first` on,
- * with their weights. The contract is sdlf_resample_options's in <sdlf/operations/indexing.h>.
+/* What an output element of resample is made of, the same on every calculator: `count` elements of the input from
+ * `first` on, with their weights. The contract is sdlf_resample_options's in <sdlf/operations/indexing.h>.
  *
  *     sdlf_resample_taps taps = sdlf_resample_at(&options, length, outputs, j);
- *     for each k < taps.count: y += sdlf_resample_weight(&options, &taps, length, k) x[sdlf_resample_index(&taps, length, k)] */
+ *     for each k < taps.count: y += sdlf_resample_weight(&options, &taps, length, k) x[sdlf_resample_index(&taps,
+ *     length, k)] */
 #ifndef SDLF_OPERATIONS_RESAMPLE_TAPS_H
 #define SDLF_OPERATIONS_RESAMPLE_TAPS_H
 

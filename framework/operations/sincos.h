@@ -7,7 +7,7 @@
 
 #include "framework/operations/exact.h"
 
-/* cos and sin of an angle of at most a full turn, from sums and products alone, so that no two mathematical libraries
+/* cos and sin of an angle of at most a full turn, from sums and products only, so that no two mathematical libraries
  * can disagree: Taylor series of an eighth of the angle, then three doublings. Error below 1e-14. */
 SDLF_INLINE void sdlf_cos_sin(double angle, double *cosine, double *sine)
 {

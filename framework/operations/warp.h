@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The geometry of gather_batch, bit for bit the same for every calculator: how an image is warped, how a pixel is read
- * between pixels, how it is normalised. The contract is sdlf_augmentation's in <sdlf/operation.h>; all of it is float32,
- * each operation rounded, whatever the type of y (only a float64 x that is not warped is normalised in float64).
+ * between pixels, how it is normalised. The contract is sdlf_augmentation's in <sdlf/operation.h>; all of it is
+ * float32, each operation rounded, whatever the type of y (only a float64 x that is not warped is normalised in
+ * float64).
  *
  *     sdlf_warp warp = sdlf_warp_make(&augment, image, epoch, height, width);
  *     for each output pixel (h, w):
@@ -62,8 +63,8 @@ SDLF_INLINE float sdlf_warp_draw(uint32_t word, float range)
     return (2.0f * sdlf_uniform_from_word(word) - 1.0f) * range;
 }
 
-/* A random part of the image enlarged to all of it: `resized_crop` of the area at least, a little wider or higher. Changes matrix and
- * shift of a warp that has the rest. */
+/* A random part of the image enlarged to all of it: `resized_crop` of the area at least, a little wider or higher.
+ * Changes matrix and shift of a warp that has the rest. */
 SDLF_INLINE void sdlf_warp_resize(sdlf_warp *warp, const sdlf_augmentation *augment, uint64_t first, uint32_t step)
 {
     SDLF_EXACT
@@ -188,7 +189,8 @@ SDLF_INLINE float sdlf_bilinear(float top_left, float top_right, float bottom_le
     return sdlf_mix(sdlf_mix(top_left, top_right, right), sdlf_mix(bottom_left, bottom_right, right), down);
 }
 
-/* The row or column of the image that stands for this one: itself, its mirror image beyond the image's edge, or -1: background. */
+/* The row or column of the image that stands for this one: itself, its mirror image beyond the image's edge, or -1:
+ * background. */
 SDLF_INLINE int64_t sdlf_warp_source(int64_t at, int64_t side, bool reflect)
 {
     if (at >= 0 && at < side) return at;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The arena pass: workspaces, lifetimes, in-place operations, and one offset for every buffer in its space's arena.
  *
- * Buffers are placed from the largest to the smallest, each at the lowest offset where it overlaps nothing that lives at
- * the same time. (Y. Pisarchyk, J. Lee: Efficient memory management for deep neural net inference, 2020: greedy by size.) */
+ * Buffers are placed from the largest to the smallest, each at the lowest offset where it overlaps nothing that lives
+ * at the same time. (Y. Pisarchyk, J. Lee: Efficient memory management for deep neural net inference, 2020: greedy by
+ * size.) */
 #include "framework/plan/passes.h"
 
 #include <stddef.h>
@@ -38,8 +39,8 @@ static bool is_alike(const sdlf_tensor *a, const sdlf_tensor *b)
            memcmp(a->stride, b->stride, (size_t)a->shape.rank * sizeof *a->stride) == 0;
 }
 
-/* Do both steps compute the same but of other data, with the same constants? Then they share what is prepacked, as the steps of a
- * recurrent network do. */
+/* Do both steps compute the same but of other data, with the same constants? Then they share what is prepacked, as the
+ * steps of a recurrent network do. */
 static bool shares_prepared(const sdlf_plan *plan, const plan_step *first, const plan_step *second)
 {
     const sdlf_operation *a = &first->operation, *b = &second->operation;
@@ -55,8 +56,8 @@ static bool shares_prepared(const sdlf_plan *plan, const plan_step *first, const
     return same;
 }
 
-/* What no step changes is prepacked once, where its calculator wants that: weights in inference, sparse matrices always. `before` has for
- * every buffer the last step, counted from 1, that prepacked something of it. */
+/* What no step changes is prepacked once, where its calculator wants that: weights in inference, sparse matrices
+ * always. `before` has for every buffer the last step, counted from 1, that prepacked something of it. */
 static sdlf_status add_prepared(sdlf_plan *plan, int index, int *before)
 {
     plan_step *step = &plan->steps[index];
@@ -124,8 +125,8 @@ static void find_lifetimes(sdlf_plan *plan)
     }
 }
 
-/* Of steps that a calculator may compute in one launch none is known to end before another begins: what one of them uses must not lie
- * where another one writes. */
+/* Of steps that a calculator may compute in one launch none is known to end before another begins: what one of them
+ * uses must not lie where another one writes. */
 static void outlast_joined_steps(sdlf_plan *plan)
 {
     for (int i = 1; i < plan->buffer_count; i++) {
@@ -136,8 +137,8 @@ static void outlast_joined_steps(sdlf_plan *plan)
     }
 }
 
-/* Does the buffer need a place in an arena? A parameter in the host's memory, as float32, is the model's own, and a feed's data
- * there are the caller's. */
+/* Does the buffer need a place in an arena? A parameter in the host's memory, as float32, is the model's own, and a
+ * feed's data there are the caller's. */
 static bool needs_arena(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     if (buffer->first_use < 0 || buffer->space < 0 || buffer->alias >= 0) return false;
@@ -146,19 +147,19 @@ static bool needs_arena(const sdlf_plan *plan, const plan_buffer *buffer)
     bool kept = buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE;
     if (!kept && buffer->kind != BUFFER_DATA) return true;
     if (kept && host && original && buffer->dtype == SDLF_FLOAT32) return false;
-    if (plan->options.share == NULL || host) return true;
-    const plan_buffer *shared = plan_shared_buffer(plan, buffer);
-    return shared != NULL && plan_is_passing_copy(plan->options.share, shared); /* no use to anybody else */
+    if (plan->options.reuse == NULL || host) return true;
+    const plan_buffer *reused = plan_reused_buffer(plan, buffer);
+    return reused != NULL && plan_is_passing_copy(plan->options.reuse, reused); /* no use to anybody else */
 }
 
-/* y may take x's memory where the operation allows it, x is not needed afterwards, and both fill their buffers. */
 static bool same_strides(const sdlf_tensor *a, const sdlf_tensor *b)
 {
     bool last = sdlf_tensor_is_channels_last(a) && sdlf_tensor_is_channels_last(b);
     return last || (sdlf_tensor_is_contiguous(a) && sdlf_tensor_is_contiguous(b));
 }
 
-static void share_in_place(sdlf_plan *plan, int index)
+/* y may take x's memory where the operation allows it, x is not needed afterwards, and both fill their buffers. */
+static void reuse_in_place(sdlf_plan *plan, int index)
 {
     const sdlf_operation *op = &plan->steps[index].operation;
     if (plan_step_moves(&plan->steps[index]) || !sdlf_tensor_present(&op->out[0])) return;
@@ -243,12 +244,12 @@ static void count_live(sdlf_plan *plan, const arena_block *blocks, int count)
 sdlf_status plan_lay_out(sdlf_plan *plan)
 {
     sdlf_status status = add_workspaces(plan);
-    if (status == SDLF_OK) status = plan_list_shared(plan);
+    if (status == SDLF_OK) status = plan_list_reused(plan);
     if (status != SDLF_OK) return status;
     find_lifetimes(plan);
     plan_find_raw_weights(plan);
     if (!plan->options.keep_activations) {
-        for (int i = 0; i < plan->step_count; i++) share_in_place(plan, i);
+        for (int i = 0; i < plan->step_count; i++) reuse_in_place(plan, i);
     }
     outlast_joined_steps(plan);
     arena_block *blocks = malloc((size_t)plan->buffer_count * sizeof *blocks);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Racing algorithms. Operands are filled with random numbers: zeros would be quicker on hardware that saves power by them. */
+/* Racing algorithms. Operands are filled with random numbers: zeros would be quicker on hardware that saves power by
+ * them. */
 #include "framework/plan/autotune.h"
 
 #include "framework/clock.h"
@@ -17,7 +18,7 @@ static sdlf_tensor *operand_at(sdlf_operation *operation, int index)
     return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
 }
 
-/* Numbers in [-1, 1), or zeros where the calculator does not draw this type; left alone where it does neither. */
+/* Numbers in [-1, 1), or zeros where the calculator does not draw this type; unchanged where it does neither. */
 static sdlf_status fill(sdlf_calculator *calculator, sdlf_tensor tensor, int index)
 {
     tensor = sdlf_tensor_view(tensor.dtype, sdlf_shape(sdlf_tensor_count(&tensor)), tensor.data);
@@ -53,8 +54,8 @@ static sdlf_status run_times(sdlf_calculator *calculator, const sdlf_operation *
     return status;
 }
 
-/* Seconds of `repeats` runs, from a calculator that has nothing to do until it has nothing to do again. Recorded ones are what a plan
- * replays. */
+/* Seconds of `repeats` runs, from a calculator that has nothing to do until it has nothing to do again. Recorded ones
+ * are what a plan replays. */
 static sdlf_status clock_runs(sdlf_calculator *calculator, const sdlf_operation *operation, int repeats,
                               void *recording, double *seconds)
 {
@@ -112,12 +113,13 @@ static sdlf_status take_bytes(sdlf_calculator *calculator, int64_t bytes, sdlf_t
 }
 
 /* With weights prepacked, if they may be, and a workspace. *ran: there was memory for them. */
-static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation operation, bool turns, double best,
+static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation operation, bool may_use_nhwc, double best,
                                  double *seconds, bool *ran)
 {
     sdlf_status status = SDLF_OK;
     *ran = false;
-    if (turns) status = take_bytes(calculator, sdlf_calculator_prepared(calculator, &operation), &operation.prepared);
+    if (may_use_nhwc)
+        status = take_bytes(calculator, sdlf_calculator_prepared(calculator, &operation), &operation.prepared);
     if (status == SDLF_OK)
         status = take_bytes(calculator, sdlf_calculator_workspace(calculator, &operation), &operation.workspace);
     bool short_of_memory = status == SDLF_ERROR_MEMORY;
@@ -131,7 +133,7 @@ static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation ope
 }
 
 sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, const sdlf_operation *operation,
-                         bool turns)
+                         bool may_use_nhwc)
 {
     void *memory[OPERANDS] = {NULL};
     sdlf_operation bound = *operation;
@@ -145,9 +147,9 @@ sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, c
         bound.algorithm = i;
         sdlf_operation tried = bound;
         if (sdlf_calculator_note(calculator, &tried).on_request) continue; /* not even loaded */
-        if (turns && !sdlf_calculator_supports(calculator, &tried)) tried = sdlf_operation_channels_last(&bound);
+        if (may_use_nhwc && !sdlf_calculator_supports(calculator, &tried)) tried = sdlf_operation_channels_last(&bound);
         if (!sdlf_calculator_supports(calculator, &tried)) continue;
-        status = try_algorithm(calculator, tried, turns, best, &seconds, &ran);
+        status = try_algorithm(calculator, tried, may_use_nhwc, best, &seconds, &ran);
         if (!ran) continue;
         result->ran[result->count] = i;
         result->seconds[result->count++] = seconds;

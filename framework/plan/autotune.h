@@ -14,11 +14,11 @@ typedef struct autotune_result {
     double seconds[RACE_MOST];
 } autotune_result;
 
-/* Time every algorithm but "auto" that takes the operation (with `turns` also those that take it with activations channels
- * last, and with weights prepacked), whose operands have shapes and no memory: once to warm up, then
- * the median of up to 5 samples, a tenth of a second in all. One that needs more memory than there is does not take
- * part. Errors: those of the device; SDLF_ERROR_MEMORY for the operands themselves. */
+/* Time every algorithm but "auto" that takes the operation (with `may_use_nhwc` also those that take it with
+ * activations channels last, and with weights prepacked), whose operands have shapes and no memory: once to warm up,
+ * then the median of up to 5 samples, a tenth of a second in all. One that needs more memory than there is does not
+ * take part. Errors: those of the device; SDLF_ERROR_MEMORY for the operands themselves. */
 sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, const sdlf_operation *operation,
-                         bool turns);
+                         bool may_use_nhwc);
 
 #endif

@@ -37,7 +37,8 @@ static int largest_buffer(const sdlf_plan *plan)
     return largest;
 }
 
-/* Of the host's memory; a device's is its own to refuse. Where there is not enough, the message says what takes most of it. */
+/* Of the host's memory; a device's is its own to refuse. Where there is not enough, the message says what takes most of
+ * it. */
 static sdlf_status check_memory(const sdlf_plan *plan)
 {
     int64_t bytes = 0;
@@ -86,11 +87,11 @@ static sdlf_status bind_buffer(sdlf_plan *plan, plan_buffer *buffer)
             buffer->kind == BUFFER_PARAMETER ? parameter->value.data : parameter->state[buffer->state].data;
         return SDLF_OK;
     }
-    const plan_buffer *shared = plan_shared_buffer(plan, buffer);
-    if (shared == NULL)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the plan to share with holds no %s in %s",
+    const plan_buffer *reused = plan_reused_buffer(plan, buffer);
+    if (reused == NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the plan to reuse holds no %s in %s",
                          parameter != NULL ? parameter->name : "such data", plan->spaces[buffer->space].name);
-    buffer->memory = shared->memory;
+    buffer->memory = reused->memory;
     return SDLF_OK;
 }
 
@@ -185,7 +186,7 @@ sdlf_status plan_bind(sdlf_plan *plan)
     if (plan->options.take_parameters) sdlf_heap_trim();
     if (status == SDLF_OK) status = plan->draws ? plan_draw_parameters(plan, true) : sdlf_plan_load_parameters(plan);
     if (status == SDLF_OK) status = plan_prepare_stages(plan);
-    double one = plan->options.communicator != NULL ? plan->options.rank_share : 1;
+    double one = plan->options.communicator != NULL ? plan->options.rank_fraction : 1;
     if (status == SDLF_OK) status = plan_set_control(plan, CONTROL_ONE, one);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, 0);
     if (status == SDLF_OK) status = sdlf_plan_clear_metrics(plan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The check pass: every step's calculator must have a kernel that takes it. Sets the cost of each, and the algorithms that were asked
- * for. */
+/* The check pass: every step's calculator must have a kernel that takes it. Sets the cost of each, and the algorithms
+ * that were asked for. */
 #include "framework/plan/passes.h"
 
 #include <stdio.h>
@@ -72,7 +72,7 @@ static sdlf_status choose_conv_algorithm(const sdlf_plan *plan, plan_step *step)
     int index = index_of(type, kind, name);
     if (index < 0 && kind != SDLF_CONV2D_FORWARD) return SDLF_OK; /* the backward pass may have fewer algorithms */
     if (index < 0) return no_such(&r, type);
-    step->operation.algorithm = index; /* where it takes the operation: one may be for 1x1 windows alone, say */
+    step->operation.algorithm = index; /* where it takes the operation: one may be for 1x1 windows only, say */
     if (!sdlf_calculator_supports(step->calculator, &step->operation)) step->operation.algorithm = 0;
     return SDLF_OK;
 }
@@ -94,8 +94,8 @@ static sdlf_status choose_gemm_algorithm(const sdlf_plan *plan, plan_step *step)
                      sdlf_shape_print(step->operation.in[1].shape).text);
 }
 
-/* The algorithm that was asked for is one of a calculator that computes here, and of the one that it names: also where no
- * operation of this plan has the choice, all being fused, say. */
+/* The algorithm that was asked for is one of a calculator that computes here, and of the one that it names: also where
+ * no operation of this plan has the choice, all being fused, say. */
 static sdlf_status check_request(const sdlf_plan *plan, request r)
 {
     const sdlf_calculator_class *meant = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The choosing pass: operations whose calculator offers several algorithms take the one that the plan's choices name; what
- * they do not name yet is raced and added. Without choices, calculators follow their own rules. */
+/* The choosing pass: operations whose calculator offers several algorithms take the one that the plan's choices name;
+ * what they do not name yet is raced and added. Without choices, calculators follow their own rules. */
 #include "framework/plan/passes.h"
 
 #include <stdarg.h>
@@ -57,30 +57,31 @@ static bool describe(line *l, const sdlf_operation *op)
 }
 
 /* Does the algorithm that the operation names take it, as it is or channels last? */
-static bool is_taken(const plan_step *step, const sdlf_operation *operation, bool turns)
+static bool is_taken(const plan_step *step, const sdlf_operation *operation, bool may_use_nhwc)
 {
-    sdlf_operation turned = sdlf_operation_channels_last(operation);
+    sdlf_operation nhwc = sdlf_operation_channels_last(operation);
     return sdlf_calculator_supports(step->calculator, operation) ||
-           (turns && sdlf_calculator_supports(step->calculator, &turned));
+           (may_use_nhwc && sdlf_calculator_supports(step->calculator, &nhwc));
 }
 
 /* The index of an algorithm that takes the operation; 0: there is none of that name. */
-static int algorithm_named(const plan_step *step, const char *name, bool turns)
+static int algorithm_named(const plan_step *step, const char *name, bool may_use_nhwc)
 {
     const char *const *names = step->calculator->type->kernel[step->operation.kind].algorithms;
     sdlf_operation operation = step->operation;
     for (int i = 1; name != NULL && names[i] != NULL; i++) {
         operation.algorithm = i;
-        if (strcmp(names[i], name) == 0 && is_taken(step, &operation, turns)) return i;
+        if (strcmp(names[i], name) == 0 && is_taken(step, &operation, may_use_nhwc)) return i;
     }
     return 0;
 }
 
-static sdlf_status race(sdlf_choices *choices, plan_step *step, bool turns, const char *device, const char *operation)
+static sdlf_status race(sdlf_choices *choices, plan_step *step, bool may_use_nhwc, const char *device,
+                        const char *operation)
 {
     const char *const *names = step->calculator->type->kernel[step->operation.kind].algorithms;
     autotune_result result;
-    sdlf_status status = autotune_run(&result, step->calculator, &step->operation, turns);
+    sdlf_status status = autotune_run(&result, step->calculator, &step->operation, may_use_nhwc);
     if (status != SDLF_OK) return sdlf_fail_context(status, "racing %s", operation);
     if (result.algorithm == 0) return SDLF_OK; /* no memory for any: the calculator's own rule it is */
     line times = {.used = 0};
@@ -90,17 +91,17 @@ static sdlf_status race(sdlf_choices *choices, plan_step *step, bool turns, cons
     return choices_add(choices, device, operation, names[result.algorithm], times.text);
 }
 
-static sdlf_status choose(sdlf_choices *choices, plan_step *step, bool turns)
+static sdlf_status choose(sdlf_choices *choices, plan_step *step, bool may_use_nhwc)
 {
     line device = {.used = 0}, operation = {.used = 0};
     char on[400] = "";
     if (!describe(&operation, &step->operation)) return SDLF_OK;
-    if (turns) append(&operation, " any layout");
+    if (may_use_nhwc) append(&operation, " any layout");
     step->calculator->type->describe(step->calculator, on, sizeof on);
     append(&device, "%s: %s", step->calculator->type->name, on);
-    step->operation.algorithm = algorithm_named(step, choices_find(choices, device.text, operation.text), turns);
+    step->operation.algorithm = algorithm_named(step, choices_find(choices, device.text, operation.text), may_use_nhwc);
     if (step->operation.algorithm != 0) return SDLF_OK;
-    return race(choices, step, turns, device.text, operation.text);
+    return race(choices, step, may_use_nhwc, device.text, operation.text);
 }
 
 sdlf_status plan_choose(sdlf_plan *plan)
@@ -113,10 +114,10 @@ sdlf_status plan_choose(sdlf_plan *plan)
         plan_step *step = &plan->steps[i];
         const sdlf_kernel_slot *slot = &step->calculator->type->kernel[step->operation.kind];
         if (slot->algorithms == NULL || step->operation.algorithm != 0) continue; /* 0: nobody asked for one */
-        bool turns = layout_turns(votes, step->calculator);
-        bool last = turns && sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
-        if (turns && slot->likes_channels_last != NULL && plan->options.mode == SDLF_TRAIN)
-            continue; /* all turn, or none: one that would stay could undo it */
+        bool may_use_nhwc = layout_uses_nhwc(votes, step->calculator);
+        bool last = may_use_nhwc && sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
+        if (may_use_nhwc && slot->likes_channels_last != NULL && plan->options.mode == SDLF_TRAIN)
+            continue; /* all are channels last, or none: one that stays row-major could undo it */
         const sdlf_layer *layer = plan->nodes[step->node].layer;
         status = sdlf_fail_context(choose(choices, step, last), "layer '%s' (%s)", layer->name, layer->type->name);
     }

@@ -15,8 +15,8 @@ typedef struct span_set {
     int count, capacity;
 } span_set;
 
-/* A stretch of time: what is taken throughout it by blocks that do not take more than it, and what blocks of the stretches
- * below take. */
+/* A stretch of time: what is taken throughout it by blocks that do not take more than it, and what blocks of the
+ * stretches below take. */
 typedef struct stretch {
     span_set throughout, below;
 } stretch;
@@ -27,7 +27,8 @@ struct first_fit {
     stretch *tree; /* tree[1] is all time; tree[i] is halved into tree[2 i] and tree[2 i + 1] */
     int times;     /* a power of 2 */
     int64_t looks;
-    /* what a block must not overlap: two sets for each stretch on the way to its own, of which there are four a level */
+    /* what a block must not overlap: two sets for each stretch on the way to its own, of which there are four a
+     * level */
     const span_set *asked[MOST_SETS];
     int asked_count;
 };

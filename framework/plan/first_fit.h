@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* First fit: blocks in an arena, each at the lowest offset at which it overlaps no block placed before that lives at the same time.
+/* First fit: blocks in an arena, each at the lowest offset at which it overlaps no block placed before that lives at
+ * the same time.
  *
- * A tree over time holds, for each of its stretches, the spans of memory that are taken throughout it, and those that are taken in
- * parts of it. A lifetime is some 2 log2(times) stretches, so that neither placing nor asking looks at single blocks; and as
- * blocks lie side by side, the spans are few. */
+ * A tree over time holds, for each of its stretches, the spans of memory that are taken throughout it, and those that
+ * are taken in parts of it. A lifetime is some 2 log2(times) stretches, so that neither placing nor asking looks at
+ * single blocks; and as blocks lie side by side, the spans are few. */
 #ifndef SDLF_FRAMEWORK_PLAN_FIRST_FIT_H
 #define SDLF_FRAMEWORK_PLAN_FIRST_FIT_H
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients in buckets, added over all ranks. A pass behind fusion and layouts, so that neither knows of it, and before placing.
+/* Gradients in buckets, added over all ranks. A pass behind fusion and layouts, so that neither knows of it, and before
+ * placing.
  *
- * In the order in which the backward pass makes them, gradients are put side by side into buckets of BUCKET bytes or a little more: one sum each,
- * large enough that what it takes is its bytes and not its beginning. Behind the last gradient of a bucket its sum is begun; the rest of the
- * backward pass is computed meanwhile. The updates stand behind the backward pass, in their order, and before the first one that reads a bucket
- * its sum is waited for: the updates of one bucket overlap the sums of those behind it. So all gradients live at once, which one contiguous
- * bucket for each sum wants anyway.
+ * In the order in which the backward pass makes them, gradients are put side by side into buckets of BUCKET bytes or a
+ * little more: one sum each, large enough that what it takes is its bytes and not its beginning. Behind the last
+ * gradient of a bucket its sum is begun; the rest of the backward pass is computed meanwhile. The updates stand behind
+ * the backward pass, in their order, and before the first one that reads a bucket its sum is waited for: the updates of
+ * one bucket overlap the sums of those behind it. So all gradients live at once, which one contiguous bucket for each
+ * sum wants anyway.
  *
- * With gradient_dtype a bucket is rounded to a buffer of its own before its sum, and comes back from there behind it. */
+ * With gradient_dtype a bucket is rounded to a buffer of its own before its sum, and comes back from there behind
+ * it. */
 #include "framework/plan/passes.h"
 
 #include <assert.h>
@@ -77,7 +80,8 @@ sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits)
     sdlf_tensor all = sdlf_tensor_view(dtype, sdlf_shape(bytes / (int64_t)sdlf_dtype_size(dtype)), NULL);
     char label[48];
     all.buffer = sum->buffer;
-    snprintf(label, sizeof label, "%s %s %s", sum->what, sum->shares ? "sharing" : "sum", awaits ? "awaited" : "begun");
+    snprintf(label, sizeof label, "%s %s %s", sum->what, sum->gathers ? "all-gather" : "sum",
+             awaits ? "awaited" : "begun");
     plan_step step = {
         .operation = {.kind = SDLF_COPY, .in = {all}, .out = {all}},
         .calculator = sum->calculator,
@@ -87,7 +91,7 @@ sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits)
         .cost = {.bytes = awaits ? 0 : bytes},
         .bucket = sum->number,
         .awaits = awaits,
-        .shares = sum->shares,
+        .gathers = sum->gathers,
         .label = strdup(label),
     };
     if (step.label == NULL) return no_memory();
@@ -158,7 +162,7 @@ static sdlf_status await_to(summing *s, int last, int node)
     return status;
 }
 
-/* A communicator has room for so many sums: before there are more, the oldest is waited for. */
+/* A communicator has room for MOST_BUCKETS sums: before there are more, the oldest is waited for. */
 static sdlf_status close_bucket(summing *s)
 {
     if (s->open == 0) return SDLF_OK;
@@ -257,28 +261,28 @@ static sdlf_status append_steps(summing *s, bool updates)
 }
 
 /* Behind all updates, in an order that is the same on all ranks, whatever parts they have. */
-static sdlf_status share_parameters(sdlf_plan *plan)
+static sdlf_status gather_parameters(sdlf_plan *plan)
 {
     enum { UNDER_WAY = 64 };
-    plan_sum shared[UNDER_WAY];
+    plan_sum gathered[UNDER_WAY];
     int64_t begun = 0, ended = 0;
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < plan->node_count; i++) {
         const plan_node *node = &plan->nodes[i];
         for (int p = node->first_parameter; p < node->first_parameter + node->parameter_count; p++) {
             if (status != SDLF_OK || !sdlf_tensor_present(&plan->gradients[p])) continue;
-            if (begun - ended == UNDER_WAY) status = plan_append_sum(plan, &shared[ended++ % UNDER_WAY], true);
-            shared[begun % UNDER_WAY] = (plan_sum){.buffer = plan->parameter_buffer_base + p,
-                                                   .calculator = node->backward,
-                                                   .serves = SDLF_PHASE_UPDATE,
-                                                   .node = i,
-                                                   .number = plan->bucket_count++,
-                                                   .what = "parameter",
-                                                   .shares = true};
-            if (status == SDLF_OK) status = plan_append_sum(plan, &shared[begun++ % UNDER_WAY], false);
+            if (begun - ended == UNDER_WAY) status = plan_append_sum(plan, &gathered[ended++ % UNDER_WAY], true);
+            gathered[begun % UNDER_WAY] = (plan_sum){.buffer = plan->parameter_buffer_base + p,
+                                                     .calculator = node->backward,
+                                                     .serves = SDLF_PHASE_UPDATE,
+                                                     .node = i,
+                                                     .number = plan->bucket_count++,
+                                                     .what = "parameter",
+                                                     .gathers = true};
+            if (status == SDLF_OK) status = plan_append_sum(plan, &gathered[begun++ % UNDER_WAY], false);
         }
     }
-    while (ended < begun && status == SDLF_OK) status = plan_append_sum(plan, &shared[ended++ % UNDER_WAY], true);
+    while (ended < begun && status == SDLF_OK) status = plan_append_sum(plan, &gathered[ended++ % UNDER_WAY], true);
     return status;
 }
 
@@ -290,7 +294,7 @@ static sdlf_status rebuild(summing *s)
     if (status == SDLF_OK) status = append_steps(s, true);
     if (status == SDLF_OK) status = close_bucket(s);
     if (status == SDLF_OK) status = await_to(s, plan->bucket_count - 1, s->node);
-    if (status == SDLF_OK && plan->options.shard_states) status = share_parameters(plan);
+    if (status == SDLF_OK && plan->options.shard_states) status = gather_parameters(plan);
     for (int i = 0; i < plan->step_count; i++) {
         for (int j = 0; j < SDLF_MAX_INPUTS; j++) move_tensor(s, &plan->steps[i].operation.in[j]);
         for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) move_tensor(s, &plan->steps[i].operation.out[j]);

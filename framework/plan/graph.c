@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The graph pass: the model's layers as nodes with shapes, calculators and parameters; what is idle or not needed goes. */
+/* The graph pass: the model's layers as nodes with shapes, calculators and parameters; what is idle or not needed
+ * goes. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 #include "framework/input_layer.h"
 
-/* A device's work is in order within one calculator alone, so a plan takes one for each device. */
+/* Only the work of one calculator is in order on a device, so a plan takes one for each device. */
 static sdlf_status claim_space(sdlf_plan *plan, sdlf_calculator *calculator)
 {
     int space = plan_space_of(plan, calculator);
@@ -58,7 +59,7 @@ static sdlf_status check_placement(const sdlf_plan *plan)
 {
     for (int i = 0; i < plan->options.placement_count; i++) {
         const char *name = plan->options.placement[i].layer;
-        /* a network that is tested while it is trained has these in one of its plans alone */
+        /* a network that is tested while it is trained has these in only one of its plans */
         bool found = plan->options.mode == SDLF_INFER && (strcmp(name, "loss") == 0 || strcmp(name, "labels") == 0);
         if (!found && plan_find_node(plan, name, 0) < 0)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "placement: network '%s' has no layer '%s'", plan->model->name, name);
@@ -233,7 +234,8 @@ static sdlf_status add_own_input(sdlf_plan *plan, const char *name, sdlf_dtype d
     return add_own_layer(plan, NULL, name, options, NULL, 0, value);
 }
 
-/* Scores (N,C,1,1), of a convolution and a pooling, are seen as (N,C); what is compared with targets, of any shape, as rows. */
+/* Scores (N,C,1,1), of a convolution and a pooling, are seen as (N,C); what is compared with targets, of any shape, as
+ * rows. */
 static sdlf_status flatten_scores(sdlf_plan *plan, int *scores)
 {
     loss_layers *own = (loss_layers *)plan->loss_layers;
@@ -366,6 +368,6 @@ sdlf_status plan_build_graph(sdlf_plan *plan)
         if (status != SDLF_OK) return sdlf_fail_context(status, "network '%s': its loss", plan->model->name);
     }
     status = check_placement(plan);
-    if (status == SDLF_OK) status = plan_check_share(plan);
+    if (status == SDLF_OK) status = plan_check_reuse(plan);
     return status == SDLF_OK ? mark_needed(plan) : status;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting values, of a model that nobody has built before its plan is made: every parameter is drawn where the plan keeps it, by the
- * calculator that computes there, and the model gets the numbers from there. They do not depend on who draws: the operations give
- * the same bits everywhere. Optimizer states begin with zeros.
+/* Starting values, of a model that nobody has built before its plan is made: every parameter is drawn where the plan
+ * keeps it, by the calculator that computes there, and the model gets the numbers from there. They do not depend on who
+ * draws: the operations give the same bits everywhere. Optimizer states begin with zeros.
  *
- * What has no calculator of its own, is kept in another type than the model's float32, or is no one operation, is drawn on the host and
- * loaded. */
+ * What has no calculator of its own, is kept in another type than the model's float32, or is no one operation, is drawn
+ * on the host and loaded. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -40,7 +40,8 @@ static sdlf_status draw_buffer(sdlf_plan *plan, const plan_buffer *buffer, bool 
     return sdlf_calculator_run(calculator, &operation);
 }
 
-/* Draw all that can be drawn; by[p] becomes a buffer that holds parameter p then, or stays 0. `all`: nothing is left to load. */
+/* Draw all that can be drawn; by[p] becomes a buffer that holds parameter p then, or stays 0. `all`: nothing is left to
+ * load. */
 static sdlf_status draw_buffers(sdlf_plan *plan, int *by, bool *all)
 {
     *all = true;

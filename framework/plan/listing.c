@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines of a plan's listings: one for each layer, or group of layers that fusing has joined. Found once, when the plan is made. */
+/* The lines of a plan's listings: one for each layer, or group of layers that fusing has joined. Found once, when the
+ * plan is made. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sums of loss and accuracy that a plan keeps in its calculator's memory, and looks at them that make no device wait. */
+/* The sums of loss and accuracy that a plan keeps in its calculator's memory, and looks at them that make no device
+ * wait. */
 #include "framework/plan/plan_internal.h"
 #include "framework/require.h"
 

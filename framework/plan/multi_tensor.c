@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Small steps that a training plan has for each parameter, side by side, so that a calculator that puts operations together computes many
- * tensors in one launch (multi-tensor): conversions of weights come first in the step, updates one behind the other. Updates of large tensors stay where they
- * are: a launch is little beside them, and the gradient's memory is free sooner. */
+/* Small steps that a training plan has for each parameter, side by side, so that a calculator that puts operations
+ * together computes many tensors in one launch (multi-tensor): conversions of weights come first in the step, updates
+ * one behind the other. Updates of large tensors stay where they are: a launch is little beside them, and the
+ * gradient's memory is free sooner. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -26,8 +27,8 @@ static step_place place_of(const sdlf_plan *plan, int index)
     const plan_step *step = &plan->steps[index];
     const sdlf_operation *op = &step->operation;
     if (step->calculator->type->run_together == NULL) return PLACE_HERE;
-    bool turns = op->out[0].shape.rank == 4 && !sdlf_tensor_is_contiguous(&op->in[0]);
-    if (op->kind == SDLF_COPY && index < plan->forward_steps && (turns || op->in[0].dtype != op->out[0].dtype))
+    bool to_nhwc = op->out[0].shape.rank == 4 && !sdlf_tensor_is_contiguous(&op->in[0]);
+    if (op->kind == SDLF_COPY && index < plan->forward_steps && (to_nhwc || op->in[0].dtype != op->out[0].dtype))
         return is_parameter(plan, &op->in[0]) && plan_count_writers(plan, op->out[0].buffer) == 1 ? PLACE_FIRST
                                                                                                   : PLACE_HERE;
     if (is_update(op->kind) && is_parameter(plan, &op->out[0]) && sdlf_tensor_bytes(&op->out[0]) <= SMALL_BYTES)
@@ -35,8 +36,8 @@ static step_place place_of(const sdlf_plan *plan, int index)
     return PLACE_HERE;
 }
 
-/* The steps in their new order. Updates wait for one another, and no more of them than a calculator is offered: so few gradients live at a
- * time, however deep the network. */
+/* The steps in their new order. Updates wait for one another, and no more of them than a calculator is offered: so few
+ * gradients live at a time, however deep the network. */
 static void put_in_order(sdlf_plan *plan, const step_place *place, plan_step *ordered)
 {
     int waiting[PLAN_ALIKE], waiting_count = 0, count = 0;

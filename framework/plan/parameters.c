@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters and states between a plan and its model: copies of them elsewhere, and what inference works out from them (weights with
- * batch normalisation folded in, weights prepacked for a kernel). */
+/* Parameters and states between a plan and its model: copies of them elsewhere, and what inference works out from them
+ * (weights with batch normalisation folded in, weights prepacked for a kernel). */
 #include "framework/plan/passes.h"
 #include "framework/require.h"
 
@@ -43,7 +43,8 @@ static bool store_values(float *to, sdlf_dtype dtype, const char *from, int64_t 
     return changed;
 }
 
-/* Values of a parameter to a copy of it, piece by piece in the copy's dtype, straight from the file where they have been left. */
+/* Values of a parameter to a copy of it, piece by piece in the copy's dtype, straight from the file where they have
+ * been left. */
 static sdlf_status load_pieces(sdlf_plan *plan, int buffer, room *piece)
 {
     const plan_buffer *to = &plan->buffers[buffer];
@@ -145,7 +146,8 @@ static sdlf_status load_buffer(sdlf_plan *plan, int buffer, room *piece)
     return to->integers > 0 ? plan_load_integers(plan, buffer) : load_fold(plan, buffer, piece);
 }
 
-/* The weights that a step's are prepacked from, if they are raw: into the room that they share, or where the model has its own. */
+/* The weights that a step's are prepacked from, if they are raw: into the room that they share, or where the model has
+ * its own. */
 static sdlf_status load_raw(sdlf_plan *plan, sdlf_tensor *weights, room *piece)
 {
     plan_buffer *buffer = &plan->buffers[weights->buffer];
@@ -178,8 +180,8 @@ static sdlf_status prepare_weights(sdlf_plan *plan, const int *steps, int count,
     return status;
 }
 
-/* `parameters`: these too, and not only what is worked out from them. A plan that takes its model's parameters frees each after the
- * last use of it. */
+/* `parameters`: these too, and not only what is worked out from them. A plan that takes its model's parameters frees
+ * each after the last use of it. */
 static sdlf_status load_all(sdlf_plan *plan, bool parameters, room *piece)
 {
     int *taken = NULL, *steps = NULL, count = 0;

@@ -25,7 +25,7 @@ typedef struct plan_sum {
     sdlf_phase serves;
     int node, number; /* its bucket's, from plan->bucket_count++ */
     const char *what;
-    bool shares; /* its parts are shared, and not added */
+    bool gathers; /* its parts are gathered by all ranks, and not added */
 } plan_sum;
 sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits);
 sdlf_status plan_place(sdlf_plan *plan);
@@ -36,14 +36,15 @@ bool plan_is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer);
 /* The parameters whose values the buffer's content is made of. Returns how many. */
 enum { PLAN_FOLDED = 6 };
 int plan_source_parameters(const sdlf_plan *plan, const plan_buffer *buffer, int parameter[PLAN_FOLDED]);
-/* Does the operation leave operand in[i] unread, as it has it in the form that its kernel likes best? (In the host's memory.) */
+/* Does the operation leave operand in[i] unread, as it has it in the form that its kernel likes best? (In the host's
+ * memory.) */
 bool plan_is_prepacked(const sdlf_operation *operation, int i);
-/* The steps that have something prepacked, in the order in which that is done: the largest weights first, while there is the least
- * beside them. The caller's to free. */
+/* The steps that have something prepacked, in the order in which that is done: the largest weights first, while there
+ * is the least beside them. The caller's to free. */
 sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count);
-/* Of each parameter, the time after which nothing reads the model's values any more, PLAN_KEEPS where there is none. Time b < buffer_count:
- * buffer b is loaded; buffer_count + i: steps[i] has its weights prepacked. The caller's to free. Then: `buffer` has been read, it is
- * that time. */
+/* Of each parameter, the time after which nothing reads the model's values any more, PLAN_KEEPS where there is none.
+ * Time b < buffer_count: buffer b is loaded; buffer_count + i: steps[i] has its weights prepacked. The caller's to
+ * free. Then: `buffer` has been read, it is that time. */
 enum { PLAN_KEEPS = -1 };
 sdlf_status plan_find_taken(const sdlf_plan *plan, const int *steps, int count, int **after);
 void plan_take_after(sdlf_plan *plan, const int *after, int buffer, int time);
@@ -66,15 +67,16 @@ sdlf_status plan_make_constant(sdlf_plan *plan, const sdlf_plan_constant *consta
 sdlf_status plan_find_uses(sdlf_plan *plan);
 /* Give a step another operation, and life. */
 sdlf_status plan_replace_operation(sdlf_plan *plan, int step, const sdlf_operation *operation);
-/* Uses of a buffer by the steps that are not dead: how many read or update it, how many write it, the first reader after
- * step `after`. */
+/* Uses of a buffer by the steps that are not dead: how many read or update it, how many write it, the first reader
+ * after step `after`. */
 int plan_count_readers(const sdlf_plan *plan, int buffer);
 int plan_count_writers(const sdlf_plan *plan, int buffer);
 int plan_next_reader(const sdlf_plan *plan, int buffer, int after);
 int plan_first_writer(const sdlf_plan *plan, int buffer); /* -1: none */
 /* Does a step between the two, neither included, write what the operation reads? (Looks at all of them.) */
 bool plan_writes_between(const sdlf_plan *plan, const sdlf_operation *operation, int first, int last);
-/* Put node b's line into node a's group; and, when all rules are done, let every node and step name its group's first node. */
+/* Put node b's line into node a's group; and, when all rules are done, let every node and step name its group's first
+ * node. */
 void plan_join_groups(sdlf_plan *plan, int a, int b);
 void plan_settle_groups(sdlf_plan *plan);
 
@@ -85,14 +87,14 @@ sdlf_status plan_load_integers(sdlf_plan *plan, int buffer);
 void plan_release_scales(plan_packed *w);
 sdlf_status plan_load_packed(sdlf_plan *plan, int buffer); /* or of a plan_packed */
 
-sdlf_status plan_fuse_quantize(sdlf_plan *plan);
-sdlf_status plan_fuse_quantized(sdlf_plan *plan);
+sdlf_status plan_fuse_qdq_nodes(sdlf_plan *plan);
+sdlf_status plan_fuse_qdq_integers(sdlf_plan *plan);
 sdlf_status plan_fuse_packed(sdlf_plan *plan);
 sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool(sdlf_plan *plan);
 sdlf_status plan_fuse_activations(sdlf_plan *plan);
 sdlf_status plan_fuse_values(sdlf_plan *plan);
-sdlf_status plan_fuse_turned(sdlf_plan *plan);
+sdlf_status plan_fuse_transposed_operands(sdlf_plan *plan);
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_inverted(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pair(sdlf_plan *plan);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The placing pass: every buffer gets a memory space, and where a step reads what was last written in another space, a copy
- * is put before it. What no step writes (controls, constant parameters) is put in every space when it is loaded instead. */
+/* The placing pass: every buffer gets a memory space, and where a step reads what was last written in another space, a
+ * copy is put before it. What no step writes (controls, constant parameters) is put in every space when it is loaded
+ * instead. */
 #include "framework/plan/passes.h"
 
 #include <stdio.h>

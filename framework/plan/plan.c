@@ -32,7 +32,7 @@ void sdlf_plan_free(sdlf_plan *plan)
         free(plan->nodes[i].group_type);
     }
     plan_uses_release(&plan->uses);
-    plan_release_shared(plan);
+    plan_release_reused(plan);
     plan_release_listing(plan);
     free(plan->steps);
     free(plan->buffers);
@@ -102,9 +102,9 @@ static sdlf_status check_options(sdlf_plan_options *options)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: accumulate is for training plans without a feed that update");
     if (options->eval_mode && (options->mode != SDLF_TRAIN || !options->gradients_only))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: eval_mode is for training plans with gradients_only");
-    if (!(options->rank_share >= 0) || isinf(options->rank_share) || options->first_sample < 0)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: rank_share %g and first_sample %lld must not be below 0",
-                         options->rank_share, (long long)options->first_sample);
+    if (!(options->rank_fraction >= 0) || isinf(options->rank_fraction) || options->first_sample < 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: rank_fraction %g and first_sample %lld must not be below 0",
+                         options->rank_fraction, (long long)options->first_sample);
     options->shard_states = options->shard_states && options->communicator != NULL && options->mode == SDLF_TRAIN;
     if (options->shard_states && (options->ema > 0 || options->lookahead > 0 || options->gradients_only))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: shard_states is for updates, and without ema and lookahead");
@@ -129,7 +129,7 @@ static sdlf_status check_options(sdlf_plan_options *options)
     if (status == SDLF_OK && options->shard_states && options->optimizer.type->form != SDLF_UPDATE_PLAIN)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: shard_states: %s updates whole parameters, and a rank has parts",
                          options->optimizer.type->name);
-    if (status == SDLF_OK && options->shard_states && options->communicator->type->share_begin == NULL)
+    if (status == SDLF_OK && options->shard_states && options->communicator->type->allgather_begin == NULL)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "plan: shard_states: communicator '%s' cannot share parameters",
                          options->communicator->type->name);
     return status;

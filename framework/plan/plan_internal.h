@@ -12,8 +12,8 @@
  *   arena    one offset for every buffer, by lifetime                               plan_lay_out
  *   bind     memory is allocated, operands get addresses, parameters are loaded     plan_bind
  *
- * A buffer is written in program order and read after it: every gradient and activation is made once, so aliases are safe
- * and the passes reason about buffers alone. */
+ * A buffer is written in program order and read after it: every gradient and activation is made once, so aliases are
+ * safe and the passes reason only about buffers. */
 #ifndef SDLF_FRAMEWORK_PLAN_INTERNAL_H
 #define SDLF_FRAMEWORK_PLAN_INTERNAL_H
 
@@ -21,7 +21,7 @@
 
 #include "framework/model_internal.h"
 #include "framework/plan/feed/feeding.h"
-#include "framework/plan/quantized.h"
+#include "framework/plan/integer_weights.h"
 #include "framework/plan/running.h"
 #include "framework/plan/uses.h"
 
@@ -94,7 +94,7 @@ typedef struct plan_step {
     int64_t live;          /* see sdlf_step_info */
     int bucket;            /* SDLF_PHASE_COMMUNICATE: which, operation.out[0] */
     bool awaits;           /* is its sum waited for, and not begun? */
-    bool shares;           /* ranks share what they have of it, and add nothing */
+    bool gathers;          /* all-gather: ranks exchange their parts of it, and add nothing */
     bool queued;           /* of a copy: from pinned memory, and the host does not wait */
     char *label, *content; /* of a copy: "copy host to cuda:0", and what of: "output of relu" */
 } plan_step;
@@ -108,8 +108,8 @@ typedef struct plan_space {
     bool uploading; /* queued copies to it may still read the host's memory */
 } plan_space;
 
-/* Batch normalisation folded into the weights before it: w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(var + eps),
- * per output channel. Buffers of model parameters; bias may be -1. */
+/* Batch normalisation folded into the weights before it: w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(var +
+ * eps), per output channel. Buffers of model parameters; bias may be -1. */
 typedef struct plan_fold {
     int weight, bias, scale, shift, mean, variance; /* model parameter indices */
     float epsilon;
@@ -131,11 +131,11 @@ typedef struct plan_listing {
     int *next_step;    /* of each step, the next of its line; -1: it is the last */
 } plan_listing;
 
-/* The buffers of the plan to share with: a list for each parameter, and one for data. 0: its end. */
-typedef struct plan_shared {
+/* The buffers of the plan to reuse: a list for each parameter, and one for data. 0: its end. */
+typedef struct plan_reused {
     int *first; /* of each list */
     int *next;  /* of each of its buffers */
-} plan_shared;
+} plan_reused;
 
 /* A state of the options. */
 typedef struct plan_state {
@@ -199,7 +199,7 @@ struct sdlf_plan {
     bool changes_forward, changes_parameters; /* do steps of the forward pass, or any, write parameters? */
     plan_uses uses;                           /* while rules fuse */
     plan_listing listing;
-    plan_shared shared;
+    plan_reused reused;
     int64_t looks; /* at entries of the tables by which passes find things: grows no faster than the steps */
 };
 
@@ -208,13 +208,14 @@ bool plan_uses_states(const sdlf_plan *plan);
 /* How many of each parameter: the optimizer's, and the average. */
 int plan_state_count(const sdlf_plan_options *options);
 
-/* Note what the bound plan keeps and changes; a pass that changes parameters has run; may a pass run with the weights that are
- * kept? */
+/* Note what the bound plan keeps and changes; a pass that changes parameters has run; may a pass run with the weights
+ * that are kept? */
 void plan_note_weights(sdlf_plan *plan);
 void plan_note_changes(sdlf_plan *plan, bool forward_alone);
 sdlf_status plan_check_weights(const sdlf_plan *plan);
 
-/* Plans of ranks with the same one add the same numbers in the same order: it depends on fusion, and so on calculators. */
+/* Plans of ranks with the same one add the same numbers in the same order: it depends on fusion, and so on
+ * calculators. */
 uint32_t plan_sums_fingerprint(const sdlf_plan *plan);
 
 /* The sums of a plan that accumulates become 0. */
@@ -232,15 +233,15 @@ int plan_space_of(sdlf_plan *plan, sdlf_calculator *calculator);
 int plan_named_space(sdlf_plan *plan, const char *name, sdlf_calculator *calculator);
 bool plan_is_host_space(const sdlf_plan *plan, int space);
 
-/* ---- sharing ---- */
+/* ---- reuse ---- */
 
-/* Is the plan to share with, if there is one, of the same model, on the same devices' calculators? */
-sdlf_status plan_check_share(const sdlf_plan *plan);
+/* Is the plan to reuse, if there is one, of the same model, on the same devices' calculators? */
+sdlf_status plan_check_reuse(const sdlf_plan *plan);
 /* List what it has; release the lists. */
-sdlf_status plan_list_shared(sdlf_plan *plan);
-void plan_release_shared(sdlf_plan *plan);
+sdlf_status plan_list_reused(sdlf_plan *plan);
+void plan_release_reused(sdlf_plan *plan);
 /* Its buffer for the same parameter, state or data in the same space; NULL: none. */
-const plan_buffer *plan_shared_buffer(const sdlf_plan *plan, const plan_buffer *wanted);
+const plan_buffer *plan_reused_buffer(const sdlf_plan *plan, const plan_buffer *wanted);
 /* The host's tensor behind a BUFFER_DATA. */
 const sdlf_tensor *plan_data(const sdlf_plan *plan, int data);
 
@@ -254,7 +255,8 @@ int64_t plan_arena_offset(const sdlf_plan *plan, const sdlf_tensor *tensor);
 
 /* Find them in the graph. */
 sdlf_status plan_find_states(sdlf_plan *plan);
-/* Is the value one of a state that grows? Then its tensor, in the memory that has room for all of it; else that is absent. */
+/* Is the value one of a state that grows? Then its tensor, in the memory that has room for all of it; else that is
+ * absent. */
 sdlf_status plan_input_state_tensor(sdlf_plan *plan, int value, sdlf_tensor *tensor);
 /* A pass has run: states that do not grow become the next one's inputs. */
 void plan_pass_states(sdlf_plan *plan);
@@ -268,8 +270,8 @@ void plan_visit_sizes(sdlf_plan *plan, plan_size_visitor *visit, void *user);
 bool plan_is_alike(const sdlf_plan *a, const sdlf_plan *b, bool options);
 /* Give the steps of a bound plan the options of the other's, which is alike. */
 void plan_take_options(sdlf_plan *plan, const sdlf_plan *from);
-/* Sizes of a bound plan have been changed: operands get their addresses anew. Errors: SDLF_ERROR_UNSUPPORTED where a step wants more scratch
- * memory than it has. */
+/* Sizes of a bound plan have been changed: operands get their addresses anew. Errors: SDLF_ERROR_UNSUPPORTED where a
+ * step wants more scratch memory than it has. */
 sdlf_status plan_settle_sizes(sdlf_plan *plan);
 /* Give a parameter, of which the bound plan keeps nothing in another form, other values, `count` of them. */
 sdlf_status plan_put_values(sdlf_plan *plan, int parameter, const float *values, int64_t count);

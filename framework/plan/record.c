@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings: the steps of a pass as one unit that its calculator replays (see calculator.h), where one calculator that can
- * record computes them all.
+/* Recordings: the steps of a pass as one unit that its calculator replays (see calculator.h), where one calculator that
+ * can record computes them all.
  *
  * A step that draws its own batch takes its indices, its learning rate and its number from the device, so that several
- * steps are one step's operations several times over: of small steps, a recording holds as many. Two of them, one long and one short, leave
- * few steps to recordings of a single one, whatever the number of steps. */
+ * steps are one step's operations several times over: of small steps, a recording holds as many. Two of them, one long
+ * and one short, leave few steps to recordings of a single one, whatever the number of steps. */
 #include "framework/plan/plan_internal.h"
 
-#include <string.h>
+#include "framework/saved_error.h"
 
 /* Operations of the longest recording: beyond them, launching costs next to nothing. */
 enum { MOST_OPERATIONS = 512 };
@@ -62,13 +62,12 @@ static sdlf_status record(sdlf_plan *plan, plan_recording *kept, int count)
     sdlf_status status = type->record_begin(kept->calculator);
     if (status != SDLF_OK) return status;
     for (int i = 0; i < kept->repeats && status == SDLF_OK; i++) status = plan_run_steps(plan, 0, count);
-    char cause[1024];
-    memcpy(cause, sdlf_error_message(), strnlen(sdlf_error_message(), sizeof cause - 1) + 1);
-    cause[sizeof cause - 1] = 0;
+    sdlf_saved_error cause;
+    sdlf_save_error(&cause, status);
     sdlf_status ended = type->record_end(kept->calculator, &kept->recording);
     if (status == SDLF_OK && ended == SDLF_OK) return SDLF_OK;
     discard(kept);
-    return status != SDLF_OK ? sdlf_fail(status, "%s", cause) : ended;
+    return status != SDLF_OK ? sdlf_restore_error(&cause) : ended;
 }
 
 static sdlf_status record_early(sdlf_plan *plan, plan_recording *kept)
@@ -99,7 +98,7 @@ sdlf_status plan_run_pass(sdlf_plan *plan, plan_recording *kept, int count)
 sdlf_status plan_run_some(sdlf_plan *plan, int64_t most, int64_t *done)
 {
     plan_recording *kept = &plan->step_recording;
-    const bool warm = kept->warm; /* one step alone has warmed up for all */
+    const bool warm = kept->warm; /* one step has warmed up for all */
     for (int i = PLAN_SEVERAL - 1; i >= 0; i--) {
         plan_recording *several = &plan->several[i];
         if (several->calculator != NULL && warm && most >= several->repeats) kept = several;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan for other sizes: where the steps are the same, only shapes, strides and offsets of their operands change, and the memory stays. */
+/* A plan for other sizes: where the steps are the same, only shapes, strides and offsets of their operands change, and
+ * the memory stays. */
 #include "framework/plan/passes.h"
 
 #include <string.h>

@@ -13,8 +13,8 @@ static bool writes_parameter(const sdlf_plan *plan, const sdlf_operation *operat
     return false;
 }
 
-/* Has the step weights of the model prepacked? (Sparse matrices are data.) Joined convolutions have several, with their biases, some of
- * which may be data; others have in[1] alone. */
+/* Has the step weights of the model prepacked? (Sparse matrices are data.) Joined convolutions have several, with their
+ * biases, some of which may be data; others have only in[1]. */
 static bool has_prepared_weights(const sdlf_plan *plan, const sdlf_operation *operation)
 {
     if (!sdlf_tensor_present(&operation->prepared) || operation->in[0].layout == SDLF_CSR) return false;
@@ -32,7 +32,7 @@ void plan_note_weights(sdlf_plan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) {
         const plan_step *step = &plan->steps[i];
-        bool writes = (!plan_step_moves(step) || step->shares) && writes_parameter(plan, &step->operation);
+        bool writes = (!plan_step_moves(step) || step->gathers) && writes_parameter(plan, &step->operation);
         plan->changes_parameters = plan->changes_parameters || writes;
         plan->changes_forward = plan->changes_forward || (writes && i < plan->forward_steps);
         plan->keeps_weights = plan->keeps_weights || has_prepared_weights(plan, &step->operation);

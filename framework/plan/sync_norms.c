@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Batch normalisation over the batch of all ranks. A pass behind lowering, before any fusion: each batch_norm2d_forward and _backward of
- * training becomes operations that every calculator has, with sums over all ranks between them; layers and kernels know nothing of it.
+/* Batch normalisation over the batch of all ranks. A pass behind lowering, before any fusion: each batch_norm2d_forward
+ * and _backward of training becomes operations that every calculator has, with sums over all ranks between them; layers
+ * and kernels know nothing of it.
  *
  *   forward    mean = all(sum x / n);  variance = all(sum (x - mean)^2 / n);  y = batch_norm2d_infer of these
  *   backward   dweight, dbias: this rank's, which are added as other gradients are;
  *              a = all(dbias / n);  b = all(dweight / n);  dx = weight / std (dy - a - xhat b)
  *
- * n are the elements of a channel over all ranks, all(..) is the sum over them. Two sums forward, where one of x and x^2 would do: what a mean
- * far from 0 would cost in digits is more than a message. */
+ * n are the elements of a channel over all ranks, all(..) is the sum over them. Two sums forward, where one of x and
+ * x^2 would do: what a mean far from 0 would cost in digits is more than a message. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>

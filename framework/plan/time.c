@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Timing a plan step by step.
  *
- * In inference, steps of calculators that record are timed as recorded rows (time_recorded.c): a step of some microseconds would
- * else be lost in the time that it takes to launch it and to wait for it. Training steps are timed one at a time: they change
- * what they read. */
+ * In inference, steps of calculators that record are timed as recorded rows (time_recorded.c): a step of some
+ * microseconds would else be lost in the time that it takes to launch it and to wait for it. Training steps are timed
+ * one at a time: they change what they read. */
 #include "framework/plan/plan_internal.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "framework/require.h"
 #include "framework/sort.h"
 
-/* Copy all parameters and states of the model to `saved`, or back. Returns the bytes; in inference none, since no step changes
- * them. */
+/* Copy all parameters and states of the model to `saved`, or back. Returns the bytes; in inference none, since no step
+ * changes them. */
 static size_t snapshot(const sdlf_plan *plan, char *saved, bool restore)
 {
     sdlf_model *model = plan->model;
@@ -37,7 +37,7 @@ static size_t snapshot(const sdlf_plan *plan, char *saved, bool restore)
 sdlf_status plan_move_parameters(sdlf_plan *plan, bool load)
 {
     sdlf_status status = SDLF_OK;
-    for (; plan != NULL && status == SDLF_OK; plan = plan->options.share)
+    for (; plan != NULL && status == SDLF_OK; plan = plan->options.reuse)
         status = load ? sdlf_plan_load_parameters(plan) : sdlf_plan_store_parameters(plan);
     return status;
 }
@@ -47,7 +47,8 @@ bool plan_times_on(const sdlf_timing *timing)
     return timing->go_on == NULL || timing->go_on(timing->user);
 }
 
-/* One timed run of all steps into times[step * repeats + repeat]; SDLF_ERROR_INTERRUPTED where it did not come to its end. */
+/* One timed run of all steps into times[step * repeats + repeat]; SDLF_ERROR_INTERRUPTED where it did not come to its
+ * end. */
 static sdlf_status time_once(sdlf_plan *plan, double *times, const sdlf_timing *timing, int repeat)
 {
     for (int i = 0; i < plan->step_count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Timing the steps of inference, each many times in a row: on a device, waiting for one short kernel takes longer than the
- * kernel. Where its calculator records, the row is one unit. (Its operands may then lie in a cache where a run of the whole network
- * brings them from memory.) */
+/* Timing the steps of inference, each many times in a row: on a device, waiting for one short kernel takes longer than
+ * the kernel. Where its calculator records, the row is one unit. (Its operands may then lie in a cache where a run of
+ * the whole network brings them from memory.) */
 #include "framework/plan/plan_internal.h"
 
 #include <stdlib.h>

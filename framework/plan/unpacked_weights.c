@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that are wanted only until they have been prepacked, in the host's memory, where every step that reads them has them in the
- * form that its kernel likes best, and so leaves them unread: those that the plan works out itself (with batch normalisation folded
- * in, or in another dtype than the model's), and those that it takes from a file. Each is worked out or read when parameters are
- * loaded, right before it is prepacked; what is worked out, all that is the same operand in one room. On a device other plans may share them. */
+/* Weights that are wanted only until they have been prepacked, in the host's memory, where every step that reads them
+ * has them in the form that its kernel likes best, and so leaves them unread: those that the plan works out itself
+ * (with batch normalisation folded in, or in another dtype than the model's), and those that it takes from a file. Each
+ * is worked out or read when parameters are loaded, right before it is prepacked; what is worked out, all that is the
+ * same operand in one room. On a device other plans may share them. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>

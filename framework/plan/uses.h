@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Uses: for every buffer, the steps that name it, so that no rule looks through all steps to find a buffer's readers. Made once for a pass
- * in time that grows with the steps; a rule that gives a step another operation says so (plan_replace_operation).
+/* Uses: for every buffer, the steps that name it, so that no rule looks through all steps to find a buffer's readers.
+ * Made once for a pass in time that grows with the steps; a rule that gives a step another operation says so
+ * (plan_replace_operation).
  *
  * A list may hold steps that no longer use the buffer: whoever walks it asks the step itself. */
 #ifndef SDLF_FRAMEWORK_PLAN_USES_H
@@ -35,8 +36,8 @@ typedef struct plan_uses {
 sdlf_status plan_uses_make(plan_uses *uses, const struct plan_step *steps, int step_count, int buffer_count);
 void plan_uses_release(plan_uses *uses);
 
-/* Note what a step uses now, beside what was known of it. However long the lists are, this takes no longer: many steps read the learning
- * rate, and nobody asks which. */
+/* Note what a step uses now, beside what was known of it. However long the lists are, this takes no longer: many steps
+ * read the learning rate, and nobody asks which. */
 sdlf_status plan_uses_add(plan_uses *uses, const struct plan_step *steps, int step);
 
 /* The first use of a buffer; -1: none. (A buffer made since then has none.) */

@@ -52,7 +52,8 @@ nb::dict to_dict(const sdlf_progress *p)
     return d;
 }
 
-/* On the thread that trains, which has not Python's lock. What Python raises stops the training, and is raised where it was begun. */
+/* On the thread that trains, which has not Python's lock. What Python raises stops the training, and is raised where it
+ * was begun. */
 void tell(const sdlf_progress *progress, void *user)
 {
     trainer_object &t = *static_cast<trainer_object *>(user);

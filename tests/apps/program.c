@@ -17,8 +17,8 @@
 
 #include "testing.h"
 
-/* Of a pipe, where that can be chosen. Who is not read waits after so much: a program does not end while a test that looks at what it
- * does waits for a processor. */
+/* Of a pipe, where that can be chosen. Who is not read waits after so much: a program does not end while a test that
+ * looks at what it does waits for a processor. */
 enum { PIPE_BYTES = 4096 };
 
 const char *const program_path = SDLF_PROGRAM;
@@ -93,7 +93,8 @@ static void take(int *pipe, char *text, size_t *used)
     text[*used] = '\0';
 }
 
-/* Read what there is, or wait for it: for so many milliseconds, -1: as long as it takes. False: both pipes are closed. */
+/* Read what there is, or wait for it: for so many milliseconds, -1: as long as it takes. False: both pipes are
+ * closed. */
 static bool read_some(program *p, int milliseconds)
 {
     struct pollfd wait[2] = {{.fd = p->pipe[0], .events = POLLIN}, {.fd = p->pipe[1], .events = POLLIN}};

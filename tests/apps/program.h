@@ -31,12 +31,12 @@ typedef struct program {
 /* The path of this build's `sdlf`, for a command of one's own. */
 extern const char *const program_path;
 
-/* Run `sdlf` with these words (NULL-terminated) to its end, however long that takes: how soon depends on what else the machine does.
- * One that hangs ends with the test, at CTest's limit. */
+/* Run `sdlf` with these words (NULL-terminated) to its end, however long that takes: how soon depends on what else the
+ * machine does. One that hangs ends with the test, at CTest's limit. */
 void program_run(program *program, const char *const *words);
 
-/* The same in parts: start it; wait until `text` is in its output (false: it ended without); let it go on until it has had so many
- * seconds of processor time more, or has ended; wait for its end. */
+/* The same in parts: start it; wait until `text` is in its output (false: it ended without); let it go on until it has
+ * had so many seconds of processor time more, or has ended; wait for its end. */
 void program_start(program *program, const char *const *words);
 bool program_wait_for(program *program, const char *text);
 void program_compute(program *program, double seconds);

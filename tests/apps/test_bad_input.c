@@ -210,8 +210,8 @@ static char *contents(const char *path, size_t *size)
     return bytes;
 }
 
-/* A file that may not grow to its size stands for a disk that is full: the old checkpoint stays as it is, and nothing else
- * is left beside it. */
+/* A file that may not grow to its size stands for a disk that is full: the old checkpoint stays as it is, and nothing
+ * else is left beside it. */
 static void full_disks(void)
 {
     const char *out = test_path("full.safetensors");

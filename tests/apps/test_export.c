@@ -161,7 +161,8 @@ static void ctrl_c_leaves_no_halves(void)
     }
 }
 
-/* What a user does with a network from elsewhere: trains it on, keeps it, writes it again; then evaluates what came of it. */
+/* What a user does with a network from elsewhere: trains it on, keeps it, writes it again; then evaluates what came of
+ * it. */
 static void fine_tunes(void)
 {
     char start[600], tuned[600], path[600];

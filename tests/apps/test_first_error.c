@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Of several mistakes, the one that is told: what goes in comes before what comes out, and what was typed before what was
- * not. Options that could do nothing are mistakes, too. */
+/* Of several mistakes, the one that is told: what goes in comes before what comes out, and what was typed before what
+ * was not. Options that could do nothing are mistakes, too. */
 #include "testing.h"
 
 #include <stdio.h>

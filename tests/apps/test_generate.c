@@ -56,7 +56,8 @@ static void draws_depend_on_the_seed(void)
     json_decref(json);
 }
 
-/* Keys and values that are kept give the text of the whole window, up to the network's length; and the text goes on behind it. */
+/* Keys and values that are kept give the text of the whole window, up to the network's length; and the text goes on
+ * behind it. */
 static void kept_positions_give_the_same_text(void)
 {
     char whole[64];

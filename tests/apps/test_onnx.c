@@ -61,7 +61,8 @@ static void networks_of_any_form(void)
     CHECK_SAYS(SDLF(1, "parity", "--batch", "2", "--net", one, "--data", "digits:60"), "fewer classes");
 }
 
-/* Files of another kind, whatever they are called, are said to be no models; what a model consists of is not spoken of. */
+/* Files of another kind, whatever they are called, are said to be no models; what a model consists of is not spoken
+ * of. */
 static void files_that_are_no_models(void)
 {
     static const char text[] = "root:x:0:0:root:/root:/bin/bash\n", picture[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";

@@ -23,8 +23,8 @@ enum { HAVE_TURBOJPEG = true };
 enum { HAVE_TURBOJPEG = false };
 #endif
 
-/* Made once: weights, and the first pictures of a data set, each in a file, and as one IDX file. The first are PGM files
- * where this build reads those, and else IDX files too. */
+/* Made once: weights, and the first pictures of a data set, each in a file, and as one IDX file. The first are PGM
+ * files where this build reads those, and else IDX files too. */
 static char weights[512], idx[512], single[COUNT][512], negative[512];
 static float expected[COUNT][10]; /* probabilities, by the library */
 
@@ -176,7 +176,8 @@ static void outputs_that_are_not_finite(void)
     }
 }
 
-/* What SDLF trained says in its files how pictures are normalised, the ONNX ones too; a network that does not has to be told. */
+/* What SDLF trained says in its files how pictures are normalised, the ONNX ones too; a network that does not has to be
+ * told. */
 static void files_say_how_pictures_are_normalised(void)
 {
     char onnx[512];
@@ -217,7 +218,8 @@ static void classes_have_names(void)
                "\"label\": \"n");
 }
 
-/* A network that was trained on ImageNet, elsewhere, knows what is in three pictures, but not without having them as it had them then. */
+/* A network that was trained on ImageNet, elsewhere, knows what is in three pictures, but not without having them as it
+ * had them then. */
 static void a_network_for_imagenet(void)
 {
     static const struct {

@@ -105,8 +105,8 @@ static void note(const sdlf_progress *now, void *user)
     l->samples = now->samples;
 }
 
-/* The project's own words, on every calculator: the last epoch's loss is well below the first one's, and that of a network which knows
- * only how often each character occurs (about 3.1). */
+/* The project's own words, on every calculator: the last epoch's loss is well below the first one's, and that of a
+ * network which knows only how often each character occurs (about 3.1). */
 static void a_decoder_learns(void)
 {
     enum { LENGTH = 32 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Archives that tests make: entries one behind the other, then the directory. Members of an entry lie as they are told. */
+/* Archives that tests make: entries one behind the other, then the directory. Members of an entry lie as they are
+ * told. */
 #ifndef SDLF_TESTS_DATASETS_ZIP_FILES_H
 #define SDLF_TESTS_DATASETS_ZIP_FILES_H
 

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* A library to be preloaded, under which a call that asks the system for something fails, whoever makes it: the program, the library or
- * one beneath it. scripts/faults.sh drives it. The environment says what it does:
+/* A library to be preloaded, under which a call that asks the system for something fails, whoever makes it: the
+ * program, the library or one beneath it. scripts/faults.sh drives it. The environment says what it does:
  *
- *     SDLF_FAULT="memory 17"    the 17th allocation fails (malloc, calloc, realloc, aligned_alloc, memalign, posix_memalign, mmap)
+ *     SDLF_FAULT="memory 17"    the 17th allocation fails (malloc, calloc, realloc, aligned_alloc, memalign,
+ *                               posix_memalign, mmap)
  *     SDLF_FAULT="memory 17+"   that one and all that follow
  *     SDLF_FAULT="threads 1+"   no thread can be made
- *     SDLF_FAULT="EIO 17"       the 17th call on a file fails with that: EIO, ENOSPC or EINTR (open, read, pread, write, pwrite, fsync,
- *                               fdatasync, ftruncate, rename, renameat2, mkstemp; and close, which closes all the same)
+ *     SDLF_FAULT="EIO 17"       the 17th call on a file fails with that: EIO, ENOSPC or EINTR (open, read, pread,
+ *                               write, pwrite, fsync, fdatasync, ftruncate, rename, renameat2, mkstemp; and close,
+ *                               which closes all the same)
  *     SDLF_FAULT="short 17"     that one reads or writes half of what it was asked for
  *     SDLF_FAULT_COUNTS=FILE    at its end, the program writes "ALLOCATIONS THREADS FILES" there
  *
- * Counted is what comes after the constructors of all libraries and of the program: CUDA's runtime registers every kernel there, and has no
- * answer to a lack of memory. Linux with the GNU C library only. */
+ * Counted is what comes after the constructors of all libraries and of the program: CUDA's runtime registers every
+ * kernel there, and has no answer to a lack of memory. Linux with the GNU C library only. */
 #undef _FORTIFY_SOURCE /* under which the headers define some of these functions themselves */
 #include <dlfcn.h>
 #include <errno.h>

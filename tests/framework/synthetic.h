@@ -11,8 +11,8 @@
 
 enum { SYNTHETIC_CLASSES = 3, SYNTHETIC_SIDE = 8 };
 
-/* `count` pictures of 8x8 in three classes: a bright horizontal bar, a vertical one, a diagonal one, with noise. The caller
- * releases it with synthetic_release. */
+/* `count` pictures of 8x8 in three classes: a bright horizontal bar, a vertical one, a diagonal one, with noise. The
+ * caller releases it with synthetic_release. */
 static inline sdlf_dataset synthetic_dataset(int64_t count, uint64_t seed)
 {
     static char name[] = "synthetic";

@@ -61,7 +61,8 @@ static void algorithms_are_described(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Row-major or channels last, and by which algorithm: where filters do not fill a vector it depends on what patches cost. */
+/* Row-major or channels last, and by which algorithm: where filters do not fill a vector it depends on what patches
+ * cost. */
 static void few_filters_stay_row_major(void)
 {
     static const struct {
@@ -92,8 +93,8 @@ static void few_filters_stay_row_major(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Of every calculator: each algorithm of a convolution has a note, and "auto" takes one that takes the operation and does not
- * wait to be asked for. */
+/* Of every calculator: each algorithm of a convolution has a note, and "auto" takes one that takes the operation and
+ * does not wait to be asked for. */
 static void check_automatic(sdlf_calculator *calculator, sdlf_operation operation)
 {
     const sdlf_kernel_slot *slot = &calculator->type->kernel[operation.kind];

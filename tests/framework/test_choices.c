@@ -202,7 +202,8 @@ static void broken_files_say_where(void)
     sdlf_choices_free(choices);
 }
 
-/* Files that are long in every way: too many choices, which take their time to be sorted, and lines that each choice would copy. */
+/* Files that are long in every way: too many choices, which take their time to be sorted, and lines that each choice
+ * would copy. */
 static void long_files_are_refused(void)
 {
     enum { MOST = 1 << 15, LONG = 5000 };

@@ -4,7 +4,8 @@
  *
  *   sdlf_philox4x32(seed, index, stream, step) = curand4 after curand_init(seed, stream + 2^32 step, 4 index)
  *
- * The library's generator goes through 65,536 subsequences in turn, so what it fills memory with is none of our streams alone. */
+ * The library's generator goes through 65,536 subsequences in turn, so what it fills memory with is none of our streams
+ * alone. */
 #include "testing.h"
 
 #include <sdlf/random.h>
@@ -59,7 +60,8 @@ static void the_library_deals_subsequences_out(void)
     free(words);
 }
 
-/* Of the same word other numbers are made: x 2^-32 + 2^-33 in float32, which can be 1, where ours are the upper 24 bits and cannot. */
+/* Of the same word other numbers are made: x 2^-32 + 2^-33 in float32, which can be 1, where ours are the upper 24 bits
+ * and cannot. */
 static void its_uniform_numbers_are_others(void)
 {
     int same = 0, close = 0;

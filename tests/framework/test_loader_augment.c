@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a loader's augmentation does to a sample depends on seed, epoch and sample alone, and each part of it does something. */
+/* What a loader's augmentation does to a sample depends on seed, epoch and sample alone, and each part of it does
+ * something. */
 #include "framework/loader_epochs.h"
 
 /* The picture that epoch `epoch` makes of a sample, wherever it stands in its batch. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Mixup, cutmix, TrivialAugment and RandAugment of a loader's batches: what becomes of samples and labels, the same at any time and from any source. */
+/* Mixup, cutmix, TrivialAugment and RandAugment of a loader's batches: what becomes of samples and labels, the same at
+ * any time and from any source. */
 #include "framework/mixing.h"
 
 #include <math.h>
@@ -208,7 +209,8 @@ static sdlf_status read_one(void *context, int64_t index, void *to)
     return SDLF_OK;
 }
 
-/* From memory and read one by one, ahead of time or not, on one thread or several: the same; another epoch draws others. */
+/* From memory and read one by one, ahead of time or not, on one thread or several: the same; another epoch draws
+ * others. */
 static void check_batches(sdlf_auto_augment automatic, int least, int most)
 {
     sdlf_dataset data = synthetic_dataset(COUNT, 1), other = data;

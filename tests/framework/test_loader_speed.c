@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The loader over a data set of MNIST's size: two runs give the same bits. With --bench: samples/s, and the share of the
- * floor. */
+/* The loader over a data set of MNIST's size: two runs give the same bits. With --bench: samples/s, and the share of
+ * the floor. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

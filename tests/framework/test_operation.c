@@ -127,7 +127,8 @@ static void wrong_operands_are_refused(void)
 
 /* ---- costs and windows ---- */
 
-/* The parts' arithmetic; of memory, what is moved once. The examples are of 2 rows and a layer of 5 inputs and 3 units. */
+/* The parts' arithmetic; of memory, what is moved once. The examples are of 2 rows and a layer of 5 inputs and 3
+ * units. */
 static void fused_operations_cost_what_they_do(void)
 {
     sdlf_operation layer = example(SDLF_GEMM_BACKWARD_SGD);
@@ -170,8 +171,8 @@ static void epilogues_are_found(void)
     CHECK(sdlf_operation_epilogue(&back) == NULL && sdlf_operation_epilogue(&none) == NULL);
 }
 
-/* All marked operands in 16 bits pass, and count half their bytes; one of them in float32 does not, unless its kind has it so, nor does an
- * image that is row-major. */
+/* All marked operands in 16 bits pass, and count half their bytes; one of them in float32 does not, unless its kind has
+ * it so, nor does an image that is row-major. */
 static void storage_is_checked(void)
 {
     int kinds = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The checks of convolutions, fused ones too: options out of range, shapes that do not fit together, and which operands lie channels last
- * beside which. */
+/* The checks of convolutions, fused ones too: options out of range, shapes that do not fit together, and which operands
+ * lie channels last beside which. */
 #include "operation_examples.h"
 #include "testing.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The checks of the operation classes, kind by kind: options out of range and shapes that do not fit together. (Convolutions:
- * test_operation_convolutions.c.) */
+/* The checks of the operation classes, kind by kind: options out of range and shapes that do not fit together.
+ * (Convolutions: test_operation_convolutions.c.) */
 #include "operation_examples.h"
 #include "testing.h"
 

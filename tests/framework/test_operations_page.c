@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* docs/reference/operations.md lists every kind of operation with its operands. The list follows from the kinds' own tables; this test
- * compares.
+/* docs/reference/operations.md lists every kind of operation with its operands. The list follows from the kinds' own
+ * tables; this test compares.
  *
- *     test_framework_operations_page --print > docs/reference/operations.md
- */
+ *     test_framework_operations_page --print > docs/reference/operations.md */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Optimizers whose updates are several operations, muon and lars: steps against ones that are worked out here, on every calculator. */
+/* Optimizers whose updates are several operations, muon and lars: steps against ones that are worked out here, on every
+ * calculator. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that runs out in the middle of what a program does from files: networks read, weights put into a network, a training run,
- * saved and gone on with, plans of every kind and their times. Each allocation fails once: a status, and nothing is left over. */
+/* Memory that runs out in the middle of what a program does from files: networks read, weights put into a network, a
+ * training run, saved and gone on with, plans of every kind and their times. Each allocation fails once: a status, and
+ * nothing is left over. */
 #include "testing.h"
 
 #include <stdio.h>

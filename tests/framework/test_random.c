@@ -99,7 +99,8 @@ static void normal_numbers_have_their_moments(void)
     CHECK_CLOSE(extreme[1], 0, 0);
 }
 
-/* Logarithm, sine and cosine against the library's, where they are hardest: at both ends, and around the right angles. */
+/* Logarithm, sine and cosine against the library's, where they are hardest: at both ends, and around the right
+ * angles. */
 static void series_are_what_they_stand_for(void)
 {
     const double pi = 3.14159265358979323846;

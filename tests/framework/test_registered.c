@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Classes that a program registers: layers by name in network files, calculators that inherit what they lack. apps/examples/extend.c trains
- * with both. */
+/* Classes that a program registers: layers by name in network files, calculators that inherit what they lack.
+ * apps/examples/extend.c trains with both. */
 #include <stdatomic.h>
 #include <string.h>
 

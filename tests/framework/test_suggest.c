@@ -84,7 +84,8 @@ static void layers_are_suggested(void)
     }
 }
 
-/* Aliases of layers' words are written as they are compared, and mean what there is; the program's are tested with the program. */
+/* Aliases of layers' words are written as they are compared, and mean what there is; the program's are tested with the
+ * program. */
 static void aliases_mean_something(void)
 {
     int of_layers = 0;

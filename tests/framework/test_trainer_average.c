@@ -1,39 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Averages of weights, Lookahead, steps of several batches, and learning rates of groups of parameters. */
+/* Averages of weights, Lookahead, and steps of several batches. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "framework/trainer_history.h"
+#include "framework/trainer_plain.h"
 
-enum { SAMPLES = 24, STEPS = 3, HIDDEN = 5 };
-
-/* No layer that looks at the whole batch, nor one that draws. */
-static sdlf_model *plain_model(void)
-{
-    sdlf_model *model = sdlf_model_create("plain");
-    sdlf_node x = sdlf_input(model, "image", SDLF_FLOAT32, sdlf_shape(1, SYNTHETIC_SIDE, SYNTHETIC_SIDE));
-    x = sdlf_relu(model, sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.name = "h", .units = HIDDEN}));
-    x = sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.name = "f", .units = SYNTHETIC_CLASSES});
-    sdlf_output(model, "class", sdlf_softmax(model, x));
-    return model;
-}
-
-static sdlf_trainer_options options_of(history *seen, const char *calculator)
-{
-    return (sdlf_trainer_options){.batch = SAMPLES,
-                                  .epochs = 1,
-                                  .optimizer = sdlf_sgd(.momentum = 0.9),
-                                  .schedule = sdlf_constant(.peak = 0.1f),
-                                  .forward = calculator,
-                                  .callback = watch,
-                                  .user = seen};
-}
-
-static const float *weights_of(sdlf_model *model, const char *name)
-{
-    return sdlf_model_find_parameter(model, name)->value.data;
-}
+enum { STEPS = 3 };
 
 /* The average worked out from the weights after each step, which are a step an epoch. */
 static void check_average(const char *calculator)
@@ -86,7 +59,8 @@ static void averages_of_weights(void)
     for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_average(type->name);
 }
 
-/* Lookahead worked out from trainings without it, which begin anew where its slow weights are: every second of 5 steps. */
+/* Lookahead worked out from trainings without it, which begin anew where its slow weights are: every second of 5
+ * steps. */
 static void check_lookahead(const char *calculator)
 {
     enum { COUNT = HIDDEN * 64 };
@@ -290,153 +264,6 @@ static void plans_that_do_not_accumulate(void)
     sdlf_model_free(model);
 }
 
-/* ---- rates of groups ---- */
-
-static void check_rates(const char *calculator)
-{
-    history seen = {0};
-    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
-    sdlf_model *models[3];
-    for (int which = 0; which < 3; which++) { /* untrained, one step, one with rates of its own */
-        sdlf_trainer_options options = options_of(&seen, calculator);
-        if (which == 2) snprintf(options.rate_scales, sizeof options.rate_scales, "h.bias=0.25,h.*=0.5,head=3");
-        models[which] = plain_model();
-        CHECK_OK(which == 0 ? sdlf_model_build(models[0], 1) : train(models[which], &data, NULL, &options));
-    }
-    static const struct {
-        const char *name;
-        int count;
-        float factor;
-    } groups[] = {{"h.weight", HIDDEN * 64, 0.5f}, {"h.bias", HIDDEN, 0.25f}, {"f.weight", 3 * HIDDEN, 3}};
-    for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
-        const float *before = weights_of(models[0], groups[g].name), *usual = weights_of(models[1], groups[g].name),
-                    *own = weights_of(models[2], groups[g].name);
-        for (int i = 0; i < groups[g].count; i++)
-            CHECK_CLOSE(own[i] - before[i], groups[g].factor * (usual[i] - before[i]), 1e-6);
-    }
-    for (int which = 0; which < 3; which++) sdlf_model_free(models[which]);
-    synthetic_release(&data);
-}
-
-static void rates_of_groups(void)
-{
-    const sdlf_calculator_class *type;
-    for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_rates(type->name);
-}
-
-/* Four steps of a linear schedule: a group whose line ends at half of them moves in two, by rates of 1 and 1/2 of its peak, and with
- * momentum 0 as a training would whose rates are so; the decay of a group is its own. */
-static void check_ends(const char *calculator)
-{
-    enum { ALL = 4 };
-    history seen = {0};
-    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
-    sdlf_model *model = plain_model();
-    float bias[ALL + 1][HIDDEN];
-    for (int epochs = 1; epochs <= ALL; epochs++) { /* a step each; all stop early of the same schedule */
-        sdlf_trainer_options options = options_of(&seen, calculator);
-        options.optimizer = sdlf_sgd(.momentum = 0);
-        options.schedule = sdlf_linear(.peak = 0.1f);
-        options.epochs = ALL;
-        snprintf(options.rate_scales, sizeof options.rate_scales, "h.bias=2@0.5,h.weight=1e-20,head=1e-20");
-        snprintf(options.weight_decays, sizeof options.weight_decays, "h.bias=0.5");
-        seen = (history){.stop_after = epochs == ALL ? 0 : epochs};
-        sdlf_model_free(model);
-        model = plain_model();
-        sdlf_status status = train(model, &data, NULL, &options);
-        CHECK(status == (epochs == ALL ? SDLF_OK : SDLF_ERROR_INTERRUPTED));
-        memcpy(bias[epochs], weights_of(model, "h.bias"), sizeof bias[0]);
-    }
-    memset(bias[0], 0, sizeof bias[0]);
-    double moved = 0;
-    for (int i = 0; i < HIDDEN; i++) {
-        moved += fabs((double)bias[1][i]);
-        CHECK(bias[2][i] == bias[3][i] && bias[2][i] == bias[4][i]);
-    }
-    CHECK(moved > 0);
-    sdlf_model_free(model);
-    synthetic_release(&data);
-}
-
-static void rates_that_end_early(void)
-{
-    const sdlf_calculator_class *type;
-    for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_ends(type->name);
-}
-
-/* The first step of plain descent with a decay d of one parameter alone moves that by rate d w more. */
-static void check_decays(const char *calculator)
-{
-    history seen = {0};
-    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
-    sdlf_model *models[3];
-    for (int which = 0; which < 3; which++) { /* untrained, without, with */
-        sdlf_trainer_options options = options_of(&seen, calculator);
-        options.optimizer = sdlf_sgd(.momentum = 0, .weight_decay = 0.25);
-        snprintf(options.weight_decays, sizeof options.weight_decays, which == 2 ? "h.weight=0.5" : "h.weight=0");
-        models[which] = plain_model();
-        CHECK_OK(which == 0 ? sdlf_model_build(models[0], 1) : train(models[which], &data, NULL, &options));
-    }
-    const float *before = weights_of(models[0], "h.weight"), *without = weights_of(models[1], "h.weight"),
-                *with = weights_of(models[2], "h.weight");
-    for (int i = 0; i < HIDDEN * 64; i++) CHECK_CLOSE(with[i] - without[i], -0.1 * 0.5 * (double)before[i], 1e-6);
-    const float *a = weights_of(models[1], "f.weight"), *b = weights_of(models[2], "f.weight");
-    CHECK(memcmp(a, b, 3 * HIDDEN * sizeof *a) == 0);
-    for (int which = 0; which < 3; which++) sdlf_model_free(models[which]);
-    synthetic_release(&data);
-}
-
-static void decays_of_groups(void)
-{
-    const sdlf_calculator_class *type;
-    for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_decays(type->name);
-}
-
-static void wrong_decays_are_refused(void)
-{
-    history seen = {0};
-    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
-    static const char *const wrong[] = {"h.weight", "h.weight=-1", "h.weight=11", "h.weight=0.1@0.5", "g=1"};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        sdlf_trainer_options options = options_of(&seen, synthetic_calculator());
-        snprintf(options.weight_decays, sizeof options.weight_decays, "%s", wrong[i]);
-        sdlf_model *model = plain_model();
-        CHECK_FAILS(train(model, &data, NULL, &options), SDLF_ERROR_ARGUMENT,
-                    wrong[i][0] == 'g' ? "weight_decays: network 'plain' has no parameter 'g'"
-                                       : "weight_decays: 'h.weight");
-        sdlf_model_free(model);
-    }
-    synthetic_release(&data);
-}
-
-static void wrong_groups_are_refused(void)
-{
-    static const struct {
-        const char *list, *words;
-    } wrong[] = {
-        {"h.weight", "'h.weight': expected PARAMETERS=FACTOR"},
-        {"h.weight=0", "with a factor above 0"},
-        {"h.weight=x", "expected PARAMETERS=FACTOR"},
-        {"g.*=2", "has no parameter 'g.*'"},
-        {"head=inf", "with a factor above 0"},
-        {"=2", "has no parameter ''"},
-        {"h.bias=2@0.5", "only a linear schedule that ends at 0"},
-        {"h.bias=2@0", "above 0 and up to 1"},
-        {"h.bias=2@1.5", "above 0 and up to 1"},
-        {"h.bias=2@", "above 0 and up to 1"},
-    };
-    history seen = {0};
-    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        sdlf_trainer_options options = options_of(&seen, synthetic_calculator());
-        snprintf(options.rate_scales, sizeof options.rate_scales, "%s", wrong[i].list);
-        sdlf_model *model = plain_model();
-        CHECK_FAILS(train(model, &data, NULL, &options), SDLF_ERROR_ARGUMENT, wrong[i].words);
-        sdlf_model_free(model);
-    }
-    synthetic_release(&data);
-}
-
 int main(void)
 {
     RUN(averages_of_weights);
@@ -446,10 +273,5 @@ int main(void)
     RUN(the_best_epoch_keeps_its_average);
     RUN(several_batches_are_one_step);
     RUN(plans_that_do_not_accumulate);
-    RUN(rates_of_groups);
-    RUN(rates_that_end_early);
-    RUN(decays_of_groups);
-    RUN(wrong_decays_are_refused);
-    RUN(wrong_groups_are_refused);
     return test_summary();
 }

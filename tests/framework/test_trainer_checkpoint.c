@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Checkpoints that disks refuse: once, for a while, at the end. Training goes on, and says so; the earlier file stays whole. */
+/* Checkpoints that disks refuse: once, for a while, at the end. Training goes on, and says so; the earlier file stays
+ * whole. */
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "framework/trainer_history.h"
 
-/* The test is linked so that these stand before the system's: some calls of fsync fail, from the n-th on, and nobody waits. */
+/* The test is linked so that these stand before the system's: some calls of fsync fail, from the n-th on, and nobody
+ * waits. */
 static int fsync_count, fail_from, fail_count, pauses;
 
 int __real_fsync(int file);
@@ -68,7 +70,8 @@ static void note(const sdlf_progress *now, void *user)
     o->kept = epoch_in(o->path);
 }
 
-/* Train four epochs, of which the fsyncs from `from` on fail, `count` of them; then, if that failed, without failures. */
+/* Train four epochs, of which the fsyncs from `from` on fail, `count` of them; then, if that failed, without
+ * failures. */
 static outcome train_with_failures(const char *name, int from, int count, sdlf_status expected)
 {
     outcome o = {.path = test_path(name)};

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Training with weights of classes, and with two labels a sample: against gradients of weighted losses worked out here. */
+/* Training with weights of classes, and with two labels a sample: against gradients of weighted losses worked out
+ * here. */
 #include <math.h>
 #include <stdio.h>
 
 #include "framework/trainer_history.h"
 
-/* One step of all samples, against gradients of weighted losses worked out here: weight w of a class is as w times its samples. */
+/* One step of all samples, against gradients of weighted losses worked out here: weight w of a class is as w times its
+ * samples. */
 static void weights_are_as_copies(void)
 {
     history seen = {0};

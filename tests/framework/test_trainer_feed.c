@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Trainers whose plans draw their own batches, as they do on a device: the same training, bit for bit, as with a loader;
- * repeated, stopped and gone on with. On every calculator that works here; "guarded" (see testing.h) stands in for a device. */
+/* Trainers whose plans draw their own batches, as they do on a device: the same training, bit for bit, as with a
+ * loader; repeated, stopped and gone on with. On every calculator that works here; "guarded" (see testing.h) stands in
+ * for a device. */
 #include "framework/watched_training.h"
 
 static int64_t device_data; /* of the trainings below */
@@ -82,9 +83,9 @@ static int64_t interruptions(int64_t batch, int64_t data_bytes)
     return found;
 }
 
-/* An epoch's start sends its number and its rates, and waits for that. Between that and the end nothing waits, however many steps
- * there are, with and without a shorter last one; 150 are more than the host runs ahead. Batches that are brought wait for their
- * places. */
+/* An epoch's start sends its number and its rates, and waits for that. Between that and the end nothing waits, however
+ * many steps there are, with and without a shorter last one; 150 are more than the host runs ahead. Batches that are
+ * brought wait for their places. */
 static void epochs_are_not_interrupted(void)
 {
     const int64_t few = interruptions(SAMPLES / 2, 0), few_with_tail = interruptions(SAMPLES - 1, 0);
@@ -118,8 +119,8 @@ static void resuming_changes_nothing(void)
     synthetic_release(&data);
 }
 
-/* Stopped when all of an epoch is queued: that is waited for and told, the epoch is done with its time in full, and the next has no
- * step. */
+/* Stopped when all of an epoch is queued: that is waited for and told, the epoch is done with its time in full, and the
+ * next has no step. */
 static void a_queued_epoch_is_finished(void)
 {
     double loss;
@@ -163,7 +164,8 @@ static void placements_agree(void)
     synthetic_release(&data);
 }
 
-/* Steps that stand behind the one where the loss was lost are queued by then; whoever frees the trainer waits for them. */
+/* Steps that stand behind the one where the loss was lost are queued by then; whoever frees the trainer waits for
+ * them. */
 static void a_lost_loss_is_told(void)
 {
     sdlf_dataset data = synthetic_dataset(SAMPLES, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where trainers keep their data: on a device, brought to it, or nowhere, as memory allows; and what is said where there is none. */
+/* Where trainers keep their data: on a device, brought to it, or nowhere, as memory allows; and what is said where
+ * there is none. */
 #include "framework/watched_training.h"
 
 /* What a trainer on "guarded" with so much memory does with its data. */
@@ -24,8 +25,8 @@ static sdlf_status place_in(int64_t bytes, sdlf_data_place *place)
     return status;
 }
 
-/* With less and less memory: the data are held, then brought, then there is no room for anything, which is said; and what
- * was taken before is given back ("guarded" sees to that when it is closed). */
+/* With less and less memory: the data are held, then brought, then there is no room for anything, which is said; and
+ * what was taken before is given back ("guarded" sees to that when it is closed). */
 static void memory_decides(void)
 {
     sdlf_data_place place, last = SDLF_DATA_RESIDENT;
@@ -80,7 +81,8 @@ static void staging_survives_failing_allocations(void)
     synthetic_release(&data);
 }
 
-/* A batch that no device has room for: the error says what was asked, by whom, and what is free; a smaller one works. */
+/* A batch that no device has room for: the error says what was asked, by whom, and what is free; a smaller one
+ * works. */
 static void absurd_batches_are_refused(void)
 {
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) {

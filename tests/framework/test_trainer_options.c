@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trainer refuses: options out of range, data that do not fit the network, other options than before on resuming. */
+/* What a trainer refuses: options out of range, data that do not fit the network, other options than before on
+ * resuming. */
 #include <math.h>
 
 #include "framework/trainer_history.h"

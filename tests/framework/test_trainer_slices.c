@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of an epoch that a device is given in slices: after so many steps, what a trainer that looks at every step has seen by
- * then. On "guarded", whose work is done as late as may be, so that slices pile up. The trainer's clock is the test's, so that slices
- * have the same sizes in every run. */
+/* What is told of an epoch that a device is given in slices: after so many steps, what a trainer that looks at every
+ * step has seen by then. On "guarded", whose work is done as late as may be, so that slices pile up. The trainer's
+ * clock is the test's, so that slices have the same sizes in every run. */
 #include <math.h>
 #include <stdio.h>
 
@@ -54,8 +54,8 @@ static void note(const sdlf_progress *progress, void *user)
 
 static record expected, found;
 
-/* Between two looks at it no time passes, so that slices grow; about what a slice should take, so that they stay as they are; or so much
- * that they have one step. */
+/* Between two looks at it no time passes, so that slices grow; about what a slice should take, so that they stay as
+ * they are; or so much that they have one step. */
 static double still_clock(void)
 {
     return 0;
@@ -87,7 +87,8 @@ static bool run(record *into, sdlf_model *model, const char *calculator, int64_t
     return status == SDLF_ERROR_INTERRUPTED;
 }
 
-/* A training without a stop, and one that is stopped after each of its first messages in turn. How often the first told of steps. */
+/* A training without a stop, and one that is stopped after each of its first messages in turn. How often the first told
+ * of steps. */
 static int compare(int64_t batch, int64_t device_data, double (*clock)(void))
 {
     int told = 0, runs = clock == hasty_clock ? 2 : batch == 1 ? 3 : 6;
@@ -124,7 +125,8 @@ static void steps_are_told_as_they_were(void)
     }
 }
 
-/* A tenth of a second, four times the last at the most, and whole recordings of 64 or 8 steps where there are as many. */
+/* A tenth of a second, four times the last at the most, and whole recordings of 64 or 8 steps where there are as
+ * many. */
 static void slices_take_a_tenth_of_a_second(void)
 {
     static const struct {

@@ -62,8 +62,8 @@ static void labels_follow_pixels(void)
     synthetic_release(&data);
 }
 
-/* Between pixels: the label of the nearest one of the four that are mixed. A picture of one value but in a square is turned and enlarged: where
- * its pixels are that value or the other one, so are the labels. */
+/* Between pixels: the label of the nearest one of the four that are mixed. A picture of one value but in a square is
+ * turned and enlarged: where its pixels are that value or the other one, so are the labels. */
 static void labels_are_of_the_nearest_pixel(void)
 {
     uint8_t square[AREA] = {0};

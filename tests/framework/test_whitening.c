@@ -67,8 +67,8 @@ static double moment(const sdlf_dataset *data, const float *weight, int i, int j
     return sum / (double)count;
 }
 
-/* What comes out has variance 1, without correlation, and the second half is the first with the other sign. Nothing of it is trained where it is
- * frozen; the same numbers come whatever computes. */
+/* What comes out has variance 1, without correlation, and the second half is the first with the other sign. Nothing of
+ * it is trained where it is frozen; the same numbers come whatever computes. */
 static void check_whitening(const char *calculator)
 {
     enum { FILTERS = 8 };

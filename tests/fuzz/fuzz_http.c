@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The page's server on any bytes: it answers only requests that have the token and name this host, and goes on. A byte 1 stands for the token,
- * a byte 2 for the host. */
+/* The page's server on any bytes: it answers only requests that have the token and name this host, and goes on. A byte
+ * 1 stands for the token, a byte 2 for the host. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +46,8 @@ static size_t add(char *text, size_t used, const char *more)
     return used + length;
 }
 
-/* Connect to the server from another loopback address each time: a closed connection keeps its port for a minute, and one address has fewer
- * ports than a minute has requests. */
+/* Connect to the server from another loopback address each time: a closed connection keeps its port for a minute, and
+ * one address has fewer ports than a minute has requests. */
 static int connect_to_server(void)
 {
     static uint32_t count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The ONNX reader on any bytes: an error that names the file, or a model that a plan can be outlined for, and, where that is small,
- * filled, planned and run. Nothing large is allocated, so that sizes that lie cost nothing. Beside the model lies a file of
- * external data, "weights.bin", and a link that leads out of its folder. */
+/* The ONNX reader on any bytes: an error that names the file, or a model that a plan can be outlined for, and, where
+ * that is small, filled, planned and run. Nothing large is allocated, so that sizes that lie cost nothing. Beside the
+ * model lies a file of external data, "weights.bin", and a link that leads out of its folder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include <sdlf/sdlf.h>
 
-#include "framework/formats/onnx/model_from_onnx.h"
+#include "framework/formats/onnx/import/model_from_onnx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -203,7 +203,8 @@ static void survives_lack_of_memory(void)
     test_every_allocation("scattered numbers", parse_again, scattered);
 }
 
-/* A real graph of 3.2 million edges; at least a million a second even where a machine is shared and its build is slow. */
+/* A real graph of 3.2 million edges; at least a million a second even where a machine is shared and its build is
+ * slow. */
 static void a_web_graph(void)
 {
     const char *path = test_data("graph/cnr-2000.txt.gz");

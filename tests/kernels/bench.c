@@ -21,8 +21,8 @@ typedef struct bencher {
     double seconds, median;                    /* the fastest run of the last case, and the one in the middle */
 } bencher;
 
-/* Runs that last a tenth of a second together, three at least where they take less than a second; the first, cold one is left out. The
- * fastest one is what the kernel can do, also on a machine that others use. */
+/* Runs that last a tenth of a second together, three at least where they take less than a second; the first, cold one
+ * is left out. The fastest one is what the kernel can do, also on a machine that others use. */
 static bool time_operation(bencher *b, const sdlf_operation *operation)
 {
     enum { MOST = 1001 };

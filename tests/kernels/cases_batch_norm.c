@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of batch_norm2d.
  *
- * Tolerance: numbers within 1 are multiplied by 1 / deviation, which is about 2; 64 rounding errors leave room for sums in
- * float32. With numbers around 100, a mean in float32 is off by up to 100 rounding errors; what cancels away in
+ * Tolerance: numbers within 1 are multiplied by 1 / deviation, which is about 2; 64 rounding errors leave room for sums
+ * in float32. With numbers around 100, a mean in float32 is off by up to 100 rounding errors; what cancels away in
  * E[x^2] - E[x]^2 would be off by 100 times more, and is found. Sums over n terms in the gradient: n errors. */
 #include "kernels.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of conv2d and its gradients.
  *
- * Tolerance: each output is a sum of so many products of numbers within 1 (C/G R S forward, K/G R S for dx, N P Q for dw
- * and db), and is off by at most about as many rounding errors; 8 more for the epilogue, 16 where it holds an
+ * Tolerance: each output is a sum of so many products of numbers within 1 (C/G R S forward, K/G R S for dx, N P Q for
+ * dw and db), and is off by at most about as many rounding errors; 8 more for the epilogue, 16 where it holds an
  * exponential. */
 #include "kernels.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases of inverted residual blocks: a 1x1 convolution, the depthwise one behind it, and the 1x1 convolution behind that.
+/* Cases of inverted residual blocks: a 1x1 convolution, the depthwise one behind it, and the 1x1 convolution behind
+ * that.
  *
- * Tolerance: as many rounding errors as an element of y has products behind it, M windows of R S sums of C, and the activations. */
+ * Tolerance: as many rounding errors as an element of y has products behind it, M windows of R S sums of C, and the
+ * activations. */
 #include "kernels.h"
 
 typedef struct geometry {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of the 1x1 convolution with the depthwise one behind it.
  *
- * Tolerance: as many rounding errors as an element of y has products behind it, R S windows of C, and the activations. */
+ * Tolerance: as many rounding errors as an element of y has products behind it, R S windows of C, and the
+ * activations. */
 #include "kernels.h"
 
 typedef struct geometry {

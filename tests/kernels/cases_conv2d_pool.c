@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of the fused convolution, ReLU and max-pool.
  *
- * Values lie on a grid on which sums are exact in any order, so that every calculator meets the same ties and must write
- * the same mask. Tolerance of y: 8 rounding errors, for algorithms that leave the grid on the way. Tolerance of the
- * gradients: as for conv2d, as many rounding errors as there are terms. */
+ * Values lie on a grid on which sums are exact in any order, so that every calculator meets the same ties and must
+ * write the same mask. Tolerance of y: 8 rounding errors, for algorithms that leave the grid on the way. Tolerance of
+ * the gradients: as for conv2d, as many rounding errors as there are terms. */
 #include "kernels.h"
 
 #include <sdlf/random.h>
@@ -159,7 +159,8 @@ void conv2d_pool_cases(kernel_sink *sink, sdlf_dtype t)
         both_ways(sink, &geometries[i], t, SDLF_TIES_SHARE, EVERY_COMBINATION);
         both_ways(sink, &geometries[i], t, SDLF_TIES_FIRST, USUAL);
     }
-    /* More filters than a block of threads takes at once (32), more channels too (16); tall and wide images, cut into pieces. */
+    /* More filters than a block of threads takes at once (32), more channels too (16); tall and wide images, cut into
+     * pieces. */
     static const geometry several[] = {
         {2, 3, 9, 11, 40, 5, 1, 2, 1, {2, 2}}, {2, 2, 10, 6, 70, 3, 1, 1, 1, {2, 2}},
         {1, 17, 6, 7, 33, 3, 1, 0, 1, {2, 2}}, {1, 2, 131, 4, 33, 3, 1, 1, 1, {2, 2}},
@@ -169,8 +170,8 @@ void conv2d_pool_cases(kernel_sink *sink, sdlf_dtype t)
         both_ways(sink, &several[i], t, SDLF_TIES_SHARE, USUAL);
         both_ways(sink, &several[i], t, SDLF_TIES_FIRST, EVERYTHING_AT_ONCE);
     }
-    /* So many outputs that a device gives a thread 4 and 8 filters, and pairs of windows, on 40 to 148 multiprocessors; many
-     * channels, where they lie last. Of either the host, too, is given some. */
+    /* So many outputs that a device gives a thread 4 and 8 filters, and pairs of windows, on 40 to 148 multiprocessors;
+     * many channels, where they lie last. Of either the host, too, is given some. */
     static const geometry many[] = {
         {4, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},
         {12, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},

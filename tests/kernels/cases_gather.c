@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases of gather_batch, next_batch and shuffle. Its arithmetic is fixed operation by operation, so results must match bit for bit. */
+/* Cases of gather_batch, next_batch and shuffle. Its arithmetic is fixed operation by operation, so results must match
+ * bit for bit. */
 #include "kernels.h"
 
 enum { M = 11, N = 5 };

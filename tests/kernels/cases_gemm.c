@@ -179,8 +179,8 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
     gemm_backward_sgd_cases(sink, t);
 }
 
-/* The fully connected layers of simple_cnn, batches 16, 64 and 1024: forward, dx, dw; the tall and narrow product of a graph
- * convolution. */
+/* The fully connected layers of simple_cnn, batches 16, 64 and 1024: forward, dx, dw; the tall and narrow product of a
+ * graph convolution. */
 void gemm_bench(kernel_sink *sink, sdlf_dtype t)
 {
     static const int64_t batches[] = {16, 64, 1024};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases of quantised numbers. Their arithmetic is fixed to the last bit, so every calculator has the bits of reference. */
+/* Cases of quantised numbers. Their arithmetic is fixed to the last bit, so every calculator has the bits of
+ * reference. */
 #include "kernels.h"
 
 #include <math.h>
@@ -26,7 +27,8 @@ static const types all_types[] = {
 };
 enum { TYPES = sizeof all_types / sizeof all_types[0] };
 
-/* So small that most results lie within the bounds; every other one a power of two, by which many lie in the middle of two integers. */
+/* So small that most results lie within the bounds; every other one a power of two, by which many lie in the middle of
+ * two integers. */
 static void scale_multipliers(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of matmul, normalize and resample.
  *
- * Tolerances: a product within k rounding errors; what is normalised or resampled is computed in float64 but for the last steps, and
- * sums over rows within their length. Cubic weights of both signs, divided by a small sum, are larger than 1. */
+ * Tolerances: a product within k rounding errors; what is normalised or resampled is computed in float64 but for the
+ * last steps, and sums over rows within their length. Cubic weights of both signs, divided by a small sum, are larger
+ * than 1. */
 #include "kernels.h"
 
 static void matmul_case(kernel_sink *sink, sdlf_tensor a, sdlf_tensor b, int turns, const char *text)

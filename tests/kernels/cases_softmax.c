@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of softmax, log_softmax and softmax_cross_entropy.
  *
- * Tolerance: an exponential, a sum of C positive numbers (whose relative error grows slowly) and a quotient: 32 rounding
- * errors, relative to probabilities down to 1 / C. Losses are sums of logarithms, of the size of the logits. */
+ * Tolerance: an exponential, a sum of C positive numbers (whose relative error grows slowly) and a quotient: 32
+ * rounding errors, relative to probabilities down to 1 / C. Losses are sums of logarithms, of the size of the
+ * logits. */
 #include "kernels.h"
 
 #include <math.h>
@@ -30,8 +31,8 @@ static void softmax_pair(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, int 
     kernel_emit(sink, &made, "%s axis %d", sdlf_shape_print(shape).text, axis);
 }
 
-/* The numbers that rows of logits may hold where a network has diverged, or where something is masked: in the first, the last
- * or every place of a row. Every fifth row has none. */
+/* The numbers that rows of logits may hold where a network has diverged, or where something is masked: in the first,
+ * the last or every place of a row. Every fifth row has none. */
 static void strange_rows(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_tensor *x = &operation->in[0];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases of spmm_csr: rows alike, one row of half the elements, all in the last row, empty rows, no elements at all; and of its
- * log_softmax, numbers that its shortcuts are not for.
+/* Cases of spmm_csr: rows alike, one row of half the elements, all in the last row, empty rows, no elements at all; and
+ * of its log_softmax, numbers that its shortcuts are not for.
  *
- * Tolerance: a sum of the longest row's products of numbers within 1, however ordered, and 8 for the epilogue; 32 where it
- * holds a log_softmax. */
+ * Tolerance: a sum of the longest row's products of numbers within 1, however ordered, and 8 for the epilogue; 32 where
+ * it holds a log_softmax. */
 #include "kernels.h"
 
 #include <math.h>
@@ -63,8 +63,8 @@ static void strange_rows(sdlf_calculator *calculator, const sdlf_operation *oper
     }
 }
 
-/* log_softmax of sums that overflow as exponents, that are larger than 2^25, and that are no numbers. Errors are those of sums: of the
- * size of their largest terms. */
+/* log_softmax of sums that overflow as exponents, that are larger than 2^25, and that are no numbers. Errors are those
+ * of sums: of the size of their largest terms. */
 static void large_numbers(kernel_sink *sink, sdlf_dtype t, spmm_size size)
 {
     static const char *const said[] = {"up to 1000", "up to 2^30", "not finite"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A case on one calculator: with 1, 2 and 3 threads, with each of its algorithms, off its alignment, with weights prepacked. And
- * how far outputs may be off in other math modes and by other algorithms than plain sums. */
+/* A case on one calculator: with 1, 2 and 3 threads, with each of its algorithms, off its alignment, with weights
+ * prepacked. And how far outputs may be off in other math modes and by other algorithms than plain sums. */
 #include "check.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "framework/clock.h"
 
-/* How much a factor may change when it is rounded to nearest, relative to its size: half a unit of the last of 10 bits of mantissa
- * (tf32, fp16) or 7 (bf16). */
+/* How much a factor may change when it is rounded to nearest, relative to its size: half a unit of the last of 10 bits
+ * of mantissa (tf32, fp16) or 7 (bf16). */
 static double rounding_of(sdlf_math math)
 {
     switch (math) {
@@ -39,10 +39,11 @@ static bool has_factors(sdlf_operation_kind kind)
     }
 }
 
-/* Winograd's transforms (winograd_transform.h) add and subtract numbers of the image before they multiply, so that a rounding
- * error counts for more than in a plain sum. With all signs against it, by the sum over points of |A| |G| |B|, squared for two axes,
- * over the 9 products of the window: 8 8 / 9 = 7 times for tiles of 2x2, 48 48 / 9 = 256 for 4x4. Signs are as good as random,
- * which leaves about the square root. cuDNN does not tell the size of its tiles: of a million numbers one was off by 22 times. */
+/* Winograd's transforms (winograd_transform.h) add and subtract numbers of the image before they multiply, so that a
+ * rounding error counts for more than in a plain sum. With all signs against it, by the sum over points of |A| |G| |B|,
+ * squared for two axes, over the 9 products of the window: 8 8 / 9 = 7 times for tiles of 2x2, 48 48 / 9 = 256 for 4x4.
+ * Signs are as good as random, which leaves about the square root. cuDNN does not tell the size of its tiles: of a
+ * million numbers one was off by 22 times. */
 static double growth_of(const char *algorithm)
 {
     if (strncmp(algorithm, "winograd-2x2", strlen("winograd-2x2")) == 0) return 3;
@@ -81,7 +82,8 @@ static bool mixes_layouts(const sdlf_operation *operation)
            sdlf_tensor_is_channels_last(&operation->in[0]) != sdlf_tensor_is_channels_last(&operation->out[0]);
 }
 
-/* What cpu may not refuse. Storage types are asked of nobody but copy and fill, nor are gradients of images channels last. */
+/* What cpu may not refuse. Storage types are asked of nobody but copy and fill, nor are gradients of images channels
+ * last. */
 static bool must_be_supported(const machine *m, const sdlf_operation *operation)
 {
     if (strcmp(m->type->name, "cpu") != 0 || kernel_may_stay_in_parts(operation) || mixes_layouts(operation))
@@ -94,7 +96,8 @@ static bool must_be_supported(const machine *m, const sdlf_operation *operation)
            operation->kind == SDLF_FILL;
 }
 
-/* cuDNN gives the finite elements of a row that holds an infinity the probability 0, where the formula makes all of them NaN. */
+/* cuDNN gives the finite elements of a row that holds an infinity the probability 0, where the formula makes all of
+ * them NaN. */
 static bool has_its_own_way(const machine *m, const kernel_case *made)
 {
     return strcmp(m->type->name, "cudnn") == 0 && made->operation.kind == SDLF_SOFTMAX_FORWARD && made->infinite;
@@ -113,8 +116,8 @@ static void check_algorithm(machine *m, const kernel_case *made, const kernel_im
     const char *const *names = m->type->kernel[made->operation.kind].algorithms;
     kernel_images first = {.in = {NULL}}, found;
     char who[120];
-    /* What is expected is what reference has computed: it need not do that again. A large case takes as long as a hundred small
-     * ones: of its algorithms only auto is run more than once. */
+    /* What is expected is what reference has computed: it need not do that again. A large case takes as long as a
+     * hundred small ones: of its algorithms only auto is run more than once. */
     bool done = strcmp(m->type->name, "reference") == 0 && !made->aliased, once = made->fills_device && algorithm > 0;
     for (int i = 0; i < (once ? 1 : THREAD_COUNTS) && m->calculator[i] && !done; i++) {
         snprintf(who, sizeof who, "%s (%s, %d threads%s%s)", m->type->name, sdlf_math_name(m->math), i + 1,

@@ -18,8 +18,9 @@ typedef struct machine {
     int64_t runs, unsupported[SDLF_OPERATION_COUNT], cases[SDLF_OPERATION_COUNT];
 } machine;
 
-/* Run the case on the machine, with each algorithm that takes it; failures are counted (kernel_failures). `given` holds its operands,
- * `expected` its outputs. Where both are NULL, nothing is computed: it is noted which algorithms take the case. */
+/* Run the case on the machine, with each algorithm that takes it; failures are counted (kernel_failures). `given` holds
+ * its operands, `expected` its outputs. Where both are NULL, nothing is computed: it is noted which algorithms take the
+ * case. */
 void kernel_check_on(machine *machine, const kernel_case *described, const kernel_images *given,
                      const kernel_images *expected);
 

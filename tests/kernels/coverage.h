@@ -8,8 +8,9 @@
 /* Print a line: what the calculator has in this math mode, and what it has not. */
 void kernel_summarize(const machine *m);
 
-/* Has every algorithm of that calculator taken a case, in one math mode or another? Of kinds that had cases here; the others are other
- * processes'. Counts checks, and names what took none. Skips the test where the calculator is not here. */
+/* Has every algorithm of that calculator taken a case, in one math mode or another? Of kinds that had cases here; the
+ * others are other processes'. Counts checks, and names what took none. Skips the test where the calculator is not
+ * here. */
 void kernel_check_algorithms(const machine *machines, int count, const char *calculator);
 
 #endif

@@ -23,8 +23,8 @@ typedef enum kernel_values {
     VALUES_HUGE,        /* of either sign, from 2^4 to 2^limit */
 } kernel_values;
 
-/* How many elements each row of a sparse matrix has. The columns are drawn, so that some come twice in a row; values are in
- * [-1, 1). */
+/* How many elements each row of a sparse matrix has. The columns are drawn, so that some come twice in a row; values
+ * are in [-1, 1). */
 typedef enum kernel_graph {
     GRAPH_UNIFORM = 0, /* as many each */
     GRAPH_HUB,         /* the middle row half of all, every third none */
@@ -49,15 +49,15 @@ typedef struct kernel_case {
     /* |found - expected| <= tolerance e max(floor, |expected|), where e is the rounding error of kernel_dtype. 0: the
      * same bits. Integers are always compared by their bits. floor 0 stands for 1. */
     double tolerance, floor;
-    /* Set by the harness: the unit by which the calculator's math mode rounds factors. Sums of `tolerance` products of numbers
-     * within 1 may then be off by 3 rounding sqrt(tolerance) more: errors of factors are independent, and one product's has a
-     * standard deviation below 0.3 rounding, so that this is ten of them. */
+    /* Set by the harness: the unit by which the calculator's math mode rounds factors. Sums of `tolerance` products of
+     * numbers within 1 may then be off by 3 rounding sqrt(tolerance) more: errors of factors are independent, and one
+     * product's has a standard deviation below 0.3 rounding, so that this is ten of them. */
     double rounding;
-    /* Set by the harness: the operands lie in one block of memory, with guards between them, instead of one each. On a device that
-     * is much quicker; apart, tools that watch memory see reads outside an operand, too. */
+    /* Set by the harness: the operands lie in one block of memory, with guards between them, instead of one each. On a
+     * device that is much quicker; apart, tools that watch memory see reads outside an operand, too. */
     bool one_block;
-    /* Make inputs that belong to others (an output of the forward pass, say). Optional. The operands lie in the memory of
-     * `calculator`, which is the host's. */
+    /* Make inputs that belong to others (an output of the forward pass, say). Optional. The operands lie in the memory
+     * of `calculator`, which is the host's. */
     void (*prepare)(sdlf_calculator *calculator, const sdlf_operation *operation);
 } kernel_case;
 
@@ -97,7 +97,8 @@ void kernel_prepare(sdlf_calculator *calculator, const sdlf_operation *operation
 
 /* ---- operands ---- */
 
-/* The bytes of every operand of a case, on the host: from its first element to its last, gaps of strided ones included. */
+/* The bytes of every operand of a case, on the host: from its first element to its last, gaps of strided ones
+ * included. */
 typedef struct kernel_images {
     unsigned char *in[SDLF_MAX_INPUTS], *out[SDLF_MAX_OUTPUTS];
 } kernel_images;
@@ -113,9 +114,9 @@ void kernel_images_free(kernel_images *images);
 /* The case's operation over these images themselves; for calculators in host memory. */
 sdlf_operation kernel_bind(const kernel_case *made, const kernel_images *images);
 
-/* Run the case on a calculator with fresh operands between guard bytes, each `skew` elements off its alignment; with weights
- * prepacked where it wants that and `prepared` says so. Leaves the outputs in `found`. Fails the test, naming `who`, where the
- * kernel fails, touches a guard, or changes an input. */
+/* Run the case on a calculator with fresh operands between guard bytes, each `skew` elements off its alignment; with
+ * weights prepacked where it wants that and `prepared` says so. Leaves the outputs in `found`. Fails the test, naming
+ * `who`, where the kernel fails, touches a guard, or changes an input. */
 void kernel_run(kernel_images *found, const kernel_case *made, const kernel_images *images, int algorithm,
                 sdlf_calculator *calculator, int skew, bool prepared, const char *who);
 

@@ -6,7 +6,8 @@
 
 #include "framework/clock.h"
 
-/* Of consecutive numbers, as of any with a fixed distance, all parts get about as many: multiples of the golden section of 2^32. */
+/* Of consecutive numbers, as of any with a fixed distance, all parts get about as many: multiples of the golden section
+ * of 2^32. */
 static int part_of(int64_t number)
 {
     return (int)((uint32_t)number * 2654435769u / (UINT32_MAX / SAMPLE_PARTS + 1u));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Some of the cases, spread over all of them: where there is not the time for all.
  *
- * Cases are numbered as generators emit them, and belong to one of SAMPLE_PARTS parts by their number, neighbours to different ones. A run
- * begins with the part that --seed names and goes on with those behind it, round the ring, until its time is over. It says which
- * part it did not end: with that as its seed the next run goes on, so that in the end all have been seen. */
+ * Cases are numbered as generators emit them, and belong to one of SAMPLE_PARTS parts by their number, neighbours to
+ * different ones. A run begins with the part that --seed names and goes on with those behind it, round the ring, until
+ * its time is over. It says which part it did not end: with that as its seed the next run goes on, so that in the end
+ * all have been seen. */
 #ifndef SDLF_TESTS_KERNEL_SAMPLE_H
 #define SDLF_TESTS_KERNEL_SAMPLE_H
 
@@ -32,8 +33,8 @@ void sample_took(sample *s);
 /* Go on with the next part. False: there is none, or no time. */
 bool sample_next(sample *s);
 
-/* The seed with which the next run goes on: the part that was not ended, but never the one that this run began with, or a part that is too
- * long for the time would be tried for ever. */
+/* The seed with which the next run goes on: the part that was not ended, but never the one that this run began with, or
+ * a part that is too long for the time would be tried for ever. */
 int sample_goes_on(const sample *s);
 
 /* Print how many cases were taken, of how many, and which seed goes on. */

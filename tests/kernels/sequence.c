@@ -38,8 +38,8 @@ static void place(sdlf_calculator *calculator, sequence_operand *o, int number)
     free(made);
 }
 
-/* All outputs of `times` runs: as many of the first operations together as the calculator does so, the others one by one. How many were
- * together. */
+/* All outputs of `times` runs: as many of the first operations together as the calculator does so, the others one by
+ * one. How many were together. */
 static int run(sequence *s, sdlf_calculator *calculator, bool together, int times)
 {
     const sdlf_operation *operations[SEQUENCE_OPERATIONS];

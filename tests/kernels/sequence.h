@@ -31,8 +31,8 @@ typedef struct sequence {
 sdlf_tensor sequence_add(sequence *s, sequence_operand made);
 sdlf_tensor sequence_numbers(sequence *s, sdlf_shape shape, float scale);
 
-/* Run it `times` times together, again so, and one by one: the same bits each time, and outputs as they are without. `least` operations
- * must be together. */
+/* Run it `times` times together, again so, and one by one: the same bits each time, and outputs as they are without.
+ * `least` operations must be together. */
 void sequence_compare(const sequence *s, sdlf_calculator *calculator, int times, int least);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the general kernel tests cannot see of the cpu calculator: that every instruction set that this machine has computes
- * the same within rounding, that operations large enough to be shared give the same bits at any number of threads, and that an
- * outside library for matrix products, where there is one, agrees.
+/* What the general kernel tests cannot see of the cpu calculator: that every instruction set that this machine has
+ * computes the same within rounding, that operations large enough to be shared give the same bits at any number of
+ * threads, and that an outside library for matrix products, where there is one, agrees.
  *
  * The instruction set is asked for by the environment variable SDLF_SIMD. Reference is what all are compared with. */
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inverted residual blocks on cpu, which takes them as one where what lies between is large, larger than the cases of all calculators
- * are: beside reference, row-major and channels last, weights as they are and prepacked, the same bits at any number of threads. */
+/* Inverted residual blocks on cpu, which takes them as one where what lies between is large, larger than the cases of
+ * all calculators are: beside reference, row-major and channels last, weights as they are and prepacked, the same bits
+ * at any number of threads. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

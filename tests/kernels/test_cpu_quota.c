@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How many threads the cpu calculator takes where nobody says: no more than the process has processors, which quotas of containers
- * make fewer than there are processors. */
+/* How many threads the cpu calculator takes where nobody says: no more than the process has processors, which quotas of
+ * containers make fewer than there are processors. */
 #include <stdlib.h>
 
 #include <sdlf/machine.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* First layers on cpu: row-major images of few channels into outputs that are channels last, as plans for inference bring them; beside
- * reference, weights as they are and prepacked, the same bits at any number of threads. */
+/* First layers on cpu: row-major images of few channels into outputs that are channels last, as plans for inference
+ * bring them; beside reference, weights as they are and prepacked, the same bits at any number of threads. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What "auto" of the cuda calculator takes where ways are far apart: a row for each branch of its rules, with the microseconds of what it
- * takes and of what comes next, on the GPU of compute capability 9.0 that the rules are fitted to (an H200). */
+/* What "auto" of the cuda calculator takes where ways are far apart: a row for each branch of its rules, with the
+ * microseconds of what it takes and of what comes next, on the GPU of compute capability 9.0 that the rules are fitted
+ * to (an H200). */
 #include <stdio.h>
 
 #include <sdlf/calculator.h>

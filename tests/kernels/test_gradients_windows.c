@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Backward kinds with windows, convolution and pooling, of reference against finite differences of their forward kinds. */
+/* Backward kinds with windows, convolution and pooling, of reference against finite differences of their forward
+ * kinds. */
 #include "differences.h"
 
 /* ---- convolution ---- */

@@ -34,7 +34,8 @@ static sdlf_tensor room(sdlf_calculator *calculator, int64_t bytes)
     return made;
 }
 
-/* A convolution channels last, by itself and told that a large block of memory is read behind it: from its beginning, and from odd addresses. */
+/* A convolution channels last, by itself and told that a large block of memory is read behind it: from its beginning,
+ * and from odd addresses. */
 static void convolve(sdlf_calculator *calculator, float *plain, float *told)
 {
     static const int skews[] = {0, 16, 4, 1};

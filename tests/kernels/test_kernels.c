@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Every operation of every calculator against `reference`; with --bench, its speed. options.h has the command line.
  *
- * There are many cases; ctest runs several processes of this program side by side, each with families of its own (--family) and
- * one with all that are left (--but); what cuDNN computes of the largest family is a process, too.
+ * There are many cases; ctest runs several processes of this program side by side, each with families of its own
+ * (--family) and one with all that are left (--but); what cuDNN computes of the largest family is a process, too.
  *
- * Each case runs on every calculator with each of its algorithms: on the host with 1, 2 and 3 threads, on a device twice; then once
- * with operands off their alignment, and once with weights prepacked where there is such a form. In the other math modes that a
- * calculator has, products run in one opening, those in float64 with auto alone. Large cases are for devices; of their algorithms
- * auto alone runs more than once. Reference, whose results are what is expected, runs again off alignment, and where operands are
- * aliased. Outputs must be within the case's tolerance of reference's, the same bits at every thread count, and written completely;
- * inputs and the bytes around every operand must stay as they were. A kernel that two calculators share is tried on the first of
- * them.
+ * Each case runs on every calculator with each of its algorithms: on the host with 1, 2 and 3 threads, on a device
+ * twice; then once with operands off their alignment, and once with weights prepacked where there is such a form. In
+ * the other math modes that a calculator has, products run in one opening, those in float64 with auto alone. Large
+ * cases are for devices; of their algorithms auto alone runs more than once. Reference, whose results are what is
+ * expected, runs again off alignment, and where operands are aliased. Outputs must be within the case's tolerance of
+ * reference's, the same bits at every thread count, and written completely; inputs and the bytes around every operand
+ * must stay as they were. A kernel that two calculators share is tried on the first of them.
  *
  * An operation that a calculator has not is told in its summary line; for `cpu` it is a failure where the contract asks
  * for it: every kind in float32, and forward kinds in float64, but fusions that are left to their parts. */
@@ -117,7 +117,8 @@ static bool is_taken(const checker *c, const sdlf_operation *operation)
     return false;
 }
 
-/* A case, and the same as training stores it, channels last and in 16 bits or with weights as the images, where a calculator has that. */
+/* A case, and the same as training stores it, channels last and in 16 bits or with weights as the images, where a
+ * calculator has that. */
 static void check_case(kernel_sink *sink, const kernel_case *made)
 {
     static const sdlf_dtype storage[] = {SDLF_BFLOAT16, SDLF_FLOAT16, SDLF_FLOAT32};
@@ -226,8 +227,8 @@ static void every_algorithm_of_cuda_ran(void)
     kernel_check_algorithms(state.machines, state.machine_count, "cuda");
 }
 
-/* How many thread counts it is opened with. reference takes part too, with one: its aliasing, guards and complete writing are held
- * to the same rules. A device knows no threads: a second run must give the same bits. */
+/* How many thread counts it is opened with. reference takes part too, with one: its aliasing, guards and complete
+ * writing are held to the same rules. A device knows no threads: a second run must give the same bits. */
 static int openings(const machine *m)
 {
     if (state.asked.once || m->math != SDLF_MATH_FP32 || strcmp(m->type->name, "reference") == 0) return 1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Math modes: products in fp16 and bf16 are those of factors rounded to the mode's format, whatever computes them.
  *
- * A calculator computes an operation on operands as they are, and the reference on operands rounded here. The two may differ by the
- * rounding of float32 sums alone, which is far less than the rounding of factors: another mode would be seen. */
+ * A calculator computes an operation on operands as they are, and the reference on operands rounded here. The two may
+ * differ by the rounding of float32 sums alone, which is far less than the rounding of factors: another mode would be
+ * seen. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +104,8 @@ static int64_t wrong_ones(const job *j, int64_t depth)
     return wrong;
 }
 
-/* Algorithms that round factors in these modes; all others compute in fp32 (docs/guides/cuda.md), cuDNN's convolutions as in tf32. */
+/* Algorithms that round factors in these modes; all others compute in fp32 (docs/guides/cuda.md), cuDNN's convolutions
+ * as in tf32. */
 static bool rounds(const sdlf_calculator *calculator, sdlf_operation_kind kind, const char *algorithm)
 {
     if (strcmp(calculator->type->name, "cudnn") == 0 && kind != SDLF_GEMM) return false;

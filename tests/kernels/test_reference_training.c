@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference calculator against small examples worked out by hand: activations, normalisation, loss, random numbers. */
+/* The reference calculator against small examples worked out by hand: activations, normalisation, loss, random
+ * numbers. */
 #include "by_hand.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference calculator against small examples worked out by hand: updates of parameters, by themselves and with the backward pass
- * before them in one operation. */
+/* The reference calculator against small examples worked out by hand: updates of parameters, by themselves and with the
+ * backward pass before them in one operation. */
 #include "by_hand.h"
 
 #include <math.h>

@@ -43,7 +43,8 @@ static void every_case_has_its_turn(void)
     CHECK_EQUAL(wrong, 0);
 }
 
-/* A part has some of each stretch of cases, and of every second or sixteenth case too: what a family's loops come to. */
+/* A part has some of each stretch of cases, and of every second or sixteenth case too: what a family's loops come
+ * to. */
 static void parts_are_spread(void)
 {
     enum { STRETCHES = 6 };

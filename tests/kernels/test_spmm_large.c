@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* spmm_csr with more elements than 32 bits count. On devices with the memory for it, some 44 GB, half of them for a form that is
- * prepacked; on the host with addresses alone: the system lends one page of zeros for all that is never written. All but the
- * last elements are one row's. */
+/* spmm_csr with more elements than 32 bits count. On devices with the memory for it, some 44 GB, half of them for a
+ * form that is prepacked; on the host with addresses alone: the system lends one page of zeros for all that is never
+ * written. All but the last elements are one row's. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,7 +25,8 @@ static sdlf_status fill(sdlf_calculator *c, sdlf_dtype dtype, void *data, int64_
     return sdlf_calculator_run(c, &operation);
 }
 
-/* Row 0 is empty, row 1 the long one, of values 2^-10 in column 0; rows 2 to 5 have 0, 3, 1 and 3 elements, far behind. */
+/* Row 0 is empty, row 1 the long one, of values 2^-10 in column 0; rows 2 to 5 have 0, 3, 1 and 3 elements, far
+ * behind. */
 static sdlf_status make_matrix(sdlf_calculator *c, sdlf_tensor *a)
 {
     static const int32_t columns[LAST] = {1, 2, 4, 3, 0, 4, 4};
@@ -103,7 +104,8 @@ static void elements_are_counted_with_64_bits(void)
 
 /* ---- on the host ---- */
 
-/* Row 1 has zeros and, on both sides of where 31 bits end, a few numbers; the rows behind it are those of make_matrix. */
+/* Row 1 has zeros and, on both sides of where 31 bits end, a few numbers; the rows behind it are those of
+ * make_matrix. */
 static void fill_on_host(const sdlf_tensor *a)
 {
     static const int32_t columns[LAST] = {1, 2, 4, 3, 0, 4, 4};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that a calculator puts together against the same operations one by one: the same outputs, but for the order of sums.
+/* Operations that a calculator puts together against the same operations one by one: the same outputs, but for the
+ * order of sums.
  *
  *     test_kernels_together [--math MODE]
  *

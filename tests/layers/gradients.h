@@ -8,8 +8,8 @@
  * of the loss: the five-point formula, on `reference` in float64.
  *
  * Kinks are kept away from: the elements of the inputs are all different, odd multiples of half of `unit`, in an order
- * drawn at random. Parameters are multiples of 2^-8, so that they and their neighbours at distances of STEP are exact in
- * float32. */
+ * drawn at random. Parameters are multiples of 2^-8, so that they and their neighbours at distances of STEP are exact
+ * in float32. */
 #ifndef SDLF_TESTS_LAYERS_GRADIENTS_H
 #define SDLF_TESTS_LAYERS_GRADIENTS_H
 

@@ -104,7 +104,8 @@ static void statistics_are_kept_and_used(void)
         check_statistics(test_calculator_class_at(index)->name);
 }
 
-/* In inference a normalisation folds into what comes before, but not through a reshape: its channels are then others. */
+/* In inference a normalisation folds into what comes before, but not through a reshape: its channels are then
+ * others. */
 static void check_folding(const char *calculator_name, bool reshaped)
 {
     sdlf_calculator *calculator = NULL;

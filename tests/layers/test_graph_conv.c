@@ -2,7 +2,8 @@
 /* graph_conv: shapes, what is refused, gradients on every calculator, constants, fusion. */
 #include "layers/gradients.h"
 
-/* A directed graph of 5 nodes: a hub, a node without arcs, an arc twice, a loop. Its matrix and the transpose of that. */
+/* A directed graph of 5 nodes: a hub, a node without arcs, an arc twice, a loop. Its matrix and the transpose of
+ * that. */
 enum { NODES = 5, ARCS = 9 };
 static const int64_t offsets[NODES + 1] = {0, 4, 5, 5, 8, 9};
 static const int32_t columns[ARCS] = {1, 2, 3, 4, 0, 3, 1, 1, 0};
@@ -10,8 +11,8 @@ static const float values[ARCS] = {0.5f, -1, 0.25f, 2, 1.5f, 1, -0.5f, 0.75f, 1}
 
 static sdlf_tensor matrices[2][2]; /* [float64][transposed] */
 
-/* A graph as webs are: a node from which, and another to which, a tenth of all arcs go, rows and columns so long that calculators cut
- * them; arcs that come again, loops, and nodes without any. */
+/* A graph as webs are: a node from which, and another to which, a tenth of all arcs go, rows and columns so long that
+ * calculators cut them; arcs that come again, loops, and nodes without any. */
 enum { WEB_NODES = 120, WEB_ALONE = 10, WEB_ARCS = 3000, WEB_SOURCE = 7, WEB_SINK = 11 };
 static sdlf_tensor webs[2][2];
 
@@ -206,7 +207,8 @@ static void inference_agrees(void)
     sdlf_model_free(model);
 }
 
-/* What is not a number makes all of a node's outputs so, and those of no node that it has no arc to; few classes and many. */
+/* What is not a number makes all of a node's outputs so, and those of no node that it has no arc to; few classes and
+ * many. */
 static void nan_stays_in_its_rows(void)
 {
     for (int units = 5; units <= 80; units += 75) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul of bytes: int32 products less zero points, by the operation of calculators that have it, and put together from others' by one that has
- * not; zero points of every shape; what is refused. */
+/* matmul of bytes: int32 products less zero points, by the operation of calculators that have it, and put together from
+ * others' by one that has not; zero points of every shape; what is refused. */
 #include <string.h>
 
 #include "framework/plan/networks.h"

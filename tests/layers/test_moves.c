@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers that only move elements: value, cast, transpose, slice, pad, expand, tile, depth_to_space, space_to_depth. Their
- * values are compared with loops over indices, on every calculator; shapes, what is refused, gradients. */
+/* Layers that only move elements: value, cast, transpose, slice, pad, expand, tile, depth_to_space, space_to_depth.
+ * Their values are compared with loops over indices, on every calculator; shapes, what is refused, gradients. */
 #include "layers/gradients.h"
 
 static sdlf_node build_cast(sdlf_model *model, const sdlf_node *x, const void *options)

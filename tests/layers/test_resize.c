@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* resize: which axes, by a scale or to sizes; values are worked out by hand. (All its ways of looking: ONNX's own tests of Resize.) */
+/* resize: which axes, by a scale or to sizes; values are worked out by hand. (All its ways of looking: ONNX's own tests
+ * of Resize.) */
 #include <stdlib.h>
 
 #include <sdlf/sdlf.h>
@@ -8,7 +9,8 @@
 
 static sdlf_calculator *reference;
 
-/* Two samples, the second 100 more than the first, of x (C,H,W) = (1,2,3); the shape that comes out, and its numbers. */
+/* Two samples, the second 100 more than the first, of x (C,H,W) = (1,2,3); the shape that comes out, and its
+ * numbers. */
 static sdlf_shape run(const sdlf_resize_options *options, float *y)
 {
     enum { COUNT = 6 };

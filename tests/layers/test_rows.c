@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul, conv_transpose2d, layer_norm, group_norm, lrn, top_k, resize, and pad's modes: values, what is refused, gradients. */
+/* matmul, conv_transpose2d, layer_norm, group_norm, lrn, top_k, resize, and pad's modes: values, what is refused,
+ * gradients. */
 #include "layers/gradients.h"
 
 static sdlf_node build_matmul(sdlf_model *model, const sdlf_node *x, const void *options)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* embedding, position_embedding, rotary_embedding, rms_norm, multi_head_attention: values, what is refused, gradients. */
+/* embedding, position_embedding, rotary_embedding, rms_norm, multi_head_attention: values, what is refused,
+ * gradients. */
 #include "layers/gradients.h"
 
 #include <float.h>

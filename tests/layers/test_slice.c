@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* slice takes what numpy's does: every start, end and step in and around an axis; two axes at once, named from either end. */
+/* slice takes what numpy's does: every start, end and step in and around an axis; two axes at once, named from either
+ * end. */
 #include <stdlib.h>
 
 #include <sdlf/sdlf.h>

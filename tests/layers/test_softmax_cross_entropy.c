@@ -168,7 +168,8 @@ static void weights_leave_rows_out(void)
     check_weights(true);
 }
 
-/* Pixels are rows whose channels lie apart: the same loss, metrics and step as of the rows, and pixels of weight 0 count nowhere. */
+/* Pixels are rows whose channels lie apart: the same loss, metrics and step as of the rows, and pixels of weight 0
+ * count nowhere. */
 static void check_pixels(const char *calculator_name)
 {
     enum { CLASSES = 3, PIXELS = 6 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks that nobody would draw: layers of every kind that trains, of sizes, strides, paddings and groups by chance, joined by additions
- * and concatenations. A seed gives the same network everywhere. */
+/* Networks that nobody would draw: layers of every kind that trains, of sizes, strides, paddings and groups by chance,
+ * joined by additions and concatenations. A seed gives the same network everywhere. */
 #ifndef SDLF_TESTS_NETWORKS_RANDOM_NETWORK_H
 #define SDLF_TESTS_NETWORKS_RANDOM_NETWORK_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Random networks, trained and run in several ways that must agree: `reference` without fusion says what is right; the other calculators in
- * the host's memory with and without fusion, in float64, where a difference is a mistake and not rounding; and models that went through a
- * weights file, a network file or an ONNX file.
+/* Random networks, trained and run in several ways that must agree: `reference` without fusion says what is right; the
+ * other calculators in the host's memory with and without fusion, in float64, where a difference is a mistake and not
+ * rounding; and models that went through a weights file, a network file or an ONNX file.
  *
  *     test_networks_random [--count N] [--seed S]     N networks of the seeds S, S + 1, ...: 10 minutes are some 10,000
  *
@@ -127,8 +127,8 @@ static bool agree(const result *found, const result *expected, double tolerance,
     return true;
 }
 
-/* Has the training on `reference` a value that is 0 but for its rounding? Then rounding decides which side of a kink (ReLU's, a maximum's)
- * it lies on, and another order of additions may come to another gradient: nothing is wrong. */
+/* Has the training on `reference` a value that is 0 but for its rounding? Then rounding decides which side of a kink
+ * (ReLU's, a maximum's) it lies on, and another order of additions may come to another gradient: nothing is wrong. */
 static bool stands_at_a_kink(uint64_t seed, sdlf_calculator *reference)
 {
     random_network net = random_network_make(seed);

@@ -18,15 +18,16 @@ extern const export_case export_cases[]; /* ends with a row without name */
 /* Built-in networks that `reference` computes in a moment; NULL ends them. */
 extern const char *const export_builtin[];
 
-/* The model of a case or, where that is NULL, the built-in network; its parameters are drawn, statistics too. NULL: it failed,
- * sdlf_error_message says why. */
+/* The model of a case or, where that is NULL, the built-in network; its parameters are drawn, statistics too. NULL: it
+ * failed, sdlf_error_message says why. */
 sdlf_model *export_case_model(const export_case *from, const char *builtin);
 
-/* The network of an ONNX file for pictures of 28x28 in ten classes, trained on for a little while on digits. NULL: it failed. */
+/* The network of an ONNX file for pictures of 28x28 in ten classes, trained on for a little while on digits. NULL: it
+ * failed. */
 sdlf_model *export_case_trained(const char *path);
 
-/* A run of a model: its inputs and outputs in host memory, by their names, which are the model's. An input that nobody reads is
- * absent; a sparse one is a dense matrix here. */
+/* A run of a model: its inputs and outputs in host memory, by their names, which are the model's. An input that nobody
+ * reads is absent; a sparse one is a dense matrix here. */
 enum { EXPORT_CASE_MOST = 128 };
 typedef struct export_run_values {
     sdlf_tensor input[EXPORT_CASE_MOST], output[EXPORT_CASE_MOST];
@@ -34,8 +35,8 @@ typedef struct export_run_values {
     int input_count, output_count;
 } export_run_values;
 
-/* Run the model on the reference calculator with inputs that are always the same, or with those of `like`, which has a dense
- * matrix where it is sparse. Release with export_run_release, also after a failure. */
+/* Run the model on the reference calculator with inputs that are always the same, or with those of `like`, which has a
+ * dense matrix where it is sparse. Release with export_run_release, also after a failure. */
 sdlf_status export_case_run(export_run_values *values, sdlf_model *model, int64_t batch, const export_run_values *like);
 void export_run_release(export_run_values *values);
 /* The tensor of that name, or NULL. */

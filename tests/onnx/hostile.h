@@ -45,8 +45,8 @@ static inline void hostile_node(hostile_graph *graph, const char *type, const ch
     for (size_t i = 0; i < attributes; i++) hostile_append(graph, "\x2a\x00", 2);
 }
 
-/* A chain of `count` nodes from `first` to the names PREFIX0, PREFIX1, ...; "%" among the inputs is the one before. Gives the
- * last name. */
+/* A chain of `count` nodes from `first` to the names PREFIX0, PREFIX1, ...; "%" among the inputs is the one before.
+ * Gives the last name. */
 static inline const char *hostile_chain(hostile_graph *graph, const char *type, const char *inputs, const char *prefix,
                                         const char *first, int count)
 {

@@ -3,9 +3,9 @@
  *
  *     onnx_export_peer FOLDER OPSET
  *
- * makes FOLDER/CASE.onnx, and for each batch FOLDER/CASE.BATCH.input.NAME.npy and FOLDER/CASE.BATCH.output.NAME.npy, names being
- * those of the model; in opset OPSET, or with 0 in the lowest that will do (cases that OPSET is too old for are left out). Prints
- * the cases. Exit code 1: something failed. */
+ * makes FOLDER/CASE.onnx, and for each batch FOLDER/CASE.BATCH.input.NAME.npy and FOLDER/CASE.BATCH.output.NAME.npy,
+ * names being those of the model; in opset OPSET, or with 0 in the lowest that will do (cases that OPSET is too old for
+ * are left out). Prints the cases. Exit code 1: something failed. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Run an ONNX model on stored inputs and compare with stored outputs, for scripts/onnx-conformance.py and for comparisons with
- * other programs.
+/* Run an ONNX model on stored inputs and compare with stored outputs, for scripts/onnx-conformance.py and for
+ * comparisons with other programs.
  *
  *     onnx_peer [--constants] CALCULATOR RELATIVE ABSOLUTE MODEL.onnx FOLDER [FOLDER ...]
  *     onnx_peer [--constants] CALCULATOR RELATIVE ABSOLUTE -
  *     onnx_peer --operators
  *
- * Each FOLDER holds input_0.pb, ... and output_0.pb, ...; an element may differ by ABSOLUTE + RELATIVE |expected|. A negative
- * RELATIVE means that part of the output's range instead. With --constants every input but the first is a constant of the model. Prints
- * one line, "passed DIFFERENCE", "failed REASON" or "unsupported REASON"; the exit code is 0 unless the arguments are wrong. With - models
- * and folders come from the standard input, a line each with tabs in between, and each is answered with such a line: opening a GPU once
- * takes less time than for each. */
+ * Each FOLDER holds input_0.pb, ... and output_0.pb, ...; an element may differ by ABSOLUTE + RELATIVE |expected|. A
+ * negative RELATIVE means that part of the output's range instead. With --constants every input but the first is a
+ * constant of the model. Prints one line, "passed DIFFERENCE", "failed REASON" or "unsupported REASON"; the exit code
+ * is 0 unless the arguments are wrong. With - models and folders come from the standard input, a line each with tabs in
+ * between, and each is answered with such a line: opening a GPU once takes less time than for each. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 #include <sdlf/sdlf.h>
 
-#include "framework/formats/onnx/import.h"
+#include "framework/formats/onnx/import/import.h"
 
 enum { MOST = 64 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A model of one sample is a model of batches too, but where an operator says how many samples there are: then the plan refuses
- * another batch, and does not give numbers that the file never meant. */
+/* A model of one sample is a model of batches too, but where an operator says how many samples there are: then the plan
+ * refuses another batch, and does not give numbers that the file never meant. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -33,8 +33,8 @@ static void add_weight(bytes *graph, const char *name, int64_t value)
 
 /* y = `type`(x, the inputs named in `inputs`), x of (1,3,4); an attribute, and weights of one number each. */
 typedef struct one_node {
-    const char *
-        behind; /* its output goes through one of this operator, in front of x where that takes several; NULL: it is y */
+    /* Its output goes through one of this operator, in front of x where that takes several; NULL: it is y. */
+    const char *behind;
     const char *type, *attribute;
     int64_t value;
     const char *inputs[4];
@@ -73,7 +73,8 @@ static sdlf_status import_node(sdlf_model **model, const one_node *wanted, const
     return sdlf_model_from_onnx(model, test_path("node.onnx"), options);
 }
 
-/* Of what has no elements, samples cannot be told apart: a model for any batch must not depend on how many there were. */
+/* Of what has no elements, samples cannot be told apart: a model for any batch must not depend on how many there
+ * were. */
 static void parts_without_elements_know_no_batch(void)
 {
     static const one_node nodes[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small files that describe much: what they become is bounded before it is made, the message says by what, and who wants to may
- * have more. */
+/* Small files that describe much: what they become is bounded before it is made, the message says by what, and who
+ * wants to may have more. */
 #include "testing.h"
 
 #include <pthread.h>
@@ -80,7 +80,8 @@ static void constants_of_nothing(void)
     sdlf_onnx_report_free(report);
 }
 
-/* Constants of 2 MB, each worked out from the one before in 10 MB of room: none stays for longer than somebody needs it. */
+/* Constants of 2 MB, each worked out from the one before in 10 MB of room: none stays for longer than somebody needs
+ * it. */
 static void folded_constants_are_let_go(void)
 {
     hostile_graph graph = {.data = NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs with weights beside them that are replaced: at every moment the graph has its own weights, whatever fails, whoever is killed,
- * and however many write at once. */
+/* Graphs with weights beside them that are replaced: at every moment the graph has its own weights, whatever fails,
+ * whoever is killed, and however many write at once. */
 #include "onnx/fixtures.h"
 #include "onnx/outside.h"
 
@@ -15,7 +15,8 @@
 
 #include <sdlf/sdlf.h>
 
-/* What happens at the n-th rename, or where weights are removed: the test is linked so that these stand before the system's. */
+/* What happens at the n-th rename, or where weights are removed: the test is linked so that these stand before the
+ * system's. */
 static int rename_count, rename_fails_at, rename_kills_at;
 static const char *other_path; /* another process exports to it, */
 static const char *other_seed; /* these weights, */
@@ -235,7 +236,8 @@ static void a_full_disk_changes_nothing(void)
     CHECK_EQUAL(files_like(path), 2);
 }
 
-/* Another export to the same name comes to its end in the middle of one: whichever graph is there afterwards has its weights. */
+/* Another export to the same name comes to its end in the middle of one: whichever graph is there afterwards has its
+ * weights. */
 static void two_meet(void)
 {
 #ifdef SDLF_TEST_EMULATED
@@ -275,8 +277,8 @@ static void export_for_ever(const char *path, uint64_t seed)
         }
 }
 
-/* Several export to one name, some are killed on the way. Who reads meanwhile finds one of the two networks, or weights that have just been
- * removed, and never a mixture; who reads afterwards finds a whole one. */
+/* Several export to one name, some are killed on the way. Who reads meanwhile finds one of the two networks, or weights
+ * that have just been removed, and never a mixture; who reads afterwards finds a whole one. */
 static void several_export_at_once(void)
 {
     enum { WRITERS = 4, ROUNDS = 6 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that are left in their ONNX file until a plan takes them: a device's never lie in the host's memory, and of those that the host
- * wants in another form one at a time is there twice. */
+/* Weights that are left in their ONNX file until a plan takes them: a device's never lie in the host's memory, and of
+ * those that the host wants in another form one at a time is there twice. */
 #include "onnx/fixtures.h"
 
 #include <stdio.h>
@@ -59,7 +59,8 @@ static void weights_of_a_device_leave_the_host(void)
     if (!CHECK(most < LITTLE && end < LITTLE)) printf("    %lld, %lld\n", (long long)most, (long long)end);
 }
 
-/* On the host a weight that is wanted in another form alone is read right before it is prepacked: none but that one is there twice. */
+/* On the host a weight that is wanted in another form alone is read right before it is prepacked: none but that one is
+ * there twice. */
 static void weights_are_read_one_by_one(void)
 {
     enum { LITTLE = 1 << 20 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that are left in their ONNX file until a plan takes them: what is computed is what it is without, and until then the model says
- * what it is good for. (Memory: test_lazy_memory.c.) */
+/* Weights that are left in their ONNX file until a plan takes them: what is computed is what it is without, and until
+ * then the model says what it is good for. (Memory: test_lazy_memory.c.) */
 #include "onnx/fixtures.h"
 
 #include <dirent.h>
@@ -98,7 +98,8 @@ static void compare(sdlf_calculator *calculator, sdlf_calculator *other, const c
     }
 }
 
-/* Normalisation that is folded in, weights that are transposed or repeated, in a file beside the model's, of integers. */
+/* Normalisation that is folded in, weights that are transposed or repeated, in a file beside the model's, of
+ * integers. */
 static void results_are_the_same(void)
 {
     static const char *const names[] = {"small_cnn", "residual", "rows", "volume", "integers", "external", "moves"};
@@ -175,8 +176,8 @@ static void make_change(change what, const char *path)
     if (what == REMOVED) CHECK(unlink(path) == 0);
 }
 
-/* A plan never has weights of two files. One that cannot be made leaves the model as it was; a file that is replaced or removed is
- * still there for who has opened it. */
+/* A plan never has weights of two files. One that cannot be made leaves the model as it was; a file that is replaced or
+ * removed is still there for who has opened it. */
 static void a_file_that_changes_is_told(void)
 {
     static const char *const why[CHANGES] = {[CUT] = "cannot read '", [REWRITTEN] = "it has been changed"};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What stays of an ONNX file whose weights are left in it: where they are, and elements that are not in it because they were worked out. */
+/* What stays of an ONNX file whose weights are left in it: where they are, and elements that are not in it because they
+ * were worked out. */
 #include "onnx/fixtures.h"
 
 #include <stdio.h>
@@ -32,8 +33,8 @@ static void add_node(bytes *graph, const char *type, const char *const *inputs, 
     bytes_message(graph, 1, &node);
 }
 
-/* y = relu(x (a b) + c) r + s: the product's weight is worked out from two others, the first bias is in the file, and so is the second
- * weight; the second bias is one element, worked out, for all. */
+/* y = relu(x (a b) + c) r + s: the product's weight is worked out from two others, the first bias is in the file, and
+ * so is the second weight; the second bias is one element, worked out, for all. */
 static const char *write_folded(void)
 {
     static float a[ROWS * COLUMNS], r[COLUMNS * COLUMNS], b = 3, c[COLUMNS] = {0.5f, -1, 2, 0.25f},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files read in pieces: what has been read is right, what is not wanted takes no memory, and what is not there any more is an
- * error. */
+/* Files read in pieces: what has been read is right, what is not wanted takes no memory, and what is not there any more
+ * is an error. */
 #include "testing.h"
 
 #include <errno.h>

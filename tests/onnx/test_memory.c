@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What importing takes: a weight is read once, straight to where it belongs, so that a model needs its weights, its arena and little
- * beside; and a file that becomes shorter while it is read is an error. */
+/* What importing takes: a weight is read once, straight to where it belongs, so that a model needs its weights, its
+ * arena and little beside; and a file that becomes shorter while it is read is an error. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #include "tests/onnx/bytes.h"
 #if SDLF_TEST_ONNX
-#include "framework/formats/onnx/import.h"
+#include "framework/formats/onnx/import/import.h"
 #endif
 
 enum { SIDE = 1024, BATCH = 256, LITTLE = 700 << 10 };

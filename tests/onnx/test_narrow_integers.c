@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Integers of sizes that SDLF has not: computed in larger ones where that is exact, refused where it is not; and inputs without
- * elements, of which everything is known. */
+/* Integers of sizes that SDLF has not: computed in larger ones where that is exact, refused where it is not; and inputs
+ * without elements, of which everything is known. */
 #include "testing.h"
 
 #include <math.h>

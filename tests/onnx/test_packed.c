@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights of 8 and 4 bits stay so in a plan that takes them from the file: what it computes, and the memory that it needs. */
+/* Weights of 8 and 4 bits stay so in a plan that takes them from the file: what it computes, and the memory that it
+ * needs. */
 #include "testing.h"
 
 #include <stdio.h>

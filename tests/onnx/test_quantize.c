@@ -56,7 +56,8 @@ static void run_net(sdlf_model *net, sdlf_calculator *calculator, float *scores,
     sdlf_plan_free(plan);
 }
 
-/* The largest difference between the network and its file, as a part of the range of its scores; `steps`: integer products on cpu. */
+/* The largest difference between the network and its file, as a part of the range of its scores; `steps`: integer
+ * products on cpu. */
 static double error_of(sdlf_model *net, const char *path, int *steps)
 {
     static float before[BATCH * CLASSES], after[BATCH * CLASSES];

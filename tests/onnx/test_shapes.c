@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shapes of inputs and outputs: dimensions that a file leaves open, with and without a name, and what a report says of shapes that
- * the file does not have, or has wrong; and bounds of Clip of which the lower is the higher. */
+/* Shapes of inputs and outputs: dimensions that a file leaves open, with and without a name, and what a report says of
+ * shapes that the file does not have, or has wrong; and bounds of Clip of which the lower is the higher. */
 #include "testing.h"
 
 #include <math.h>
@@ -27,7 +27,8 @@ static void add_weight(bytes *graph, const char *name, float value)
     bytes_message(graph, 5, &weight);
 }
 
-/* x of these four dimensions -> Clip(low, high), or with an axis Flatten -> y, whose shape the file says as `said`, or not */
+/* x of these four dimensions -> Clip(low, high), or with an axis Flatten -> y, whose shape the file says as `said`, or
+ * not */
 static void write_model(const char *path, const dimension *x, const int64_t *said, float low, float high, int64_t axis)
 {
     bytes node = {.size = 0}, graph = {.size = 0}, model = {.size = 0}, set = {.size = 0};

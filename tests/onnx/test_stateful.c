@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A decoder that runs step by step, with its keys and values in place: what PyTorch exports, against onnxruntime's values; and a state that
- * does not grow. */
+/* A decoder that runs step by step, with its keys and values in place: what PyTorch exports, against onnxruntime's
+ * values; and a state that does not grow. */
 #include "testing.h"
 
 #include <stdio.h>

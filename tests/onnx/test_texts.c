@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts with a byte 0, which C would end there: each is refused, wherever it stands, and nothing is opened under half a name. */
+/* Texts with a byte 0, which C would end there: each is refused, wherever it stands, and nothing is opened under half a
+ * name. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks that PyTorch exported, trained on: as PyTorch trains them, every parameter that the network has and nothing else; and run, at
- * batches that the file knows nothing of, as onnxruntime runs them. scripts/make-onnx-fixtures.py made the fixtures. */
+/* Networks that PyTorch exported, trained on: as PyTorch trains them, every parameter that the network has and nothing
+ * else; and run, at batches that the file knows nothing of, as onnxruntime runs them. scripts/make-onnx-fixtures.py
+ * made the fixtures. */
 #include "testing.h"
 
 #include <math.h>
@@ -80,7 +81,8 @@ static void check_scores(const expectation *e, sdlf_model *model, sdlf_calculato
     sdlf_plan_free(plan);
 }
 
-/* Tolerances: files have float32; in float64 only these differ, in float32 every sum is rounded, and training carries that on. */
+/* Tolerances: files have float32; in float64 only these differ, in float32 every sum is rounded, and training carries
+ * that on. */
 static void train(const expectation *e, sdlf_model *model, sdlf_calculator *calculator, sdlf_dtype dtype)
 {
     sdlf_plan *plan = NULL;

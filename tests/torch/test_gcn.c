@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A graph's matrix and a network of two graph convolutions against PyTorch's, whose matrices are dense: on every calculator, fused
- * and unfused; directed graphs with the transpose. */
+/* A graph's matrix and a network of two graph convolutions against PyTorch's, whose matrices are dense: on every
+ * calculator, fused and unfused; directed graphs with the transpose. */
 #include <sdlf/graph.h>
 
 #include "torch/fixtures.h"

@@ -40,8 +40,8 @@ static int64_t numbers_of(const json_t *array, sdlf_dtype dtype, void *to)
     return count;
 }
 
-/* Doubles are compared for what is double: the updates of adam and rmsprop; sgd's rule is of floats. Floats: 0.99f is off by 1e-8, and
- * a weight by half a unit of its last place in each step. */
+/* Doubles are compared for what is double: the updates of adam and rmsprop; sgd's rule is of floats. Floats: 0.99f is
+ * off by 1e-8, and a weight by half a unit of its last place in each step. */
 static double tolerance(const char *optimizer, sdlf_dtype dtype)
 {
     if (dtype == SDLF_FLOAT32) return 5e-7;

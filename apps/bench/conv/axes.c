@@ -137,7 +137,8 @@ static void add_line(label_map *map, double x, double y, double to_x, double to_
         label_add(map, label_around(x + (to_x - x) * i / steps, y + (to_y - y) * i / steps, 2), false);
 }
 
-/* The flat part's figure lies on it, below it or at the upper edge, where there are fewest marks; the slope's lies along it. */
+/* The flat part's figure lies on it, below it or at the upper edge, where there are fewest marks; the slope's lies
+ * along it. */
 void axes_name_roof(axes *a)
 {
     const roof r = roof_of(a);

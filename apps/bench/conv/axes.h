@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The plane of the convolution lab's chart: two logarithmic axes, and the roof that a machine's limits make over them. */
+/* The plane of the convolution lab's chart: two logarithmic axes, and the roof that a machine's limits make over
+ * them. */
 #ifndef SDLF_APPS_BENCH_CONV_AXES_H
 #define SDLF_APPS_BENCH_CONV_AXES_H
 
@@ -18,7 +19,7 @@ typedef struct axes {
     label_map map; /* what stands in it */
 } axes;
 
-/* Axes over the ridge of the roof alone; then over more points, and last with an edge around them. */
+/* Axes over the ridge of the roof only; then over more points, and last with an edge around them. */
 axes axes_of(FILE *file, const ceilings *limits, int height);
 void axes_stretch(axes *axes, double x, double y);
 void axes_settle(axes *axes);
@@ -27,16 +28,16 @@ void axes_settle(axes *axes);
 double axes_x(const axes *axes, double value);
 double axes_y(const axes *axes, double value);
 
-/* The grid with its numbers, the roof, the frame. The figures of the roof, which avoid what stands in the map and then stand there
- * themselves. */
+/* The grid with its numbers, the roof, the frame. The figures of the roof, which avoid what stands in the map and then
+ * stand there themselves. */
 void axes_draw(const axes *axes);
 void axes_name_roof(axes *axes);
 
 /* Words at a place, with attributes of the element. */
 void axes_text(FILE *file, double x, double y, const char *attributes, const char *text);
 
-/* Words that stand on others' lines: their outline in white, then they themselves. Two elements, since not every viewer knows
- * paint-order, without which an outline covers the words. `place` and `style` are attributes. */
+/* Words that stand on others' lines: their outline in white, then they themselves. Two elements, since not every viewer
+ * knows paint-order, without which an outline covers the words. `place` and `style` are attributes. */
 void axes_word(FILE *file, const char *place, const char *style, const char *text);
 
 #endif

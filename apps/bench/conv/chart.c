@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The convolution lab as a roofline chart, an SVG file.
  *
- * Across: the convolution's FLOPs for each byte that a rung moves; up: the convolution's FLOPs in a second; both logarithmic.
- * The roof is the machine's limits, measured: a slope (bytes a second) and a flat part (FLOPs a second), each with its figure.
- * Each rung has a mark of its own: a small one for each convolution, a large one, with the rung's name beside it, for all of them
- * together. To the right the rungs stand once more, the fastest first, with their figures. The ground is white, on dark pages too. */
+ * Across: the convolution's FLOPs for each byte that a rung moves; up: the convolution's FLOPs in a second; both
+ * logarithmic. The roof is the machine's limits, measured: a slope (bytes a second) and a flat part (FLOPs a second),
+ * each with its figure. Each rung has a mark of its own: a small one for each convolution, a large one, with the rung's
+ * name beside it, for all of them together. To the right the rungs stand once more, the fastest first, with their
+ * figures. The ground is white, on dark pages too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +117,8 @@ static void draw_marks(chart *c)
     }
 }
 
-/* The name of a rung beside its large mark, or farther off with a line to it; none where everything is full, since the list has it. */
+/* The name of a rung beside its large mark, or farther off with a line to it; none where everything is full, since the
+ * list has it. */
 static void name_mark(chart *c, const place *p)
 {
     enum { WAYS = 16, RINGS = 4 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench conv: the convolution lab. Every algorithm that a calculator has for a convolution is a rung of a ladder; all of
- * them are timed on the same convolutions, compared with reference, and set beside the machine's limits. Or a report that was
- * stored is shown again. docs/reference/convolution.md explains them. */
+/* sdlf bench conv: the convolution lab. Every algorithm that a calculator has for a convolution is a rung of a ladder;
+ * all of them are timed on the same convolutions, compared with reference, and set beside the machine's limits. Or a
+ * report that was stored is shown again. docs/reference/convolution.md explains them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

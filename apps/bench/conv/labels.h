@@ -27,9 +27,9 @@ label_map label_map_of(label_box frame, int most);
 void label_add(label_map *map, label_box box, bool hard);
 label_box label_around(double x, double y, double size);
 
-/* Of `count` boxes, which come in rings of `ring`, each farther off: the index of one that is clear of hard items and within the frame and
- * has the least soft items under it, where each ring outwards weighs as much as four of them; of equals the first; -1 where none is
- * clear. */
+/* Of `count` boxes, which come in rings of `ring`, each farther off: the index of one that is clear of hard items and
+ * within the frame and has the least soft items under it, where each ring outwards weighs as much as four of them; of
+ * equals the first; -1 where none is clear. */
 int label_choose(const label_map *map, const label_box *boxes, int count, int ring);
 
 /* Pixels that words take in letters of `size`; fonts differ by a tenth. */

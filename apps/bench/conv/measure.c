@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Measuring the rungs of the convolution lab.
  *
- * Reference computes in plain loops with double sums: all outputs of a large convolution would take it minutes. So what is
- * compared is the last image, and of its filters as many of the last as cost 1e8 FLOPs. The outputs are NaN before a rung
- * runs, so that what it leaves out shows. */
+ * Reference computes in plain loops with double sums: all outputs of a large convolution would take it minutes. So what
+ * is compared is the last image, and of its filters as many of the last as cost 1e8 FLOPs. The outputs are NaN before a
+ * rung runs, so that what it leaves out shows. */
 #include "apps/bench/conv/measure.h"
 
 #include <math.h>
@@ -56,7 +56,8 @@ struct lab_bench {
     void *memory[5], *found; /* x, w, y on the calculator, x and y channels last; the outputs to compare, on the host */
 };
 
-/* The filters that reference computes: as many of the last ones as it has time for; all of them where they are in groups. */
+/* The filters that reference computes: as many of the last ones as it has time for; all of them where they are in
+ * groups. */
 static int64_t first_filter(const sdlf_operation *operation)
 {
     const int64_t *x = operation->in[0].shape.dim;
@@ -156,8 +157,8 @@ static sdlf_operation turned(sdlf_operation operation)
     return operation;
 }
 
-/* Are activations channels last for this rung? Where it takes no others; and for the calculator's own choice, where inference
- * plans would bring them so. */
+/* Are activations channels last for this rung? Where it takes no others; and for the calculator's own choice, where
+ * inference plans would bring them so. */
 static bool wants_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_kernel_slot *slot = &calculator->type->kernel[operation->kind];

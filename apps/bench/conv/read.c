@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A stored report of the convolution lab, read back.
  *
- * What is read is checked as input from outside: the first value that is not as it should be ends the reading, with its place in
- * the file ("convolutions[3].shape.stride"). After an error the readers below return values that do no harm. */
+ * What is read is checked as input from outside: the first value that is not as it should be ends the reading, with its
+ * place in the file ("convolutions[3].shape.stride"). After an error the readers below return values that do no
+ * harm. */
 #include "apps/bench/conv/read.h"
 
 #include <errno.h>
@@ -151,7 +152,7 @@ static lab_shape read_shape(reader *r, const json_t *json)
     return s;
 }
 
-/* Work of so many layers: all of a report adds up to what int64 holds. */
+/* The most layers of a report, so that the sum of their work fits int64. */
 static int64_t read_work(reader *r, const json_t *json, const char *key, int64_t least, int layers)
 {
     int64_t work = read_whole(r, json, key, least);

@@ -157,7 +157,8 @@ void lab_print_case(const terminal *out, const lab *l, int index)
     fflush(out->file);
 }
 
-/* What the summary counts in: microseconds where a row of it takes less than a tenth of a millisecond, and none a second. */
+/* What the summary counts in: microseconds where a row of it takes less than a tenth of a millisecond, and none a
+ * second. */
 static double summary_unit(const lab *l)
 {
     double least = INFINITY, most = 0;
@@ -173,8 +174,8 @@ static double summary_unit(const lab *l)
     return least < 1e-4 && most < 1 ? 1e-6 : 1e-3;
 }
 
-/* "auto" is one of the others, and its time differs from that one's by chance alone; but of several convolutions it may take one rung
- * here and another there, or a rung that was left out: then it is clearly faster than each. */
+/* "auto" is one of the others, and its time differs from that one's only by chance; but of several convolutions it may
+ * take one rung here and another there, or a rung that was left out: then it is clearly faster than each. */
 static const double clearly = 0.9;
 
 /* A row a convolution, a column a rung. */

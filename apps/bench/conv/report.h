@@ -55,8 +55,8 @@ void lab_print_summary(const terminal *out, const lab *lab);
 
 /* Is the rung the calculator's own choice, beside others of its? */
 bool lab_is_automatic(const lab *lab, int rung);
-/* The rung that is another calculator's; -1 where there is none. And the one that it is held against: the calculator's own
- * choice; -1. */
+/* The rung that is another calculator's; -1 where there is none. And the one that it is held against: the calculator's
+ * own choice; -1. */
 int lab_rival(const lab *lab);
 int lab_automatic(const lab *lab);
 

@@ -70,7 +70,8 @@ static bool wants_more(const argument_list *wanted, const lab_rung *rungs, int c
     return wanted->count == 0;
 }
 
-/* Those that were asked for, or those that usually are there and whose rung is wanted: opening one may load a large library. */
+/* Those that were asked for, or those that usually are there and whose rung is wanted: opening one may load a large
+ * library. */
 static sdlf_status open_rivals(machine *m, const sdlf_calculator *calculator, const lab_rung_choice *choice,
                                lab_rung *rungs, int *count, char *left_out, size_t size)
 {

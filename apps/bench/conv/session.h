@@ -33,10 +33,12 @@ typedef struct lab_session {
 /* Can the files be written? Is the table wanted beside them? */
 sdlf_status lab_session_files(lab_session *session);
 
-/* Calculators, convolutions and rungs, all checked before anything is measured. Errors: SDLF_ERROR_ARGUMENT names the option. */
+/* Calculators, convolutions and rungs, all checked before anything is measured. Errors: SDLF_ERROR_ARGUMENT names the
+ * option. */
 sdlf_status lab_session_open(lab_session *session, const arguments *given);
 
-/* What the machine can do; then, one after the other, the convolutions. On standard error stands meanwhile what is at work. */
+/* What the machine can do; then, one after the other, the convolutions. On standard error stands meanwhile what is at
+ * work. */
 sdlf_status lab_session_limits(lab_session *session);
 sdlf_status lab_session_case(lab_session *session, int index);
 

@@ -21,7 +21,8 @@ typedef struct lab_shape_text {
     int64_t groups;
 } lab_shape_text;
 
-/* "1x64x56x56", "64x3x3", "2" or "2x1". Errors: SDLF_ERROR_ARGUMENT names the option, what it takes and what was found. */
+/* "1x64x56x56", "64x3x3", "2" or "2x1". Errors: SDLF_ERROR_ARGUMENT names the option, what it takes and what was
+ * found. */
 sdlf_status lab_shape_read(lab_shape *shape, const lab_shape_text *text);
 
 /* conv2d_forward over it, with no memory bound, checked. Errors: SDLF_ERROR_ARGUMENT says which sizes do not fit. */

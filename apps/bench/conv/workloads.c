@@ -88,7 +88,8 @@ static void make_vgg16(lab_workload *workload, int64_t batch, int64_t side)
     }
 }
 
-/* Sandler et al. (2018), table 2: a convolution, 17 blocks of expansion, depthwise convolution and projection, a convolution. */
+/* Sandler et al. (2018), table 2: a convolution, 17 blocks of expansion, depthwise convolution and projection, a
+ * convolution. */
 static void make_mobilenetv2(lab_workload *workload, int64_t batch, int64_t side)
 {
     static const struct {

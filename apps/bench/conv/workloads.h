@@ -24,8 +24,8 @@ typedef struct lab_workload {
 extern const char *const lab_workload_names[];
 void lab_workloads_print(void);
 
-/* The workload at `index` of the names. side: of the images, 0 for the usual. Errors: SDLF_ERROR_ARGUMENT for a side that the
- * workload cannot have. */
+/* The workload at `index` of the names. side: of the images, 0 for the usual. Errors: SDLF_ERROR_ARGUMENT for a side
+ * that the workload cannot have. */
 sdlf_status lab_workload_make(lab_workload *workload, int index, int64_t batch, int64_t side);
 
 /* That one convolution. */

@@ -116,7 +116,8 @@ static sdlf_status open_all(session *s)
     return status;
 }
 
-/* Is this algorithm measured by itself? Auto where it does not tell what it takes; of the others those that it may take. */
+/* Is this algorithm measured by itself? Auto where it does not tell what it takes; of the others those that it may
+ * take. */
 static bool is_measured(const sdlf_kernel_slot *slot, const kernel_row *row, int algorithm)
 {
     if (!slot->algorithms || !row->every) return algorithm == 0;

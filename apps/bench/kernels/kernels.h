@@ -16,7 +16,7 @@
 typedef struct kernel_row {
     char text[64]; /* shapes and options */
     sdlf_operation operation;
-    bool every; /* with every algorithm of its slot, not with auto's alone */
+    bool every; /* with every algorithm of its slot, not only auto's */
 } kernel_row;
 
 enum { KERNEL_ROWS = 176 };
@@ -27,7 +27,8 @@ typedef struct kernel_rows {
     int64_t elements; /* of a large tensor */
 } kernel_rows;
 
-/* All kinds of operations, each at one or a few sizes; those of products shrink as the square root of `elements` does. */
+/* All kinds of operations, each at one or a few sizes; those of products shrink as the square root of `elements`
+ * does. */
 void kernel_rows_make(kernel_rows *rows, sdlf_dtype dtype, int64_t elements);
 
 /* For the files that fill the list: */
@@ -47,7 +48,7 @@ int64_t kernel_rows_side(const kernel_rows *rows, int64_t of_whole); /* of a mat
 
 typedef struct kernel_result {
     const kernel_row *row;
-    const char *algorithm; /* NULL: the kind has one way alone */
+    const char *algorithm; /* NULL: the kind has only one way */
     bool automatic;        /* auto takes it by itself */
     sdlf_cost cost;        /* what the operation asks for */
     lab_result time;       /* its times and `ran`; `why` where it did not */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Measuring one operation: its operands are made in the calculator's memory, filled with what it may be given, and it is run for a
- * while. Floating numbers are in [-1, 1), or in [1/2, 3/2) where they stand for what is positive. */
+/* Measuring one operation: its operands are made in the calculator's memory, filled with what it may be given, and it
+ * is run for a while. Floating numbers are in [-1, 1), or in [1/2, 3/2) where they stand for what is positive. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "apps/output/number.h"
 #include "apps/output/table.h"
 #include "apps/system/interrupt.h"
-#include "apps/timing/sort.h"
+#include "framework/sort.h"
 
 static const double low_share = 0.6,
                     long_seconds = 2e-5; /* less than the first is told, of what takes longer than the second */
@@ -66,7 +66,7 @@ static void print_summary(const terminal *out, const kernel_report *report)
         low += share[count - 1] < low_share && r->time.seconds > long_seconds;
     }
     if (count == 0) return;
-    sort_doubles(share, (size_t)count);
+    sdlf_sort_doubles(share, (size_t)count);
     fprintf(
         out->file,
         "\n%d kernel%s by themselves (*: what auto takes); half of them reach %s of their limit or more.\n%d take more "

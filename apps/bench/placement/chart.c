@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The placement experiment as an SVG file: a panel for each batch size, a bar for each row, as long as its step takes, the
- * part that copies take set off by its colour; a line where all on the host ends. Times are on a linear scale that begins
- * at zero, each panel on its own; a bar that would leave little room for the others (one thread's, as a rule) is cut, and
- * shows it. */
+/* The placement experiment as an SVG file: a panel for each batch size, a bar for each row, as long as its step takes,
+ * the part that copies take set off by its colour; a line where all on the host ends. Times are on a linear scale that
+ * begins at zero, each panel on its own; a bar that would leave little room for the others (one thread's, as a rule) is
+ * cut, and shows it. */
 #include "apps/bench/placement/report.h"
 
 #include <stdio.h>

@@ -2,7 +2,8 @@
 /* The experiment of sdlf bench placement: one network, trained with its layers in different places.
  *
  *   all on the host, with one thread ("serial") and with all of them;
- *   convolution, pooling, fully connected layers and softmax on the device, one at a time: their forward pass, with that of
+ *   convolution, pooling, fully connected layers and softmax on the device, one at a time: their forward pass, with
+ *   that of
  *     the activations right behind them; all the rest, and every backward pass and update, on the host;
  *   every forward pass on the device, by the device's own choice of algorithms, then with two-step, one-step and
  *     shared-memory convolution;
@@ -43,13 +44,13 @@ typedef struct placement_row {
                               taken (only where all is on the host) */
 } placement_row;
 
-/* Fill `rows` (PLACEMENT_ROWS_MAX) for this model; returns how many. The first is the one with one thread, if there is a
- * calculator for it, and the next is all on the host. */
+/* Fill `rows` (PLACEMENT_ROWS_MAX) for this model; returns how many. The first is the one with one thread, if there is
+ * a calculator for it, and the next is all on the host. */
 int placement_rows(placement_row *rows, const sdlf_model *model, const placement_machine *machine);
 
-/* Train `model`, which is changed, as the row says: after a few steps that are not counted, `iterations` steps of `batch`
- * samples, drawn from `data` by the plan itself. Runs that take less than half a second are repeated. Where a signal comes first
- * (system/interrupt.h), row->seconds stays 0. */
+/* Train `model`, which is changed, as the row says: after a few steps that are not counted, `iterations` steps of
+ * `batch` samples, drawn from `data` by the plan itself. Runs that take less than half a second are repeated. Where a
+ * signal comes first (system/interrupt.h), row->seconds stays 0. */
 sdlf_status placement_measure(placement_row *row, sdlf_model *model, const sdlf_dataset *data, int64_t batch,
                               int64_t iterations);
 

@@ -8,8 +8,8 @@
 #include "apps/input/samples.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
-#include "apps/timing/clock.h"
-#include "apps/timing/sort.h"
+#include "framework/clock.h"
+#include "framework/sort.h"
 
 enum { WARM_STEPS = 3, COPY_REPEATS = 5 }; /* libraries set themselves up in the first step, the second is recorded */
 static const double long_enough = 0.5;     /* seconds that all runs should take together */
@@ -70,7 +70,8 @@ static epoch_tables make_tables(int64_t samples, int64_t batch)
     return t;
 }
 
-/* Some steps of an epoch: all at once where a device has them queued, one by one where the host computes, which a signal can end. */
+/* Some steps of an epoch: all at once where a device has them queued, one by one where the host computes, which a
+ * signal can end. */
 static sdlf_status run_some(sdlf_plan *plan, int64_t steps, bool one_by_one)
 {
     if (!one_by_one) return sdlf_plan_run(plan, steps);
@@ -79,8 +80,8 @@ static sdlf_status run_some(sdlf_plan *plan, int64_t steps, bool one_by_one)
     return status;
 }
 
-/* Run `steps` steps, in as many epochs as that takes, to their end or until a signal comes. The beginnings of epochs are left out of
- * the time. */
+/* Run `steps` steps, in as many epochs as that takes, to their end or until a signal comes. The beginnings of epochs
+ * are left out of the time. */
 static sdlf_status run_steps(sdlf_plan *plan, const epoch_tables *t, int64_t steps, double *seconds)
 {
     sdlf_status status = SDLF_OK;
@@ -90,10 +91,10 @@ static sdlf_status run_steps(sdlf_plan *plan, const epoch_tables *t, int64_t ste
         status =
             sdlf_plan_begin_epoch(plan, &(sdlf_epoch){.order = t->order, .order_count = t->samples, .rates = t->rates});
         if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
-        double start = clock_now();
+        double start = sdlf_clock();
         if (status == SDLF_OK) status = run_some(plan, some, t->on_host);
         if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
-        *seconds += clock_now() - start;
+        *seconds += sdlf_clock() - start;
         steps -= some;
     }
     return status;
@@ -111,7 +112,7 @@ static sdlf_status time_steps(placement_row *row, sdlf_plan *plan, const epoch_t
         if (status == SDLF_OK && row->runs == 0) status = sdlf_plan_metrics(plan, &metrics);
     }
     if (status != SDLF_OK || interrupt_signal() != 0) return status; /* a run that was cut short has no time */
-    sort_doubles(seconds, (size_t)row->runs);
+    sdlf_sort_doubles(seconds, (size_t)row->runs);
     row->seconds = seconds[row->runs / 2] / (double)iterations;
     row->loss = metrics.loss_sum / metrics.samples;
     return SDLF_OK;

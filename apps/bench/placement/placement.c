@@ -144,7 +144,7 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--json and --svg -: standard output takes one of the two");
     sdlf_status status = network_open(model, s->set.net, 1);
     if (status == SDLF_OK) status = sdlf_dataset_check(s->set.data, SDLF_SPLIT_TRAIN);
-    if (status == SDLF_OK) status = open_calculators(s); /* last: the device is there in some builds alone */
+    if (status == SDLF_OK) status = open_calculators(s); /* last: only some builds have the device */
     if (status == SDLF_OK && s->set.svg) status = output_stream_check(s->set.svg);
     if (status == SDLF_OK && s->text) report_header(&s->out, s->machine.calculator, s->machine.count);
     fflush(stdout);

@@ -29,8 +29,8 @@ typedef struct placement_report {
 double placement_against_first(const placement_experiment *experiment, const placement_row *row);
 double placement_against_host(const placement_experiment *experiment, const placement_row *row);
 
-/* How many times as fast as all on the host a step could be at most while backward passes and updates stay there; 0: not
- * known. */
+/* How many times as fast as all on the host a step could be at most while backward passes and updates stay there; 0:
+ * not known. */
 double placement_limit(const placement_experiment *experiment);
 
 void placement_print(const terminal *out, const placement_experiment *experiment);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The scaling benchmark as an SVG file: to the left the efficiency of both kinds by the number of ranks, to the right what a step's time is
- * made of: computing, and the sums that it waits for; behind each bar, in outline, the sums as long as they are by themselves. */
+/* The scaling benchmark as an SVG file: to the left the efficiency of both kinds by the number of ranks, to the right
+ * what a step's time is made of: computing, and the sums that it waits for; behind each bar, in outline, the sums as
+ * long as they are by themselves. */
 #include "apps/bench/scaling/report.h"
 
 #include <math.h>

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "apps/input/samples.h"
-#include "apps/timing/clock.h"
-#include "apps/timing/sort.h"
+#include "framework/clock.h"
+#include "framework/sort.h"
 
 double scaling_sent(int ranks, int64_t bytes)
 {
@@ -33,8 +33,8 @@ static sdlf_status end_nothing(sdlf_communicator *ranks, int64_t ticket)
 static const sdlf_communicator_class silent_class = {.name = "silent",
                                                      .size = sizeof(sdlf_communicator),
                                                      .queued = true,
-                                                     .sum_begin = begin_nothing,
-                                                     .sum_end = end_nothing};
+                                                     .allreduce_begin = begin_nothing,
+                                                     .collective_end = end_nothing};
 
 /* ---- times ---- */
 
@@ -69,14 +69,14 @@ typedef struct timed {
 static sdlf_status time_once(double *seconds, const scaling_work *w, const timed *what)
 {
     sdlf_status status = meet(w->ranks);
-    double begun = clock_now();
+    double begun = sdlf_clock();
     if (status == SDLF_OK) status = what->work(what->user);
-    *seconds = clock_now() - begun;
+    *seconds = sdlf_clock() - begun;
     return status == SDLF_OK ? slowest(w->ranks, seconds) : status;
 }
 
-/* The medians of several times, of the slowest rank, after one that is not counted. Works take turns, so that what the machine does beside
- * them is the same for all. */
+/* The medians of several times, of the slowest rank, after one that is not counted. Works take turns, so that what the
+ * machine does beside them is the same for all. */
 static sdlf_status time_works(timed *what, int count, const scaling_work *w)
 {
     double *times = calloc((size_t)(w->repeats * MOST_WORKS), sizeof *times);
@@ -87,7 +87,7 @@ static sdlf_status time_works(timed *what, int count, const scaling_work *w)
         for (int j = 0; j < count && status == SDLF_OK; j++)
             status = time_once(&times[j * w->repeats + i], w, &what[j]);
     for (int j = 0; j < count; j++) {
-        sort_doubles(times + j * w->repeats, (size_t)w->repeats);
+        sdlf_sort_doubles(times + j * w->repeats, (size_t)w->repeats);
         what[j].seconds = times[j * w->repeats + w->repeats / 2];
     }
     free(times);
@@ -117,7 +117,7 @@ static sdlf_status make_plan(sdlf_plan **plan, const scaling_work *w, sdlf_commu
     options.batch = share;
     options.communicator = communicator;
     options.first_sample = sdlf_communicator_first(w->ranks, batch);
-    options.rank_share = (double)share / (double)batch;
+    options.rank_fraction = (double)share / (double)batch;
     options.samples_of_all = batch;
     options.samples_that_count = share;
     sdlf_status status = sdlf_plan_create(plan, w->model, &options);
@@ -146,9 +146,9 @@ static sdlf_status add_all(void *user)
     sdlf_status status = SDLF_OK;
     const sdlf_communicator_class *type = a->ranks->type;
     for (int i = 0; i < a->count && status == SDLF_OK; i++)
-        status = type->sum_begin(a->ranks, a->sum[i].calculator, a->sum[i].memory, a->sum[i].dtype, a->sum[i].count,
-                                 &a->sum[i].ticket);
-    for (int i = 0; i < a->count && status == SDLF_OK; i++) status = type->sum_end(a->ranks, a->sum[i].ticket);
+        status = type->allreduce_begin(a->ranks, a->sum[i].calculator, a->sum[i].memory, a->sum[i].dtype,
+                                       a->sum[i].count, &a->sum[i].ticket);
+    for (int i = 0; i < a->count && status == SDLF_OK; i++) status = type->collective_end(a->ranks, a->sum[i].ticket);
     for (int i = 0; i < a->count && status == SDLF_OK; i++)
         status = a->sum[i].calculator->type->synchronize(a->sum[i].calculator);
     return status;

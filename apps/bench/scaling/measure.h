@@ -25,14 +25,14 @@ typedef struct scaling_work {
     int64_t steps, repeats;
 } scaling_work;
 
-/* Every rank of work->ranks measures, and has the figures of the slowest: medians of `repeats` times of `steps` steps. point->ranks and ->batch
- * are set before. Errors are all ranks' (sdlf_communicator_agree). */
+/* Every rank of work->ranks measures, and has the figures of the slowest: medians of `repeats` times of `steps` steps.
+ * point->ranks and ->batch are set before. Errors are all ranks' (sdlf_communicator_agree). */
 sdlf_status scaling_measure(scaling_point *point, const scaling_work *work);
 
-/* Seconds in which one sum of so many bytes of the calculator's memory goes over all ranks. */
+/* Seconds of one sum over all ranks of that many bytes of the calculator's memory. */
 sdlf_status scaling_measure_sum(double *seconds, int64_t bytes, sdlf_calculator *calculator, const scaling_work *work);
 
-/* Bytes that each of so many ranks sends, at least, to add `bytes` over all of them: 2 (n - 1) / n times as many. */
+/* The least bytes that each of n ranks sends to add `bytes` over all of them: 2 (n - 1) / n times as many. */
 double scaling_sent(int ranks, int64_t bytes);
 
 #endif

@@ -147,7 +147,7 @@ static void describe(session *s)
     r->repeats = s->set.repeats;
 }
 
-/* Both kinds on so many ranks. Those of one rank are the same measurement. */
+/* Both kinds on that many ranks. Those of one rank are the same measurement. */
 static sdlf_status measure_ranks(session *s, int index, int ranks)
 {
     sdlf_status status = SDLF_OK;
@@ -214,7 +214,7 @@ static sdlf_status bench_all(session *s)
     return status == SDLF_OK && set->svg ? scaling_draw(&s->report, set->svg) : status;
 }
 
-/* One rank tells what all have found out; of what it alone knows, each tells. */
+/* An error of all is told by one rank; one that only a rank knows, by that rank. */
 static int conclude(session *s, sdlf_status status)
 {
     sdlf_communicator *ranks = s->ranks;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients behind a max-pool from the marked positions alone. See direct_sparse.h.
+/* Gradients behind a max-pool from only the marked positions. See direct_sparse.h.
  *
  * 4 C R S FLOPs a mark for both gradients, against 4 C R S a position without marks: a quarter of the work behind a pool of
  * 2x2, half of it in time, because each value that is used is loaded once for one multiply-add. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A convolution's gradients behind a max-pool, from the marked positions alone. See direct.h for the layouts.
+/* A convolution's gradients behind a max-pool, from only the marked positions. See direct.h for the layouts.
  *
  * Behind a pool of 2x2 three quarters of the gradient are zeros (and where ReLU was at work, more). A marked position (p,q) of
  * filter k gives, row by row of the window, dx's run at (p + r, q) += share w's row, and w's row += share x's run: S C
@@ -27,7 +27,7 @@ typedef struct sparse_mark {
 
 /* The marks of an image, by filter and by position, each in order. */
 typedef struct sparse_marks {
-    int64_t limit; /* room for so many */
+    int64_t limit; /* room for this number of them */
     sparse_mark *by_filter, *by_position;
     int32_t *filter_start, *position_start; /* K + 1, P Q + 1 */
 } sparse_marks;

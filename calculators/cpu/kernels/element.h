@@ -150,7 +150,7 @@ static inline element largest_of_run(const element *x, int64_t count)
     return largest;
 }
 
-/* Sum of x[0] .. x[count - 1], in an order that depends on count alone. */
+/* Sum of x[0] .. x[count - 1], in an order that depends only on count. */
 static inline element sum_run(const element *x, int64_t count)
 {
     vector part[4] = {{0}};

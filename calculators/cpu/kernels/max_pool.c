@@ -38,23 +38,14 @@ static inline element larger(element best, element x)
     return ((x > best) | (x != x)) ? x : best;
 }
 
-/* Positions [first, last) of a window that starts at `start` which lie inside `size` elements. */
-static inline void clip_window(int64_t start, int64_t dilation, int64_t count, int64_t size, int64_t *first,
-                               int64_t *last)
-{
-    *first = start >= 0 ? 0 : cpu_divide_up(-start, dilation);
-    *last = start >= size ? 0 : cpu_min(count, cpu_divide_up(size - start, dilation));
-}
-
 /* line[i] = the maximum over the rows of window row p. */
 static void column_maxima(element *line, const element *plane, const pool_context *pool, int64_t p)
 {
-    int64_t start = p * pool->window.stride[0] - pool->window.padding_before[0], dilation = pool->window.dilation[0];
-    int64_t first, last;
-    clip_window(start, dilation, pool->window.size[0], pool->h, &first, &last);
-    memcpy(line, plane + (start + first * dilation) * pool->w, (size_t)pool->w * sizeof *line);
-    for (int64_t r = first + 1; r < last; r++) {
-        const element *row = plane + (start + r * dilation) * pool->w;
+    int64_t dilation = pool->window.dilation[0];
+    span rows = window_span(&pool->window, 0, p, pool->h);
+    memcpy(line, plane + (rows.start + rows.first * dilation) * pool->w, (size_t)pool->w * sizeof *line);
+    for (int64_t r = rows.first + 1; r < rows.last; r++) {
+        const element *row = plane + (rows.start + r * dilation) * pool->w;
 #pragma omp simd
         for (int64_t i = 0; i < pool->w; i++) line[i] = larger(line[i], row[i]);
     }
@@ -75,10 +66,10 @@ static void row_maxima(element *y, const element *line, const pool_context *pool
 {
     int64_t dilation = pool->window.dilation[1];
     for (int64_t q = 0; q < pool->q; q++) {
-        int64_t start = q * pool->window.stride[1] - pool->window.padding_before[1], first, last;
-        clip_window(start, dilation, pool->window.size[1], pool->w, &first, &last);
-        element best = line[start + first * dilation];
-        for (int64_t s = first + 1; s < last; s++) best = larger(best, line[start + s * dilation]);
+        span columns = window_span(&pool->window, 1, q, pool->w);
+        element best = line[columns.start + columns.first * dilation];
+        for (int64_t s = columns.first + 1; s < columns.last; s++)
+            best = larger(best, line[columns.start + s * dilation]);
         y[q] = best;
     }
 }
@@ -154,14 +145,12 @@ static void backward_plane(element *dx, const element *x, const element *y, cons
     int64_t down = window->dilation[0] * pool->w, right = window->dilation[1];
     memset(dx, 0, (size_t)(pool->h * pool->w) * sizeof *dx);
     for (int64_t p = 0; p < pool->p; p++) {
-        int64_t top = p * window->stride[0] - window->padding_before[0], first_r, last_r;
-        clip_window(top, window->dilation[0], window->size[0], pool->h, &first_r, &last_r);
+        span rows = window_span(window, 0, p, pool->h);
         for (int64_t q = 0; q < pool->q; q++) {
-            int64_t left = q * window->stride[1] - window->padding_before[1], first_s, last_s;
-            clip_window(left, window->dilation[1], window->size[1], pool->w, &first_s, &last_s);
-            int64_t at = (top + first_r * window->dilation[0]) * pool->w + left + first_s * right;
-            share_window(dx + at, x + at, last_r - first_r, last_s - first_s, down, right, y[p * pool->q + q],
-                         dy[p * pool->q + q], pool->ties);
+            span columns = window_span(window, 1, q, pool->w);
+            int64_t at = rows.start * pool->w + rows.first * down + columns.start + columns.first * right;
+            share_window(dx + at, x + at, rows.last - rows.first, columns.last - columns.first, down, right,
+                         y[p * pool->q + q], dy[p * pool->q + q], pool->ties);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pooling of activations that are channels last: what max_pool.c and avg_pool.c hand on. Scratch space, in bytes, for the mean of
- * whole images alone. */
+/* Pooling of activations that are channels last: what max_pool.c and avg_pool.c hand on. Scratch space, in bytes, only for the mean of
+ * whole images. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_POOL_NHWC_H
 #define SDLF_CALCULATORS_CPU_KERNELS_POOL_NHWC_H
 

@@ -37,7 +37,7 @@ static void dequantize(void *argument, int64_t index, int thread)
     memcpy(y + i, &last, (size_t)(end - i) * sizeof *y);
 }
 
-/* The sum of a and b, or a alone where b is NULL, for lanes from i on. */
+/* The sum of a and b, or only a where b is NULL, for lanes from i on. */
 static inline bytes sum_of(const sdlf_quantized_add_options *o, const uint8_t *a, quantised of_a, const uint8_t *b,
                            quantised of_b, int64_t i, int64_t count, const rounding *to)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* From a model to one file of C: what its parts work with.
  *
- * Every live layer describes its forward pass, as it does to a plan (c_lower.c); what comes of it is a list of operations on
- * values. The file is written in the order: what it is, the kernels that it needs, the weights, and the function that runs the
- * network, a call or a loop for each operation. Kernels are the files of kernels/, taken in as they stand. A value lies in an
- * argument of the function, in an array of weights, or in one of the static arrays, one for each element type, in which
- * values that are not needed at the same time share memory. */
+ * Every live layer describes its forward pass, as it does to a plan (c_lower.c), which gives a list of operations on
+ * values. The file is written in the order: what it is, the kernels that it needs, the weights, and the function that
+ * runs the network, a call or a loop for each operation. Kernels are the files of kernels/, taken in as they stand. A
+ * value lies in an argument of the function, in an array of weights, or in one of the static arrays, one for each
+ * element type, in which values that are not needed at the same time share memory. */
 #ifndef SDLF_FORMATS_C_EXPORT_H
 #define SDLF_FORMATS_C_EXPORT_H
 
@@ -19,8 +19,8 @@
 
 typedef enum c_place_kind { C_NOWHERE = 0, C_INPUT, C_OUTPUT, C_WEIGHTS, C_SCRATCH } c_place_kind;
 
-/* An output of a layer, a parameter, or a tensor between a layer's operations. Tensors of operations name it as their `buffer`;
- * value 0 is none. */
+/* An output of a layer, a parameter, or a tensor between a layer's operations. Tensors of operations name it as their
+ * `buffer`; value 0 is none. */
 typedef struct c_value {
     sdlf_dtype dtype;
     int64_t count;     /* elements; 0: there is no such value */
@@ -120,11 +120,11 @@ typedef struct c_name {
 } c_name;
 /* Any name as an identifier. */
 c_name c_identifier(const char *name);
-/* A tensor's first element as an address, "scratch + 784", or "NULL" where nobody reads it; further on by what `index` says,
- * "n * 12"; and as an element, "scratch[784 + i]". */
+/* A tensor's first element as an address, "scratch + 784", or "NULL" where nobody reads it; further on by what `index`
+ * says, "n * 12"; and as an element, "scratch[784 + i]". */
 c_name c_address(const c_export *e, const sdlf_tensor *tensor, const char *index);
 c_name c_element(const c_export *e, const sdlf_tensor *tensor, const char *index);
-/* The array of a layer's parameter. Layers' numbers are in it where names alone would not tell them apart. */
+/* The array of a layer's parameter. Layers' numbers are in it where names do not tell them apart. */
 c_name c_weights(const c_export *e, int layer, const char *parameter);
 /* A number as C has it, of float or of an integer type, exactly. */
 c_name c_number(float value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where each value lies: in an argument, in an array of weights, or in the scratch memory of its type, at the lowest place
- * that is free throughout its life. */
+/* Where each value lies: in an argument, in an array of weights, or in the scratch memory of its type, at the lowest
+ * place that is free throughout its life. */
 #include "framework/formats/c/c_export.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops over views. Axes along which every operand goes on in even steps are one loop; what is left is written as an expression of
- * the loops' variables, "784 + i * 12 + j". */
+/* Loops over views. Axes along which every operand goes on in even steps are one loop; what is left is written as an
+ * expression of the loops' variables, "784 + i * 12 + j". */
 #include "framework/formats/c/c_export.h"
 
 #include <stdio.h>

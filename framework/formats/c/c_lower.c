@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* From layers to steps: each live layer describes its forward pass, once, and what it emits is kept.
  *
- * Values are numbered: 0 is none, then come the outputs of all layers, then the model's parameters, then what layers make for
- * themselves. A layer that does nothing, and a batch normalisation that is folded, gives its input on; a parameter that a layer
- * gives out as it is (`value`) is that output. */
+ * Values are numbered: 0 is none, then come the outputs of all layers, then the model's parameters, then what layers
+ * make for themselves. A layer that does nothing, and a batch normalisation that is folded, gives its input on; a
+ * parameter that a layer gives out as it is (`value`) is that output. */
 #include "framework/formats/c/c_export.h"
 
 #include <stdlib.h>

@@ -11,8 +11,8 @@ static void add_output(c_export *e, sdlf_node node, const char *name)
     e->output_name[e->output_count++] = name;
 }
 
-/* The model's outputs, without losses; of a model that declares none, the last layer. Where only losses are left, the scores
- * that they are worked out from. */
+/* The model's outputs, without losses; of a model that declares none, the last layer. Where only losses are left, the
+ * scores that they are worked out from. */
 static void list_outputs(c_export *e)
 {
     const sdlf_model *model = e->model;

@@ -3,7 +3,8 @@
  *
  *   y = weight (x - mean) / sqrt(variance + epsilon) + bias = scale x + shift
  *
- * for a layer of its own; of one behind a convolution or product, scale goes into the weights and shift into the bias. */
+ * for a layer of its own; of one behind a convolution or product, scale goes into the weights and shift into the
+ * bias. */
 #include "framework/formats/c/c_export.h"
 
 #include <math.h>

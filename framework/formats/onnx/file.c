@@ -224,7 +224,8 @@ sdlf_status onnx_file_read_branch(onnx_file *file, const void *bytes, size_t siz
 
 enum { BEGINNING = IR_VERSION << 3 | WIRE_VARINT };
 
-/* A file of another kind is not told what is wrong within a model. Every program writes the version of the format first. */
+/* A file of another kind is not told what is wrong within a model. Every program writes the version of the format
+ * first. */
 static sdlf_status refuse_other_files(const onnx_file *file, const wire_reader *reader, sdlf_status status)
 {
     if (status != SDLF_ERROR_FORMAT || file->is_model) return status;

@@ -3,7 +3,7 @@
 #ifndef SDLF_FORMATS_ONNX_FILE_H
 #define SDLF_FORMATS_ONNX_FILE_H
 
-#include "framework/formats/onnx/block.h"
+#include "framework/formats/onnx/import/block.h"
 #include "framework/formats/onnx/onnx.pb-c.h"
 #include "framework/formats/onnx/tensor.h"
 
@@ -31,12 +31,13 @@ typedef struct onnx_file {
     bool is_model;     /* a version, an operator set or a graph was found: it is no file of another kind */
 } onnx_file;
 
-/* Open and read a model, with a budget of `read_memory` (0: budget.h's). Nothing of the weights is looked at but where they are. The file
- * stays where it is. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT with file and byte, SDLF_ERROR_UNSUPPORTED, SDLF_ERROR_MEMORY. In every
- * case onnx_file_close gives back what was taken. */
+/* Open and read a model, with a budget of `read_memory` (0: budget.h's). Nothing of the weights is looked at but where
+ * they are. The file stays where it is. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT with file and byte,
+ * SDLF_ERROR_UNSUPPORTED, SDLF_ERROR_MEMORY. In every case onnx_file_close gives back what was taken. */
 sdlf_status onnx_file_open(onnx_file *file, const char *path, int64_t read_memory);
 
-/* The same from memory (borrowed until closed). External data are looked for in `folder`, and refused if that is NULL. */
+/* The same from memory (borrowed until closed). External data are looked for in `folder`, and refused if that is
+ * NULL. */
 sdlf_status onnx_file_parse(onnx_file *file, const void *bytes, size_t size, const char *name, const char *folder,
                             int64_t read_memory);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A file that is read where and when it is wanted, into memory of our own.
  *
- * It is not mapped: who reads a page of a mapped file that another program has cut off meanwhile is killed by SIGBUS, which no check
- * beforehand rules out and which a library has no business to catch. Here room for the whole file is reserved, which takes no
- * memory, and pieces of it are read (pread) before somebody looks at them: a file that has become shorter is an error like any
- * other. What is large, the elements of weights, is not even read into that room, but straight to where it belongs. */
+ * It is not mapped: who reads a page of a mapped file that another program has cut off meanwhile is killed by SIGBUS,
+ * which no check beforehand rules out and which a library has no business to catch. Here room for the whole file is
+ * reserved, which takes no memory, and pieces of it are read (pread) before somebody looks at them: a file that has
+ * become shorter is an error like any other. What is large, the elements of weights, is not even read into that room,
+ * but straight to where it belongs. */
 #ifndef SDLF_FORMATS_ONNX_MAP_H
 #define SDLF_FORMATS_ONNX_MAP_H
 
@@ -40,8 +41,8 @@ sdlf_status onnx_map_read(onnx_map *map, const void *at, uint64_t size, void *ou
 /* Give back the memory of what was read; what is needed again is read again. */
 void onnx_map_forget(onnx_map *map);
 
-/* SDLF_ERROR_IO if anything could not be read so far, for those who could not say so at once, or if somebody has written to the file
- * since it was opened: what was read may then be neither the old file nor the new one. */
+/* SDLF_ERROR_IO if anything could not be read so far, for those who could not say so at once, or if somebody has
+ * written to the file since it was opened: what was read may then be neither the old file nor the new one. */
 sdlf_status onnx_map_check(const onnx_map *map);
 
 #endif

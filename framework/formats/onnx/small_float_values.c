@@ -31,7 +31,7 @@ float onnx_small_float_decode(onnx_type type, uint8_t bits)
 {
     const struct format *f = &formats[type];
     int exponent = (bits & ((1 << f->bits) - 1)) >> f->mantissa, mantissa = bits & ((1 << f->mantissa) - 1);
-    bool finest = f->over == 0x7c && exponent == 31; /* float8e5m2 alone has infinity, and several NaN */
+    bool finest = f->over == 0x7c && exponent == 31; /* only float8e5m2 has infinity, and several NaN */
     if (bits == f->none && f->none != 0) return NAN;
     if ((bits | 0x80) == 0xff && type == ONNX_FLOAT8E4M3FN) return NAN;
     if (finest) return mantissa != 0 ? NAN : bits >= 0x80 ? -INFINITY : INFINITY;
@@ -88,8 +88,8 @@ onnx_rounding onnx_rounding_of(onnx_context *c)
 
 /* ---- as layers ---- */
 
-/* 2 to the power of `floor(log2 |x|)`, which is at least `from` and at most `to`, times 2^-shift; where x is next to a power of 2, the
- * logarithm's last bits may make it the one below or above. */
+/* 2 to the power of `floor(log2 |x|)`, which is at least `from` and at most `to`, times 2^-shift; where x is next to a
+ * power of 2, the logarithm's last bits may make it the one below or above. */
 static onnx_flow power_below(onnx_context *c, onnx_flow x, int from, int to, int shift)
 {
     onnx_tensor table = onnx_new_tensor(c, ONNX_FLOAT, sdlf_shape(to - from + 1));

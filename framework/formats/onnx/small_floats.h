@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Floats of a byte and less: float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz, float8e8m0 and float4e2m1. Constants hold their
- * bits, one in a byte each; layers compute with float32, which holds all of their values exactly. */
+/* Floats of a byte and less: float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz, float8e8m0 and float4e2m1.
+ * Constants hold their bits, one in a byte each; layers compute with float32, which holds all of their values
+ * exactly. */
 #ifndef SDLF_FORMATS_ONNX_SMALL_FLOATS_H
 #define SDLF_FORMATS_ONNX_SMALL_FLOATS_H
 
-#include "framework/formats/onnx/compose.h"
+#include "framework/formats/onnx/import/compose.h"
 
 /* What becomes of a number between two of the type's, and of one beyond its largest. */
 typedef struct onnx_rounding {

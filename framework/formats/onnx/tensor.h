@@ -6,7 +6,7 @@
 #include <sdlf/tensor.h>
 
 #include "framework/formats/onnx/arena.h"
-#include "framework/formats/onnx/block.h"
+#include "framework/formats/onnx/import/block.h"
 #include "framework/formats/onnx/map.h"
 #include "framework/formats/onnx/wire.h"
 
@@ -45,15 +45,17 @@ typedef enum onnx_type {
 /* "float", "int64", ...; "unknown type" for what is not listed. */
 const char *onnx_type_name(int type);
 
-/* Bytes of an element; 0 for strings, complex numbers and unknown types, which are not read. Those of less than a byte have one each. */
+/* Bytes of an element; 0 for strings, complex numbers and unknown types, which are not read. Those of less than a byte
+ * have one each. */
 size_t onnx_type_size(int type);
 /* How many elements share a byte in a file: 2 of 4 bits, 4 of 2 bits, else 1. */
 int onnx_type_packed(int type);
 
 /* The dtype that SDLF computes such values in, or SDLF_NONE. */
 sdlf_dtype onnx_type_dtype(int type);
-/* The same, and where SDLF has nothing of that size, the larger one that holds it: int32 for int16 and uint16, int64 for uint32, int8 and
- * uint8 for integers of 4 and 2 bits, float32 for floats of 8 and 4 bits. narrow_integers.c says where they may stand. */
+/* The same, and where SDLF has nothing of that size, the larger one that holds it: int32 for int16 and uint16, int64
+ * for uint32, int8 and uint8 for integers of 4 and 2 bits, float32 for floats of 8 and 4 bits. narrow_integers.c says
+ * where they may stand. */
 sdlf_dtype onnx_type_computed(int type);
 /* An integer as that type has it: of the narrow ones the low bits, with the sign that these have. */
 int64_t onnx_type_wrap(int type, int64_t value);
@@ -93,14 +95,16 @@ sdlf_status onnx_folder_check(const onnx_folder *folder);
  * SDLF_ERROR_UNSUPPORTED for strings and the like; SDLF_ERROR_IO and SDLF_ERROR_MEMORY. */
 sdlf_status onnx_tensor_read(onnx_tensor *tensor, wire_reader reader, onnx_folder *folder, onnx_arena *arena);
 
-/* Have elements first .. first + count - 1 where `data` says they are. What cannot be read is zeros, and onnx_file_check tells. */
+/* Have elements first .. first + count - 1 where `data` says they are. What cannot be read is zeros, and
+ * onnx_file_check tells. */
 void onnx_tensor_load(const onnx_tensor *tensor, int64_t first, int64_t count);
 
-/* Elements first .. first + count - 1, converted as sdlf_convert does (bool: 0 or 1; what has no dtype goes through int64,
- * exactly but for uint64 from 2^63, which saturates). */
+/* Elements first .. first + count - 1, converted as sdlf_convert does (bool: 0 or 1; what has no dtype goes through
+ * int64, exactly but for uint64 from 2^63, which saturates). */
 void onnx_tensor_convert(const onnx_tensor *tensor, int64_t first, int64_t count, sdlf_dtype to, void *out);
 
-/* Data that lie outside (see external.c): `location` inside the folder, from `offset`, `size` bytes, as the tensor's. */
+/* Data that lie outside (see external.c): `location` inside the folder, from `offset`, `size` bytes, as the
+ * tensor's. */
 sdlf_status onnx_external_find(onnx_folder *folder, const wire_reader *reader, const char *location, uint64_t offset,
                                uint64_t size, onnx_tensor *tensor);
 

@@ -3,7 +3,7 @@
 #include <sdlf/formats.h>
 #include <sdlf/quantize.h>
 
-#include "framework/formats/onnx/model_from_onnx.h"
+#include "framework/formats/onnx/import/model_from_onnx.h"
 #include "framework/formats/onnx/tensor_file.h"
 #include "framework/require.h"
 

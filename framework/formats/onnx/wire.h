@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Protocol Buffers' wire format, field by field and in place: what holds an ONNX file's bulk is walked, not unpacked, so
- * that weights are never copied into a message first. */
+/* Protocol Buffers' wire format, field by field and in place: what holds an ONNX file's bulk is walked, not unpacked,
+ * so that weights are never copied into a message first. */
 #ifndef SDLF_FORMATS_ONNX_WIRE_H
 #define SDLF_FORMATS_ONNX_WIRE_H
 
@@ -35,14 +35,15 @@ typedef struct wire_field {
 /* A message inside `outer`. */
 wire_reader wire_inside(const wire_reader *outer, wire_span span, const char *message);
 
-/* What a span points at may be looked at after this alone. Errors: SDLF_ERROR_IO. */
+/* What a span points at may be looked at only after this. Errors: SDLF_ERROR_IO. */
 sdlf_status wire_need(const wire_reader *reader, wire_span span);
 
-/* The same for a text, which a byte 0 in it would end too early: two names could be one then, and a path another. Errors: also
- * SDLF_ERROR_FORMAT. */
+/* The same for a text, which a byte 0 in it would end too early: two names could be one then, and a path another.
+ * Errors: also SDLF_ERROR_FORMAT. */
 sdlf_status wire_need_text(const wire_reader *reader, wire_span span);
 
-/* The next field. The bytes of its span may not be there yet. Errors: SDLF_ERROR_FORMAT with file, byte and what was expected. */
+/* The next field. The bytes of its span may not be there yet. Errors: SDLF_ERROR_FORMAT with file, byte and what was
+ * expected. */
 sdlf_status wire_next(wire_reader *reader, wire_field *field);
 
 /* The number at the front of a packed array, which moves on. Errors as above. */

@@ -17,8 +17,9 @@
 extern "C" {
 #endif
 
-/* SDLF_NONE is zero, so that a zeroed operand is an absent one. float16 is IEEE 754 binary16; bfloat16 is the upper half
- * of a binary32. Both are storage types: they are converted to float32 before arithmetic. A bool is a byte, 0 or 1. */
+/* SDLF_NONE is zero, so that a zeroed operand is an absent one. float16 is IEEE 754 binary16; bfloat16 is the upper
+ * half of a binary32. Both are storage types: they are converted to float32 before arithmetic. A bool is a byte, 0 or
+ * 1. */
 typedef enum sdlf_dtype {
     SDLF_NONE = 0,
     SDLF_FLOAT32,
@@ -44,9 +45,10 @@ sdlf_dtype sdlf_dtype_from_name(const char *name);
 
 bool sdlf_dtype_is_float(sdlf_dtype dtype);
 
-/* Convert `count` elements between host arrays. Floating values become integers by truncation toward zero (NaN becomes 0), and all
- * numbers saturate at the ends of an integer's range; what is not zero becomes true; float64 becomes the narrower types by rounding
- * to nearest, ties to even. The arrays may not overlap unless they are the same array with the same dtype. */
+/* Convert `count` elements between host arrays. Floating values become integers by truncation toward zero (NaN becomes
+ * 0), and all numbers saturate at the ends of an integer's range; what is not zero becomes true; float64 becomes the
+ * narrower types by rounding to nearest, ties to even. The arrays may not overlap unless they are the same array with
+ * the same dtype. */
 void sdlf_convert(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count);
 
 #ifdef __cplusplus

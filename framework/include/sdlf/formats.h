@@ -3,8 +3,8 @@
  *
  * Threads: functions work on what they are given: one thread at a time for each model and each file that is written.
  * Ownership: what is read is the caller's to free; paths and options are borrowed until the call returns.
- * Errors: a status with a message (status.h) that names the file and the byte or line: SDLF_ERROR_IO, SDLF_ERROR_FORMAT,
- * SDLF_ERROR_UNSUPPORTED. A file that cannot be written whole is left as it was. */
+ * Errors: a status with a message (status.h) that names the file and the byte or line: SDLF_ERROR_IO,
+ * SDLF_ERROR_FORMAT, SDLF_ERROR_UNSUPPORTED. A file that cannot be written whole is left as it was. */
 #ifndef SDLF_FORMATS_H
 #define SDLF_FORMATS_H
 
@@ -17,7 +17,8 @@ extern "C" {
 
 /* ---- weights: safetensors ----
  * Parameters under their names, float32, little endian; optimizer states as "optimizer.0.NAME", ... The metadata holds
- * "sdlf.network" (the network as JSON), "sdlf.normalization" (JSON) and, in a checkpoint, "sdlf.training" (JSON, below). */
+ * "sdlf.network" (the network as JSON), "sdlf.normalization" (JSON) and, in a checkpoint, "sdlf.training" (JSON,
+ * below). */
 
 /* What training must know to go on bit for bit. */
 typedef struct sdlf_training_state {
@@ -39,34 +40,35 @@ typedef struct sdlf_training_state {
 sdlf_training_state *sdlf_model_training_state(sdlf_model *model);
 
 /* Write parameters, and with `training` the optimizer states and the training state too. The file is written under a
- * temporary name beside the target, synced, and renamed over it: a crash or a full disk leaves an old file whole. Errors:
- * SDLF_ERROR_IO with the path and the system's reason. */
+ * temporary name beside the target, synced, and renamed over it: a crash or a full disk leaves an old file whole.
+ * Errors: SDLF_ERROR_IO with the path and the system's reason. */
 sdlf_status sdlf_model_save(sdlf_model *model, const char *path);
 sdlf_status sdlf_model_save_checkpoint(sdlf_model *model, const char *path);
 
 /* Read parameters into a model that is built (or is built now). Every parameter must be there with its shape; float16,
  * bfloat16 and float64 are converted. Tensors that the model does not know are an error, except optimizer states. The
- * training state and the optimizer states are read too, if the file has them. After a failure the model is unchanged. */
+ * training state and the optimizer states are read too, if the file has them. After a failure the model is
+ * unchanged. */
 sdlf_status sdlf_model_load(sdlf_model *model, const char *path);
 
-/* Make the network that a weights file carries in its metadata, and load it. The model is the caller's; NULL after a failure. Errors:
- * SDLF_ERROR_IO; SDLF_ERROR_FORMAT with the file and the tensor, field or byte at fault, also where the file carries no network;
- * SDLF_ERROR_MEMORY; those of building that network. */
+/* Make the network that a weights file carries in its metadata, and load it. The model is the caller's; NULL after a
+ * failure. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT with the file and the tensor, field or byte at fault, also where
+ * the file carries no network; SDLF_ERROR_MEMORY; those of building that network. */
 sdlf_status sdlf_model_open(sdlf_model **model, const char *path);
 
 /* The same for a model that will not be trained on: optimizer states, which may be most of the file, are left there. */
 sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path);
 
-/* That for one plan which takes the parameters (take_parameters in plan.h): they stay in the file, which the model keeps open until then
- * or until it is freed. What is there of them is checked now, the values are read when the plan is made: what leave_weights of
- * sdlf_onnx_options (below) says of such values holds of these. */
+/* That for one plan which takes the parameters (take_parameters in plan.h): they stay in the file, which the model
+ * keeps open until then or until it is freed. What is there of them is checked now, the values are read when the plan
+ * is made: what leave_weights of sdlf_onnx_options (below) says of such values holds of these. */
 sdlf_status sdlf_model_open_to_take(sdlf_model **model, const char *path);
 
 /* ---- plan files: choices of algorithms ----
  * Lines of text, sorted; docs/reference/plan-files.md describes the form. */
 
-/* Add the file's choices to these. No file there: nothing to add. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT with "FILE:LINE: ", and then
- * nothing has been added, but where memory ran out. */
+/* Add the file's choices to these. No file there: nothing to add. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT with
+ * "FILE:LINE: ", and then nothing has been added, but where memory ran out. */
 sdlf_status sdlf_choices_read(sdlf_choices *choices, const char *path);
 
 /* The same from memory; `origin` names it in messages (NULL: "plan file"). */
@@ -87,33 +89,34 @@ sdlf_status sdlf_network_parse(sdlf_model **model, const char *text, size_t leng
 /* The network as JSON; free() the text. */
 sdlf_status sdlf_network_write(const sdlf_model *model, char **text);
 
-/* A network that comes with SDLF, for ten classes: simple_cnn, lenet5, mlp and fast_cnn for samples 1x28x28; resnet20, resnet18, resnet50,
- * vgg11_bn, mobilenet_v2 and vit_tiny for 3x32x32,
+/* A network that comes with SDLF, for ten classes: simple_cnn, lenet5, mlp and fast_cnn for samples 1x28x28; resnet20,
+ * resnet18, resnet50, vgg11_bn, mobilenet_v2 and vit_tiny for 3x32x32,
  * char_gpt for 128 characters of 96. Errors: SDLF_ERROR_ARGUMENT (an unknown name), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name);
-/* The same for samples (C,H,W) of so many classes. Layers of networks that torchvision has are called as there; where a side has more than
- * 64 pixels both ways they are torchvision's (VGG's classifier only at 224x224), else they keep the resolution in their first layers.
+/* The same for samples (C,H,W) of that many classes. Layers of networks that torchvision has are called as there; where
+ * a side has more than 64 pixels both ways they are torchvision's (VGG's classifier only at 224x224), else they keep
+ * the resolution in their first layers.
  * Errors: SDLF_ERROR_SHAPE (images that are too small), too. */
 sdlf_status sdlf_network_builtin_for(sdlf_model **model, const char *name, sdlf_shape sample, int classes);
-/* The same for float targets: so many numbers from 1 on, and no softmax behind them. */
+/* The same for float targets: that many numbers from 1 on, and no softmax behind them. */
 sdlf_status sdlf_network_builtin_for_targets(sdlf_model **model, const char *name, sdlf_shape sample, int targets);
 /* Their names and one-line summaries; NULL past the end. */
 const char *sdlf_network_builtin_name(int index);
 const char *sdlf_network_builtin_summary(int index);
 
 /* ---- models from elsewhere: ONNX ----
- * docs/guides/onnx.md says what is read and how, docs/reference/onnx-support.md lists every operator. Without protobuf-c in the build, these
- * return SDLF_ERROR_UNSUPPORTED. */
+ * docs/guides/onnx.md says what is read and how, docs/reference/onnx-support.md lists every operator. Without
+ * protobuf-c in the build, these return SDLF_ERROR_UNSUPPORTED. */
 
-/* The size of a dimension that the file leaves open under a name, such as "height", or without: "image:2", its input and place. One
- * that no input has is an error. */
+/* The size of a dimension that the file leaves open under a name, such as "height", or without: "image:2", its input
+ * and place. One that no input has is an error. */
 typedef struct sdlf_onnx_dimension {
     const char *name;
     int64_t size;
 } sdlf_onnx_dimension;
 
-/* The shape of what an input will be given, which says the sizes of the dimensions that the file leaves open, but of the first, and of
- * all dimensions of the same name. `dimensions` go before it. */
+/* The shape of what an input will be given, which says the sizes of the dimensions that the file leaves open, but of
+ * the first, and of all dimensions of the same name. `dimensions` go before it. */
 typedef struct sdlf_onnx_shape {
     const char *name;
     sdlf_shape shape;
@@ -134,35 +137,35 @@ typedef struct sdlf_onnx_options {
     int dimension_count;
     const sdlf_onnx_known *known;
     int known_count;
-    /* The weights stay in the file, which is kept open, until a plan takes them (take_parameters in plan.h): each goes from there to
-     * where the plan wants it, a piece at a time where that is a device. A file that has been written to by then makes the plan
-     * SDLF_ERROR_IO; one that was replaced or removed does not matter. Until then the model is good for that alone: values of its
-     * parameters are absent, and sdlf_model_status is SDLF_ERROR_ARGUMENT. */
+    /* The weights stay in the file, which is kept open, until a plan takes them (take_parameters in plan.h): each goes
+     * from there to where the plan wants it, a piece at a time where that is a device. A file that has been written to
+     * by then makes the plan SDLF_ERROR_IO; one that was replaced or removed does not matter. Until then the model is
+     * good for that alone: values of its parameters are absent, and sdlf_model_status is SDLF_ERROR_ARGUMENT. */
     bool leave_weights;
-    /* Bytes of memory that the file may become while it is read, beside what it stores as such, and that its parameters may take. 0:
-     * SDLF_READ_MEMORY of the environment, or 128 MB and 32 times the file's size, half of what the process can still have at
-     * most. More is SDLF_ERROR_MEMORY. */
+    /* Bytes of memory that the file may become while it is read, beside what it stores as such, and that its parameters
+     * may take. 0: SDLF_READ_MEMORY of the environment, or 128 MB and 32 times the file's size, half of what the
+     * process can still have at most. More is SDLF_ERROR_MEMORY. */
     int64_t read_memory;
     const sdlf_onnx_shape *shapes;
     int shape_count;
-    /* Gather and Slice of a weight are computed in each run, even where the places are known beforehand: so that models of several sizes
-     * read one table at several places, rather than having other weights. */
+    /* Gather and Slice of a weight are computed in each run, even where the places are known beforehand: so that models
+     * of several sizes read one table at several places, rather than having other weights. */
     bool keep_rows;
     void *reserved[1]; /* zero: room for members to come */
 } sdlf_onnx_options;
 
-/* Read an ONNX model (opset 7 to 22), with its weights, as a model that is built. The model is the caller's. `options` may
- * be NULL. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT with the file and the byte or node at fault; SDLF_ERROR_UNSUPPORTED
- * with the operator, attribute or type that SDLF lacks; SDLF_ERROR_MEMORY. */
+/* Read an ONNX model (opset 7 to 22), with its weights, as a model that is built. The model is the caller's. `options`
+ * may be NULL. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT with the file and the byte or node at fault;
+ * SDLF_ERROR_UNSUPPORTED with the operator, attribute or type that SDLF lacks; SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_model_from_onnx(sdlf_model **model, const char *path, const sdlf_onnx_options *options);
 
 /* ---- either kind, from memory ---- */
 
-/* Make a model of the content of a weights file that carries its network (as sdlf_model_open) or of an ONNX file (as sdlf_model_from_onnx;
- * `options`, which may be NULL, are only for it, and leave_weights is not heeded): which of the two it is, its first bytes say. The bytes
- * are borrowed until the call returns; `name` stands for the file in messages (NULL: "model"). The model is the caller's; NULL after a
- * failure. Errors: those of the two, and SDLF_ERROR_FORMAT for what is neither. Weights that an ONNX file keeps in another file are
- * SDLF_ERROR_FORMAT. */
+/* Make a model of the content of a weights file that carries its network (as sdlf_model_open) or of an ONNX file (as
+ * sdlf_model_from_onnx; `options`, which may be NULL, are only for it, and leave_weights is not heeded): which of the
+ * two it is, its first bytes say. The bytes are borrowed until the call returns; `name` stands for the file in messages
+ * (NULL: "model"). The model is the caller's; NULL after a failure. Errors: those of the two, and SDLF_ERROR_FORMAT for
+ * what is neither. Weights that an ONNX file keeps in another file are SDLF_ERROR_FORMAT. */
 sdlf_status sdlf_model_from_memory(sdlf_model **model, const void *bytes, size_t size, const char *name,
                                    const sdlf_onnx_options *options);
 
@@ -219,11 +222,12 @@ typedef struct sdlf_onnx_exported {
     bool fixed_batch;              /* the network allows no batch but 1; else the batch is open, as "N" */
 } sdlf_onnx_exported;
 
-/* Write a model that is built as an ONNX file, which computes what a plan for inference does: losses are left out, and what
- * only they read. docs/guides/onnx-export.md says what becomes of each layer. The file is written as sdlf_model_save does. One
- * with weights beside it is replaced together with them; weights of an earlier export to this path are removed then. `options`
- * and `result` may be NULL. Errors: SDLF_ERROR_UNSUPPORTED with the layer, its class, and why ONNX, or the opset that was
- * asked for, cannot say it; SDLF_ERROR_ARGUMENT; SDLF_ERROR_IO; SDLF_ERROR_MEMORY. */
+/* Write a model that is built as an ONNX file, which computes what a plan for inference does: losses are left out, and
+ * what only they read. docs/guides/onnx-export.md says what becomes of each layer. The file is written as
+ * sdlf_model_save does. One with weights beside it is replaced together with them; weights of an earlier export to this
+ * path are removed then. `options` and `result` may be NULL. Errors: SDLF_ERROR_UNSUPPORTED with the layer, its class,
+ * and why ONNX, or the opset that was asked for, cannot say it; SDLF_ERROR_ARGUMENT; SDLF_ERROR_IO;
+ * SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const sdlf_onnx_export_options *options,
                                sdlf_onnx_exported *result);
 
@@ -246,11 +250,12 @@ typedef struct sdlf_c_exported {
     int64_t bytes;           /* of the file */
 } sdlf_c_exported;
 
-/* Write a model that is built as one file of C99 that needs only the standard library, and computes what a plan for inference
- * does for a batch of 1, in float: void NAME_run(const float *input, float *output). Any layer whose operations are among
- * those of docs/guides/c-export.md may be in it. The file is written as sdlf_model_save does. `options` and `result` may be NULL. Errors:
- * SDLF_ERROR_UNSUPPORTED with the layer, its class and the reason, or where there are too many parameters; SDLF_ERROR_ARGUMENT where the
- * name is no identifier; SDLF_ERROR_IO; SDLF_ERROR_MEMORY. */
+/* Write a model that is built as one file of C99 that needs only the standard library, and computes what a plan for
+ * inference does for a batch of 1, in float: void NAME_run(const float *input, float *output). Any layer whose
+ * operations are among those of docs/guides/c-export.md may be in it. The file is written as sdlf_model_save does.
+ * `options` and `result` may be NULL. Errors: SDLF_ERROR_UNSUPPORTED with the layer, its class and the reason, or where
+ * there are too many parameters; SDLF_ERROR_ARGUMENT where the name is no identifier; SDLF_ERROR_IO;
+ * SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_model_to_c(const sdlf_model *model, const char *path, const sdlf_c_export_options *options,
                             sdlf_c_exported *result);
 
@@ -260,14 +265,15 @@ sdlf_status sdlf_model_to_c(const sdlf_model *model, const char *path, const sdl
  * caller's: sdlf_tensor_release(tensor, NULL). */
 sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path);
 
-/* Such a file whose elements are read where they are needed, once it is known what they are: those of a .npy file, which may be a
- * pipe, straight from there; a .pb file is read when it is opened. */
+/* Such a file whose elements are read where they are needed, once it is known what they are: those of a .npy file,
+ * which may be a pipe, straight from there; a .pb file is read when it is opened. */
 typedef struct sdlf_tensor_file sdlf_tensor_file;
 sdlf_status sdlf_tensor_file_open(sdlf_tensor_file **file, const char *path);
 void sdlf_tensor_file_close(sdlf_tensor_file *file);
 /* Its shape and dtype; no memory. */
 sdlf_tensor sdlf_tensor_file_look(const sdlf_tensor_file *file);
-/* All elements, row-major, to host memory; once. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT where there are more or fewer. */
+/* All elements, row-major, to host memory; once. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT where there are more or
+ * fewer. */
 sdlf_status sdlf_tensor_file_read(sdlf_tensor_file *file, void *values);
 
 /* Write a row-major tensor in host memory as a .npy file. */
@@ -275,11 +281,13 @@ sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path);
 
 /* ---- any file ---- */
 
-/* Put bytes (may be NULL where there are none) in a file, as sdlf_model_save does: it appears whole or not at all. What is no
- * regular file (a pipe, /dev/null) is written to directly. Errors: SDLF_ERROR_IO, SDLF_ERROR_ARGUMENT (no path), SDLF_ERROR_MEMORY. */
+/* Put bytes (may be NULL where there are none) in a file, as sdlf_model_save does: it appears whole or not at all. What
+ * is no regular file (a pipe, /dev/null) is written to directly. Errors: SDLF_ERROR_IO, SDLF_ERROR_ARGUMENT (no path),
+ * SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_write_file(const char *path, const void *bytes, size_t count);
 
-/* Could a file be written there, or replaced, links followed? Leaves nothing behind; what is no regular file is not touched. To ask before long work. Errors as of sdlf_write_file. */
+/* Could a file be written there, or replaced, links followed? Leaves nothing behind; what is no regular file is not
+ * touched. To ask before long work. Errors as of sdlf_write_file. */
 sdlf_status sdlf_can_write_file(const char *path);
 
 #ifdef __cplusplus

@@ -35,8 +35,8 @@ typedef struct sdlf_graph {
 struct sdlf_graph_class {
     const char *name;    /* "snap": what stands before the colon of `snap:FILE` */
     const char *summary; /* one line with the argument's form */
-    /* Fill a zeroed graph. `argument` is what stood after the colon, or NULL. sdlf_graph_free releases whatever it filled,
-     * also after a failure. */
+    /* Fill a zeroed graph. `argument` is what stood after the colon, or NULL. sdlf_graph_free releases whatever it
+     * filled, also after a failure. */
     sdlf_status (*load)(sdlf_graph *graph, const char *argument);
 };
 
@@ -59,8 +59,8 @@ typedef struct sdlf_graph_matrix_options {
     bool self_loops; /* an edge from every node to itself; one that is there already counts once */
 } sdlf_graph_matrix_options;
 
-/* The matrix of a graph convolution: a new sparse matrix in host memory. A row whose sum is 0 stays empty. `options` may be NULL: the
- * adjacency as it is. */
+/* The matrix of a graph convolution: a new sparse matrix in host memory. A row whose sum is 0 stays empty. `options`
+ * may be NULL: the adjacency as it is. */
 sdlf_status sdlf_graph_matrix(sdlf_tensor *matrix, const sdlf_graph *graph, const sdlf_graph_matrix_options *options);
 
 #ifdef __cplusplus

@@ -5,14 +5,15 @@
  * forward and the backward pass consist of. It names no calculator, allocates no memory and loops over no elements: it
  * describes, once, when a plan is built; the plan binds memory and runs what was described.
  *
- * To add a class: one file in layers/, one line in layers/list.h; or, from outside the tree, sdlf_register_layer. docs/guides/add-a-layer.md
- * walks through one.
+ * To add a class: one file in layers/, one line in layers/list.h; or, from outside the tree, sdlf_register_layer.
+ * docs/guides/add-a-layer.md walks through one.
  *
- * Threads: classes are constant tables: their functions may be called from several threads, for different models. The list may be read,
- * and added to, from any thread.
- * Ownership: classes and the strings in them are borrowed for as long as the process lives; options are copied by the model.
- * Errors: `infer`, `forward` and `backward` return a status whose message begins with what is wrong (sdlf_fail); the layer's name is
- * put before it. */
+ * Threads: classes are constant tables: their functions may be called from several threads, for different models. The
+ * list may be read, and added to, from any thread.
+ * Ownership: classes and the strings in them are borrowed for as long as the process lives; options are copied by the
+ * model.
+ * Errors: `infer`, `forward` and `backward` return a status whose message begins with what is wrong (sdlf_fail); the
+ * layer's name is put before it. */
 #ifndef SDLF_LAYER_H
 #define SDLF_LAYER_H
 
@@ -65,12 +66,16 @@ typedef enum sdlf_initializer_kind {
     SDLF_INIT_LECUN_UNIFORM,  /* +- sqrt(1 / fan_in): what PyTorch's layers start with */
     SDLF_INIT_UNIFORM,        /* +- scale */
     SDLF_INIT_NORMAL,         /* deviation scale */
-    SDLF_INIT_IDENTITY, /* convolutions: filter k passes channel k on (Dirac), as many as there are; the rest lecun_uniform */
-    SDLF_INIT_WHITENING, /* convolutions of the network's input: measured from the data that it is trained on (trainer.h); till then lecun_uniform */
+    /* convolutions: filter k passes channel k on (Dirac), as many as there are; the rest lecun_uniform. */
+    SDLF_INIT_IDENTITY,
+    /* Convolutions of the network's input: measured from the data that it is trained on (trainer.h); till then
+     * lecun_uniform. */
+    SDLF_INIT_WHITENING,
     SDLF_INIT_COUNT
 } sdlf_initializer_kind;
 
-/* Names of the kinds above in order, NULL-terminated: "default", "zero", "one", "he_uniform", ... for SDLF_FIELD_CHOICE. */
+/* Names of the kinds above in order, NULL-terminated: "default", "zero", "one", "he_uniform", ... for
+ * SDLF_FIELD_CHOICE. */
 extern const char *const sdlf_initializer_names[];
 
 typedef struct sdlf_parameter_spec {
@@ -111,9 +116,9 @@ typedef struct sdlf_signature {
     sdlf_shape saved_shape[SDLF_MAX_LAYER_SAVED];
 } sdlf_signature;
 
-/* With these `infer` appends an output, a parameter, and a tensor that forward leaves for backward. Strings are borrowed. Errors:
- * SDLF_ERROR_SHAPE where the shape has a dimension below 1 or more bytes than an int64_t counts, SDLF_ERROR_ARGUMENT without
- * an element type, and where there are as many as a layer can have. */
+/* With these `infer` appends an output, a parameter, and a tensor that forward leaves for backward. Strings are
+ * borrowed. Errors: SDLF_ERROR_SHAPE where the shape has a dimension below 1 or more bytes than an int64_t counts,
+ * SDLF_ERROR_ARGUMENT without an element type, and where there are as many as a layer can have. */
 sdlf_status sdlf_signature_add_output(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape);
 sdlf_status sdlf_signature_add_parameter(sdlf_signature *signature, sdlf_parameter_spec parameter);
 sdlf_status sdlf_signature_add_saved(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape);
@@ -122,8 +127,8 @@ sdlf_status sdlf_signature_add_saved(sdlf_signature *signature, sdlf_dtype dtype
  * yet. Reading a tensor in an operation is all it takes to have it kept until then.
  *
  * In backward, an input or parameter that needs no gradient has an absent gradient tensor, and an operation whose every
- * output is absent is dropped: a layer describes all its gradients and pays only for those that are used. `backward` may set
- * input_gradient[i] to (a view of) an output gradient instead of computing it. */
+ * output is absent is dropped: a layer describes all its gradients and pays only for those that are used. `backward`
+ * may set input_gradient[i] to (a view of) an output gradient instead of computing it. */
 typedef struct sdlf_layer_context {
     const sdlf_tensor *input, *output, *parameter, *saved;
     int input_count;
@@ -133,8 +138,8 @@ typedef struct sdlf_layer_context {
     uint64_t seed;
     uint32_t stream;  /* this layer's own random stream: SDLF_STREAM_DROPOUT + its index */
     sdlf_tensor step; /* (1) int64, the number of training steps done */
-    /* (3) float64, to which losses, correct ones and samples are added, as in softmax_cross_entropy_forward. Absent but in a plan's
-     * first layer that has_metrics. */
+    /* (3) float64, to which losses, correct ones and samples are added, as in softmax_cross_entropy_forward. Absent but
+     * in a plan's first layer that has_metrics. */
     sdlf_tensor metrics;
     const sdlf_tensor *output_gradient; /* backward */
     sdlf_tensor *input_gradient;        /* backward */
@@ -207,10 +212,11 @@ struct sdlf_layer {
 const sdlf_layer_class *sdlf_layer_class_at(int index);
 const sdlf_layer_class *sdlf_layer_class_find(const char *name);
 
-/* Make a class of the program's own known by its name: to network files, to sdlf_model_open and to listings, behind those of the library.
- * Any thread may call it, at any time. The table is borrowed for as long as the process lives. Registering the same table again does
- * nothing. Errors: SDLF_ERROR_ARGUMENT (a name that is no lower-case word or is taken, a member that is missing or out of range: the
- * message says which), SDLF_ERROR_MEMORY (64 are registered already). */
+/* Make a class of the program's own known by its name: to network files, to sdlf_model_open and to listings, behind
+ * those of the library. Any thread may call it, at any time. The table is borrowed for as long as the process lives.
+ * Registering the same table again does nothing. Errors: SDLF_ERROR_ARGUMENT (a name that is no lower-case word or is
+ * taken, a member that is missing or out of range: the message says which), SDLF_ERROR_MEMORY (64 are registered
+ * already). */
 sdlf_status sdlf_register_layer(const sdlf_layer_class *type);
 
 #ifdef __cplusplus

@@ -7,18 +7,20 @@
  *   <sdlf/layers/sequences.h>    embedding, position_embedding, rotary_embedding, multi_head_attention
  *   <sdlf/layers/elementwise.h>  relu, relu6, sigmoid, tanh, clip, leaky_relu, unary, dropout, add, binary, select
  *   <sdlf/layers/axes.h>         reduce, arg_reduce, top_k, gather, resize, softmax, log_softmax
- *   <sdlf/layers/shapes.h>       flatten, reshape, transpose, concat, slice, pad, expand, tile, depth_to_space, space_to_depth
+ *   <sdlf/layers/shapes.h>       flatten, reshape, transpose, concat, slice, pad, expand, tile, depth_to_space,
+ *                                space_to_depth
  *   <sdlf/layers/values.h>       value, cast
  *   <sdlf/layers/loss.h>         softmax_cross_entropy, mse, mae, huber, bce_with_logits
  *
  * What holds for all of them:
  * - Each takes the nodes it reads and returns the node it makes; output i > 0 of a layer is the node {layer, i}.
- * - `options` is borrowed and copied; NULL means all defaults. A member left at zero means its default. `name` is the layer's, unique
- *   in its model; left out, the layer is named after its class.
- * - Shapes are row-major and include the batch N, as axis 0, which the plan sets. Inputs are of the network's floating type
- *   (float32, or float64 in a plan that asks for it) unless a layer says otherwise.
- * - Nothing is checked at once: the first error is kept in the model and reported when it is built (see model.h), so calls can
- *   be chained. Errors: SDLF_ERROR_ARGUMENT for options out of range, SDLF_ERROR_SHAPE for inputs that do not fit.
+ * - `options` is borrowed and copied; NULL means all defaults. A member left at zero means its default. `name` is the
+ *   layer's, unique in its model; left out, the layer is named after its class.
+ * - Shapes are row-major and include the batch N, as axis 0, which the plan sets. Inputs are of the network's floating
+ *   type (float32, or float64 in a plan that asks for it) unless a layer says otherwise.
+ * - Nothing is checked at once: the first error is kept in the model and reported when it is built (see model.h), so
+ *   calls can be chained. Errors: SDLF_ERROR_ARGUMENT for options out of range, SDLF_ERROR_SHAPE for inputs that do not
+ *   fit.
  * - Each has the gradient of its formula, unless it says that none passes. layers/NAME.c has both.
  *
  * Threads: one thread at a time works on a model.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What this process may use of the machine: in a container, under a batch system or after ulimit that is less than the machine has.
+/* What this process may use of the machine: in a container, under a batch system or after ulimit that is less than the
+ * machine has.
  *
  * Threads: all functions may be called from any thread.
  * Ownership: nothing is allocated; texts are the library's.
@@ -15,9 +16,10 @@
 extern "C" {
 #endif
 
-/* The smallest of what the system says: the machine's memory and what others leave of it, the limits of the process's control groups
- * (cgroups, versions 1 and 2) with what is in use there, and its limits of address space and data (ulimit -v, -d). SDLF_MEMORY in
- * the environment, bytes or a whole number with K, M, G or T, takes the place of all of these. */
+/* The smallest of what the system says: the machine's memory and what others leave of it, the limits of the process's
+ * control groups (cgroups, versions 1 and 2) with what is in use there, and its limits of address space and data
+ * (ulimit -v, -d). SDLF_MEMORY in the environment, bytes or a whole number with K, M, G or T, takes the place of all of
+ * these. */
 typedef struct sdlf_machine {
     int64_t memory;           /* bytes that this process can have at most; INT64_MAX: nobody says */
     const char *memory_by;    /* what sets that: "the machine's memory", "the memory limit of its control group" */
@@ -27,12 +29,13 @@ typedef struct sdlf_machine {
     int processors; /* that it may run on: its affinity and the quota of its control groups, rounded up; 1 at least */
 } sdlf_machine;
 
-/* Looks again with every call, which takes a fraction of a millisecond. What cannot be read sets no limit. Errors: SDLF_ERROR_ARGUMENT
- * where SDLF_MEMORY is no size. */
+/* Looks again with every call, which takes a fraction of a millisecond. What cannot be read sets no limit. Errors:
+ * SDLF_ERROR_ARGUMENT where SDLF_MEMORY is no size. */
 sdlf_status sdlf_machine_look(sdlf_machine *machine);
 
-/* SDLF_ERROR_MEMORY unless `bytes` more can be had now; the message says "WHAT: 4.3 GB of memory are needed", how much there is, and
- * what limits it. To ask before memory is taken: a system that hands out more than it has ends the process later, without a word. */
+/* SDLF_ERROR_MEMORY unless `bytes` more can be had now; the message says "WHAT: 4.3 GB of memory are needed", how much
+ * there is, and what limits it. To ask before memory is taken: a system that hands out more than it has ends the
+ * process later, without a word. */
 sdlf_status sdlf_machine_check(int64_t bytes, const char *what);
 
 /* Only sdlf_machine.processors. */

@@ -2,7 +2,8 @@
 /* Operations: WHAT a calculator can compute.
  *
  * A layer describes its forward and backward pass as a sequence of operations; a calculator has a kernel for each kind.
- * An operation holds its operands by value, in the order that the contract of its kind lists them, and the options of its kind.
+ * An operation holds its operands by value, in the order that the contract of its kind lists them, and the options of
+ * its kind.
  *
  *   <sdlf/operations/kinds.h>         the kinds, each with its contract: shapes, formula, what may alias
  *   <sdlf/operations/elementwise.h>   functions of elements: activations, and those of two operands
@@ -182,12 +183,14 @@ typedef struct sdlf_cost {
     int64_t bytes;
 } sdlf_cost;
 
-/* How an operation that has no kernel for images (N,C,H,W) that lie channels last takes them all the same: under other shapes. */
-typedef enum sdlf_turning {
-    SDLF_TURNS_NOT = 0,
-    SDLF_TURNS_ELEMENTS, /* it goes element by element, inputs broadcast: as (N,H,W,C) */
-    SDLF_TURNS_ROWS, /* it goes by channels: operands of `storage` as (N H W, C), the others have a number for each channel */
-} sdlf_turning;
+/* How an operation that has no kernel for images (N,C,H,W) that lie channels last takes them all the same: under other
+ * shapes. */
+typedef enum sdlf_nhwc_rule {
+    SDLF_NHWC_NEVER = 0,
+    SDLF_NHWC_ELEMENTS, /* it goes element by element, inputs broadcast: as (N,H,W,C) */
+    /* It goes by channels: operands of `storage` as (N H W, C), the others have a number for each channel. */
+    SDLF_NHWC_ROWS,
+} sdlf_nhwc_rule;
 
 typedef struct sdlf_operation_class {
     const char *name; /* "conv2d_forward" */
@@ -199,7 +202,7 @@ typedef struct sdlf_operation_class {
     unsigned stays_row_major; /* of these: may be row-major where others are channels last */
     unsigned storage;         /* bits as in any_strides: may be in a storage type, together (operations/kinds.h) */
     unsigned float32_beside;  /* of these: may be float32, row-major, beside others in a storage type */
-    sdlf_turning turning;
+    sdlf_nhwc_rule nhwc_rule;
     size_t epilogue; /* offsetof(sdlf_operation, ...) the sdlf_activation that out[0] goes through; 0: it has none */
     /* Do dtypes, shapes and options fit together? Called once, when a plan is built; kernels rely on it. */
     sdlf_status (*check)(const sdlf_operation *operation);
@@ -207,8 +210,8 @@ typedef struct sdlf_operation_class {
     int64_t (*flops)(const sdlf_operation *operation);
     /* How many elements of in[input] it reads; below 0: all. Optional; NULL: all of every input. */
     int64_t (*elements_read)(const sdlf_operation *operation, int input);
-    /* What decides, beside operands and epilogue, which algorithm is the fastest: " stride 2,2 groups 1", by which plan files
-     * find the operation again. Optional; NULL: they do not hold the kind. */
+    /* What decides, beside operands and epilogue, which algorithm is the fastest: " stride 2,2 groups 1", by which plan
+     * files find the operation again. Optional; NULL: they do not hold the kind. */
     void (*print_options)(const sdlf_operation *operation, char *text, size_t size);
 } sdlf_operation_class;
 
@@ -220,19 +223,21 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation);
 
 /* Is an operand channels last, and not row-major at the same time? */
 bool sdlf_operation_is_channels_last(const sdlf_operation *operation);
-/* And is another one, of those that may be so, row-major? (Where the kind's contract does not allow that, the check refuses it.) */
+/* And is another one, of those that may be so, row-major? (Where the kind's contract does not allow that, the check
+ * refuses it.) */
 bool sdlf_operation_is_mixed(const sdlf_operation *operation);
 /* The operation with all operands channels last that may be so. Its memory stays where it was: bind it again. */
 sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation);
 
-/* Does a batch_norm2d of training do anything beside normalising: is there a residual, an activation or a gradient of either? */
+/* Does a batch_norm2d of training do anything beside normalising: is there a residual, an activation or a gradient of
+ * either? */
 bool sdlf_batch_norm2d_is_fused(const sdlf_operation *operation);
 
-/* SDLF_FLOAT16 or SDLF_BFLOAT16 where operands are stored so; SDLF_FLOAT32 where weights are float32 and channels last, as the images beside
- * them; else SDLF_NONE. */
+/* SDLF_FLOAT16 or SDLF_BFLOAT16 where operands are stored so; SDLF_FLOAT32 where weights are float32 and channels last,
+ * as the images beside them; else SDLF_NONE. */
 sdlf_dtype sdlf_operation_storage(const sdlf_operation *operation);
-/* The operation with all float32 operands stored as that type that may be so, channels last where its kind has them. Its memory stays where it
- * was: bind it again. */
+/* The operation with all float32 operands stored as that type that may be so, channels last where its kind has them.
+ * Its memory stays where it was: bind it again. */
 sdlf_operation sdlf_operation_stored(const sdlf_operation *operation, sdlf_dtype dtype);
 
 sdlf_cost sdlf_operation_cost(const sdlf_operation *operation);

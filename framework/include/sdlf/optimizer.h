@@ -15,11 +15,12 @@ extern "C" {
 
 /* ---- optimizers ---- */
 
-/* Weight decay pulls weights towards zero, and leaves out biases, scales and shifts of normalisations, and what a layer wants left out
- * (sdlf_parameter_spec.decay), unless decay_all is set: then every parameter decays, as with PyTorch's optimizers.
+/* Weight decay pulls weights towards zero, and leaves out biases, scales and shifts of normalisations, and what a layer
+ * wants left out (sdlf_parameter_spec.decay), unless decay_all is set: then every parameter decays, as with PyTorch's
+ * optimizers.
  *
- * Numbers are doubles: of 0.99 as a float, 1 - 0.99 is off by 1e-6 of itself, which a plan in float64 shows, and RMSprop's first steps
- * enlarge. */
+ * Numbers are doubles: of 0.99 as a float, 1 - 0.99 is off by 1e-6 of itself, which a plan in float64 shows, and
+ * RMSprop's first steps enlarge. */
 typedef struct sdlf_sgd_options {
     double momentum; /* in [0, 1); default 0: none */
     bool nesterov;
@@ -43,21 +44,22 @@ typedef struct sdlf_rmsprop_options {
     bool decay_all;
 } sdlf_rmsprop_options;
 
-/* Muon (https://kellerjordan.github.io/posts/muon): matrices, and convolutions' weights as (K, C R S), go along the orthogonal matrix nearest to their
- * momentum, found by 5 steps of Newton and Schulz; all other parameters follow sgd with Nesterov's momentum. */
+/* Muon (https://kellerjordan.github.io/posts/muon): matrices, and convolutions' weights as (K, C R S), go along the
+ * orthogonal matrix nearest to their momentum, found by 5 steps of Newton and Schulz; all other parameters follow sgd
+ * with Nesterov's momentum. */
 typedef struct sdlf_muon_options {
     double momentum;     /* default 0.95 */
     double weight_decay; /* of matrices apart from the gradient: the weights shrink by rate times this */
     bool decay_all;
     double rest_momentum; /* of the parameters that follow sgd; default: momentum */
     int newton_schulz;    /* steps of Newton and Schulz; default 5 */
-    bool
-        filters_only; /* only convolutions' weights are made orthogonal; matrices of fully connected layers follow sgd */
+    /* Only convolutions' weights are made orthogonal; matrices of fully connected layers follow sgd. */
+    bool filters_only;
     bool unit_filters; /* before each step the weights of K rows are scaled to norm sqrt(K) */
 } sdlf_muon_options;
 
-/* LARS (https://arxiv.org/abs/1708.03888): sgd whose rate is multiplied, for each parameter that decays, by trust |w| / (|g| + weight_decay |w|).
- * Norms below 1e-3 count as 1e-3. */
+/* LARS (https://arxiv.org/abs/1708.03888): sgd whose rate is multiplied, for each parameter that decays, by trust |w| /
+ * (|g| + weight_decay |w|). Norms below 1e-3 count as 1e-3. */
 typedef struct sdlf_lars_options {
     double momentum; /* default 0.9 */
     double trust;    /* default 0.001 */
@@ -111,8 +113,8 @@ sdlf_optimizer sdlf_rmsprop_make(sdlf_rmsprop_options options);
 sdlf_optimizer sdlf_muon_make(sdlf_muon_options options);
 sdlf_optimizer sdlf_lars_make(sdlf_lars_options options);
 
-/* The designated initialisers of the options: sdlf_sgd(.momentum = 0.9); sdlf_adam(.beta1 = 0.9) (at least one). In C++ they are so
- * from C++20 on, in the order of the members; before, there can be none. */
+/* The designated initialisers of the options: sdlf_sgd(.momentum = 0.9); sdlf_adam(.beta1 = 0.9) (at least one). In C++
+ * they are so from C++20 on, in the order of the members; before, there can be none. */
 #ifdef __cplusplus
 #define sdlf_sgd(...)     sdlf_sgd_make(sdlf_sgd_options{__VA_ARGS__})
 #define sdlf_adam(...)    sdlf_adam_make(sdlf_adam_options{__VA_ARGS__})
@@ -132,9 +134,10 @@ sdlf_optimizer sdlf_lars_make(sdlf_lars_options options);
 const sdlf_optimizer_class *sdlf_optimizer_class_at(int index);
 const sdlf_optimizer_class *sdlf_optimizer_class_find(const char *name);
 
-/* A sensible peak rate for batches of that size: the class's learning_rate, less in proportion where the batch is smaller
- * than full_batch. A gradient over fewer samples is noisier, and descent that takes it as it is must go in smaller steps:
- * sgd's 0.05 from 64 samples on is 0.0125 at 16. Optimizers that divide by the gradient's own size need no such rule. */
+/* A sensible peak rate for batches of that size: the class's learning_rate, less in proportion where the batch is
+ * smaller than full_batch. A gradient over fewer samples is noisier, and descent that takes it as it is must go in
+ * smaller steps: sgd's 0.05 from 64 samples on is 0.0125 at 16. Optimizers that divide by the gradient's own size need
+ * no such rule. */
 float sdlf_optimizer_rate(const sdlf_optimizer *optimizer, int64_t batch);
 
 /* Are the options inside their ranges? Fills defaults in. SDLF_ERROR_ARGUMENT names the option. */

@@ -8,9 +8,10 @@
  * `stream` tells the users of one seed apart (each parameter, each dropout layer, the shuffle, the augmentation),
  * `step` is the training step or epoch.
  *
- * cuRAND's Philox is the same function: these are the words of curand4 after curand_init(seed, stream + 2^32 step, 4 index). Kernels do not
- * call it, so that one arithmetic serves every calculator, with and without CUDA, and because the floats that cuRAND makes of
- * its words are others, and other on other hardware: its uniform numbers lie in (0, 1], its normal ones take a library's logarithm.
+ * cuRAND's Philox is the same function: these are the words of curand4 after curand_init(seed, stream + 2^32 step, 4
+ * index). Kernels do not call it, so that one arithmetic serves every calculator, with and without CUDA, and because
+ * the floats that cuRAND makes of its words are others, and other on other hardware: its uniform numbers lie in (0, 1],
+ * its normal ones take a library's logarithm.
  *
  * Threads: pure functions, for any thread.
  * Ownership: values.
@@ -58,8 +59,8 @@ SDLF_INLINE float sdlf_uniform_from_word(uint32_t word)
     return (float)(word >> 8) * (1.0f / 16777216);
 }
 
-/* Streams of one seed. Parameters and dropout layers take theirs above bases: a parameter by its own index in the model, see
- * sdlf_parameter_stream, a dropout layer by its node's. */
+/* Streams of one seed. Parameters and dropout layers take theirs above bases: a parameter by its own index in the
+ * model, see sdlf_parameter_stream, a dropout layer by its node's. */
 enum {
     SDLF_STREAM_SHUFFLE = 1,
     SDLF_STREAM_AUGMENT = 2,
@@ -70,8 +71,8 @@ enum {
     SDLF_STREAM_LATE_PARAMETER = 0x40000000,
 };
 
-/* The stream of the initial values of a model's parameter `index`, for all who draw them. From 0x10000 on it would run into those of
- * dropout layers, so these parameters have a range of their own. */
+/* The stream of the initial values of a model's parameter `index`, for all who draw them. From 0x10000 on it would run
+ * into those of dropout layers, so these parameters have a range of their own. */
 SDLF_INLINE uint32_t sdlf_parameter_stream(int index)
 {
     int room = SDLF_STREAM_DROPOUT - SDLF_STREAM_PARAMETER;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* SDLF, the Simple Deep Learning Framework: everything.
  *
- * Threads: as each header says: objects that have nothing in common may be used in different threads, and one object in one thread at a
- * time.
- * Ownership: what a function creates, opens or reads is the caller's, to be freed, closed or released; NULL is accepted there.
- * Errors: a status, and a message for the calling thread (status.h). The library never prints, never exits, and never aborts over what
- * a caller gives it. */
+ * Threads: as each header says: objects that have nothing in common may be used in different threads, and one object in
+ * one thread at a time.
+ * Ownership: what a function creates, opens or reads is the caller's, to be freed, closed or released; NULL is accepted
+ * there.
+ * Errors: a status, and a message for the calling thread (status.h). The library never prints, never exits, and never
+ * aborts over what a caller gives it. */
 #ifndef SDLF_SDLF_H
 #define SDLF_SDLF_H
 

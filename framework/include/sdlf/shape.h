@@ -18,13 +18,15 @@ extern "C" {
 
 #define SDLF_MAX_RANK 8
 
-/* dim[0] .. dim[rank - 1]; a rank of 0 is a scalar. Unused dimensions are 0, so that shapes compare member by member. */
+/* dim[0] .. dim[rank - 1]; a rank of 0 is a scalar. Unused dimensions are 0, so that shapes compare member by
+ * member. */
 typedef struct sdlf_shape {
     int rank;
     int64_t dim[SDLF_MAX_RANK];
 } sdlf_shape;
 
-/* sdlf_shape(1, 28, 28): a shape from its dimensions. At most SDLF_MAX_RANK of them. SDLF_SCALAR: the shape of a scalar. */
+/* sdlf_shape(1, 28, 28): a shape from its dimensions. At most SDLF_MAX_RANK of them. SDLF_SCALAR: the shape of a
+ * scalar. */
 #ifdef __cplusplus
 #define SDLF_SCALAR     (sdlf_shape{})
 #define sdlf_shape(...) sdlf_shape_of(__VA_ARGS__)
@@ -44,7 +46,8 @@ template <class... dimensions> constexpr sdlf_shape sdlf_shape_of(dimensions... 
 /* The product of the dimensions; 1 for a scalar; -1 where a dimension is negative or the product overflows int64. */
 int64_t sdlf_shape_count(sdlf_shape shape);
 
-/* Product of dim[first] .. dim[last - 1]; 1 for an empty range; 0 where there are no such dimensions. The shape must be valid (sdlf_shape_count >= 0). */
+/* Product of dim[first] .. dim[last - 1]; 1 for an empty range; 0 where there are no such dimensions. The shape must be
+ * valid (sdlf_shape_count >= 0). */
 int64_t sdlf_shape_span(sdlf_shape shape, int first, int last);
 
 bool sdlf_shape_equal(sdlf_shape a, sdlf_shape b);
@@ -53,7 +56,8 @@ bool sdlf_shape_equal(sdlf_shape a, sdlf_shape b);
  * `common`, which may be NULL, is as it was. */
 bool sdlf_shape_broadcast(sdlf_shape *common, sdlf_shape a, sdlf_shape b);
 
-/* `shape` with one more dimension in front, or with dimension `axis` taken away; a scalar (rank 0), where it has as many as it may, or no such axis. */
+/* `shape` with one more dimension in front, or with dimension `axis` taken away; a scalar (rank 0), where it has as
+ * many as it may, or no such axis. */
 sdlf_shape sdlf_shape_prepend(int64_t dim, sdlf_shape shape);
 sdlf_shape sdlf_shape_without(sdlf_shape shape, int axis);
 

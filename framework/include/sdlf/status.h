@@ -6,8 +6,9 @@
  * or line where input was at fault. Library code never prints and never exits.
  *
  * NULL. A pointer must be there unless its declaration says that it may be NULL. To one that is missing,
- * - a function with a status answers SDLF_ERROR_ARGUMENT and "sdlf_plan_create: options is NULL", before it has done anything; what it
- *   would have made is NULL then. A model that is NULL is SDLF_ERROR_MEMORY: sdlf_model_create gives that when memory is out;
+ * - a function with a status answers SDLF_ERROR_ARGUMENT and "sdlf_plan_create: options is NULL", before it has done
+ *   anything; what it would have made is NULL then. A model that is NULL is SDLF_ERROR_MEMORY: sdlf_model_create gives
+ *   that when memory is out;
  * - a function without gives nothing: 0, false, NULL, an absent tensor or node; one that returns nothing does nothing;
  * - those that free, close and release accept NULL.
  * What a class's functions and kernels get has been checked; so have the arguments of inline functions.
@@ -37,16 +38,17 @@ typedef enum sdlf_status {
     SDLF_ERROR_DEVICE,      /* a device reported a fault */
 } sdlf_status;
 
-/* Asked by long work from time to time, with the caller's own pointer: shall it go on? After false it ends early, with what it has. */
+/* Asked by long work from time to time, with the caller's own pointer: shall it go on? After false it ends early, with
+ * what it has. */
 typedef bool sdlf_go_on(void *user);
 
 /* The calling thread's last message; never NULL, valid until this thread's next failing call. */
 const char *sdlf_error_message(void);
 
-/* For programs that keep a log: be called with each message when it is made, in the thread whose call fails, and again when a caller puts its
- * context before it; the last one is what sdlf_error_message says. The library may still deal with what went wrong, and succeed. `message`
- * is good until the function returns. It may call the library; it is not called for failures in there. NULL: no more calls. To be set
- * while no other thread is in the library. */
+/* For programs that keep a log: be called with each message when it is made, in the thread whose call fails, and again
+ * when a caller puts its context before it; the last one is what sdlf_error_message says. The library may still deal
+ * with what went wrong, and succeed. `message` is good until the function returns. It may call the library; it is not
+ * called for failures in there. NULL: no more calls. To be set while no other thread is in the library. */
 typedef void sdlf_message_function(sdlf_status status, const char *message, void *user);
 void sdlf_set_message_function(sdlf_message_function *function, void *user);
 
@@ -62,7 +64,8 @@ const char *sdlf_status_name(sdlf_status status);
 /* For those who write layers, calculators and formats: store a message, return `status`. */
 sdlf_status sdlf_fail(sdlf_status status, const char *format, ...) SDLF_PRINTF(2, 3);
 
-/* Put "CONTEXT: " before the message that a callee left; returns `status` unchanged. SDLF_OK passes through untouched. */
+/* Put "CONTEXT: " before the message that a callee left; returns `status` unchanged. SDLF_OK passes through
+ * untouched. */
 sdlf_status sdlf_fail_context(sdlf_status status, const char *format, ...) SDLF_PRINTF(2, 3);
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The version of SDLF: of the header, and of the library that runs. This file is where it is written; CMake and the Python package read it.
+/* The version of SDLF: of the header, and of the library that runs. This file is where it is written; CMake and the
+ * Python package read it.
  *
  * Before 1.0 a change of SDLF_VERSION_MINOR may change the interface.
  *

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowering a plan that draws its own batches: every step begins with next_batch, which takes the step's indices, learning
- * rate and number from what the host left at the epoch's start (run.c), and gathers its inputs from the data set.
+/* Lowering a plan that draws its own batches: every step begins with next_batch, which takes the step's indices,
+ * learning rate and number from what the host left at the epoch's start (epoch.c), and gathers its inputs from the data
+ * set.
  *
- * Where the data set lives elsewhere, a ring of a few batches stands for it (stage.c), and the order walks round the ring: to
- * the steps nothing is different. */
+ * Where the data set lives elsewhere, a ring of a few batches stands for it (stage.c), and the order walks round the
+ * ring: to the steps nothing is different. */
 #include "framework/operations/augmented.h"
 #include "framework/plan/passes.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans that draw their own batches: what they hold for it. (lower: feed.c; running: run.c, stage.c) */
+/* Plans that draw their own batches: what they hold for it. (lower: feed.c; running: epoch.c, stage.c) */
 #ifndef SDLF_FRAMEWORK_PLAN_FEED_FEEDING_H
 #define SDLF_FRAMEWORK_PLAN_FEED_FEEDING_H
 
@@ -7,8 +7,8 @@
 
 struct plan_node;
 
-/* Batches on their way to a device that does not hold the data set (stage.c): a ring of places there, one of as many in host
- * memory, and fences that say which are filled and which are used up. */
+/* Batches on their way to a device that does not hold the data set (stage.c): a ring of places there, one of as many in
+ * host memory, and fences that say which are filled and which are used up. */
 typedef struct plan_stages {
     int count; /* places; 0: the device holds all data, or is none */
     sdlf_calculator *calculator;

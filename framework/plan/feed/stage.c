@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Batches that are brought to a device while it computes, where it cannot hold the data set.
  *
- * The device has places for a few batches in a ring, and so has the host, in memory that transfers read by themselves. For
+ * The device has places for a few batches in a ring, and so has the host, in memory that transfers read by themselves.
+ * For
  * step s, with k = s mod places:
  *
  *     host       waits until place k of its ring has been sent (by step s - places), and gathers the batch there
  *     transfers  wait until step s - places is done with place k of the device, send, and say that it is filled
  *     kernels    wait until it is filled; the step; say that it is used
  *
- * So nobody waits as long as the host is faster than the device, and the host is never more than the ring ahead. On a device
- * without queues the host waits for each transfer. */
+ * So nobody waits as long as the host is faster than the device, and the host is never more than the ring ahead. On a
+ * device without queues the host waits for each transfer. */
 #include "framework/plan/plan_internal.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: activations that other programs' files have as several operations are one, which the operation that makes x may then take in:
+/* Inference: activations that other programs' files have as several operations are one, which the operation that makes
+ * x may then take in:
  *
  *     silu  x sigmoid(x)
  *     gelu  x (1 + erf(x / sqrt 2)) / 2, wherever the 1/2 stands
@@ -99,7 +100,7 @@ static sdlf_status fuse_silu(sdlf_plan *plan, int i)
     return replace(plan, SDLF_SILU, &x, (int[]){i, product}, 2);
 }
 
-/* The step before `i` that halves x for that step alone; -1: none. */
+/* The step before `i` that halves x only for that step; -1: none. */
 static int find_halving(const sdlf_plan *plan, const sdlf_tensor *half, const sdlf_tensor *x, int i)
 {
     for (int j = plan_next_reader(plan, x->buffer, -1); j >= 0 && j < i; j = plan_next_reader(plan, x->buffer, j)) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: an inverted residual block as one operation, where the calculator takes it: a 1x1 convolution, the depthwise one that alone
- * reads it, and the 1x1 convolution that alone reads that, with its residual. All that goes through memory is what enters the block and
- * what leaves it.
+/* Inference: an inverted residual block as one operation, where the calculator takes it: a 1x1 convolution, the
+ * depthwise one that is the only one to read it, and the 1x1 convolution that is the only one to read that, with its
+ * residual. All that goes through memory is what enters the block and what leaves it.
  *
  *   conv2d_forward x, w, bias -> h, 1x1;  conv2d_forward h, depthwise, depthwise_bias -> z, a group a channel;
  *   conv2d_forward z, project, project_bias, residual -> y, 1x1
  *
- * Of depthwise separable convolutions the last two of these alone. Weights and biases must be constant: a calculator may make them ready
- * once. Where an algorithm was asked for, they stay apart. */
+ * Of depthwise separable convolutions only the last two of these. Weights and biases must be constant: a calculator may
+ * make them ready once. Where an algorithm was asked for, they stay apart. */
 #include "framework/plan/fuse/conv_chain.h"
 
 static const sdlf_operation *at(const sdlf_plan *plan, int step)
@@ -20,7 +20,8 @@ static bool has_residual(const sdlf_operation *conv)
     return sdlf_tensor_present(&conv->in[3]);
 }
 
-/* Put the operation in the place of the last of these steps, and the others into its group, if the calculator takes it. */
+/* Put the operation in the place of the last of these steps, and the others into its group, if the calculator takes
+ * it. */
 static sdlf_status replace(sdlf_plan *plan, const int *steps, int count, const sdlf_operation *block)
 {
     const int last = steps[count - 1];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: a 1x1 convolution and the depthwise one that alone reads it as one operation, where the calculator takes it. What lies
- * between them, several times as large as what comes and goes in networks for small devices, is never stored.
+/* Inference: a 1x1 convolution and its only reader, a depthwise one, as one operation, where the calculator takes it.
+ * What lies between them, several times as large as input and output in networks for small devices, is never stored.
  *
  *   conv2d_forward x, w, bias -> h, 1x1;  conv2d_forward h, depthwise, depthwise_bias -> y, a group a channel
  *
- * Weights and biases must be constant: a calculator may make them ready once. Where an algorithm was asked for, the two stay apart. */
+ * Weights and biases must be constant: a calculator may make them ready once. Where an algorithm was asked for, the two
+ * stay apart. */
 #include "framework/plan/fuse/conv_chain.h"
 
 static bool is_without_residual(const sdlf_operation *conv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d, ReLU and max_pool2d as one operation. Forward, the convolution's output is never stored: a byte a pooled element
- * (which window positions hold a positive maximum) replaces it. Backward, pooling, ReLU and convolution are one sweep that
- * visits only those positions.
+/* conv2d, ReLU and max_pool2d as one operation. Forward, the convolution's output is never stored: a byte a pooled
+ * element (which window positions hold a positive maximum) replaces it. Backward, pooling, ReLU and convolution are one
+ * sweep that visits only those positions.
  *
  *   forward   conv2d_forward x,w,b -> a;  activation_forward a -> r;  max_pool2d_forward r -> y
  *   backward  max_pool2d_backward r,y,dy -> dr;  activation_backward r,dr -> da;
@@ -48,7 +48,7 @@ static bool match_backward(const sdlf_plan *plan, chain *found)
 {
     int r = plan->steps[found->relu].operation.out[0].buffer;
     int readers = plan_count_readers(plan, r);
-    if (readers == 1) return true; /* inference: the pooling alone reads it */
+    if (readers == 1) return true; /* inference: only the pooling reads it */
     int pool = plan_next_reader(plan, r, found->pool);
     int relu = plan_next_reader(plan, r, pool);
     if (readers != 3 || !is_kind(plan, pool, SDLF_MAX_POOL2D_BACKWARD) ||

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d with its ReLU, and the max_pool2d behind it, as one operation where both lie channels last: what the convolution makes is never
- * stored. Inference alone, after layouts were chosen; row-major ones were fused before, in conv_pool.c. Where a copy alone reads the result, and
- * makes it row-major, that is what is made.
+/* conv2d with its ReLU, and the max_pool2d behind it, as one operation where both lie channels last: what the
+ * convolution makes is never stored. Inference only, after layouts were chosen; row-major ones were fused before, in
+ * conv_pool.c. Where only a copy reads the result, and makes it row-major, that is what is made.
  *
  *   conv2d_forward x,w,b -> r;  max_pool2d_forward r -> y;  copy y -> row-major */
 #include "framework/plan/passes.h"
 
-/* The pooling behind convolution `i`, where it is all that reads it; -1: none. */
+/* The pooling behind convolution `i`, where it is the only reader; -1: none. */
 static int pooling_behind(const sdlf_plan *plan, int i)
 {
     const sdlf_operation *conv = &plan->steps[i].operation;
@@ -24,7 +24,7 @@ static int pooling_behind(const sdlf_plan *plan, int i)
     return same ? pool : -1;
 }
 
-/* The copy behind step `pool` that makes its result row-major, where it is all that reads it; -1: none. */
+/* The copy behind step `pool` that makes its result row-major, where it is the only reader; -1: none. */
 static int copy_behind(const sdlf_plan *plan, int pool)
 {
     const sdlf_tensor *y = &plan->steps[pool].operation.out[0];
@@ -33,10 +33,10 @@ static int copy_behind(const sdlf_plan *plan, int pool)
     int copy = plan_next_reader(plan, y->buffer, pool);
     if (copy < 0 || plan->steps[copy].calculator != plan->steps[pool].calculator) return -1;
     const sdlf_operation *op = &plan->steps[copy].operation;
-    bool turns = op->kind == SDLF_COPY && op->in[0].dtype == op->out[0].dtype &&
-                 sdlf_shape_equal(op->in[0].shape, y->shape) && sdlf_tensor_is_channels_last(&op->in[0]) &&
-                 sdlf_tensor_is_contiguous(&op->out[0]);
-    return turns ? copy : -1;
+    bool to_nhwc = op->kind == SDLF_COPY && op->in[0].dtype == op->out[0].dtype &&
+                   sdlf_shape_equal(op->in[0].shape, y->shape) && sdlf_tensor_is_channels_last(&op->in[0]) &&
+                   sdlf_tensor_is_contiguous(&op->out[0]);
+    return to_nhwc ? copy : -1;
 }
 
 /* May the step be this operation? */

@@ -3,9 +3,9 @@
  *
  *   conv2d_relu_max_pool_backward x, w, dy, mask -> dw, db, dx;  sgd_update dw -> w, v;  sgd_update db -> b, bv
  *
- * becomes conv2d_relu_max_pool_backward_sgd. A small batch's step has two kernels less; the gradients, which are small, would
- * cost no more. Another convolution's backward pass is fused in the same way once there is an operation for it: a kind, and
- * where that has the operands. */
+ * becomes conv2d_relu_max_pool_backward_sgd. A small batch's step has two kernels less; the gradients, which are small,
+ * would cost no more. Another convolution's backward pass is fused in the same way once there is an operation for it: a
+ * kind, and where that has the operands. */
 #include "framework/plan/fuse/updates.h"
 
 /* The operation with its updates; w's is there, b's if the fused operation has a bias. */

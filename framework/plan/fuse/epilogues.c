@@ -18,7 +18,8 @@ static int sole_reader(const sdlf_plan *plan, int i)
     return reader;
 }
 
-/* What an operation that goes element by element has at `content`, as the result `like` that it reads lies: its shape, in its layout. */
+/* What an operation that goes element by element has at `content`, as the result `like` that it reads lies: its shape,
+ * in its layout. */
 static sdlf_tensor in_the_form_of(const sdlf_tensor *like, const sdlf_tensor *content)
 {
     sdlf_tensor made = sdlf_tensor_reshape(*content, like->shape);

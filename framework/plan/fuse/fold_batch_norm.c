@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: a batch normalisation behind a convolution or a fully connected layer becomes other weights and another bias:
- * w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(variance + epsilon). The new ones are computed, in double, whenever
- * the plan loads its parameters. */
+/* Inference: a batch normalisation behind a convolution or a fully connected layer becomes other weights and another
+ * bias:
+ * w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(variance + epsilon). The new ones are computed, in double,
+ * whenever the plan loads its parameters. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>

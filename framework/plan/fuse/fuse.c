@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The fusing pass. Rules look at operations and buffers, never at layers, so they serve every layer that describes itself
- * in these operations; a rule asks the calculator whether it takes the fused operation, and leaves things alone if not. */
+/* The fusing pass. Rules look at operations and buffers, never at layers, so they serve every layer that describes
+ * itself in these operations; a rule asks the calculator whether it takes the fused operation, and changes nothing if
+ * not. */
 #include "framework/plan/passes.h"
 
 sdlf_status plan_fuse(sdlf_plan *plan)
 {
     if (plan->options.no_fusion || plan->options.keep_activations) return SDLF_OK;
     static sdlf_status (*const rules[])(sdlf_plan *) = {
-        plan_fuse_values,        /* constants are parameters from then on */
-        plan_fuse_turned,        /* matrices in another order */
-        plan_fuse_quantize,      /* before epilogues, which would take its rounding */
-        plan_fold_batch_norm,    /* first: what is folded away can be fused further */
-        plan_fuse_conv_pool,     /* before epilogues, which would take its ReLU */
-        plan_fuse_activations,   /* before epilogues, which take it in */
-        plan_fuse_epilogues,     /* residual adds, then activations */
-        plan_fuse_quantized,     /* after them: products have their activations */
-        plan_fuse_packed,        /* products whose weights are integers, and nothing else is */
+        plan_fuse_values,              /* constants are parameters from then on */
+        plan_fuse_transposed_operands, /* matrices in another order */
+        plan_fuse_qdq_nodes,           /* before epilogues, which would take its rounding */
+        plan_fold_batch_norm,          /* first: what is folded away can be fused further */
+        plan_fuse_conv_pool,           /* before epilogues, which would take its ReLU */
+        plan_fuse_activations,         /* before epilogues, which take it in */
+        plan_fuse_epilogues,           /* residual adds, then activations */
+        plan_fuse_qdq_integers,        /* after them: products have their activations */
+        plan_fuse_packed,              /* products whose weights are integers, and nothing else is */
         plan_fuse_conv_inverted, /* after them: the convolutions have their activations, and the last its residual */
         plan_fuse_conv_pair,     /* of what is left */
         plan_fuse_feed,          /* labels with the batch's indices */

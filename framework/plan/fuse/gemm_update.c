@@ -5,8 +5,8 @@
  *   reduce sum dy -> db;  sgd_update db -> b, bv                                 if there is a bias
  *   activation_backward x, da -> dx                                              if x is an activation's output
  *
- * becomes gemm_backward_sgd, with as much of this as the calculator takes. The gradient of the weights is never stored, w is
- * read once for da and its update together, and a small batch's step has four kernels less. */
+ * becomes gemm_backward_sgd, with as much of this as the calculator takes. The gradient of the weights is never stored,
+ * w is read once for da and its update together, and a small batch's step has four kernels less. */
 #include "framework/plan/fuse/updates.h"
 
 /* The steps that become one; -1: none. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The loss forward and backward in one, where a training plan does both on one calculator:
  *
- *   softmax_cross_entropy_forward logits, labels -> p, loss;  softmax_cross_entropy_backward p, labels, dloss -> dlogits
+ *   softmax_cross_entropy_forward logits, labels -> p, loss;  softmax_cross_entropy_backward p, labels, dloss ->
+ *                                                             dlogits
  *
- * (with weights or without) becomes the forward operation with dlogits, and stands where that stood. dloss must be known
- * there: it is, where the loss is what the plan minimises, and dloss the constant 1. */
+ * (with weights or without) becomes the forward operation with dlogits, and stands where that stood. dloss must be
+ * known there: it is, where the loss is what the plan minimises, and dloss the constant 1. */
 #include "framework/plan/passes.h"
 
 /* The backward step that belongs to the loss at step `forward`; -1: none that could be computed there. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradient of an activation goes into the backward pass of the batch normalisation before it, which works it out as it reads dy:
+/* The gradient of an activation goes into the backward pass of the batch normalisation before it, which works it out as
+ * it reads dy:
  *
  *   activation_backward y,dy -> g;  batch_norm2d_backward x,..,g -> dx,..
  *
- * becomes batch_norm2d_backward x,..,dy,y -> dx,..,g, without g where nothing else reads it (a residual connection does); and without y where
- * the normalisation made it of x alone and the calculator works it out again instead of reading it. */
+ * becomes batch_norm2d_backward x,..,dy,y -> dx,..,g, without g where nothing else reads it (a residual connection
+ * does); and without y where the normalisation made it only of x and the calculator works it out again instead of
+ * reading it. */
 #include "framework/plan/passes.h"
 
 /* The batch normalisation that reads what step `i` writes, on the same calculator; -1: none. */
@@ -23,7 +25,8 @@ static int norm_behind(const sdlf_plan *plan, int i)
     return -1;
 }
 
-/* The shift by which a normalisation in the forward pass made y of x and nothing else; absent: something else made it. */
+/* The shift by which a normalisation in the forward pass made y of x and nothing else; absent: something else made
+ * it. */
 static sdlf_tensor shift_behind(const sdlf_plan *plan, const sdlf_operation *fused)
 {
     const sdlf_tensor *y = &fused->in[5], none = {.dtype = SDLF_NONE};

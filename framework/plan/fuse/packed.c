@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference in float32: a fully connected layer whose weights are integers with scales in the file keeps them so, and its product makes floats of
- * them as it reads (framework/operations/gemm_packed.h). In the model they are floats, of which the integers are found again: each block's
- * weights are multiples of one number. Those of a range of 16 have 4 bits. */
+/* Inference in float32: a fully connected layer whose weights are integers with scales in the file keeps them so, and
+ * its product makes floats of them as it reads (framework/operations/gemm_packed.h). In the model they are floats, of
+ * which the integers are found again: each block's weights are multiples of one number. Those of a range of 16 have 4
+ * bits. */
 #include "framework/operations/gemm_packed.h"
 
 #include <stdlib.h>
@@ -44,7 +45,8 @@ void plan_release_scales(plan_packed *w)
     w->scale = w->zero = NULL;
 }
 
-/* Do all blocks have a scale, and are their integers of 4 bits? The values go again: a plan takes them once, when it has room. */
+/* Do all blocks have a scale, and are their integers of 4 bits? The values go again: a plan takes them once, when it
+ * has room. */
 static sdlf_status look_at_values(sdlf_plan *plan, plan_packed *w, bool *found)
 {
     sdlf_status status = model_fetch_values(plan->model, w->weight);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: what a layer `value` gives is its parameter, read where it lies. Else every run would copy it: the whole table of an
- * embedding, of which a gather then reads some rows. One of another type, such as bytes or indices, becomes that when parameters are loaded,
- * where the host's memory is computed in. */
+/* Inference: what a layer `value` gives is its parameter, read where it lies. Else every run would copy it: the whole
+ * table of an embedding, of which a gather then reads some rows. One of another type, such as bytes or indices, becomes
+ * that when parameters are loaded, where the host's memory is computed in. */
 #include "framework/plan/passes.h"
 
 #include <string.h>

@@ -17,7 +17,7 @@ static sdlf_shape shape_around(const layout_pass *p, const sdlf_tensor *part)
     return part->offset % (area * size) == 0 ? shape : SDLF_SCALAR;
 }
 
-/* Is the buffer filled by copies alone, each of some channels of the same (N,C,H,W)? */
+/* Is the buffer filled only by copies, each of some channels of the same (N,C,H,W)? */
 static bool only_copies_write(const layout_pass *p, int buffer, sdlf_shape shape)
 {
     for (int at = plan_uses_first(&p->uses, buffer); at >= 0; at = p->uses.use[at].next) {
@@ -44,7 +44,8 @@ static bool makes_nhwc(const layout_pass *p, const sdlf_operation *op)
            only_copies_write(p, out.buffer, shape);
 }
 
-/* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the buffer. */
+/* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the
+ * buffer. */
 bool layout_follows_copy(const layout_pass *p, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
@@ -64,7 +65,7 @@ sdlf_status layout_convert_copy(layout_pass *p, plan_step *step)
     if (made && !layout_is_nhwc(p, &out)) status = layout_add_nhwc(p, out.buffer, shape_around(p, &out));
     if (status != SDLF_OK) return status;
     if (made) {
-        p->form[out.buffer].row_major = p->form[out.buffer].last == out.buffer;
+        p->form[out.buffer].row_major = p->form[out.buffer].nhwc == out.buffer;
         layout_must_restride(p, &out);
     } else {
         p->form[out.buffer].written = true;
@@ -79,8 +80,8 @@ sdlf_status layout_convert_copy(layout_pass *p, plan_step *step)
     return plan_append_step(p->plan, step);
 }
 
-/* What a reduction of all that lies channels last reads: (N,P,C) along its pixels, or (N P,C) along its channels. Rank 0: it is
- * another one. */
+/* What a reduction of all that lies channels last reads: (N,P,C) along its pixels, or (N P,C) along its channels. Rank
+ * 0: it is another one. */
 static sdlf_shape reduced_nhwc(const layout_pass *p, const sdlf_operation *op)
 {
     const sdlf_tensor *x = &op->in[0];
@@ -105,7 +106,7 @@ sdlf_status layout_convert_reduce(layout_pass *p, plan_step *step)
     sdlf_operation *op = &step->operation;
     sdlf_shape shape = reduced_nhwc(p, op);
     p->form[op->out[0].buffer].written = true;
-    op->in[0].buffer = p->form[op->in[0].buffer].last;
+    op->in[0].buffer = p->form[op->in[0].buffer].nhwc;
     op->in[0] = sdlf_tensor_reshape(op->in[0], shape);
     op->out[0] = sdlf_tensor_reshape(op->out[0], sdlf_shape_without(shape, 1));
     op->reduce.axis = 1;

@@ -13,14 +13,15 @@ bool layout_is_image(const sdlf_tensor *tensor)
 static sdlf_tensor whole(const layout_pass *p, int buffer, bool last)
 {
     const layout_forms *form = &p->form[buffer];
-    int at = last ? form->last : buffer;
+    int at = last ? form->nhwc : buffer;
     sdlf_tensor tensor = sdlf_tensor_view(p->plan->buffers[at].dtype, form->shape, NULL);
     tensor.buffer = at;
     return last ? sdlf_tensor_channels_last(tensor) : tensor;
 }
 
-/* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that strides can
- * tell. The content is N images of C channels of pixels; an axis of the tensor, whatever its rank, has to stay within one of these. */
+/* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that
+ * strides can tell. The content is N images of C channels of pixels; an axis of the tensor, whatever its rank, has to
+ * stay within one of these. */
 bool layout_restride(const layout_pass *p, sdlf_tensor *tensor)
 {
     enum { IMAGES, CHANNELS, PIXELS, AXES };
@@ -79,7 +80,7 @@ sdlf_tensor layout_channels_last(sdlf_tensor tensor)
 
 bool layout_is_nhwc(const layout_pass *p, const sdlf_tensor *tensor)
 {
-    return sdlf_tensor_present(tensor) && tensor->layout == SDLF_DENSE && p->form[tensor->buffer].last != 0;
+    return sdlf_tensor_present(tensor) && tensor->layout == SDLF_DENSE && p->form[tensor->buffer].nhwc != 0;
 }
 
 /* ---- making forms ---- */
@@ -96,8 +97,8 @@ sdlf_status layout_add_nhwc(layout_pass *p, int buffer, sdlf_shape shape)
             bytes = original.bytes / size * (int64_t)sdlf_dtype_size(dtype);
     form->shape = shape;
     bool same = !converted && (shape.dim[1] == 1 || shape.dim[2] * shape.dim[3] == 1);
-    form->last = same ? buffer : plan_new_buffer(p->plan, BUFFER_ARENA, dtype, bytes);
-    return form->last != 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of buffers");
+    form->nhwc = same ? buffer : plan_new_buffer(p->plan, BUFFER_ARENA, dtype, bytes);
+    return form->nhwc != 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of buffers");
 }
 
 static sdlf_status append_copy(layout_pass *p, const plan_step *reader, sdlf_tensor from, sdlf_tensor to)
@@ -117,7 +118,7 @@ sdlf_status layout_need_row_major(layout_pass *p, const plan_step *reader, int b
     layout_forms *form = &p->form[buffer];
     if (form->row_major) return SDLF_OK;
     form->row_major = true;
-    if (form->last == buffer) return SDLF_OK;
+    if (form->nhwc == buffer) return SDLF_OK;
     return append_copy(p, reader, whole(p, buffer, true), whole(p, buffer, false));
 }
 
@@ -125,7 +126,7 @@ sdlf_status layout_need_row_major(layout_pass *p, const plan_step *reader, int b
 sdlf_status layout_need_nhwc(layout_pass *p, const plan_step *reader, sdlf_tensor *operand)
 {
     int buffer = operand->buffer;
-    if (p->form[buffer].last == 0) {
+    if (p->form[buffer].nhwc == 0) {
         sdlf_status status = layout_add_nhwc(p, buffer, operand->shape);
         if (status != SDLF_OK) return status;
         sdlf_tensor from = layout_channels_last(whole(p, buffer, false)),
@@ -155,7 +156,7 @@ static bool has_one_writer(const layout_pass *p, int buffer)
     return count == 1;
 }
 
-/* An output that could be made channels last: all of its buffer, by this step alone. */
+/* An output that could be made channels last: all of its buffer, and only by this step. */
 bool layout_can_be_made(const layout_pass *p, const sdlf_tensor *out)
 {
     return layout_is_image(out) && plan_covers_buffer(p->plan, out) && has_one_writer(p, out->buffer);
@@ -165,9 +166,9 @@ bool layout_can_be_made(const layout_pass *p, const sdlf_tensor *out)
 sdlf_status layout_make_nhwc(layout_pass *p, sdlf_tensor *operand)
 {
     int buffer = operand->buffer;
-    sdlf_status status = p->form[buffer].last != 0 ? SDLF_OK : layout_add_nhwc(p, buffer, operand->shape);
+    sdlf_status status = p->form[buffer].nhwc != 0 ? SDLF_OK : layout_add_nhwc(p, buffer, operand->shape);
     if (status != SDLF_OK) return status;
-    p->form[buffer].row_major = p->form[buffer].last == buffer;
+    p->form[buffer].row_major = p->form[buffer].nhwc == buffer;
     layout_must_restride(p, operand);
     return SDLF_OK;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The pass that chooses layouts. Inference: activations lie channels last where a calculator's convolutions like that, and
- * stay so through whatever can follow; conversions stand where the two meet. Where a calculator has a type to store activations in
- * (sdlf_calculator_storage), in training and inference: the same, in that type; weights of convolutions are converted in every step of training, and
- * prepacked once in inference; parameters stay as they are. In training without such a type all of a calculator's steps turn, or none (votes.c).
+/* The pass that chooses layouts. Inference: activations lie channels last where a calculator's convolutions like that,
+ * and stay so through whatever can follow; conversions stand where the two meet. Where a calculator has a type to store
+ * activations in (sdlf_calculator_storage), in training and inference: the same, in that type; weights of convolutions
+ * are converted in every step of training, and prepacked once in inference; parameters stay as they are. In training
+ * without such a type all of a calculator's steps are channels last, or none (votes.c).
  *
- * Steps are walked in their order. A convolution whose calculator says so takes and makes activations that are channels last, and so does
- * every other one of that calculator that can where those have half of its FLOPs or more (votes.c); other kinds follow where an
- * input lies that way already:
+ * Steps are walked in their order. A convolution whose calculator says so takes and makes activations that are channels
+ * last, and so does every other one of that calculator that can where those have half of its FLOPs or more (votes.c);
+ * other kinds follow where an input lies that way already:
  *     pooling                             has kernels for both
  *     activation, add, binary, select     go element by element: channels last (N,C,H,W) is row-major (N,H,W,C) to them
  *     batch_norm2d                        sees a row-major (N H W, C)
@@ -14,13 +15,14 @@
  *     copy                                takes any strides; joining channels, say
  * Tensors of rank 3 are images of one row to those that go element by element, and to copies.
  * A kernel may take row-major images and make such as are channels last, where its calculator says so (`mixed`).
- * Everything else, and the world outside, gets row-major activations. What lies channels last has a buffer of its own beside
- * the buffer of the row-major content, which is filled only if somebody reads it. */
+ * Everything else, and the world outside, gets row-major activations. What lies channels last has a buffer of its own
+ * beside the buffer of the row-major content, which is filled only if somebody reads it. */
 #include "framework/plan/layouts/layouts.h"
 
 #include <stdlib.h>
 
-/* The operands that lie channels last, as bits of a class: of kinds with kernels for it; in training with their weights. */
+/* The operands that lie channels last, as bits of a class: of kinds with kernels for it; in training with their
+ * weights. */
 static unsigned nhwc_operands(const layout_pass *p, const sdlf_operation *op)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
@@ -46,8 +48,8 @@ static bool takes_nhwc(const layout_pass *p, const plan_step *step)
     unsigned operands = nhwc_operands(p, op);
     bool stored = p->storage != SDLF_NONE, wanted = stored && layout_stores(p->votes, step->calculator, p->storage);
     if (stored && !wanted) return false;
-    if (!stored) wanted = slot->likes_channels_last && layout_turns_all(p->votes, step->calculator);
-    if (!wanted && layout_turns(p->votes, step->calculator))
+    if (!stored) wanted = slot->likes_channels_last && layout_uses_nhwc_everywhere(p->votes, step->calculator);
+    if (!wanted && layout_uses_nhwc(p->votes, step->calculator))
         wanted = sdlf_calculator_likes_channels_last(step->calculator, op);
     if (operands == 0 || !slot->channels_last || !outputs_can_be_made(p, op, operands)) return false;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
@@ -60,8 +62,8 @@ static bool takes_nhwc(const layout_pass *p, const plan_step *step)
                 return false;
         }
     }
-    sdlf_operation turned = stored ? layout_stored(p->plan, op, p->storage) : sdlf_operation_channels_last(op);
-    return wanted && sdlf_calculator_supports(step->calculator, &turned);
+    sdlf_operation nhwc = stored ? layout_stored(p->plan, op, p->storage) : sdlf_operation_channels_last(op);
+    return wanted && sdlf_calculator_supports(step->calculator, &nhwc);
 }
 
 /* May in[0] stay row-major, as it is? */
@@ -75,8 +77,8 @@ static bool reads_row_major(const layout_pass *p, const plan_step *step)
 }
 
 /* Outputs, once the inputs have their forms; then the step itself, and what others than steps read of it. */
-static sdlf_status append_turned(layout_pass *p, plan_step *step, unsigned operands,
-                                 sdlf_tensor (*view)(sdlf_tensor tensor))
+static sdlf_status append_nhwc(layout_pass *p, plan_step *step, unsigned operands,
+                               sdlf_tensor (*view)(sdlf_tensor tensor))
 {
     sdlf_operation *op = &step->operation;
     int written[SDLF_MAX_OUTPUTS] = {0};
@@ -111,7 +113,7 @@ static sdlf_status convert_kernel(layout_pass *p, plan_step *step)
             operands >> i & 1 ? layout_need_nhwc(p, step, in) : layout_need_row_major(p, step, in->buffer);
         if (status != SDLF_OK) return status;
     }
-    return append_turned(p, step, operands, NULL);
+    return append_nhwc(p, step, operands, NULL);
 }
 
 /* Is the operand one of the output's shape, not a broadcast one? */
@@ -131,10 +133,10 @@ static sdlf_tensor channel_rows(sdlf_tensor tensor)
     return sdlf_tensor_reshape(behind, sdlf_shape(sdlf_shape_span(behind.shape, 0, 3), behind.shape.dim[3]));
 }
 
-/* The operands of a kind that turns that are images, as bits of a class: all, or those that have no number a channel. */
-static unsigned operands_turned(const sdlf_operation_class *type)
+/* Which operands are images, as bits of a class: all, or those that have no number a channel. */
+static unsigned image_operands(const sdlf_operation_class *type)
 {
-    return type->turning == SDLF_TURNS_ROWS ? type->storage : ~0u;
+    return type->nhwc_rule == SDLF_NHWC_ROWS ? type->storage : ~0u;
 }
 
 /* In a storage type: does its calculator take it so? (Without one a kernel sees nothing new.) */
@@ -142,27 +144,27 @@ static bool channels_last_is_taken(const layout_pass *p, const plan_step *step)
 {
     if (p->storage == SDLF_NONE) return true;
     const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
-    sdlf_operation turned = sdlf_operation_stored(&step->operation, p->storage);
+    sdlf_operation nhwc = sdlf_operation_stored(&step->operation, p->storage);
     for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-        sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &turned.in[i] : &turned.out[i - SDLF_MAX_INPUTS];
+        sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &nhwc.in[i] : &nhwc.out[i - SDLF_MAX_INPUTS];
         if (!(type->storage >> i & 1) || !layout_is_image(operand)) continue;
         if (type->float32_beside >> i & 1 && !is_full(operand, &step->operation.out[0])) {
             *operand = layout_channels_last(step->operation.in[i]);
             continue;
         }
         *operand = sdlf_tensor_channels_last(*operand);
-        *operand = type->turning == SDLF_TURNS_ROWS ? channel_rows(*operand) : layout_channels_last(*operand);
+        *operand = type->nhwc_rule == SDLF_NHWC_ROWS ? channel_rows(*operand) : layout_channels_last(*operand);
     }
     return type->storage != 0 && layout_stores(p->votes, step->calculator, p->storage) &&
-           sdlf_calculator_supports(step->calculator, &turned);
+           sdlf_calculator_supports(step->calculator, &nhwc);
 }
 
 static bool follows_channels_last(const layout_pass *p, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
     const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
-    bool wanted = false, rows = type->turning == SDLF_TURNS_ROWS;
-    if (type->turning == SDLF_TURNS_NOT || !layout_can_be_made(p, &op->out[0])) return false;
+    bool wanted = false, rows = type->nhwc_rule == SDLF_NHWC_ROWS;
+    if (type->nhwc_rule == SDLF_NHWC_NEVER || !layout_can_be_made(p, &op->out[0])) return false;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         const sdlf_tensor *in = &op->in[i];
         if (!sdlf_tensor_present(in) || (rows && !(type->storage >> i & 1))) continue;
@@ -180,8 +182,8 @@ static sdlf_status convert_channels_last(layout_pass *p, plan_step *step)
 {
     sdlf_operation *op = &step->operation;
     const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
-    unsigned images = operands_turned(type);
-    sdlf_tensor (*view)(sdlf_tensor) = type->turning == SDLF_TURNS_ROWS ? channel_rows : layout_channels_last;
+    unsigned images = image_operands(type);
+    sdlf_tensor (*view)(sdlf_tensor) = type->nhwc_rule == SDLF_NHWC_ROWS ? channel_rows : layout_channels_last;
     const sdlf_tensor out = op->out[0];
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         sdlf_tensor *in = &op->in[i];
@@ -191,7 +193,7 @@ static sdlf_status convert_channels_last(layout_pass *p, plan_step *step)
         if (status != SDLF_OK) return status;
         if (image) *in = view(*in);
     }
-    return append_turned(p, step, images, view);
+    return append_nhwc(p, step, images, view);
 }
 
 /* ---- all steps ---- */
@@ -250,7 +252,7 @@ static sdlf_status convert_steps(sdlf_plan *plan, const layout_votes *votes)
     return status;
 }
 
-/* Algorithms that take nothing else than channels last, where nothing turns, are left to the calculators. */
+/* Algorithms that take nothing else than channels last, are left where nothing is channels last, to the calculators. */
 static void leave_algorithms(sdlf_plan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) {
@@ -263,11 +265,11 @@ sdlf_status plan_choose_layouts(sdlf_plan *plan)
 {
     layout_votes *votes = NULL;
     sdlf_status status = layout_count_votes(plan, &votes);
-    bool turns = false;
+    bool any = false;
     for (int i = 0; status == SDLF_OK && votes[i].calculator != NULL; i++)
-        turns = turns || layout_turns(votes, votes[i].calculator);
-    if (status == SDLF_OK && turns) status = convert_steps(plan, votes);
-    if (status == SDLF_OK && !turns) leave_algorithms(plan);
+        any = any || layout_uses_nhwc(votes, votes[i].calculator);
+    if (status == SDLF_OK && any) status = convert_steps(plan, votes);
+    if (status == SDLF_OK && !any) leave_algorithms(plan);
     free(votes);
     return status;
 }

@@ -9,26 +9,29 @@
 typedef struct layout_forms {
     bool row_major; /* in the buffer itself, in the plan's dtype */
     bool written;   /* there, by a step: its other writers, if there are, write there too */
-    int last; /* the buffer that holds it channels last, in the pass's storage type where it has one (16 bits, or float32 in
-                       * training); its own where both forms are the same; 0: none */
-    sdlf_shape shape; /* with `last`: (N,C,H,W) of the whole content */
+    /* The buffer that holds it channels last, in the pass's storage type where it has one (16 bits, or float32 in
+     * training); its own where both forms are the same; 0: none. */
+    int nhwc;
+    sdlf_shape shape; /* with `nhwc`: (N,C,H,W) of the whole content */
 } layout_forms;
 
-/* What the operations of one calculator say: how many like channels last, and how many FLOPs these and all that were asked have. */
+/* What the operations of one calculator prefer: how many of them channels last, and the FLOPs of these and of all that
+ * were asked. */
 typedef struct layout_votes {
     const sdlf_calculator *calculator; /* NULL: behind the last */
-    int likers;
-    double liked, asked;
+    int preferring;
+    double flops_preferring, flops_asked;
     sdlf_dtype storage; /* what it would store activations as; SDLF_NONE: the plan's dtype */
 } layout_votes;
 
 /* A list of them, the caller's to free; empty where the plan keeps its layouts. */
 sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes);
-/* Is what its operations like done? One such convolution alone would save less than conversions cost. */
-bool layout_turns(const layout_votes *votes, const sdlf_calculator *calculator);
-/* And is it done to all that can? Where those that like it have half of the FLOPs or more, the few others are not worth conversions
- * around each of them. */
-bool layout_turns_all(const layout_votes *votes, const sdlf_calculator *calculator);
+/* Do its operations that prefer channels last get it? Not where there is only one: it would save less than conversions
+ * cost. */
+bool layout_uses_nhwc(const layout_votes *votes, const sdlf_calculator *calculator);
+/* And do all others that can? Where those that prefer it have half of the FLOPs or more, the few others are not worth
+ * conversions around each of them. */
+bool layout_uses_nhwc_everywhere(const layout_votes *votes, const sdlf_calculator *calculator);
 /* The operation as it is with its images stored so; weights that inference keeps are as they were, and prepacked. */
 sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operation, sdlf_dtype storage);
 /* The type in which the steps of these calculators store activations; SDLF_NONE: that of the plan. */
@@ -49,8 +52,8 @@ typedef struct layout_pass {
 sdlf_tensor layout_as_image(sdlf_tensor tensor);
 /* Dense, of rank 4? */
 bool layout_is_image(const sdlf_tensor *tensor);
-/* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that strides can
- * tell, because an axis runs over from one channel or image into the next. */
+/* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that
+ * strides can tell, because an axis runs over from one channel or image into the next. */
 bool layout_restride(const layout_pass *p, sdlf_tensor *tensor);
 /* Where it has been asked before whether it can be done. */
 void layout_must_restride(const layout_pass *p, sdlf_tensor *tensor);
@@ -66,14 +69,14 @@ sdlf_status layout_need_row_major(layout_pass *p, const plan_step *reader, int b
 sdlf_status layout_need_nhwc(layout_pass *p, const plan_step *reader, sdlf_tensor *operand);
 /* Could layout_need_nhwc make it, without gaps? */
 bool layout_can_be_nhwc(const layout_pass *p, const sdlf_tensor *operand);
-/* An output that could be made channels last: all of its buffer, by this step alone. */
+/* An output that could be made channels last: all of its buffer, and only by this step. */
 bool layout_can_be_made(const layout_pass *p, const sdlf_tensor *out);
 /* An output that is written channels last; afterwards layout_settle_output. */
 sdlf_status layout_make_nhwc(layout_pass *p, sdlf_tensor *operand);
 /* What others than this plan's steps read is row-major. */
 sdlf_status layout_settle_output(layout_pass *p, const plan_step *step, int buffer);
-/* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the buffer; where others do
- * it makes what is row-major of it, unless that is there. */
+/* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the buffer;
+ * where others do it makes what is row-major of it, unless that is there. */
 bool layout_follows_copy(const layout_pass *p, const plan_step *step);
 sdlf_status layout_convert_copy(layout_pass *p, plan_step *step);
 /* A reduction along the pixels or the channels of what lies channels last. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which calculators of a plan want activations channels last: each is asked for its own operations, since what suits one kind of
- * hardware says nothing of another. */
+/* Which calculators of a plan want activations channels last: each is asked for its own operations, since what suits
+ * one kind of hardware says nothing of another. */
 #include "framework/plan/layouts/layouts.h"
 
 #include <stdlib.h>
@@ -24,19 +24,20 @@ sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operat
     return stored;
 }
 
-/* A calculator is asked for convolutions and pooling; what it would store otherwise counts where its kernels take it so. */
+/* A calculator is asked for convolutions and pooling; what it would store otherwise counts where its kernels take it
+ * so. */
 static void count_stored(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
     if (type->storage == 0 || type->channels_last == 0) return;
-    votes->asked += (double)step->cost.flops;
+    votes->flops_asked += (double)step->cost.flops;
     sdlf_dtype storage = sdlf_calculator_storage(step->calculator, &step->operation, plan->options.mode == SDLF_TRAIN);
     if (storage == SDLF_NONE) return;
     votes->storage = storage;
     sdlf_operation stored = layout_stored(plan, &step->operation, storage);
     bool takes = sdlf_calculator_supports(step->calculator, &stored);
-    votes->likers += takes;
-    if (takes) votes->liked += (double)step->cost.flops;
+    votes->preferring += takes;
+    if (takes) votes->flops_preferring += (double)step->cost.flops;
 }
 
 static void count_step(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
@@ -44,33 +45,34 @@ static void count_step(const sdlf_plan *plan, layout_votes *votes, const plan_st
     (void)plan;
     const sdlf_operation *op = &step->operation;
     const sdlf_kernel_slot *slot = &step->calculator->type->kernel[op->kind];
-    sdlf_operation turned = sdlf_operation_channels_last(op);
+    sdlf_operation nhwc = sdlf_operation_channels_last(op);
     bool likes = sdlf_calculator_likes_channels_last(step->calculator, op);
-    votes->likers += likes;
-    if (!slot->channels_last || !slot->likes_channels_last || !sdlf_calculator_supports(step->calculator, &turned))
+    votes->preferring += likes;
+    if (!slot->channels_last || !slot->likes_channels_last || !sdlf_calculator_supports(step->calculator, &nhwc))
         return;
-    votes->asked += (double)step->cost.flops;
-    if (likes) votes->liked += (double)step->cost.flops;
+    votes->flops_asked += (double)step->cost.flops;
+    if (likes) votes->flops_preferring += (double)step->cost.flops;
 }
 
-/* In training everything that computes is asked: gradients are two thirds of a convolution, and the rest of the network pays for
- * conversions too. */
+/* In training everything that computes is asked: gradients are two thirds of a convolution, and the rest of the network
+ * pays for conversions too. */
 static void count_trained(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
     (void)plan;
-    sdlf_operation turned = sdlf_operation_channels_last(&step->operation);
+    sdlf_operation nhwc = sdlf_operation_channels_last(&step->operation);
     bool likes = sdlf_calculator_likes_channels_last(step->calculator, &step->operation) &&
-                 sdlf_calculator_supports(step->calculator, &turned);
-    votes->asked += (double)step->cost.flops;
-    votes->likers += likes;
-    if (likes) votes->liked += (double)step->cost.flops;
+                 sdlf_calculator_supports(step->calculator, &nhwc);
+    votes->flops_asked += (double)step->cost.flops;
+    votes->preferring += likes;
+    if (likes) votes->flops_preferring += (double)step->cost.flops;
 }
 
-/* Only all of its operations turn in training, and only where that is most of the work. */
+/* In training all of its operations become channels last, or none; and only where those that prefer it are most of the
+ * work. */
 static void settle_trained(layout_votes *votes)
 {
     for (; votes->calculator != NULL; votes++) {
-        if (4 * votes->liked < 3 * votes->asked) votes->likers = 0;
+        if (4 * votes->flops_preferring < 3 * votes->flops_asked) votes->preferring = 0;
     }
 }
 
@@ -95,29 +97,29 @@ sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes)
     return SDLF_OK;
 }
 
-bool layout_turns(const layout_votes *votes, const sdlf_calculator *calculator)
+bool layout_uses_nhwc(const layout_votes *votes, const sdlf_calculator *calculator)
 {
     while (votes->calculator != NULL && votes->calculator != calculator) votes++;
-    return votes->likers > 1;
+    return votes->preferring > 1;
 }
 
-bool layout_turns_all(const layout_votes *votes, const sdlf_calculator *calculator)
+bool layout_uses_nhwc_everywhere(const layout_votes *votes, const sdlf_calculator *calculator)
 {
     while (votes->calculator != NULL && votes->calculator != calculator) votes++;
-    return votes->likers > 1 && 2 * votes->liked >= votes->asked;
+    return votes->preferring > 1 && 2 * votes->flops_preferring >= votes->flops_asked;
 }
 
 sdlf_dtype layout_storage(const layout_votes *votes)
 {
     for (; votes->calculator != NULL; votes++) {
-        if (votes->storage != SDLF_NONE && layout_turns_all(votes, votes->calculator)) return votes->storage;
+        if (votes->storage != SDLF_NONE && layout_uses_nhwc_everywhere(votes, votes->calculator)) return votes->storage;
     }
     return SDLF_NONE;
 }
 
 bool layout_stores(const layout_votes *votes, const sdlf_calculator *calculator, sdlf_dtype storage)
 {
-    bool all = layout_turns_all(votes, calculator);
+    bool all = layout_uses_nhwc_everywhere(votes, calculator);
     while (votes->calculator != NULL && votes->calculator != calculator) votes++;
     return all && votes->storage == storage;
 }

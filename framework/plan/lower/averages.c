@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that are kept beside the weights: the slow ones of Lookahead (https://arxiv.org/abs/1907.08610) and the moving average, of
- * operations that every calculator has. */
+/* Weights that are kept beside the weights: the slow ones of Lookahead (https://arxiv.org/abs/1907.08610) and the
+ * moving average, of operations that every calculator has. */
 #include "framework/plan/lower/lower.h"
 
 static const sdlf_tensor none = {.dtype = SDLF_NONE};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowering the backward pass: layers describe it in reverse order, and gradients of a value that several layers read are
- * added. Updates stand right behind the backward pass of their layer, so that a gradient's memory is free again at once;
- * with gradient clipping they come last. */
+/* Lowering the backward pass: layers describe it in reverse order, and gradients of a value that several layers read
+ * are added. Updates stand right behind the backward pass of their layer, so that a gradient's memory is free again at
+ * once; with gradient clipping they come last. */
 #include "framework/plan/lower/lower.h"
 
 #include <stdlib.h>

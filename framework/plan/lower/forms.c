@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Updates that are more than one operation: muon's orthogonal steps, and lars' rates, of operations that every calculator has. */
+/* Updates that are more than one operation: muon's orthogonal steps, and lars' rates, of operations that every
+ * calculator has. */
 #include "framework/plan/lower/lower.h"
 
 #include <math.h>
@@ -80,8 +81,9 @@ static sdlf_status multiply(sdlf_plan *plan, int index, sdlf_tensor a, bool turn
 
 static const double linear = 3.4445, cubic = -4.775, quintic = 2.0315;
 
-/* X = 3.4445 X - 4.775 A X + 2.0315 A A X, A = X X', of X = scale Z; where X is higher than wide the same with X' X on the other side. With
- * the linear part left to the scale, which becomes 3.4445 times as large, it is three products and nothing else:
+/* X = 3.4445 X - 4.775 A X + 2.0315 A A X, A = X X', of X = scale Z; where X is higher than wide the same with X' X on
+ * the other side. With the linear part left to the scale, which becomes 3.4445 times as large, it is three products and
+ * nothing else:
  *
  *   A = cubic/linear scale^2 Z Z';   B = quintic linear / cubic^2 A A + A;   Z = B Z + Z */
 static sdlf_status newton_schulz(sdlf_plan *plan, int index, double *scale, sdlf_tensor *z)

@@ -33,8 +33,8 @@ sdlf_tensor plan_parameter_tensor(const sdlf_plan *plan, int parameter);
 /* Backward passes in reverse order, each with its updates. */
 sdlf_status plan_lower_training(sdlf_plan *plan);
 
-/* Accumulated gradients (accumulate.c): those of a node's parameters are added to sums, which then are the gradients; and, before the updates,
- * the means of them, and sums of 0. */
+/* Accumulated gradients (accumulate.c): those of a node's parameters are added to sums, which then are the gradients;
+ * and, before the updates, the means of them, and sums of 0. */
 sdlf_status plan_emit_sums(sdlf_plan *plan, int index);
 sdlf_status plan_lower_means(sdlf_plan *plan);
 
@@ -44,8 +44,8 @@ sdlf_status plan_lower_rates(sdlf_plan *plan);
 /* A state of a parameter, of which a rank may have its part; absent: no memory. */
 sdlf_tensor plan_state_tensor(sdlf_plan *plan, int parameter, int state);
 
-/* What is kept of weights beside them (averages.c): when Lookahead's step is due, and, after the update of a parameter, Lookahead's step and
- * that of the moving average. */
+/* What is kept of weights beside them (averages.c): when Lookahead's step is due, and, after the update of a parameter,
+ * Lookahead's step and that of the moving average. */
 sdlf_status plan_lower_lookahead(sdlf_plan *plan);
 sdlf_status plan_emit_averages(sdlf_plan *plan, int index, int parameter);
 

@@ -79,8 +79,8 @@ static void inference_is_shown(void)
                "calculator 'cpu' has no gemm algorithm 'best'");
 }
 
-/* Every rung of the ladder can be taken for X W, and comes to the same numbers but for rounding; text and JSON tell the same
- * checksum. */
+/* Every rung of the ladder can be taken for X W, and comes to the same numbers but for rounding; text and JSON tell the
+ * same checksum. */
 static void rungs_can_be_chosen(void)
 {
     for (int i = 0; test_calculator_class_at(i); i++) {
@@ -225,8 +225,8 @@ static void training_repeats_itself(void)
     }
 }
 
-/* Cora's published split, where the folder of real data has it. 20 seeds have a mean of 81.67% and a deviation of 0.67, so that the mean of
- * three is below 80.5% for one choice of seeds in a thousand. */
+/* Cora's published split, where the folder of real data has it. 20 seeds have a mean of 81.67% and a deviation of 0.67,
+ * so that the mean of three is below 80.5% for one choice of seeds in a thousand. */
 static void cora_is_classified(void)
 {
     if (TEST_SANITIZED) {

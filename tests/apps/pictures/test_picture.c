@@ -129,8 +129,8 @@ static void odd_pictures_do_no_harm(void)
     }
 }
 
-/* A line of two million pixels lies in a square of 4 * 10^12, nearly all of it outside of the picture: were that looked at, this would
- * take hours. */
+/* A line of two million pixels lies in a square of 4 * 10^12, nearly all of it outside of the picture: were that looked
+ * at, this would take hours. */
 static void work_is_linear_in_pixels(void)
 {
     enum { LONG = 2000000 };

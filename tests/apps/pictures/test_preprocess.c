@@ -72,7 +72,8 @@ static void shapes_of_samples(void)
     CHECK_FAILS(preprocess_frame_of(&frame, sdlf_shape(3, 28, 28), &s), SDLF_ERROR_ARGUMENT, "--fit digit");
 }
 
-/* A picture of 4x2 pixels in planes of colours, red 10 to 80, green 100 more, blue 5; as an IDX file, which every build reads. */
+/* A picture of 4x2 pixels in planes of colours, red 10 to 80, green 100 more, blue 5; as an IDX file, which every build
+ * reads. */
 static const char *colours(void)
 {
     unsigned char idx[20 + 24] = {0, 0, 8, 4, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 4};

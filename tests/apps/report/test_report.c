@@ -168,7 +168,8 @@ static void judges_as_evaluate_does(void)
     sdlf_calculator_close(calculator);
 }
 
-/* Behind a convolution come a mean over H,W and a matrix, so that the gradient is known: the map is max(0, sum over k of w[c,k] / (H W) A[k]). */
+/* Behind a convolution come a mean over H,W and a matrix, so that the gradient is known: the map is max(0, sum over k
+ * of w[c,k] / (H W) A[k]). */
 static void grad_cam_is_what_its_formula_says(void)
 {
     enum { SIDE = 5, FILTERS = 3, CLASSES = 4, AREA = SIDE * SIDE };

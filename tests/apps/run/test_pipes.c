@@ -82,7 +82,8 @@ static const char *new_pipe(char *path, size_t size, const char *name)
     return path;
 }
 
-/* What a model is made from, as convolutions are from their weights, may come from a pipe; if that ends too early, nothing is computed. */
+/* What a model is made from, as convolutions are from their weights, may come from a pipe; if that ends too early,
+ * nothing is computed. */
 static void pipes_may_end_too_early(void)
 {
     enum { HEADER = 128, ALL = HEADER + 64 };
@@ -101,7 +102,8 @@ static void pipes_may_end_too_early(void)
     unlink(pipe);
 }
 
-/* One program fills a pipe, and then another, each with more than a pipe holds: they are read in that order, each to its end. */
+/* One program fills a pipe, and then another, each with more than a pipe holds: they are read in that order, each to
+ * its end. */
 static void one_pipe_after_the_other(void)
 {
     enum { SIDE = 200, HEADER = 128, ALL = HEADER + 4 * SIDE * SIDE };

@@ -119,7 +119,8 @@ static void a_reader_that_is_late(void)
     CHECK(size == 128 + 4 * 10 && memcmp(array, "\x93NUMPY", 6) == 0);
 }
 
-/* Weights are replaced as a whole with each checkpoint, plan files when they have grown, and both are read again: no pipe will do. */
+/* Weights are replaced as a whole with each checkpoint, plan files when they have grown, and both are read again: no
+ * pipe will do. */
 static void what_is_replaced_is_no_pipe(void)
 {
     CHECK_SAYS(SDLF(2, "info", "--net", "mlp", "--plan-file", empty_pipe),

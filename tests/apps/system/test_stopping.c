@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ctrl-C in commands that measure: what there is until then is shown, a line says what is missing, and the exit code is 130. */
+/* Ctrl-C in commands that measure: what there is until then is shown, a line says what is missing, and the exit code is
+ * 130. */
 #include "testing.h"
 
 #include <signal.h>
@@ -14,7 +15,8 @@
 
 #define SLOW "--calculator", "reference"
 
-/* Wait for `text`, which may be in the line that only terminals see, let it compute a little longer, then press the keys. */
+/* Wait for `text`, which may be in the line that only terminals see, let it compute a little longer, then press the
+ * keys. */
 #define STOPPED(text, ...) stopped((text), (const char *const[]){__VA_ARGS__, NULL})
 static const program *stopped(const char *text, const char *const *words)
 {

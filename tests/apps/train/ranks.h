@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests of ranks share, be they processes or threads: trainings that have to come out alike with any number of them. */
+/* What tests of ranks share, be they processes or threads: trainings that have to come out alike with any number of
+ * them. */
 #ifndef SDLF_TESTS_APPS_TRAIN_RANKS_H
 #define SDLF_TESTS_APPS_TRAIN_RANKS_H
 
@@ -41,7 +42,7 @@ static curve train_with(const char *words, int ranks, const char *options)
 
 static const char *const cases[] = {
     "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2",            /* the last batch is one sample */
-    "--no-save --net ranks_dropout.json --data digits:300 --batch 7 --epochs 2", /* dropout, and parts that begin anywhere */
+    "--no-save --net ranks_dropout.json --data digits:300 --batch 7 --epochs 2", /* parts that begin anywhere */
     "--no-save --net lenet5 --data digits:300 --batch 64 --epochs 2 --optimizer adamw --clip-norm 0.5",
     "--no-save --net lenet5 --data digits:301 --batch 20 --epochs 2 --accumulate 3 --ema 0.9 --learning-rate 0.01",
     "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2 --class-weights balanced --augment-shift 2",

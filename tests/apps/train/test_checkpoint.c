@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train where its weights cannot be written, for a while or at all: it goes on, says so, and keeps what there was. */
+/* sdlf train where its weights cannot be written, for a while or at all: it goes on, says so, and keeps what there
+ * was. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train --devices: ranks that are threads of one process train as one rank does; one that fails, or a signal, ends all. */
+/* sdlf train --devices: ranks that are threads of one process train as one rank does; one that fails, or a signal, ends
+ * all. */
 #include "testing.h"
 
 #include <stdio.h>

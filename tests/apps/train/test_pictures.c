@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train, eval and predict on a folder of pictures: IDX files, which every build reads, with the names of pictures. */
+/* sdlf train, eval and predict on a folder of pictures: IDX files, which every build reads, with the names of
+ * pictures. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train --communicator mpi: several ranks train as one does; what differs between them is said; one that dies or hangs ends all. */
+/* sdlf train --communicator mpi: several ranks train as one does; what differs between them is said; one that dies or
+ * hangs ends all. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -68,7 +69,8 @@ static double memory_of(const char *words)
     return found;
 }
 
-/* Optimizer states in parts train to the same bits and make the same checkpoints, which any number of ranks goes on from. */
+/* Optimizer states in parts train to the same bits and make the same checkpoints, which any number of ranks goes on
+ * from. */
 static void sharded_states(void)
 {
     static const char options[] = "--net lenet5 --data digits:301 --batch 50 --optimizer adamw --schedule constant";
@@ -91,7 +93,8 @@ static void sharded_states(void)
         CHECK_EQUAL(rest.epochs, 2);
         for (int e = 0; e < rest.epochs; e++) CHECK_CLOSE(rest.loss[e], whole.loss[2 + e], 1e-4 * whole.loss[2 + e]);
     }
-    /* simple_cnn's 6.4 million parameters have two states of 4 bytes; of each a half is less, give or take what the places of buffers leave free */
+    /* simple_cnn's 6.4 million parameters have two states of 4 bytes; of each a half is less, give or take what the
+     * places of buffers leave free */
     double more = memory_of("--net simple_cnn"), less = memory_of("--net simple_cnn --shard-states");
     CHECK_CLOSE(more - less, 6.434634 * 4, 1);
     static const struct {
@@ -113,7 +116,8 @@ static void same_bits(void)
     for (int e = 0; e < EPOCHS; e++) CHECK(strcmp(first.weights[e], second.weights[e]) == 0);
 }
 
-/* Statistics of batch normalisation are each rank's own, and the same on all after an epoch: else the run would fail. */
+/* Statistics of batch normalisation are each rank's own, and the same on all after an epoch: else the run would
+ * fail. */
 static void batch_norm(void)
 {
     curve norm = train(2, "--no-save --net resnet20 --data digits:40 --batch 20 --epochs 1");
@@ -159,7 +163,8 @@ static void differences(void)
     SAYS("3 ranks need a batch of at least 3 samples, one for each; found 2");
 }
 
-/* Start two ranks that train for ever, wait for a checkpoint, send a signal to the second; `output` is what came of it. */
+/* Start two ranks that train for ever, wait for a checkpoint, send a signal to the second; `output` is what came of
+ * it. */
 static void strike(const char *signal_name)
 {
     remove("struck.safetensors");

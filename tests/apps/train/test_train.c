@@ -89,8 +89,8 @@ static void one_seed_one_result(void)
     CHECK(strcmp(other, first) != 0);
 }
 
-/* The calculator that runs unless another is asked for, at each level that this machine has: the same bits with any number of threads,
- * whether training went on with another number of them or not. */
+/* The calculator that runs unless another is asked for, at each level that this machine has: the same bits with any
+ * number of threads, whether training went on with another number of them or not. */
 static void threads_and_stops_change_nothing(void)
 {
 #define LENET "train", "--net", "lenet5", "--data", "digits:1200", "--schedule", "constant"

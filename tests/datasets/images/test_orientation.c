@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The eight ways that a picture can be stored, all of them the same picture once it is turned; and out of files of each format. */
+/* The eight ways that a picture can be stored, all of them the same picture once it is turned; and out of files of each
+ * format. */
 #include "datasets/images/orientation.h"
 
 #include <stdlib.h>
@@ -62,8 +63,8 @@ static void every_allocation(void)
 }
 
 #if defined SDLF_HAVE_TURBOJPEG || defined SDLF_HAVE_PNG
-/* A picture of 32x16 whose corner at the top, left, is white: stored with orientation 6, it is 16x32 with the white corner at the top,
- * right; and so is it read. */
+/* A picture of 32x16 whose corner at the top, left, is white: stored with orientation 6, it is 16x32 with the white
+ * corner at the top, right; and so is it read. */
 static void check_turned(const unsigned char *bytes, size_t size)
 {
     sdlf_image picture;

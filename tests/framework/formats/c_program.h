@@ -5,8 +5,8 @@
 
 #include "onnx/export_cases.h"
 
-/* Write a model that is built as C, compile it, run it with the inputs of `values`, and hold it against their outputs: integers
- * bit for bit, floats to 1e-5 of 1 + |y|. The model ran with a batch of 1. */
+/* Write a model that is built as C, compile it, run it with the inputs of `values`, and hold it against their outputs:
+ * integers bit for bit, floats to 1e-5 of 1 + |y|. The model ran with a batch of 1. */
 void c_program_check(sdlf_model *model, const export_run_values *values);
 
 /* The same with a run on the reference calculator, in which every input has a value. */

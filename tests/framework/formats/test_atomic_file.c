@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that appear whole or not at all: permissions, links, every kind of refusal. What disks refuse is in test_atomic_file_disk.c,
- * processes that are killed while they write in test_atomic_file_killed.c. */
+/* Files that appear whole or not at all: permissions, links, every kind of refusal. What disks refuse is in
+ * test_atomic_file_disk.c, processes that are killed while they write in test_atomic_file_killed.c. */
 #include "testing.h"
 
 #include <errno.h>

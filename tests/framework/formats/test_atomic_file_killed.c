@@ -91,7 +91,8 @@ static void several_write_at_once(void)
     CHECK_EQUAL(files_in(folder), 1);
 }
 
-/* A leftover goes with the next file that is written; a failed one keeps it, and names that only look alike are no leftovers. */
+/* A leftover goes with the next file that is written; a failed one keeps it, and names that only look alike are no
+ * leftovers. */
 static void leftovers_are_removed(void)
 {
     static const char *const names[] = {"file.sdlf-tmp-1",    "file.sdlf-tmp-1-",      "file.sdlf-tmp--2",

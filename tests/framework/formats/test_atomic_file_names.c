@@ -45,7 +45,8 @@ static void long_names(void)
     CHECK_EQUAL(files_in(folder), 0);
 }
 
-/* Of a long name the beginning stands in the temporary one, in whole characters, and what tells it from others that begin alike. */
+/* Of a long name the beginning stands in the temporary one, in whole characters, and what tells it from others that
+ * begin alike. */
 static void temporary_names_of_long_ones(void)
 {
     make_folder("cut");

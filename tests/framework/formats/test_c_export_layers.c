@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every layer class as C: the networks of the ONNX export's test, which have all of them; samples that are no single one; layers of
- * somebody's own; names that C would not like. */
+/* Every layer class as C: the networks of the ONNX export's test, which have all of them; samples that are no single
+ * one; layers of somebody's own; names that C would not like. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -171,7 +171,8 @@ static void names(void)
     check(net);
 }
 
-/* Arrays that are made of batch normalisations, of layers whose names are one in C, and of one that has a number already. */
+/* Arrays that are made of batch normalisations, of layers whose names are one in C, and of one that has a number
+ * already. */
 static void names_of_normalisations(void)
 {
     static const char *const layers[] = {"a.b", "a_b", "a_b__1", "a-b"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks as C over other types than float: conversions at the ends of their ranges, integer arithmetic that wraps around, indices,
- * padding and resizing of integers. */
+/* Networks as C over other types than float: conversions at the ends of their ranges, integer arithmetic that wraps
+ * around, indices, padding and resizing of integers. */
 #include "testing.h"
 
 #include <math.h>
@@ -60,7 +60,8 @@ static void conversions(void)
     }
 }
 
-/* Every function of two integers, by an array, a broadcast one and a number; division by 0 and -1, sums beyond the range. */
+/* Every function of two integers, by an array, a broadcast one and a number; division by 0 and -1, sums beyond the
+ * range. */
 static void integer_arithmetic(void)
 {
     static const float a[] = {0, 1, -1, 7, -7, 100, -128, 127, 2147483648.f, -2147483648.f, 255, 3};

@@ -23,7 +23,8 @@ static file_stamp stamp_of(int descriptor)
     return file_stamp_take(&about);
 }
 
-/* Is the tick of that time over? Newer systems give a file that somebody has looked at times between ticks, ahead of their clock's. */
+/* Is the tick of that time over? Newer systems give a file that somebody has looked at times between ticks, ahead of
+ * their clock's. */
 static bool is_past(struct timespec modified)
 {
 #ifdef CLOCK_REALTIME_COARSE

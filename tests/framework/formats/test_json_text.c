@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON texts: the values that they stand for, beside jansson's own parser; what is refused, and where; memory that runs out. */
+/* JSON texts: the values that they stand for, beside jansson's own parser; what is refused, and where; memory that runs
+ * out. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -167,7 +167,8 @@ static void set_odd_options(const sdlf_layer_class *type, void *options)
     }
 }
 
-/* Every option of every registered class survives writing and reading, by the class's own table; shapes are not asked. */
+/* Every option of every registered class survives writing and reading, by the class's own table; shapes are not
+ * asked. */
 static void every_option_of_every_class(void)
 {
     for (int i = 0; sdlf_layer_class_at(i) != NULL; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever is saved, and at whichever call of the system the process is killed: there is the old file or the new one, whole, and what is
- * left beside it goes with the next save. */
+/* Whatever is saved, and at whichever call of the system the process is killed: there is the old file or the new one,
+ * whole, and what is left beside it goes with the next save. */
 #include "testing.h"
 
 #include <dirent.h>

@@ -153,8 +153,8 @@ static void killed_while_saving(void)
     sdlf_model_free(loaded);
 }
 
-/* ---- memory: the framework's allocations; jansson's stay, since its parser loses bytes of a long string, or aborts, when
- * its buffer cannot grow ---- */
+/* ---- memory: the framework's allocations; jansson's stay, since its parser loses bytes of a long string, or aborts,
+ * when its buffer cannot grow ---- */
 
 static sdlf_status save_and_open(void *model)
 {

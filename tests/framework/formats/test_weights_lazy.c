@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A safetensors file's weights that stay there until a plan takes them: what is computed is what it is without, neither the host nor a
- * device has them twice, and a file that was written to meanwhile is told. */
+/* A safetensors file's weights that stay there until a plan takes them: what is computed is what it is without, neither
+ * the host nor a device has them twice, and a file that was written to meanwhile is told. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

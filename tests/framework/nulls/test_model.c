@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Models, and the layers that are appended to them, where a pointer is NULL. A model that is NULL is one for which there was no memory. */
+/* Models, and the layers that are appended to them, where a pointer is NULL. A model that is NULL is one for which
+ * there was no memory. */
 #include "framework/nulls/nulls.h"
 
 #include "framework/plan/networks.h"
@@ -123,7 +124,8 @@ static void no_model_for_layers(void)
     GIVES(is_none(sdlf_global_avg_pool2d(NULL, x)), true);
 }
 
-/* Options that are left out are defaults: what a layer cannot do without is told by its own error, like that of a member left at zero. */
+/* Options that are left out are defaults: what a layer cannot do without is told by its own error, like that of a
+ * member left at zero. */
 static void layers_without_options(void)
 {
     for (int i = 0; sdlf_layer_class_at(i) != NULL; i++) {

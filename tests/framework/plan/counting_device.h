@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A pretended device that counts what is copied: the reference calculator in a space of its own, whose memory begins as NaN. A copy
- * that is missing shows as NaN; one too many shows in the counts. Whoever makes one frees it. */
+/* A pretended device that counts what is copied: the reference calculator in a space of its own, whose memory begins as
+ * NaN. A copy that is missing shows as NaN; one too many shows in the counts. Whoever makes one frees it. */
 #ifndef SDLF_TESTS_FRAMEWORK_PLAN_COUNTING_DEVICE_H
 #define SDLF_TESTS_FRAMEWORK_PLAN_COUNTING_DEVICE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weight decay in whole steps: which parameters it pulls towards zero, and how far, by the formulas of sgd and adamw. */
+/* Weight decay in whole steps: which parameters it pulls towards zero, and how far, by the formulas of sgd and
+ * adamw. */
 #include <stdio.h>
 
 #include "framework/plan/networks.h"
@@ -7,7 +8,8 @@
 
 enum { BATCH = 4 };
 
-/* convolution and ReLU and pooling, which fuse with their updates; batch normalisation; fully connected with ReLU, and without. */
+/* convolution and ReLU and pooling, which fuse with their updates; batch normalisation; fully connected with ReLU, and
+ * without. */
 static sdlf_model *network(void)
 {
     sdlf_model *net = sdlf_model_create("decays");
@@ -48,7 +50,8 @@ static sdlf_model *after_a_step(const char *name, bool no_fusion, sdlf_optimizer
     return net;
 }
 
-/* What decay adds to a step is -rate decay w, of sgd's first step and of adamw's; of a parameter that does not decay, nothing. */
+/* What decay adds to a step is -rate decay w, of sgd's first step and of adamw's; of a parameter that does not decay,
+ * nothing. */
 static void check_pull(const sdlf_model *with, const sdlf_model *without, bool all, double pull)
 {
     sdlf_model *before = network();

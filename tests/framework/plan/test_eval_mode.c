@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients in eval mode: outputs are inference's, statistics stay, and gradients are those of what inference computes. */
+/* Gradients in eval mode: outputs are inference's, statistics stay, and gradients are those of what inference
+ * computes. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients in buckets: with a pretended communicator of two ranks that have the same samples, each rank's gradients counting a half, training
- * is that of one rank: half of a gradient and half of it are the gradient, bit for bit. */
+/* Gradients in buckets: with a pretended communicator of two ranks that have the same samples, each rank's gradients
+ * counting a half, training is that of one rank: half of a gradient and half of it are the gradient, bit for bit. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ typedef struct twins {
 } twins;
 
 /* Nothing is added before it is awaited: who looks too early sees half. */
-static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
-                             int64_t count, int64_t *ticket)
+static sdlf_status allreduce_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                                   int64_t count, int64_t *ticket)
 {
     twins *t = (twins *)base;
     CHECK_EQUAL(dtype, SDLF_FLOAT32);
@@ -36,7 +36,7 @@ static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculato
     return SDLF_OK;
 }
 
-static sdlf_status sum_end(sdlf_communicator *base, int64_t ticket)
+static sdlf_status collective_end(sdlf_communicator *base, int64_t ticket)
 {
     twins *t = (twins *)base;
     CHECK_EQUAL(ticket, t->ended);
@@ -56,7 +56,7 @@ static sdlf_status sum_end(sdlf_communicator *base, int64_t ticket)
 }
 
 static const sdlf_communicator_class twins_class = {
-    .name = "twins", .size = sizeof(twins), .sum_begin = sum_begin, .sum_end = sum_end};
+    .name = "twins", .size = sizeof(twins), .allreduce_begin = allreduce_begin, .collective_end = collective_end};
 
 static uint32_t train(sdlf_plan_options options, twins *ranks)
 {
@@ -66,7 +66,7 @@ static uint32_t train(sdlf_plan_options options, twins *ranks)
     options.batch = BATCH;
     options.mode = SDLF_TRAIN;
     options.communicator = ranks != NULL ? &ranks->base : NULL;
-    options.rank_share = 0.5;
+    options.rank_fraction = 0.5;
     CHECK_OK(sdlf_plan_create(&plan, net, &options));
     if (plan != NULL) {
         float image[BATCH * 36];
@@ -132,7 +132,7 @@ static void stand_where_they_should(void)
     CHECK_OK(sdlf_plan_create(
         &plan, net,
         &(sdlf_plan_options){
-            .batch = BATCH, .mode = SDLF_TRAIN, .forward = cpu, .communicator = &ranks.base, .rank_share = 0.5}));
+            .batch = BATCH, .mode = SDLF_TRAIN, .forward = cpu, .communicator = &ranks.base, .rank_fraction = 0.5}));
     int sums = 0, updates = 0;
     for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
         sdlf_step_info step = sdlf_plan_step_info(plan, i);
@@ -150,8 +150,8 @@ static void stand_where_they_should(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Layers that take turns between two calculators have buckets of their own: with many of them no more sums are under way than a communicator
- * has room for. */
+/* Layers that take turns between two calculators have buckets of their own: with many of them no more sums are under
+ * way than a communicator has room for. */
 static void of_many_buckets(void)
 {
     enum { LAYERS = 300 };
@@ -174,7 +174,7 @@ static void of_many_buckets(void)
                                                    .placement = placement,
                                                    .placement_count = LAYERS / 2,
                                                    .communicator = &ranks.base,
-                                                   .rank_share = 0.5}));
+                                                   .rank_fraction = 0.5}));
     int begun = 0, most = 0, ended = 0;
     for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
         sdlf_step_info step = sdlf_plan_step_info(plan, i);
@@ -213,7 +213,7 @@ static void train_narrowed(thread_rank *rank, void *user)
                                  .mode = SDLF_TRAIN,
                                  .accumulate = n->accumulate,
                                  .communicator = &rank->base,
-                                 .rank_share = 1.0 / rank->base.rank_count,
+                                 .rank_fraction = 1.0 / rank->base.rank_count,
                                  .gradient_dtype = n->dtype};
     sdlf_status status = sdlf_calculator_open(&options.forward, "cpu", &(sdlf_calculator_options){.threads = 1});
     if (status == SDLF_OK) status = sdlf_plan_create(&plan, net, &options);
@@ -243,7 +243,8 @@ static void train_narrowed(thread_rank *rank, void *user)
     sdlf_calculator_close(options.forward);
 }
 
-/* Steps of 0.1 times gradients of about 1, each rounded by 2^-9 or 2^-12 of itself, and the sum of three once or twice more. */
+/* Steps of 0.1 times gradients of about 1, each rounded by 2^-9 or 2^-12 of itself, and the sum of three once or twice
+ * more. */
 static void of_sixteen_bits(void)
 {
     static narrowing wide, narrow;

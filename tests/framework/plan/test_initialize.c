@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first plan of a model that nobody has built draws its parameters where it keeps them: the same bits as sdlf_model_build. */
+/* The first plan of a model that nobody has built draws its parameters where it keeps them: the same bits as
+ * sdlf_model_build. */
 #include "framework/plan/counting_device.h"
 #include "framework/plan/networks.h"
 
@@ -20,8 +21,8 @@ static sdlf_model *net_of_all_kinds(void)
     return net;
 }
 
-/* The output (or, of a training plan, the loss) for one input, of a model that is built beforehand or by its plan; *hash of its
- * parameters. */
+/* The output (or, of a training plan, the loss) for one input, of a model that is built beforehand or by its plan;
+ * *hash of its parameters. */
 static void run(sdlf_plan_options options, bool built, uint32_t *hash, double out[3])
 {
     sdlf_model *net = net_of_all_kinds();

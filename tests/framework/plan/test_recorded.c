@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recorded steps: the same bits as steps that are called one by one, alone and several in one recording; what is said when
- * recording fails; marks behind queued steps. */
+/* Recorded steps: the same bits as steps that are called one by one, alone and several in one recording; what is said
+ * when recording fails; marks behind queued steps. */
 #include <string.h>
 
 #include "framework/plan/networks.h"
@@ -216,7 +216,7 @@ static void warming_up_leaves_no_trace(void)
             CHECK_CLOSE(metrics.samples, 0, 0);
             CHECK_OK(sdlf_plan_begin_epoch(plan, &epoch));
             CHECK_OK(sdlf_plan_run(plan, 20));
-            options.share = plan;
+            options.reuse = plan;
             options.batch = 1;
             if (shared) CHECK_OK(sdlf_plan_create(&other, net, &options));
             CHECK_OK(sdlf_plan_run(plan, 20));

@@ -7,7 +7,8 @@
 
 enum { CLASSES = 3, IMAGE = 36 };
 
-/* The normalisation is folded into the convolution, so that every calculator's plan holds other weights than the model's. */
+/* The normalisation is folded into the convolution, so that every calculator's plan holds other weights than the
+ * model's. */
 static sdlf_model *normalized_net(void)
 {
     sdlf_model *net = sdlf_model_create("normalized");
@@ -57,7 +58,7 @@ static void train_beside(sdlf_calculator *calculator, bool shared)
     float scores[CLASSES];
     CHECK_OK(
         sdlf_plan_create(&training, net, &(sdlf_plan_options){.batch = 2, .mode = SDLF_TRAIN, .forward = calculator}));
-    sdlf_plan_options options = {.batch = 1, .forward = calculator, .share = shared ? training : NULL};
+    sdlf_plan_options options = {.batch = 1, .forward = calculator, .reuse = shared ? training : NULL};
     CHECK_OK(sdlf_plan_create(&inference, net, &options));
     CHECK(sdlf_plan_is_current(inference) && sdlf_plan_is_current(training));
     infer(inference, scores);

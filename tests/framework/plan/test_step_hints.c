@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What steps of inference are told of those around them: weights that are read next, and whether the one before matters. */
+/* What steps of inference are told of those around them: weights that are read next, and whether the one before
+ * matters. */
 #include <math.h>
 #include <string.h>
 

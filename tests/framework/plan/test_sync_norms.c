@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Batch normalisation over all ranks: gradients, outputs and running statistics of parts of a batch on 1 to 4 ranks are those of the whole batch
- * on one, also where parts are uneven or none. */
+/* Batch normalisation over all ranks: gradients, outputs and running statistics of parts of a batch on 1 to 4 ranks are
+ * those of the whole batch on one, also where parts are uneven or none. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -66,7 +66,7 @@ static void compute(thread_rank *rank, void *user)
         .gradients_only = true,
         .no_fusion = e->no_fusion,
         .communicator = ranks,
-        .rank_share = (double)share / (double)e->batch,
+        .rank_fraction = (double)share / (double)e->batch,
         .sync_batch_norm = true,
         .samples_of_all = e->batch,
         .samples_that_count = share,

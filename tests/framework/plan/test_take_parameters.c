@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan for inference that takes its model's parameters computes what any other does, holds no weight twice, and leaves a model that
- * says why it is good for nothing else; one that cannot be made says why, and spoils no model that is whole. */
+/* A plan for inference that takes its model's parameters computes what any other does, holds no weight twice, and
+ * leaves a model that says why it is good for nothing else; one that cannot be made says why, and spoils no model that
+ * is whole. */
 #include <stdio.h>
 #include <string.h>
 
@@ -171,8 +172,8 @@ static int count_absent(sdlf_model *net)
     return count;
 }
 
-/* After a failure, where the values had that hash before: the message names the cause, and the model is as it was or says that values
- * are lost. Returns whether they are. */
+/* After a failure, where the values had that hash before: the message names the cause, and the model is as it was or
+ * says that values are lost. Returns whether they are. */
 static bool check_failed(sdlf_model *net, const char *cause, bool built, uint32_t hash)
 {
     bool lost = count_absent(net) > 0;
@@ -187,7 +188,8 @@ static bool check_failed(sdlf_model *net, const char *cause, bool built, uint32_
     return lost;
 }
 
-/* Each allocation fails once. What a calculator keeps for operations like these (descriptors), it has from a plan before. */
+/* Each allocation fails once. What a calculator keeps for operations like these (descriptors), it has from a plan
+ * before. */
 static void fail_every_allocation(sdlf_calculator *calculator, bool built)
 {
     sdlf_plan_options options = {.batch = 1, .forward = calculator, .take_parameters = true};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps that a calculator puts together: it is offered what follows one another on it, what it leaves runs step by step, and
- * nothing but the number of calls changes. */
+/* Steps that a calculator puts together: it is offered what follows one another on it, what it leaves runs step by
+ * step, and nothing but the number of calls changes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -246,8 +246,8 @@ static sdlf_model *deep(void)
     return net;
 }
 
-/* Updates of small parameters come last, one behind the other, more of them than are offered of several kinds; the weights are those of
- * updates in their places. */
+/* Updates of small parameters come last, one behind the other, more of them than are offered of several kinds; the
+ * weights are those of updates in their places. */
 static void updates_are_offered_as_one(void)
 {
     float together[MOST_WEIGHTS], alone[MOST_WEIGHTS];

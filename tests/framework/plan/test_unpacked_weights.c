@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that are worked out for a plan and then prepacked for a kernel do not stay in both forms: the plan takes room for one of
- * them beside all that are ready, and computes the same. */
+/* Weights that are worked out for a plan and then prepacked for a kernel do not stay in both forms: the plan takes room
+ * for one of them beside all that are ready, and computes the same. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks that are threads of a test, each with a communicator of its own: sums and gatherings in the host's memory, between barriers. */
+/* Ranks that are threads of a test, each with a communicator of its own: sums and gatherings in the host's memory,
+ * between barriers. */
 #ifndef SDLF_TESTS_FRAMEWORK_PLAN_THREAD_RANKS_H
 #define SDLF_TESTS_FRAMEWORK_PLAN_THREAD_RANKS_H
 
@@ -28,8 +29,8 @@ typedef struct thread_rank {
     int64_t begun;
 } thread_rank;
 
-static sdlf_status thread_sum_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory,
-                                    sdlf_dtype dtype, int64_t count, int64_t *ticket)
+static sdlf_status thread_allreduce_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory,
+                                          sdlf_dtype dtype, int64_t count, int64_t *ticket)
 {
     thread_rank *r = (thread_rank *)base;
     *ticket = r->begun++;
@@ -47,7 +48,7 @@ static double thread_number(sdlf_dtype dtype, const void *memory, int64_t i)
 }
 
 /* Tickets are ended in the same order on all ranks. */
-static sdlf_status thread_sum_end(sdlf_communicator *base, int64_t ticket)
+static sdlf_status thread_collective_end(sdlf_communicator *base, int64_t ticket)
 {
     thread_rank *r = (thread_rank *)base;
     int at = (int)(ticket % SDLF_MOST_SUMS);
@@ -84,8 +85,8 @@ static sdlf_status thread_gather(sdlf_communicator *base, const void *mine, int6
 
 static const sdlf_communicator_class thread_ranks_class = {.name = "threads",
                                                            .size = sizeof(thread_rank),
-                                                           .sum_begin = thread_sum_begin,
-                                                           .sum_end = thread_sum_end,
+                                                           .allreduce_begin = thread_allreduce_begin,
+                                                           .collective_end = thread_collective_end,
                                                            .gather = thread_gather};
 
 typedef struct thread_work {

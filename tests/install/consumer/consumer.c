@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A program outside the tree, on the installed headers and library: it makes a network, runs it on every calculator of the
- * build, reads a network file and writes one of C, so that all that the library needs must be linked. */
+/* A program outside the tree, on the installed headers and library: it makes a network, runs it on every calculator of
+ * the build, reads a network file and writes one of C, so that all that the library needs must be linked. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

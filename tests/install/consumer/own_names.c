@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of a program that are called like functions inside the library: the program links, and each calls its own. Beside
- * consumer.c, whose network has steps that call the library's. */
+/* Functions of a program that are called like functions inside the library: the program links, and each calls its own.
+ * Beside consumer.c, whose network has steps that call the library's. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The k largest (or smallest) elements in order along the middle axis of outer x length x inner, and where they are; of equal ones
- * the first comes first, NaN before all. y and index may be NULL. */
+/* The k largest (or smallest) elements in order along the middle axis of outer x length x inner, and where they are; of
+ * equal ones the first comes first, NaN before all. y and index may be NULL. */
 static void top_k(const float *x, float *y, int64_t *index, int outer, int length, int inner, int k, int smallest)
 {
     for (int row = 0; row < outer * inner; row++) {

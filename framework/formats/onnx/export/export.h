@@ -2,9 +2,9 @@
 /* From a model to an ONNX graph: what the writers of the single layers work with.
  *
  * A graph is made in memory, layer by layer in the model's order, of what its outputs depend on; weights stay where the
- * model has them. A layer's writer appends nodes: steps, whose results have names of their own, and at the end one node that
- * gives the layer's outputs. It chains calls without checking each: the first failure is kept, and what is called after it
- * does nothing. */
+ * model has them. A layer's writer appends nodes: steps, whose results have names of their own, and at the end one node
+ * that gives the layer's outputs. It chains calls without checking each: the first failure is kept, and what is called
+ * after it does nothing. */
 #ifndef SDLF_FORMATS_ONNX_EXPORT_H
 #define SDLF_FORMATS_ONNX_EXPORT_H
 
@@ -82,11 +82,13 @@ sdlf_status export_write(onnx_export *e, const char *path, bool external, sdlf_o
 
 /* ---- failing ---- */
 
-/* Keep a failure, the first alone: ONNX, or this opset of it, cannot say this layer. Layer and class are put before it. */
+/* Keep a failure, only the first: ONNX, or this opset of it, cannot say this layer. Layer and class are put before
+ * it. */
 void export_refuse(onnx_export *e, const char *format, ...) SDLF_PRINTF(2, 3);
-/* `what` of the layer can be said from `opset` on. False: the graph is being made in an older one (and will be made again). */
+/* `what` of the layer can be said from `opset` on. False: the graph is being made in an older one (and will be made
+ * again). */
 bool export_needs(onnx_export *e, int opset, const char *what);
-/* The layer can be said for a batch of 1 alone: the graph is made again for that. */
+/* ONNX can say the layer only for a batch of 1: the graph is made again for that. */
 void export_needs_fixed_batch(onnx_export *e);
 void export_no_memory(onnx_export *e);
 bool export_ok(const onnx_export *e);

@@ -89,8 +89,8 @@ void export_group_norm(onnx_export *e)
 
 /* ---- neighbouring channels ---- */
 
-/* Runtimes take the operator for pictures and odd sizes; else it is x / (bias + alpha mean(x^2))^beta, the mean being a pooling
- * over (N,1,C,rest). */
+/* Runtimes take the operator for pictures and odd sizes; else it is x / (bias + alpha mean(x^2))^beta, the mean being a
+ * pooling over (N,1,C,rest). */
 void export_lrn(onnx_export *e)
 {
     const sdlf_lrn_options *options = export_options(e);

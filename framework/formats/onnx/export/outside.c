@@ -114,8 +114,8 @@ typedef struct placed {
     int graph;               /* its file, open */
 } placed;
 
-/* "BASE.HASH.data" that is not ours, while the graph still is. Whoever exports to this name holds a lock on its weights until its graph
- * is in place. So those of a graph that comes after ours are locked, or ours is no longer there. */
+/* "BASE.HASH.data" that is not ours, while the graph still is. Whoever exports to this name holds a lock on its weights
+ * until its graph is in place. So those of a graph that comes after ours are locked, or ours is no longer there. */
 static bool is_left(const char *name, void *context)
 {
     const placed *now = context;

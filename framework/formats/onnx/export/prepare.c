@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Before the first node: what the graph's outputs depend on, shapes for another batch than 1, and the names of all values. */
+/* Before the first node: what the graph's outputs depend on, shapes for another batch than 1, and the names of all
+ * values. */
 #include "framework/formats/onnx/export/export.h"
 
 #include <stdio.h>
@@ -20,8 +21,8 @@ static void add_output(onnx_export *e, sdlf_node node, const char *name)
     if (!is_loss(e, node)) e->output[e->output_count++] = (export_output){node, name};
 }
 
-/* The model's outputs, without losses; of a model that declares none, the last layer. Where only losses are left, what they
- * are worked out from: the scores. */
+/* The model's outputs, without losses; of a model that declares none, the last layer. Where only losses are left, what
+ * they are worked out from: the scores. */
 static void choose_outputs(onnx_export *e)
 {
     const sdlf_model *model = e->model;

@@ -79,8 +79,8 @@ void export_global_avg_pool2d(onnx_export *e)
 
 /* ---- products ---- */
 
-/* Of tokens: a product of matrices, whose right one has a column for each unit. The product is what has the layer's name, by which its
- * weights are found again. */
+/* Of tokens: a product of matrices, whose right one has a column for each unit. The product is what has the layer's
+ * name, by which its weights are found again. */
 static void tokens(onnx_export *e, const char *x)
 {
     const char *bias = export_parameter(e, "bias"),

@@ -35,8 +35,8 @@ typedef struct quantizing {
     onnx_export *e;
     const sdlf_quantization_options *options;
     sdlf_quantized *result;
-    /* by name: a weight's index, the index of a value's node, how many nodes and outputs read it, the last node that does, and the index of
-     * a quantised value */
+    /* by name: a weight's index, the index of a value's node, how many nodes and outputs read it, the last node that
+     * does, and the index of a quantised value */
     onnx_name_table weights, makers, counts, readers, values;
     quantize_role *role; /* of each node */
     quantize_value *value;
@@ -48,7 +48,7 @@ void quantize_index(quantizing *q);
 Onnx__NodeProto *quantize_node(const quantizing *q, int index);
 /* The float32 weight of that name; NULL: it is none. */
 Onnx__TensorProto *quantize_weight(const quantizing *q, const char *name);
-/* The node that alone reads a value which is no output of the graph; -1: none. */
+/* The only node that reads a value which is no output of the graph; -1: none. */
 int quantize_only_reader(const quantizing *q, const char *value);
 int64_t quantize_attribute(const Onnx__NodeProto *node, const char *name, int64_t fallback);
 
@@ -65,8 +65,8 @@ typedef struct quantize_axes {
 } quantize_axes;
 quantize_axes quantize_axes_of(const Onnx__NodeProto *node);
 
-/* Append what makes floats of the integers of a node's weight, and have the node read it. With the value that it reads (NULL: weights only) its bias
- * becomes integers too. */
+/* Append what makes floats of the integers of a node's weight, and have the node read it. With the value that it reads
+ * (NULL: weights only) its bias becomes integers too. */
 void quantize_weights(quantizing *q, Onnx__NodeProto *node, const quantize_value *x);
 
 #endif

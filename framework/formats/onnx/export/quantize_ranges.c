@@ -51,7 +51,7 @@ static sdlf_status make_model(observation *o)
     if (!export_ok(e)) return e->status;
     Onnx__OperatorSetIdProto opset, *opsets[1];
     Onnx__ModelProto message = export_message(e, &opset, opsets);
-    if (outputs.count > 0) { /* else the input alone is quantised, and the graph's own outputs do */
+    if (outputs.count > 0) { /* else only the input is quantised, and the graph's own outputs do */
         e->graph.output = (Onnx__ValueInfoProto **)outputs.item;
         e->graph.n_output = outputs.count;
     }
@@ -194,8 +194,8 @@ static int percentile_bins(const int64_t *bins, double percentile)
     return QUANTIZE_BINS;
 }
 
-/* Kullback-Leibler divergence of the first `count` bins, which what lies beyond joins at the end, from themselves in LEVELS levels. A level's
- * count goes to the bins of it that have any. */
+/* Kullback-Leibler divergence of the first `count` bins, which what lies beyond joins at the end, from themselves in
+ * LEVELS levels. A level's count goes to the bins of it that have any. */
 static double divergence(const int64_t *bins, int count, int64_t total)
 {
     int64_t inside = 0;

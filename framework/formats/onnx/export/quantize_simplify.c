@@ -83,7 +83,7 @@ static float *new_floats(quantizing *q, size_t count)
     return made;
 }
 
-/* A float weight that this node alone reads. */
+/* A float weight that only this node reads. */
 static Onnx__TensorProto *own_weight(const quantizing *q, const Onnx__NodeProto *node, size_t input)
 {
     if (input >= node->n_input || onnx_name_table_find(&q->counts, node->input[input]) != 1) return NULL;

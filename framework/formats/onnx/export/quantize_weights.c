@@ -19,7 +19,8 @@ quantize_axes quantize_axes_of(const Onnx__NodeProto *node)
     return turned ? (quantize_axes){.filters = 0, .summed = 1} : (quantize_axes){.filters = 1, .summed = 0};
 }
 
-/* How scales lie along a weight: one for each index of an axis (block 0), or for each block along it. axis -1: one for all. */
+/* How scales lie along a weight: one for each index of an axis (block 0), or for each block along it. axis -1: one for
+ * all. */
 typedef struct grid {
     int axis;
     int64_t block;

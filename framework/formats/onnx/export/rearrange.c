@@ -169,8 +169,9 @@ static void give_cast(onnx_export *e, const char *x, sdlf_dtype to)
                 (const export_attribute[]){export_integer("to", onnx_type_of(to)), {0}});
 }
 
-/* A float becomes an integer as sdlf_convert says, where the operator leaves open what lies outside of the range: NaN is 0, what is
- * too small the least integer, what is too large the largest, which float32 does not have where it is one of 32 bits or more. */
+/* A float becomes an integer as sdlf_convert says, where the operator leaves open what lies outside of the range: NaN
+ * is 0, what is too small the least integer, what is too large the largest, which float32 does not have where it is one
+ * of 32 bits or more. */
 static void export_truncated(onnx_export *e, const integer_range *range)
 {
     double behind = range->behind;
@@ -197,7 +198,8 @@ static void export_truncated(onnx_export *e, const integer_range *range)
     export_node(e, "Where", (const char *const[]){fits, whole, export_number(e, behind, range->dtype), NULL}, NULL);
 }
 
-/* An integer that another type does not hold becomes the nearest that it does, where the operator keeps the low bits. */
+/* An integer that another type does not hold becomes the nearest that it does, where the operator keeps the low
+ * bits. */
 static void export_narrowed(onnx_export *e, const integer_range *from, const integer_range *to)
 {
     const char *least = from->least < to->least ? export_number(e, to->least, from->dtype) : "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* resize. The operator is told scales or sizes, and works out the other: a layer that has both must be one that it would have
- * made so itself. */
+/* resize. The operator is told scales or sizes, and works out the other: a layer that has both must be one that it
+ * would have made so itself. */
 #include "framework/formats/onnx/export/export.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens, positions, attention. The standard's own operators for attention, rotary positions and RMS normalisation begin at opset 23; these
- * are chains of operators that every runtime has. Tables of positions are made for the length that the network has. */
+/* Tokens, positions, attention. The standard's own operators for attention, rotary positions and RMS normalisation
+ * begin at opset 23; these are chains of operators that every runtime has. Tables of positions are made for the length
+ * that the network has. */
 #include "framework/formats/onnx/export/export.h"
 
 #include <math.h>

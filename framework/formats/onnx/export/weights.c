@@ -68,7 +68,8 @@ const char *export_parameter_as(onnx_export *e, const char *name, sdlf_dtype dty
 
 /* ---- other values ---- */
 
-/* A value that is there already, of equal type, shape and elements; "": none. Parameters are not shared: each is trained by itself. */
+/* A value that is there already, of equal type, shape and elements; "": none. Parameters are not shared: each is
+ * trained by itself. */
 static const char *find_constant(const onnx_export *e, onnx_type type, sdlf_shape shape, const void *data, size_t size)
 {
     for (size_t i = 0; i < e->constants.count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The graph as a file: a ModelProto, packed piece by piece into a file that appears whole or not at all. Weights are written from
- * where the model has them, into the message or into a file beside it (outside.c). */
+/* The graph as a file: a ModelProto, packed piece by piece into a file that appears whole or not at all. Weights are
+ * written from where the model has them, into the message or into a file beside it (outside.c). */
 #include "framework/formats/onnx/export/export.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers that work along axes: reductions, picking, resizing. Negative axes count from the end: -1 is the last. The batch is axis 0.
- * See layers.h for what holds for every layer.
+/* Layers that work along axes: reductions, picking, resizing. Negative axes count from the end: -1 is the last. The
+ * batch is axis 0. See layers.h for what holds for every layer.
  *
  * Threads: one thread at a time works on a model.
  * Ownership: options are copied.
@@ -36,7 +36,8 @@ typedef struct sdlf_reduce_options {
 } sdlf_reduce_options;
 sdlf_node sdlf_reduce(sdlf_model *model, sdlf_node x, const sdlf_reduce_options *options);
 
-/* The index, int64, of the largest element along an axis; NaN counts as larger (or smaller) than all. No gradient passes. */
+/* The index, int64, of the largest element along an axis; NaN counts as larger (or smaller) than all. No gradient
+ * passes. */
 typedef struct sdlf_arg_reduce_layer_options {
     const char *name;
     int axis;      /* default 1 */
@@ -46,7 +47,8 @@ typedef struct sdlf_arg_reduce_layer_options {
 } sdlf_arg_reduce_layer_options;
 sdlf_node sdlf_arg_reduce(sdlf_model *model, sdlf_node x, const sdlf_arg_reduce_layer_options *options);
 
-/* The k largest along an axis, in order, equal ones by their index; output 1 has their indices, int64. No gradient passes. */
+/* The k largest along an axis, in order, equal ones by their index; output 1 has their indices, int64. No gradient
+ * passes. */
 typedef struct sdlf_top_k_layer_options {
     const char *name;
     int k;         /* required; at most the axis's size */
@@ -55,8 +57,8 @@ typedef struct sdlf_top_k_layer_options {
 } sdlf_top_k_layer_options;
 sdlf_node sdlf_top_k(sdlf_model *model, sdlf_node x, const sdlf_top_k_layer_options *options);
 
-/* x, of any element type, at the indices (int32 or int64, of any shape, negative ones from the end) along an axis, which the
- * indices' shape replaces; 0 where an index lies outside. */
+/* x, of any element type, at the indices (int32 or int64, of any shape, negative ones from the end) along an axis,
+ * which the indices' shape replaces; 0 where an index lies outside. */
 typedef struct sdlf_gather_options {
     const char *name;
     int axis; /* default 1 */
@@ -81,8 +83,8 @@ typedef struct sdlf_resize_options {
 } sdlf_resize_options;
 sdlf_node sdlf_resize(sdlf_model *model, sdlf_node x, const sdlf_resize_options *options);
 
-/* exp(x) / sum exp(x), and its logarithm, along axis 1 of (N,C,...). Another axis: sdlf_model_add with the class "softmax" or
- * "log_softmax" (sdlf_layer_class_find) and these options. */
+/* exp(x) / sum exp(x), and its logarithm, along axis 1 of (N,C,...). Another axis: sdlf_model_add with the class
+ * "softmax" or "log_softmax" (sdlf_layer_class_find) and these options. */
 typedef struct sdlf_softmax_options {
     const char *name;
     int axis; /* default 1 */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers that go element by element. Where there are several inputs, they are broadcast as in numpy: axes are matched from the last one
- * on, and 1 or no axis stands for any size. A gradient is summed over what was broadcast. See layers.h for what holds for every layer.
+/* Layers that go element by element. Where there are several inputs, they are broadcast as in numpy: axes are matched
+ * from the last one on, and 1 or no axis stands for any size. A gradient is summed over what was broadcast. See
+ * layers.h for what holds for every layer.
  *
  * Threads: one thread at a time works on a model.
  * Ownership: options are copied.
@@ -79,7 +80,8 @@ typedef struct sdlf_unary_options {
 } sdlf_unary_options;
 sdlf_node sdlf_unary(sdlf_model *model, sdlf_node x, const sdlf_unary_options *options);
 
-/* While training, y = x / (1 - probability), or 0 with that probability, drawn for each element and each step; in inference
+/* While training, y = x / (1 - probability), or 0 with that probability, drawn for each element and each step; in
+ * inference
  * y = x. */
 typedef struct sdlf_dropout_options {
     const char *name;
@@ -90,7 +92,8 @@ sdlf_node sdlf_dropout(sdlf_model *model, sdlf_node x, const sdlf_dropout_option
 /* The sum of two nodes of one shape: the residual connection. Nothing is broadcast. */
 sdlf_node sdlf_add(sdlf_model *model, sdlf_node a, sdlf_node b);
 
-/* A function of two nodes of one element type, or of one node and a number. Comparisons give bool, which has no gradient. */
+/* A function of two nodes of one element type, or of one node and a number. Comparisons give bool, which has no
+ * gradient. */
 typedef enum sdlf_binary_layer_function {
     SDLF_LAYER_ADD = 0,
     SDLF_LAYER_SUBTRACT,

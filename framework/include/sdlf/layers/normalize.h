@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers that normalise. The variance that they divide by is that of the elements themselves (squared deviations over their number);
- * the one that batch_norm2d keeps for inference is the unbiased one (over their number less one). Parameters are those of each
- * channel. See layers.h for what holds for every layer.
+/* Layers that normalise. The variance that they divide by is that of the elements themselves (squared deviations over
+ * their number); the one that batch_norm2d keeps for inference is the unbiased one (over their number less one).
+ * Parameters are those of each channel. See layers.h for what holds for every layer.
  *
  * Threads: one thread at a time works on a model.
  * Ownership: options are copied.
@@ -15,10 +15,11 @@
 extern "C" {
 #endif
 
-/* Each channel of (N,C,H,W) or (N,C): y = (x - mean) / sqrt(variance + epsilon) weight + bias. Training takes mean and variance of
- * the batch, over the n = N H W elements, and moves running_mean towards that mean and running_var towards that variance times
- * n / (n - 1) (as it is where n is 1); inference takes these two. Parameters weight, bias, running_mean, running_var (C); the last
- * two are not trained. */
+/* Each channel of (N,C,H,W) or (N,C): y = (x - mean) / sqrt(variance + epsilon) weight + bias. Training takes mean and
+ * variance of
+ * the batch, over the n = N H W elements, and moves running_mean towards that mean and running_var towards that
+ * variance times n / (n - 1) (as it is where n is 1); inference takes these two. Parameters weight, bias, running_mean,
+ * running_var (C); the last two are not trained. */
 typedef struct sdlf_batch_norm2d_options {
     const char *name;
     float epsilon;  /* default 1e-5 */
@@ -27,8 +28,8 @@ typedef struct sdlf_batch_norm2d_options {
 } sdlf_batch_norm2d_options;
 sdlf_node sdlf_batch_norm2d(sdlf_model *model, sdlf_node x, const sdlf_batch_norm2d_options *options);
 
-/* All axes from `axis` on normalised together. Parameters weight and bias of these axes' shape. Outputs 1 and 2 are the means
- * and the inverse deviations, with 1 in place of these axes; no gradient passes through them. */
+/* All axes from `axis` on normalised together. Parameters weight and bias of these axes' shape. Outputs 1 and 2 are the
+ * means and the inverse deviations, with 1 in place of these axes; no gradient passes through them. */
 typedef struct sdlf_layer_norm_options {
     const char *name;
     int axis;      /* default -1, the last */
@@ -36,15 +37,16 @@ typedef struct sdlf_layer_norm_options {
 } sdlf_layer_norm_options;
 sdlf_node sdlf_layer_norm(sdlf_model *model, sdlf_node x, const sdlf_layer_norm_options *options);
 
-/* y = x / sqrt(mean of x^2 + epsilon) weight over the last axis (Zhang and Sennrich, "Root mean square layer normalization", 2019).
- * Parameter weight of that axis's size. */
+/* y = x / sqrt(mean of x^2 + epsilon) weight over the last axis (Zhang and Sennrich, "Root mean square layer
+ * normalization", 2019). Parameter weight of that axis's size. */
 typedef struct sdlf_rms_norm_options {
     const char *name;
     float epsilon; /* default 1e-5 */
 } sdlf_rms_norm_options;
 sdlf_node sdlf_rms_norm(sdlf_model *model, sdlf_node x, const sdlf_rms_norm_options *options);
 
-/* Groups of channels of (N,C,...) normalised, each with all that follows the channels. Parameters weight and bias (C). */
+/* Groups of channels of (N,C,...) normalised, each with all that follows the channels. Parameters weight and bias
+ * (C). */
 typedef struct sdlf_group_norm_options {
     const char *name;
     int groups;    /* default: as many as channels, which is instance normalisation */
@@ -52,8 +54,8 @@ typedef struct sdlf_group_norm_options {
 } sdlf_group_norm_options;
 sdlf_node sdlf_group_norm(sdlf_model *model, sdlf_node x, const sdlf_group_norm_options *options);
 
-/* y = x / (bias + alpha mean of x^2 over `size` channels around)^beta, of (N,C,...). Beyond the first and the last channel
- * there are zeros. No parameters. */
+/* y = x / (bias + alpha mean of x^2 over `size` channels around)^beta, of (N,C,...). Beyond the first and the last
+ * channel there are zeros. No parameters. */
 typedef struct sdlf_lrn_options {
     const char *name;
     int size;    /* required */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers that change the shape and the order of elements, of any element type. Axes count from 0, the batch; negative ones from the
- * end. See layers.h for what holds for every layer.
+/* Layers that change the shape and the order of elements, of any element type. Axes count from 0, the batch; negative
+ * ones from the end. See layers.h for what holds for every layer.
  *
  * Threads: one thread at a time works on a model.
  * Ownership: options are copied.
@@ -17,8 +17,8 @@ extern "C" {
 /* (N, ...) to (N, product). */
 sdlf_node sdlf_flatten(sdlf_model *model, sdlf_node x);
 
-/* (N, ...) to (N, shape); one dimension may be -1 and is worked out. With `whole`, anything to shape itself: the batch is a
- * dimension like the others. */
+/* (N, ...) to (N, shape); one dimension may be -1 and is worked out. With `whole`, anything to shape itself: the batch
+ * is a dimension like the others. */
 typedef struct sdlf_reshape_options {
     const char *name;
     sdlf_shape shape; /* without the batch, unless `whole` */
@@ -40,8 +40,8 @@ typedef struct sdlf_concat_options {
 } sdlf_concat_options;
 sdlf_node sdlf_concat(sdlf_model *model, const sdlf_node *nodes, int count, const sdlf_concat_options *options);
 
-/* Elements start, start + step, ... before end along each of the axes; negative ones count from the end, and what lies outside
- * is moved to the edge, as in numpy. A negative step walks backwards. */
+/* Elements start, start + step, ... before end along each of the axes; negative ones count from the end, and what lies
+ * outside is moved to the edge, as in numpy. A negative step walks backwards. */
 typedef struct sdlf_slice_options {
     const char *name;
     sdlf_shape axes, start, end;
@@ -64,8 +64,9 @@ typedef struct sdlf_pad_options {
 } sdlf_pad_options;
 sdlf_node sdlf_pad(sdlf_model *model, sdlf_node x, const sdlf_pad_options *options);
 
-/* Broadcast with a shape, the batch included: where one of the two has 1 or no axis, the other's size is taken. With `samples` the shape is
- * that of one sample, and the plan's batch comes before it: so a value becomes one for each sample. */
+/* Broadcast with a shape, the batch included: where one of the two has 1 or no axis, the other's size is taken. With
+ * `samples` the shape is that of one sample, and the plan's batch comes before it: so a value becomes one for each
+ * sample. */
 typedef struct sdlf_expand_options {
     const char *name;
     sdlf_shape shape;

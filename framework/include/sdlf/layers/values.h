@@ -23,8 +23,8 @@ typedef enum sdlf_value_dtype {
     SDLF_VALUE_BOOL
 } sdlf_value_dtype;
 
-/* The parameter "value", zero until it is set; no input. It is kept as float32, so of integers those up to 2^24 are exact.
- * A shape with a dimension of 0 has no parameter, and nothing but an output of the network may read it. */
+/* The parameter "value", zero until it is set; no input. It is kept as float32, so of integers those up to 2^24 are
+ * exact. A shape with a dimension of 0 has no parameter, and nothing but an output of the network may read it. */
 typedef struct sdlf_value_options {
     const char *name;
     sdlf_shape shape; /* all of it: there is no batch */
@@ -33,8 +33,8 @@ typedef struct sdlf_value_options {
 } sdlf_value_options;
 sdlf_node sdlf_value(sdlf_model *model, const sdlf_value_options *options);
 
-/* Another element type. Floats become integers toward zero, saturating; what is not zero becomes true. A gradient passes from
- * only float to float. */
+/* Another element type. Floats become integers toward zero, saturating; what is not zero becomes true. A gradient
+ * passes from only float to float. */
 typedef struct sdlf_cast_options {
     const char *name;
     int dtype; /* sdlf_value_dtype */

@@ -2,8 +2,8 @@
 /* Layers of windows that slide over images: convolution, its transpose, pooling.
  *
  * Pairs are vertical, then horizontal. The output of a window over H rows has
- * P = (H + padding above and below - dilation (size - 1) - 1) / stride + 1, rounded down, and Q likewise. A window that fits nowhere
- * is SDLF_ERROR_SHAPE. See layers.h for what holds for every layer.
+ * P = (H + padding above and below - dilation (size - 1) - 1) / stride + 1, rounded down, and Q likewise. A window that
+ * fits nowhere is SDLF_ERROR_SHAPE. See layers.h for what holds for every layer.
  *
  * Threads: one thread at a time works on a model.
  * Ownership: options are copied.
@@ -18,8 +18,8 @@ extern "C" {
 #endif
 
 /* 2-D convolution (cross-correlation). Input (N,C,H,W); output (N,filters,P,Q); parameters weight
- * (filters, C/groups, kernel) and bias (filters). Depthwise: groups = C. Formula: conv2d_forward in <sdlf/operations/kinds.h>.
- * Default initialisation: he_uniform, bias zero. */
+ * (filters, C/groups, kernel) and bias (filters). Depthwise: groups = C. Formula: conv2d_forward in
+ * <sdlf/operations/kinds.h>. Default initialisation: he_uniform, bias zero. */
 typedef struct sdlf_conv2d_options {
     const char *name;
     int filters;          /* required; a multiple of groups */
@@ -35,9 +35,10 @@ typedef struct sdlf_conv2d_options {
 } sdlf_conv2d_options;
 sdlf_node sdlf_conv2d(sdlf_model *model, sdlf_node x, const sdlf_conv2d_options *options);
 
-/* Transposed convolution: what conv2d's gradient by its input computes, as a layer. Input (N,C,P,Q); output (N,filters,H,W) with
- * H = (P - 1) stride + dilation (kernel - 1) + 1 + output_padding - 2 padding - padding_extra, and W likewise; parameters weight
- * (C, filters/groups, kernel) and bias (filters). Initialisation: he_uniform, bias zero. */
+/* Transposed convolution: what conv2d's gradient by its input computes, as a layer. Input (N,C,P,Q); output
+ * (N,filters,H,W) with
+ * H = (P - 1) stride + dilation (kernel - 1) + 1 + output_padding - 2 padding - padding_extra, and W likewise;
+ * parameters weight (C, filters/groups, kernel) and bias (filters). Initialisation: he_uniform, bias zero. */
 typedef struct sdlf_conv_transpose2d_options {
     const char *name;
     int filters;           /* required; a multiple of groups */
@@ -52,8 +53,8 @@ typedef struct sdlf_conv_transpose2d_options {
 } sdlf_conv_transpose2d_options;
 sdlf_node sdlf_conv_transpose2d(sdlf_model *model, sdlf_node x, const sdlf_conv_transpose2d_options *options);
 
-/* Max and average pooling. Input (N,C,H,W); output (N,C,P,Q): the largest element of each window, which padding never is, or the
- * mean. */
+/* Max and average pooling. Input (N,C,H,W); output (N,C,P,Q): the largest element of each window, which padding never
+ * is, or the mean. */
 typedef struct sdlf_pool2d_options {
     const char *name;
     int window[2];        /* required */

@@ -10,32 +10,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Random changes of a training image, drawn again each epoch; all zero: none. The output pixel (h, w) is read, bilinearly
- * and with the data set's background (0) outside, from
+/* Random changes of a training image, drawn again each epoch; all zero: none. The output pixel (h, w) is read,
+ * bilinearly and with the data set's background (0) outside, from
  *   centre + A (h - centre_h, w - centre_w) - (shift_h, shift_w) + displacement(h, w),
- * A = rotation by -angle, divided by scale. Uniform draws: angle in +-rotate, scale in 1 +- scale, shifts in +-shift. The
- * `crop` adds whole numbers of pixels in +-crop to the shifts, each as likely; `flip` negates A's second column in half of the images.
- * With only these two every pixel is one of the image's, or background. The
- * displacement is bilinear between the nodes of a 4x4 grid spread over the image corners, each node uniform in +-elastic
- * both ways. Words of Philox(seed, index = 16 i + j, SDLF_STREAM_AUGMENT, epoch) for image i: j = 0 gives angle, scale,
- * shift_h, shift_w; j = 1..8 give the nodes in row-major order, (dh, dw) each; j = 9 gives the crop's two
+ * A = rotation by -angle, divided by scale. Uniform draws: angle in +-rotate, scale in 1 +- scale, shifts in +-shift.
+ * The `crop` adds whole numbers of pixels in +-crop to the shifts, each as likely; `flip` negates A's second column in
+ * half of the images. With only these two every pixel is one of the image's, or background. The
+ * displacement is bilinear between the nodes of a 4x4 grid spread over the image corners, each node uniform in
+ * +-elastic both ways. Words of Philox(seed, index = 16 i + j, SDLF_STREAM_AUGMENT, epoch) for image i: j = 0 gives
+ * angle, scale, shift_h, shift_w; j = 1..8 give the nodes in row-major order, (dh, dw) each; j = 9 gives the crop's two
  * shifts (the high half of word (2 crop + 1)), and, by word 2's highest bit, the flip.
  *
- * `flip_alternate` flips in every second epoch instead, half of the images in the even ones: those of which that bit of epoch 0 is set.
- * `resized_crop` enlarges a part of the image to all of it: its area is uniform from this share to 1 (j = 10, word 0), its
- * proportions change by 3/4 to 4/3 (word 1), its place is uniform (words 2 and 3). `reflect` reads beyond the image its mirror image, its
- * edge not repeated, instead of background. Colours: with b, k and s uniform in 1 +- brightness, contrast and saturation (j = 12, words
- * 0 to 2), a value v of a pixel of brightness g = 0.299 red + 0.587 green + 0.114 blue (g = v unless there are three channels) becomes
- * m + ((g + (v - g) s) b - m) k, m being the normalisation's mean of its channel. `cutout` erases a square, to what the mean is normalised
- * to: 0; its centre is uniform in the image (j = 11, words 0 and 1), so that it may go beyond the edge. */
+ * `flip_alternate` flips in every second epoch instead, half of the images in the even ones: those of which that bit of
+ * epoch 0 is set. `resized_crop` enlarges a part of the image to all of it: its area is uniform from this share to 1 (j
+ * = 10, word 0), its proportions change by 3/4 to 4/3 (word 1), its place is uniform (words 2 and 3). `reflect` reads
+ * beyond the image its mirror image, its edge not repeated, instead of background. Colours: with b, k and s uniform in
+ * 1 +- brightness, contrast and saturation (j = 12, words 0 to 2), a value v of a pixel of brightness g = 0.299 red +
+ * 0.587 green + 0.114 blue (g = v unless there are three channels) becomes m + ((g + (v - g) s) b - m) k, m being the
+ * normalisation's mean of its channel. `cutout` erases a square, to what the mean is normalised to: 0; its centre is
+ * uniform in the image (j = 11, words 0 and 1), so that it may go beyond the edge. */
 typedef struct sdlf_augmentation {
     bool flip;           /* left and right exchanged, of half of the images */
     bool flip_alternate; /* in every second epoch of an image, and not as chance will have it */
     bool reflect;        /* beyond the edges is the mirror image, and no background */
-    int crop;     /* pixels: moved by whole ones, up to so many both ways, as if cropped from the image with a border */
-    float shift;  /* pixels */
-    float rotate; /* degrees */
-    float scale;  /* 0.1: 0.9 to 1.1 */
+    /* pixels: moved by whole ones, up to that many both ways, as if cropped from the image with a border. */
+    int crop;
+    float shift;                            /* pixels */
+    float rotate;                           /* degrees */
+    float scale;                            /* 0.1: 0.9 to 1.1 */
     float elastic;                          /* pixels */
     float resized_crop;                     /* the smallest share of the area, in (0, 1]; 0: none */
     int cutout;                             /* pixels: side of a square that is erased */

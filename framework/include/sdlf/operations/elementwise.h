@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-/* f(x), then f'(x) as activation_backward works it out: from y = f(x), or from x where an x stands at the line's end. */
+/* f(x), then f'(x) as activation_backward works it out: from y = f(x), or from x where an x stands at the line's
+ * end. */
 typedef enum sdlf_activation_function {
     SDLF_IDENTITY = 0, /* none */
     SDLF_RELU,         /* max(x, 0); y > 0 */
@@ -91,8 +92,9 @@ static inline bool sdlf_activation_reads_input(sdlf_activation_function function
     }
 }
 
-/* Functions of two elements of one type. Integers wrap around; what they divide is truncated toward zero, and divided by 0 it
- * is 0; so is a negative power, but of 1 and -1. Then the derivatives by a and b that binary_backward multiplies dy with. */
+/* Functions of two elements of one type. Integers wrap around; what they divide is truncated toward zero, and divided
+ * by 0 it is 0; so is a negative power, but of 1 and -1. Then the derivatives by a and b that binary_backward
+ * multiplies dy with. */
 typedef enum sdlf_binary_function {
     SDLF_BINARY_ADD,       /* a + b;          1, 1 */
     SDLF_BINARY_SUBTRACT,  /* a - b;          1, -1 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of the kinds that work along one axis: reductions, picking, resampling. <sdlf/operations/kinds.h> says what the kinds
- * do with them. Everywhere x is seen as (outer, L, inner), L being the axis that the options name.
+/* Options of the kinds that work along one axis: reductions, picking, resampling. <sdlf/operations/kinds.h> says what
+ * the kinds do with them. Everywhere x is seen as (outer, L, inner), L being the axis that the options name.
  *
  * Threads: declarations only.
  * Ownership: values.

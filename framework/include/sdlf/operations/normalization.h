@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How raw samples become a network's input: (x - mean) * scale, with one mean and scale for all elements, or, for images (N,C,H,W), with
- * those of each channel.
+/* How raw samples become a network's input: (x - mean) * scale, with one mean and scale for all elements, or, for
+ * images (N,C,H,W), with those of each channel.
  *
  * Threads: declarations only.
  * Ownership: values.

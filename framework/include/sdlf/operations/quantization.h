@@ -4,8 +4,8 @@
  *
  * Threads: declarations only.
  * Ownership: values.
- * Errors: ranges are checked by what takes them: scales are finite and positive, multipliers of a scale finite, zeros in the range of
- * their operand's type, low <= high whole numbers in that of y. */
+ * Errors: ranges are checked by what takes them: scales are finite and positive, multipliers of a scale finite, zeros
+ * in the range of their operand's type, low <= high whole numbers in that of y. */
 #ifndef SDLF_OPERATIONS_QUANTIZATION_H
 #define SDLF_OPERATIONS_QUANTIZATION_H
 

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 
 /* How sgd_update, and operations that end in it, change weights w with velocity v and biases b with velocity bv. The
- * gradient is g + decay w for weights, g + bias_decay b for biases; the rest is sgd_update's formula, for both alike. */
+ * gradient is g + decay w for weights, g + bias_decay b for biases; the rest is sgd_update's formula, for both
+ * alike. */
 typedef struct sdlf_sgd_rule {
     float momentum;   /* in [0, 1); 0 without v */
     float decay;      /* >= 0 */

@@ -19,10 +19,12 @@ typedef struct sdlf_window2d {
     int padding_before[2], padding_after[2]; /* top, left; bottom, right */
 } sdlf_window2d;
 
-/* Which of the inputs of a max-pool window that tie for the maximum get its gradient: each an equal part, or the first. */
+/* Which of the inputs of a max-pool window that tie for the maximum get its gradient: each an equal part, or the
+ * first. */
 typedef enum sdlf_ties { SDLF_TIES_SHARE = 0, SDLF_TIES_FIRST } sdlf_ties;
 
-/* Output size of a sliding window along axis 0 or 1 over `input` elements; less than 1 where the window does not fit. */
+/* Output size of a sliding window along axis 0 or 1 over `input` elements; less than 1 where the window does not
+ * fit. */
 int64_t sdlf_window2d_output(const sdlf_window2d *window, int axis, int64_t input);
 
 #ifdef __cplusplus

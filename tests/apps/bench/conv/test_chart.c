@@ -67,7 +67,8 @@ static const char *drawn(const lab *l)
     return svg;
 }
 
-/* A colour and a form that no other rung has, as many rungs as there may be; the calculator's own choice has a form of its own. */
+/* A colour and a form that no other rung has, as many rungs as there may be; the calculator's own choice has a form of
+ * its own. */
 static void no_two_marks_are_alike(void)
 {
     lab *l = ladder(LAB_RUNGS);

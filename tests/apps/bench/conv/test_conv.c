@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench conv: what it measures of each rung, on the host and on devices, and what it says of rungs that do not run. */
+/* sdlf bench conv: what it measures of each rung, on the host and on devices, and what it says of rungs that do not
+ * run. */
 #include "testing.h"
 
 #include <string.h>

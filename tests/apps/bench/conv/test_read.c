@@ -46,7 +46,8 @@ static void refused(const char *key, const char *value, const char *message)
     json_decref(l.source);
 }
 
-/* What was measured of each rung on each convolution; sums and quotients of these differ in the last digit that is written. */
+/* What was measured of each rung on each convolution; sums and quotients of these differ in the last digit that is
+ * written. */
 static void check_same(const json_t *a, const json_t *b)
 {
     static const char *const keys[] = {"rung",       "ran",   "why",   "seconds",  "quarters",     "samples",

@@ -31,7 +31,8 @@ static void table_files_and_chart(void)
     json_decref(report);
 }
 
-/* Short ones in microseconds, long ones and those of all lengths in milliseconds; auto beside the other calculator, which may be the fastest. */
+/* Short ones in microseconds, long ones and those of all lengths in milliseconds; auto beside the other calculator,
+ * which may be the fastest. */
 static void the_summary_adds_up(void)
 {
     static lab l;

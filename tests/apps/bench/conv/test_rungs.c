@@ -42,7 +42,8 @@ static void calculators_are_held_against_each_other(void)
     CHECK_SAYS(SDLF(2, "bench", "conv", SMALL, "--rung", "im2cow"), "did you mean 'im2col'?");
 }
 
-/* An algorithm may have another calculator's name, as "cuda" of the cudnn calculator: then the rival has a longer one. */
+/* An algorithm may have another calculator's name, as "cuda" of the cudnn calculator: then the rival has a longer
+ * one. */
 static void no_two_rungs_have_one_name(void)
 {
     static const char *const algorithms[] = {"auto", "im2col", "reference", NULL};

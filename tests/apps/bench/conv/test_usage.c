@@ -31,7 +31,8 @@ static void ctrl_c_keeps_what_there_is(void)
     json_decref(report);
 }
 
-/* Where nobody says who computes, a math mode asks for a calculator that has it: the message about it, or its name in the first line. */
+/* Where nobody says who computes, a math mode asks for a calculator that has it: the message about it, or its name in
+ * the first line. */
 static void a_mode_asks_for_who_has_it(void)
 {
     static program p;

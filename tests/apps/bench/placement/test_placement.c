@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench placement: with the pretended device, whose memory the host cannot touch, and with calculators that share it. */
+/* sdlf bench placement: with the pretended device, whose memory the host cannot touch, and with calculators that share
+ * it. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions that a plan may make one operation of: what their tests share. The network's input is "image", its output "y". */
+/* Convolutions that a plan may make one operation of: what their tests share. The network's input is "image", its
+ * output "y". */
 #ifndef SDLF_TESTS_FRAMEWORK_PLAN_FUSE_CONVOLUTIONS_H
 #define SDLF_TESTS_FRAMEWORK_PLAN_FUSE_CONVOLUTIONS_H
 
@@ -23,7 +24,8 @@ static inline int64_t run_thrice(sdlf_plan *plan, const float image[IMAGE], floa
     return count;
 }
 
-/* The plan that fuses what it can computes what the plan without any fusion does. `look` is shown both, and told which is which. */
+/* The plan that fuses what it can computes what the plan without any fusion does. `look` is shown both, and told which
+ * is which. */
 static inline void results_are_those_of_parts(sdlf_model *net, sdlf_calculator *calculator, int kind,
                                               void (*look)(const sdlf_plan *plan, const sdlf_calculator *calculator,
                                                            int kind, bool in_parts))
@@ -44,8 +46,8 @@ static inline void results_are_those_of_parts(sdlf_model *net, sdlf_calculator *
         CHECK_CLOSE((double)found[0][i], (double)found[1][i], 2e-6 * (1 + fabs((double)found[1][i])));
 }
 
-/* `operation` is there in inference; not while training, whose backward pass reads what lies between, nor where all activations are
- * kept. */
+/* `operation` is there in inference; not while training, whose backward pass reads what lies between, nor where all
+ * activations are kept. */
 static inline void check_in_inference_alone(sdlf_model *net, const char *operation)
 {
     sdlf_calculator *reference = test_open("reference");
@@ -61,8 +63,8 @@ static inline void check_in_inference_alone(sdlf_model *net, const char *operati
     sdlf_calculator_close(reference);
 }
 
-/* By how much each number of y grows where the last bias goes from 2 to 3: what was prepacked of the weights must be prepacked
- * again. Returns how many numbers. */
+/* By how much each number of y grows where the last bias goes from 2 to 3: what was prepacked of the weights must be
+ * prepacked again. Returns how many numbers. */
 static inline int64_t growth_with_last_bias(sdlf_model *net, sdlf_calculator *calculator, float growth[MOST])
 {
     static float image[IMAGE], before[MOST];

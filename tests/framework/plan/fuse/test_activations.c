@@ -7,7 +7,8 @@
 
 enum { BATCH = 5, SIDE = 12 };
 
-/* x sigmoid(x) where x has no other reader, where it has, and where what looks like it is the product with another's sigmoid. */
+/* x sigmoid(x) where x has no other reader, where it has, and where what looks like it is the product with another's
+ * sigmoid. */
 static sdlf_model *gated(void)
 {
     sdlf_model *net = sdlf_model_create("gated");
@@ -62,7 +63,8 @@ static sdlf_node product(sdlf_model *net, sdlf_node a, sdlf_node b)
     return sdlf_binary(net, (sdlf_node[]){a, b}, 2, &(sdlf_binary_layer_options){.function = SDLF_LAYER_MULTIPLY});
 }
 
-/* The forms in which files have gelu, and those that look like it: another number, another factor, an inner result read elsewhere. */
+/* The forms in which files have gelu, and those that look like it: another number, another factor, an inner result read
+ * elsewhere. */
 enum { HALF_LAST, HALF_OF_ERF, HALF_OF_X, BY_PRODUCT, GELUS, NOT_HALF = GELUS, NOT_X, READ_TWICE, FORMS };
 
 static sdlf_node gelu(sdlf_model *net, sdlf_node x, sdlf_node other, int form)

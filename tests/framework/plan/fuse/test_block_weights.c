@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inverted residual blocks that cpu takes as one operation: none of their three weights stays in two forms, and changed ones are noticed,
- * whichever they are. */
+/* Inverted residual blocks that cpu takes as one operation: none of their three weights stays in two forms, and changed
+ * ones are noticed, whichever they are. */
 #include <stdio.h>
 #include <string.h>
 
@@ -78,7 +78,8 @@ static void what_is_worked_out_is_there_once(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Is a plan of a block whose operand `varied` alone is a parameter, and all others data, known to hold a weight of the model's? */
+/* Is a plan of a block whose operand `varied` alone is a parameter, and all others data, known to hold a weight of the
+ * model's? */
 static void one_parameter_is_noticed(int varied)
 {
     sdlf_calculator *cpu = test_open("cpu");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: an inverted residual block becomes one operation, with the same results, where it is that and nowhere else. */
+/* Inference: an inverted residual block becomes one operation, with the same results, where it is that and nowhere
+ * else. */
 #include <string.h>
 
 #include "framework/plan/fuse/convolutions.h"
@@ -21,10 +22,11 @@ typedef enum variant {
     VARIANTS
 } variant;
 
-/* PLAIN: biases, ReLU6 behind the first two; ADDED: with the block's input as its residual; STRIDED: 5x5 with stride 2; NORMED:
- * normalised, so that biases come of folding; BARE: no biases, no activations; SEPARABLE: the last two alone. These become one. What
- * follows does not: what lies between is an output (SEEN), or read twice (READ_TWICE); the one in the middle sees all channels (DENSE),
- * the last is no 1x1 convolution (WIDE), or something is added in the middle (ADDED_INSIDE). */
+/* PLAIN: biases, ReLU6 behind the first two; ADDED: with the block's input as its residual; STRIDED: 5x5 with stride 2;
+ * NORMED: normalised, so that biases come of folding; BARE: no biases, no activations; SEPARABLE: the last two alone.
+ * These become one. What follows does not: what lies between is an output (SEEN), or read twice (READ_TWICE); the one
+ * in the middle sees all channels (DENSE), the last is no 1x1 convolution (WIDE), or something is added in the middle
+ * (ADDED_INSIDE). */
 static sdlf_model *inverted(variant kind)
 {
     sdlf_model *net = sdlf_model_create("inverted");

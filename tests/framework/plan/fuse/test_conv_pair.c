@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: a 1x1 convolution and the depthwise one behind it become one operation, with the same results, where they are that and
- * nowhere else. */
+/* Inference: a 1x1 convolution and the depthwise one behind it become one operation, with the same results, where they
+ * are that and nowhere else. */
 #include "framework/plan/fuse/convolutions.h"
 
 static const char *const pair = "conv2d_pointwise_depthwise_forward";
 
 typedef enum variant { PLAIN, STRIDED, NORMED, BARE, TWO_READERS, WIDE, TWICE, DENSE, SEEN, VARIANTS } variant;
 
-/* PLAIN: both with bias and ReLU6; STRIDED: 5x5 with stride 2; NORMED: normalised, so that biases come of folding; BARE: no biases,
- * no activations. These become one. What follows stays two: what lies between is read twice (TWO_READERS), is an output (SEEN); the
- * first is no 1x1 convolution (WIDE); the second has two filters a channel (TWICE), or sees all channels (DENSE). */
+/* PLAIN: both with bias and ReLU6; STRIDED: 5x5 with stride 2; NORMED: normalised, so that biases come of folding;
+ * BARE: no biases, no activations. These become one. What follows stays two: what lies between is read twice
+ * (TWO_READERS), is an output (SEEN); the first is no 1x1 convolution (WIDE); the second has two filters a channel
+ * (TWICE), or sees all channels (DENSE). */
 static sdlf_model *inverted(variant kind)
 {
     sdlf_model *net = sdlf_model_create("inverted");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference on cpu: inverted residual blocks that are large enough become one operation each, with the same results, and with the
- * weights that the model has. */
+/* Inference on cpu: inverted residual blocks that are large enough become one operation each, with the same results,
+ * and with the weights that the model has. */
 #include <math.h>
 
 #include "framework/plan/layouts/networks.h"
@@ -35,7 +35,8 @@ static sdlf_model *large_network(void)
     return net;
 }
 
-/* On cpu, with 1 and with 5 threads, as steps of their own and joined; then with other weights, which all are prepacked anew. */
+/* On cpu, with 1 and with 5 threads, as steps of their own and joined; then with other weights, which all are prepacked
+ * anew. */
 static void large_blocks_are_those_of_parts(void)
 {
     static float image[PICTURE], found[4][RESULT];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands between dequantising and quantising is computed in integers: where the weights are integers, and where the calculator takes
- * it. */
+/* What stands between dequantising and quantising is computed in integers: where the weights are integers, and where
+ * the calculator takes it. */
 #include <math.h>
 
 #include "framework/plan/networks.h"

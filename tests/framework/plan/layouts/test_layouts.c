@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans for inference whose activations lie channels last: the same results as row-major ones, through all that follows and all
- * that does not. */
+/* Plans for inference whose activations lie channels last: the same results as row-major ones, through all that follows
+ * and all that does not. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "framework/plan/layouts/networks.h"
 #include "testing.h"
 
-/* Convolutions, and between them pooling, a join, a normalisation in front of a convolution, additions, activations that are no
- * epilogue, scaling by channel, a part of the channels, and products that want rows. */
+/* Convolutions, and between them pooling, a join, a normalisation in front of a convolution, additions, activations
+ * that are no epilogue, scaling by channel, a part of the channels, and products that want rows. */
 static sdlf_model *followers(void)
 {
     sdlf_model *net = sdlf_model_create("followers");
@@ -118,10 +118,11 @@ static void results_are_those_of_rows(void)
     }
 }
 
-/* On cpu, where convolutions like it: all but that of one pixel are channels last, and conversions stand only at the edges: the picture
- * out, the rows that the product reads (convolutions of few channels may read an image as it is); and behind a join whose first part is
- * row-major. The other copies join (3 and 2) and take a part (1). `converted`: whether
- * the convolution after that join wants its image channels last; Winograd's, which pays where vectors are short, does. */
+/* On cpu, where convolutions like it: all but that of one pixel are channels last, and conversions stand only at the
+ * edges: the picture out, the rows that the product reads (convolutions of few channels may read an image as it is);
+ * and behind a join whose first part is row-major. The other copies join (3 and 2) and take a part (1). `converted`:
+ * whether the convolution after that join wants its image channels last; Winograd's, which pays where vectors are
+ * short, does. */
 static void check_edges(int converted)
 {
     sdlf_calculator *cpu = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Layouts around joins, slices and sums that look like those of images, and are none: the same results as row-major ones. */
+/* Layouts around joins, slices and sums that look like those of images, and are none: the same results as row-major
+ * ones. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans for training that store activations in 16 bits: on `reference`, which is made to ask for it, the training goes as in float32,
- * the steps are those that were expected, and an arena takes about half. */
+/* Plans for training that store activations in 16 bits: on `reference`, which is made to ask for it, the training goes
+ * as in float32, the steps are those that were expected, and an arena takes about half. */
 #include <math.h>
 
 #include "framework/plan/layouts/networks.h"
@@ -18,8 +18,8 @@ static sdlf_dtype storage_wanted(const sdlf_calculator *calculator, const sdlf_o
     return wanted;
 }
 
-/* Normalised convolutions with a residual connection that is read twice more, pooling, groups, joined channels, an activation whose slope
- * needs its input, a product of rows. */
+/* Normalised convolutions with a residual connection that is read twice more, pooling, groups, joined channels, an
+ * activation whose slope needs its input, a product of rows. */
 static sdlf_model *network(void)
 {
     sdlf_model *net = sdlf_model_create("stored");

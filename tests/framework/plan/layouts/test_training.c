@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans for training whose activations lie channels last in the plan's own type: on `cpu`, the training goes as on `reference`, and every
- * convolution, normalisation and pooling, forward and backward, lies so; where that is not most of the work, nothing does. */
+/* Plans for training whose activations lie channels last in the plan's own type: on `cpu`, the training goes as on
+ * `reference`, and every convolution, normalisation and pooling, forward and backward, lies so; where that is not most
+ * of the work, nothing does. */
 #include <stdio.h>
 
 #include "framework/plan/layouts/networks.h"
@@ -14,7 +15,8 @@ typedef struct kind {
     int filters;
 } kind;
 
-/* Convolutions of three kernels (Winograd, implicit GEMM with strides, depthwise), a residual connection, both poolings. */
+/* Convolutions of three kernels (Winograd, implicit GEMM with strides, depthwise), a residual connection, both
+ * poolings. */
 static sdlf_model *network(kind of)
 {
     sdlf_model *net = sdlf_model_create("trained");
@@ -121,7 +123,8 @@ static void training_goes_as_on_reference(void)
     compare(SDLF_FLOAT64, 1e-10);
 }
 
-/* Algorithms are raced for what stays row-major; what turns is left to the calculator, and nothing is undone by what was chosen. */
+/* Algorithms are raced for what stays row-major; what turns is left to the calculator, and nothing is undone by what
+ * was chosen. */
 static void raced_algorithms_change_nothing(void)
 {
     static training own, raced;

@@ -36,8 +36,8 @@ static sdlf_calculator *make_second(void)
     return second;
 }
 
-/* Convolutions with so many filters, one behind the other, those from number `other` on placed on a second calculator: how many are
- * channels last, and how many copies turn activations. */
+/* Convolutions with so many filters, one behind the other, those from number `other` on placed on a second calculator:
+ * how many are channels last, and how many copies turn activations. */
 static void count_turned(const int *filters, int count, int other, int turned, int copies)
 {
     char name[8][16];
@@ -71,8 +71,8 @@ static void count_turned(const int *filters, int count, int other, int turned, i
     free(second);
 }
 
-/* In front of one that likes it, a convolution is turned where those that like it have half of the FLOPs, and else left as it is;
- * behind one it follows in any case. One alone is not worth conversions. */
+/* In front of one that likes it, a convolution is turned where those that like it have half of the FLOPs, and else left
+ * as it is; behind one it follows in any case. One alone is not worth conversions. */
 static void most_of_the_work_decides_for_all(void)
 {
     count_turned((int[]){2, 3, 16, 16}, 4, 4, 4, 2); /* they have nearly all: all are, conversions at both ends */
@@ -81,7 +81,8 @@ static void most_of_the_work_decides_for_all(void)
     count_turned((int[]){2, 3, 64}, 3, 3, 0, 0);            /* one alone */
 }
 
-/* What one calculator likes says nothing of another's work: not the share of it, and not whether there is more than one. */
+/* What one calculator likes says nothing of another's work: not the share of it, and not whether there is more than
+ * one. */
 static void each_calculator_decides_for_itself(void)
 {
     count_turned((int[]){7, 7, 7, 7, 8, 8, 64, 64}, 8, 6, 4, 2); /* not the first four */
@@ -114,8 +115,8 @@ static void run_pooled(sdlf_model *net, sdlf_calculator *device, int fusion, flo
     sdlf_plan_free(plan);
 }
 
-/* A calculator that pools behind a convolution where channels lie last, and there alone: one pair becomes one operation, which makes
- * the same numbers; the other stays two, since what lies between is an output. */
+/* A calculator that pools behind a convolution where channels lie last, and there alone: one pair becomes one
+ * operation, which makes the same numbers; the other stays two, since what lies between is an output. */
 static void pooling_follows_into_the_convolution(void)
 {
     enum { FILTERS = 16, LAST = SIDE / 2 / 2, COUNT = BATCH * FILTERS * LAST * LAST };
@@ -185,7 +186,8 @@ static void run_turning(sdlf_model *net, bool mixed, int copies, float *rows)
     free(device);
 }
 
-/* An image goes row-major into the first convolution, and the last one's pooling comes out so: no copy is left, where there are two else. */
+/* An image goes row-major into the first convolution, and the last one's pooling comes out so: no copy is left, where
+ * there are two else. */
 static void mixed_kernels_turn_by_themselves(void)
 {
     enum { UNITS = 7, COUNT = BATCH * UNITS };
@@ -207,7 +209,8 @@ static void mixed_kernels_turn_by_themselves(void)
     sdlf_model_free(net);
 }
 
-/* Convolution and pooling that became one before layouts were chosen: their image is as their result, whatever kernels could read. */
+/* Convolution and pooling that became one before layouts were chosen: their image is as their result, whatever kernels
+ * could read. */
 static void what_contracts_keep_alike_stays_alike(void)
 {
     const sdlf_pool2d_options halve = {.window = {2, 2}};

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan's batch in a graph that is read for a batch of 1: where it lies in each value, and views that keep it apart.
+ *
+ * Every layer is inferred a second time, for a batch that no network has in its shapes by chance. An axis that is
+ * larger by just that factor has the batch, beside other things maybe: (17 N, 8), where each of 17 tokens has N rows,
+ * or (2 N, 17, 4), where each sample has 2 heads. `inside` tells these two apart: how many elements of the axis stand
+ * in front of the batch, 17 and 1. A view leaves the elements where they are, so it keeps the samples apart if as many
+ * elements stand in front of the batch afterwards. */
+#include "framework/formats/onnx/import/import.h"
+
+#include <string.h>
+
+typedef onnx_batch batches[SDLF_MAX_LAYER_OUTPUTS];
+
+static const onnx_batch no_batch = {.axis = -1};
+
+static onnx_batch *entry(const onnx_import *import, sdlf_node node)
+{
+    return &((batches *)import->batches)[node.layer][node.output];
+}
+
+onnx_batch onnx_batch_of(const onnx_context *c, onnx_flow x)
+{
+    return onnx_ok(c) && x.node.layer >= 0 && c->import->batches != NULL ? *entry(c->import, x.node) : no_batch;
+}
+
+int onnx_batch_axis(const onnx_context *c, onnx_flow x)
+{
+    return onnx_batch_of(c, x).axis;
+}
+
+/* How many elements stand in front of the batch. */
+static int64_t before(sdlf_shape shape, onnx_batch batch)
+{
+    return sdlf_shape_span(shape, 0, batch.axis) * batch.inside;
+}
+
+/* The batch in that axis, with that many elements in front of it; none, if that cannot be. */
+static onnx_batch behind(sdlf_shape shape, int axis, int64_t elements)
+{
+    int64_t span = axis >= 0 ? sdlf_shape_span(shape, 0, axis) : 0;
+    if (span < 1 || elements % span != 0 || shape.dim[axis] % (elements / span) != 0) return no_batch;
+    return (onnx_batch){.axis = axis, .inside = elements / span};
+}
+
+/* ---- of layers ---- */
+
+/* The axis that is larger by just the batch; -1: none. */
+static int larger_axis(sdlf_shape shape, sdlf_shape wide)
+{
+    int found = -1;
+    for (int i = 0; i < shape.rank; i++) {
+        if (wide.dim[i] == shape.dim[i]) continue;
+        if (found >= 0 || wide.dim[i] != MODEL_OTHER_BATCH * shape.dim[i]) return -1;
+        found = i;
+    }
+    return found;
+}
+
+/* The batch in an output's axis. An axis that is not as large as that of an input is joined or spread along it: of that
+ * nothing is known. */
+static onnx_batch find_batch(const onnx_import *import, const model_layer *layer, sdlf_shape shape, int axis)
+{
+    onnx_batch found = no_batch;
+    bool view = layer->layer.type->forward == NULL && layer->input_count == 1, any = false;
+    if (axis < 0) return no_batch;
+    for (int i = 0; i < layer->input_count; i++) {
+        sdlf_node node = layer->inputs[i];
+        onnx_batch batch = *entry(import, node);
+        if (batch.axis < 0) continue;
+        sdlf_shape x = import->model->layers[node.layer].output_shape[node.output];
+        if (view) return behind(shape, axis, before(x, batch));
+        if (x.dim[batch.axis] != shape.dim[axis] || (any && batch.inside != found.inside)) return no_batch;
+        found = (onnx_batch){.axis = axis, .inside = batch.inside};
+        any = true;
+    }
+    if (!any && shape.dim[axis] == 1)
+        found = (onnx_batch){.axis = axis, .inside = 1}; /* an input, or made for every sample */
+    return found;
+}
+
+/* Room for one more layer. */
+static bool reserve(onnx_import *import, int layer)
+{
+    if (layer < import->batch_capacity) return true;
+    int capacity = 2 * layer + 64;
+    batches *larger = onnx_arena_array(&import->file->arena, (size_t)capacity, sizeof *larger);
+    if (larger == NULL) return false;
+    if (import->batch_capacity > 0) memcpy(larger, import->batches, (size_t)import->batch_capacity * sizeof *larger);
+    import->batches = larger;
+    import->batch_capacity = capacity;
+    return true;
+}
+
+bool onnx_batch_note(onnx_import *import, int index)
+{
+    const model_layer *layer = &import->model->layers[index];
+    if (!reserve(import, index)) return false;
+    for (int i = 0; i < SDLF_MAX_LAYER_OUTPUTS; i++) *entry(import, (sdlf_node){index, i}) = no_batch;
+    if (!import->batched) return true;
+    sdlf_signature signature = {.batch = MODEL_OTHER_BATCH, .input_count = layer->input_count, .dtype = SDLF_FLOAT32};
+    for (int i = 0; i < layer->input_count; i++) {
+        sdlf_node node = layer->inputs[i];
+        const model_layer *from = &import->model->layers[node.layer];
+        int axis = entry(import, node)->axis;
+        signature.input_shape[i] = from->output_shape[node.output];
+        if (axis >= 0) signature.input_shape[i].dim[axis] *= MODEL_OTHER_BATCH;
+        signature.input_dtype[i] = from->output_dtype[node.output];
+    }
+    if (layer->layer.type->infer(&layer->layer, &signature) != SDLF_OK) return true; /* it allows no other batch */
+    for (int i = 0; i < layer->output_count; i++) {
+        int axis = larger_axis(layer->output_shape[i], signature.output_shape[i]);
+        *entry(import, (sdlf_node){index, i}) = find_batch(import, layer, layer->output_shape[i], axis);
+    }
+    return true;
+}
+
+/* ---- views ---- */
+
+onnx_flow onnx_batch_fixed(onnx_context *c, onnx_flow x)
+{
+    return onnx_layer(c, "reshape", &(sdlf_reshape_options){.shape = x.shape, .whole = true}, &x, 1);
+}
+
+onnx_flow onnx_reshape_batch(onnx_context *c, onnx_flow x, sdlf_shape shape, int axis)
+{
+    onnx_batch from = onnx_batch_of(c, x), to = no_batch;
+    if (from.axis >= 0) to = behind(shape, axis, before(x.shape, from));
+    if (!onnx_ok(c) || (sdlf_shape_equal(x.shape, shape) && from.axis == to.axis)) return x;
+    bool whole = x.shape.rank == 0 || shape.rank == 0 || x.shape.dim[0] != shape.dim[0];
+    if (from.axis >= 0) whole = whole || from.axis != 0 || to.axis != 0;
+    if (to.axis >= 0 && whole) shape.dim[axis] = -1;
+    return onnx_layer(c, "reshape",
+                      &(sdlf_reshape_options){.shape = whole ? shape : sdlf_shape_without(shape, 0), .whole = whole},
+                      &x, 1);
+}
+
+/* How good an axis is for the batch where the shape leaves several: one of 1 is the batch itself; then the one that is
+ * told; then one that begins with the batch; the last one, of features, is left alone while there is another. */
+static int goodness(sdlf_shape shape, onnx_batch batch, int told)
+{
+    if (batch.axis < 0) return 0;
+    if (shape.dim[batch.axis] == 1) return 5;
+    if (batch.axis == told) return 4;
+    if (batch.axis == shape.rank - 1) return 1;
+    return batch.inside == 1 ? 3 : 2;
+}
+
+onnx_flow onnx_reshape_told(onnx_context *c, onnx_flow x, sdlf_shape shape, int told)
+{
+    onnx_batch from = onnx_batch_of(c, x);
+    int axis = -1, best = 0;
+    for (int i = 0; i < shape.rank && from.axis >= 0; i++) {
+        int now = goodness(shape, behind(shape, i, before(x.shape, from)), told);
+        if (now <= best) continue;
+        best = now;
+        axis = i;
+    }
+    return onnx_reshape_batch(c, x, shape, axis);
+}
+
+onnx_flow onnx_reshape(onnx_context *c, onnx_flow x, sdlf_shape shape)
+{
+    return onnx_reshape_told(c, x, shape, -1);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Folding an operator that has no formula of its own for constants: its layers are made in a model of their own, which
+ * runs once, in float64, on the reference calculator. What that may take is bounded before it runs; what is refused, or
+ * would take too long, becomes layers of the network itself. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/formats/onnx/import/dynamic_length.h"
+
+enum { MOST_ELEMENTS = 1 << 20, MOST_WORK = 1 << 25 };
+
+/* Copies of the node's values, so that the layers that they become are not taken for the network's. */
+static bool copy_values(onnx_context *own, const onnx_context *c)
+{
+    onnx_arena *arena = &c->import->file->arena;
+    onnx_value *values = onnx_arena_array(arena, (size_t)(c->input_count + c->output_count), sizeof *values);
+    own->input = onnx_arena_array(arena, (size_t)c->input_count + 1, sizeof(void *));
+    own->output = onnx_arena_array(arena, (size_t)c->output_count + 1, sizeof(void *));
+    if (values == NULL || own->input == NULL || own->output == NULL) return false;
+    for (int i = 0; i < c->input_count; i++) {
+        if (c->input[i] == NULL) continue;
+        own->input[i] = &values[i];
+        values[i] = *c->input[i];
+        values[i].flow.node.layer = -1;
+    }
+    for (int i = 0; i < c->output_count; i++) {
+        if (c->output[i] == NULL) continue;
+        own->output[i] = &values[c->input_count + i];
+        *own->output[i] = *c->output[i];
+        own->output[i]->readers = 0; /* nothing behind it is taken in */
+    }
+    return true;
+}
+
+/* Elements of all outputs, and of products how many each of them adds up, at most. */
+static int64_t work_of(const sdlf_model *model)
+{
+    int64_t work = 0;
+    for (int i = 0; i < model->layer_count; i++) {
+        const model_layer *layer = &model->layers[i];
+        const char *type = layer->layer.type->name;
+        bool product =
+            strstr(type, "conv") != NULL || strcmp(type, "matmul") == 0 || strcmp(type, "fully_connected") == 0;
+        for (int o = 0; o < layer->output_count; o++) {
+            int64_t count = sdlf_shape_count(layer->output_shape[o]), terms = 1;
+            if (product && layer->input_count > 0) {
+                const model_layer *from = &model->layers[layer->inputs[0].layer];
+                terms = sdlf_shape_count(from->output_shape[layer->inputs[0].output]);
+            }
+            if (count < 0 || terms < 0 || (terms > 0 && count > (MOST_WORK - work) / terms)) return MOST_WORK + 1;
+            work += count * terms;
+        }
+    }
+    return work;
+}
+
+/* The type of floats that come out: that of those that go in. */
+static onnx_type float_type(const onnx_context *c)
+{
+    for (int i = 0; i < c->input_count; i++)
+        if (onnx_is_constant(c, i) && sdlf_dtype_is_float(onnx_type_dtype(c->input[i]->tensor.type)))
+            return c->input[i]->tensor.type;
+    return ONNX_FLOAT;
+}
+
+static sdlf_status take_output(onnx_context *c, const onnx_value *made, sdlf_plan *plan, const char *name, int output)
+{
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_output(plan, name, &binding);
+    void *raw = status == SDLF_OK ? malloc((size_t)sdlf_tensor_bytes(&binding.tensor) + 1) : NULL;
+    if (status == SDLF_OK && raw == NULL) status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory");
+    if (status == SDLF_OK)
+        status = sdlf_plan_read(plan, name, raw, binding.tensor.dtype, sdlf_tensor_bytes(&binding.tensor));
+    sdlf_tensor found = {.data = raw};
+    if (status == SDLF_OK) {
+        found = sdlf_tensor_view(binding.tensor.dtype, binding.tensor.shape, raw);
+        status = sdlf_plan_trim(plan, name, &found);
+    }
+    if (status == SDLF_OK) {
+        sdlf_dtype dtype = binding.tensor.dtype;
+        bool real = sdlf_dtype_is_float(dtype);
+        onnx_type type = real ? float_type(c) : made->narrow != ONNX_UNDEFINED ? made->narrow : onnx_type_of(dtype);
+        onnx_numbers numbers = onnx_new_numbers(c, real, found.shape);
+        sdlf_convert(real ? SDLF_FLOAT64 : SDLF_INT64, real ? (void *)numbers.number : (void *)numbers.integer, dtype,
+                     raw, numbers.count);
+        onnx_tensor tensor = onnx_store_numbers(c, &numbers, type);
+        onnx_give_constant(c, output, &tensor);
+    }
+    free(raw);
+    return status;
+}
+
+static sdlf_status run(onnx_context *c, const onnx_context *own, onnx_import *import)
+{
+    char name[16];
+    sdlf_calculator *calculator = NULL;
+    sdlf_plan *plan = NULL;
+    for (int i = 0; i < own->output_count; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        if (own->output[i] != NULL && own->output[i]->kind == ONNX_FLOW)
+            sdlf_output(import->model, name, own->output[i]->flow.node);
+    }
+    for (int i = 0; i < own->output_count; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        if (own->output[i] != NULL) onnx_dynamic_length_output(import, name, own->output[i]);
+    }
+    sdlf_status status = sdlf_model_status(import->model);
+    if (status == SDLF_OK) status = model_describe(import->model);
+    if (status == SDLF_OK) status = onnx_fill_parameters(import);
+    if (status == SDLF_OK) status = sdlf_calculator_open(&calculator, "reference", NULL);
+    if (status == SDLF_OK)
+        status = sdlf_plan_create(&plan, import->model,
+                                  &(sdlf_plan_options){.batch = 1, .forward = calculator, .dtype = SDLF_FLOAT64});
+    if (status == SDLF_OK) status = sdlf_plan_forward(plan);
+    for (int i = 0; i < own->output_count && status == SDLF_OK; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        const onnx_value *made = own->output[i];
+        if (made == NULL || made->kind == ONNX_UNMADE) continue;
+        if (made->kind == ONNX_CONSTANT)
+            onnx_give_constant(c, i, &made->tensor);
+        else
+            status = take_output(c, made, plan, name, i);
+    }
+    sdlf_plan_free(plan);
+    sdlf_calculator_close(calculator);
+    return status == SDLF_OK ? c->status : status;
+}
+
+bool onnx_fold_by_running(onnx_context *c)
+{
+    int64_t elements = 0;
+    for (int i = 0; i < c->input_count; i++)
+        if (c->input[i] != NULL)
+            elements += c->input[i]->tensor.count < MOST_ELEMENTS ? c->input[i]->tensor.count : MOST_ELEMENTS;
+    if (elements >= MOST_ELEMENTS || elements == 0) return false;
+    onnx_arena *arena = &c->import->file->arena;
+    sdlf_onnx_options options = *c->import->options;
+    options.leave_weights = false;
+    onnx_import import = {.file = c->import->file,
+                          .options = &options,
+                          .names = {.arena = arena},
+                          .layers = {.arena = arena},
+                          .elements_limit = c->import->elements_limit,
+                          .weights = c->import->weights,
+                          .folded = c->import->folded,
+                          .fills = true};
+    onnx_context own = *c;
+    own.import = &import;
+    if (!copy_values(&own, c)) return false;
+    import.model = sdlf_model_create("constant");
+    if (import.model == NULL) return false;
+    onnx_type narrow = onnx_narrow_check(&own);
+    if (onnx_ok(&own)) own.type->convert(&own);
+    if (onnx_ok(&own)) onnx_narrow_outputs(&own, narrow);
+    bool all = onnx_ok(&own);
+    for (int i = 0; i < own.output_count; i++)
+        all = all && (own.output[i] == NULL || own.output[i]->kind != ONNX_UNMADE);
+    int64_t work = all ? work_of(import.model) : 0;
+    c->import->folded = import.folded; /* constants that its layers have are worked out too */
+    bool done = all && work <= MOST_WORK - c->import->elements_run;
+    if (done) {
+        c->import->elements_run += work;
+        done = run(c, &own, &import) == SDLF_OK;
+    }
+    if (!done) { /* nothing of it counts */
+        c->status = SDLF_OK;
+        for (int i = 0; i < c->output_count; i++)
+            if (c->output[i] != NULL) c->output[i]->kind = ONNX_UNMADE;
+    }
+    sdlf_model_free(import.model);
+    return done;
+}
