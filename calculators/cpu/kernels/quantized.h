@@ -127,8 +127,8 @@ static inline __attribute__((always_inline)) void round_row(uint8_t *y, const ve
 #if SDLF_VECTOR_BYTES == 64
         const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
         const __m512i zero = _mm512_set1_epi16((short)to->zero);
-        UNROLLED for (int j = 0; j < vectors; j++)
-            whole[j] = (ints)_mm512_cvtps_epi32((__m512)clamp_to(v[j], to->low, to->high));
+        UNROLLED for (int j = 0; j < vectors; j++) whole[j] =
+            (ints)_mm512_cvtps_epi32((__m512)clamp_to(v[j], to->low, to->high));
         __m512i low = _mm512_packs_epi32((__m512i)whole[0], (__m512i)whole[1]),
                 high = _mm512_packs_epi32((__m512i)whole[2], (__m512i)whole[3]);
         low = _mm512_add_epi16(low, zero), high = _mm512_add_epi16(high, zero);
@@ -136,8 +136,8 @@ static inline __attribute__((always_inline)) void round_row(uint8_t *y, const ve
         all = _mm512_permutexvar_epi32(order, all);
 #else
         const __m256i order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0), zero = _mm256_set1_epi16((short)to->zero);
-        UNROLLED for (int j = 0; j < vectors; j++)
-            whole[j] = (ints)_mm256_cvtps_epi32((__m256)clamp_to(v[j], to->low, to->high));
+        UNROLLED for (int j = 0; j < vectors; j++) whole[j] =
+            (ints)_mm256_cvtps_epi32((__m256)clamp_to(v[j], to->low, to->high));
         __m256i low = _mm256_add_epi16(_mm256_packs_epi32((__m256i)whole[0], (__m256i)whole[1]), zero);
         __m256i all = is_signed ? _mm256_packs_epi16(low, low) : _mm256_packus_epi16(low, low);
         all = _mm256_permutevar8x32_epi32(all, order);

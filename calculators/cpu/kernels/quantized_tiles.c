@@ -203,9 +203,9 @@ INLINE void all_tiles(const quantized_layer *layer, int64_t group, int64_t from,
 INLINE void depthwise_columns(const quantized_layer *layer, const int pixels, const int size, const int stride,
                               const uint8_t *x, const int32_t *w, int64_t pixel, int64_t c)
 {
-    ints sum[MOST_PIXELS];
+    ints sum[MOST_PIXELS][QUANTIZED_VECTORS];
     const ints bias = load_ints(layer->bias + c);
-    UNROLLED for (int i = 0; i < pixels; i++) sum[i] = bias;
+    UNROLLED for (int i = 0; i < pixels; i++) sum[i][0] = bias;
     for (int64_t run = 0; run < layer->runs; run += size, w += size * LANES) {
         ints weight[MOST_COLUMNS];
         UNROLLED for (int s = 0; s < size; s++) weight[s] = load_ints(w + s * LANES);
@@ -215,11 +215,11 @@ INLINE void depthwise_columns(const quantized_layer *layer, const int pixels, co
             UNROLLED for (int s = 0; s < size; s++)
             {
                 const int i = (j - s) / stride;
-                if (j >= s && i * stride == j - s && i < pixels) sum[i] = dot(sum[i], column, weight[s]);
+                if (j >= s && i * stride == j - s && i < pixels) sum[i][0] = dot(sum[i][0], column, weight[s]);
             }
         }
     }
-    UNROLLED for (int i = 0; i < pixels; i++) finish(layer, sum[i], pixel + i, c, layer->k - c);
+    finish_tile(layer, pixels, 1, sum, pixel, pixels, c, layer->k - c);
 }
 
 /* One pixel, any window. */
