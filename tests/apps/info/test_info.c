@@ -9,8 +9,8 @@
 
 #include <sdlf/sdlf.h>
 
-#include "apps/output/copies.h"
 #include "apps/fixtures.h"
+#include "apps/output/copies.h"
 #include "apps/program.h"
 
 #define CALCULATOR "--calculator", "reference"
