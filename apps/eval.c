@@ -8,6 +8,7 @@
 #include <sdlf/sdlf.h>
 
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/onnx.h"
 #include "apps/arguments/ranks.h"
 #include "apps/command.h"
 #include "apps/input/labels.h"
@@ -23,6 +24,7 @@
 #include "apps/system/memory.h"
 
 typedef struct settings {
+    argument_list dimensions;
     const char *weights, *net, *data, *calculator, *loss;
     rank_settings ranks;
     int64_t batch;
@@ -177,8 +179,8 @@ static sdlf_status prepare(session *s, const terminal *out)
     ranks_take_place(&s->set.ranks, s->ranks, &s->given, s->set.calculator, &choice);
     sdlf_status status = machine_open_one(&s->machine, &choice, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) /* ranks compare values, which are in memory then */
-        status =
-            (s->ranks != NULL ? network_open_weights : network_open_to_take)(&s->model, s->set.weights, s->set.net);
+        status = (s->ranks != NULL ? network_open_weights : network_open_to_take)(&s->model, s->set.weights, s->set.net,
+                                                                                  &s->set.dimensions);
     if (status == SDLF_OK) status = set_loss(s);
     if (status == SDLF_OK) status = find_data(s, false);
     if (status == SDLF_OK && s->set.batch > 0) status = check_memory(s);
@@ -247,6 +249,7 @@ static int run(int count, char **words)
 {
     session s = {.model = NULL};
     static const argument_part parts[] = {{table_of_arguments, 0},
+                                          {dimension_arguments, offsetof(settings, dimensions)},
                                           {machine_arguments, offsetof(settings, choice)},
                                           {rank_arguments, offsetof(settings, ranks)},
                                           {output_arguments, 0},

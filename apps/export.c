@@ -139,8 +139,8 @@ static sdlf_status open_model(session *s)
             sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch %lld: a network that is no ONNX file is written for every batch",
                       (long long)s->set.onnx.batch);
     if (status != SDLF_OK) return status;
-    if (s->weights) return network_open_weights(&s->model, s->weights, s->set.net);
-    return network_open(&s->model, s->set.net, 1);
+    if (s->weights) return network_open_weights(&s->model, s->weights, s->set.net, NULL);
+    return network_open(&s->model, s->set.net, 1, NULL);
 }
 
 /* ---- what is said of it ---- */

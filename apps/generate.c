@@ -221,7 +221,7 @@ static sdlf_status prepare(session *s)
 {
     sdlf_binding input, output;
     sdlf_status status = machine_open_one(&s->machine, &s->set.choice, s->set.calculator, &s->calculator);
-    if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, NULL);
+    if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, NULL, NULL);
     if (status == SDLF_OK) status = read_vocabulary(s);
     if (status == SDLF_OK) status = read_text(s);
     if (status == SDLF_OK)

@@ -8,6 +8,7 @@
 #include <sdlf/sdlf.h>
 
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/onnx.h"
 #include "apps/command.h"
 #include "apps/input/labels.h"
 #include "apps/output/json.h"
@@ -20,6 +21,7 @@
 #include "apps/system/memory.h"
 
 typedef struct settings {
+    argument_list dimensions;
     const char *weights, *net, *label_file, *calculator;
     int64_t top, index;
     machine_choice choice;
@@ -65,7 +67,8 @@ typedef struct session {
 
 static sdlf_status prepare(session *s, int pictures)
 {
-    const classifier_request request = {.weights = s->set.weights,
+    const classifier_request request = {.dimensions = &s->set.dimensions,
+                                        .weights = s->set.weights,
                                         .net = s->set.net,
                                         .calculator = s->set.calculator,
                                         .choice = s->set.choice,
@@ -184,6 +187,7 @@ static int run(int count, char **words)
     session s = {.out = terminal_of(stdout)};
     arguments given;
     static const argument_part parts[] = {{predict_arguments, 0},
+                                          {dimension_arguments, offsetof(settings, dimensions)},
                                           {machine_arguments, offsetof(settings, choice)},
                                           {output_arguments, 0},
                                           {preprocess_arguments, offsetof(settings, preprocess)},

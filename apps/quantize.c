@@ -8,6 +8,7 @@
 #include <sdlf/sdlf.h>
 
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/onnx.h"
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
@@ -21,6 +22,7 @@
 #include "apps/system/memory.h"
 
 typedef struct settings {
+    argument_list dimensions;
     const char *weights, *net, *out, *data, *skip, *calculator;
     int calibration, only; /* sdlf_calibration; an index into only_names */
     double percentile;
@@ -245,7 +247,7 @@ static sdlf_status work(session *s)
 {
     terminal out = terminal_of(stdout);
     sdlf_status status = machine_open_one(&s->machine, &s->set.choice, s->set.calculator, &s->calculator);
-    if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, s->set.net);
+    if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, s->set.net, &s->set.dimensions);
     if (status == SDLF_OK && !s->set.json) report_header(&out, s->machine.calculator, s->machine.count);
     if (status == SDLF_OK) status = find_data(s);
     if (status != SDLF_OK) return status;
@@ -269,8 +271,10 @@ static int run(int count, char **words)
 {
     session s = {.model = NULL};
     arguments given;
-    static const argument_part parts[] = {
-        {table_of_arguments, 0}, {machine_arguments, offsetof(settings, choice)}, {0}};
+    static const argument_part parts[] = {{table_of_arguments, 0},
+                                          {dimension_arguments, offsetof(settings, dimensions)},
+                                          {machine_arguments, offsetof(settings, choice)},
+                                          {0}};
     static const command_usage usage = {
         .command = "quantize",
         .synopsis = "WEIGHTS -o FILE.onnx [options]",

@@ -101,38 +101,6 @@ sdlf_status arrays_take_samples(sdlf_dataset *dataset, npy_file *file, bool outl
 
 /* ---- labels ---- */
 
-static sdlf_status read_labels(sdlf_dataset *dataset, npy_file *file, int64_t count, int32_t *to)
-{
-    sdlf_tensor found = {0};
-    sdlf_status status = take_elements(&found, file, SDLF_INT64);
-    const int64_t *labels = found.data;
-    bool pixels = file->tensor.shape.rank == 3, bytes = file->tensor.dtype == SDLF_UINT8;
-    for (int64_t i = 0; status == SDLF_OK && i < count; i++) {
-        if (pixels && labels[i] == (bytes ? 255 : -1)) {
-            if (to != NULL) to[i] = -1;
-            continue;
-        }
-        if (labels[i] < 0 || labels[i] >= MOST_CLASSES)
-            status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: label %" PRId64 ": expected 0 to %d, found %" PRId64, file->name,
-                               i, MOST_CLASSES - 1, labels[i]);
-        else if (labels[i] >= dataset->class_count)
-            dataset->class_count = (int)labels[i] + 1;
-        if (status == SDLF_OK && to != NULL) to[i] = (int32_t)labels[i];
-    }
-    sdlf_tensor_release(&found, NULL);
-    return status;
-}
-
-/* Of samples of that shape: one for each, or for each pixel of each. */
-static bool are_labels(const sdlf_tensor *found, sdlf_shape samples)
-{
-    sdlf_dtype t = found->dtype;
-    const int64_t *dim = found->shape.dim;
-    bool whole = t == SDLF_UINT8 || t == SDLF_INT8 || t == SDLF_INT32 || t == SDLF_INT64;
-    bool pixels = found->shape.rank == 3 && samples.rank == 4 && dim[1] == samples.dim[2] && dim[2] == samples.dim[3];
-    return whole && (found->shape.rank == 1 || (found->shape.rank == 2 && dim[1] == 1) || pixels);
-}
-
 static sdlf_status no_labels(const npy_file *file, int64_t count)
 {
     return sdlf_fail(SDLF_ERROR_FORMAT,
@@ -140,6 +108,50 @@ static sdlf_status no_labels(const npy_file *file, int64_t count)
                      " labels, one for each image or each of its pixels, uint8, int32 or int64, found %s of (%s)%s",
                      file->name, count, sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text,
                      sdlf_dtype_is_float(file->tensor.dtype) ? "; float targets want a loss: --loss mse" : "");
+}
+
+/* Label i; -2: it is no whole number. */
+static int64_t label_at(const sdlf_tensor *found, int64_t i)
+{
+    if (found->dtype == SDLF_INT64) return ((const int64_t *)found->data)[i];
+    double label = ((const double *)found->data)[i];
+    return label >= -1 && label <= MOST_CLASSES && label == floor(label) ? (int64_t)label : -2;
+}
+
+static sdlf_status read_labels(sdlf_dataset *dataset, npy_file *file, int64_t count, int32_t *to)
+{
+    sdlf_tensor found = {0};
+    bool real = sdlf_dtype_is_float(file->tensor.dtype);
+    sdlf_status status = take_elements(&found, file, real ? SDLF_FLOAT64 : SDLF_INT64);
+    bool pixels = file->tensor.shape.rank == 3, bytes = file->tensor.dtype == SDLF_UINT8;
+    for (int64_t i = 0; status == SDLF_OK && i < count; i++) {
+        int64_t label = label_at(&found, i);
+        if (pixels && label == (bytes ? 255 : -1)) {
+            if (to != NULL) to[i] = -1;
+            continue;
+        }
+        if (real && label == -2)
+            status = no_labels(file, count);
+        else if (label < 0 || label >= MOST_CLASSES)
+            status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: label %" PRId64 ": expected 0 to %d, found %" PRId64, file->name,
+                               i, MOST_CLASSES - 1, label);
+        else if (label >= dataset->class_count)
+            dataset->class_count = (int)label + 1;
+        if (status == SDLF_OK && to != NULL) to[i] = (int32_t)label;
+    }
+    sdlf_tensor_release(&found, NULL);
+    return status;
+}
+
+/* Of samples of that shape: one for each, which may be floats that are whole, or for each pixel of each. */
+static bool are_labels(const sdlf_tensor *found, sdlf_shape samples)
+{
+    sdlf_dtype t = found->dtype;
+    const int64_t *dim = found->shape.dim;
+    bool whole = t == SDLF_UINT8 || t == SDLF_INT8 || t == SDLF_INT32 || t == SDLF_INT64;
+    bool pixels = found->shape.rank == 3 && samples.rank == 4 && dim[1] == samples.dim[2] && dim[2] == samples.dim[3];
+    bool one = found->shape.rank == 1 || (found->shape.rank == 2 && dim[1] == 1);
+    return (whole && pixels) || (one && (whole || sdlf_dtype_is_float(t)));
 }
 
 sdlf_status arrays_take_labels(sdlf_dataset *dataset, npy_file *file)

@@ -9,12 +9,14 @@
  * both halves are all rows. */
 #include "datasets/csv.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "datasets/datasets_internal.h"
 #include "framework/formats/budget.h"
@@ -273,6 +275,11 @@ static sdlf_status read_argument(char **path, csv_options *options, const char *
         else
             break;
     }
+    const char *last =
+        *path != NULL ? strrchr(*path, ',') : NULL; /* a comma of the file's own, or a word that is none of these */
+    if (last != NULL && strchr(last, '=') != NULL && access(*path, F_OK) != 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "csv: unknown option '%s'; there are label=COLUMN, shape=CxHxW and all",
+                         last + 1);
     if (*path != NULL && **path != '\0') return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "csv: expected csv:FILE[,label=COLUMN][,shape=CxHxW][,all], found 'csv:%s'",
                      argument != NULL ? argument : "");
@@ -302,7 +309,8 @@ static sdlf_status check(const char *argument, sdlf_split split)
     (void)split;
     sdlf_status status = read_argument(&path, &options, argument);
     FILE *file = status == SDLF_OK ? fopen(path, "r") : NULL;
-    if (status == SDLF_OK && file == NULL) status = sdlf_fail(SDLF_ERROR_IO, "cannot open '%s'", path);
+    if (status == SDLF_OK && file == NULL)
+        status = sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
     if (file != NULL) fclose(file);
     free(path);
     return status;

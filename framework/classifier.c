@@ -65,6 +65,12 @@ static sdlf_status check_samples(const sdlf_model *model, const model_layer *inp
     if (!sdlf_dtype_is_float(input->output_dtype[0]))
         return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': input '%s' is %s, but samples come as float32", model->name,
                          input->layer.name, sdlf_dtype_name(input->output_dtype[0]));
+    if (batch.rank == 2 && dataset->labels.shape.rank == 2 && !sdlf_dataset_has_targets(dataset) &&
+        !sdlf_shape_equal(wanted, found))
+        return sdlf_fail(SDLF_ERROR_SHAPE,
+                         "network '%s': input '%s' takes %s characters, but samples of %s have %s: text:FILE,length=%s",
+                         model->name, input->layer.name, sdlf_shape_print(wanted).text, sdlf_dataset_title(dataset),
+                         sdlf_shape_print(found).text, sdlf_shape_print(wanted).text);
     if (batch.rank == 0 || !sdlf_shape_equal(wanted, found))
         return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': input '%s' takes samples of %s, but those of %s are %s",
                          model->name, input->layer.name, sdlf_shape_print(wanted).text, sdlf_dataset_title(dataset),

@@ -208,6 +208,17 @@ static sdlf_status differs(const char *where, const sdlf_field *field)
                      field->name);
 }
 
+/* The rate is what most resumed runs would change: both of them are said. */
+static sdlf_status schedule_differs(const sdlf_field *field, const sdlf_schedule *found, const sdlf_schedule *wanted)
+{
+    if (strcmp(field->name, "peak") != 0) return differs("schedule", field);
+    return sdlf_fail(
+        SDLF_ERROR_ARGUMENT,
+        "resume: the checkpoint was trained with a learning rate of %g, the peak of its schedule (learning-rate), "
+        "but %g is asked for",
+        (double)found->peak, (double)wanted->peak);
+}
+
 /* Does the rate of a step depend on how many epochs there are? */
 static bool depends_on_epochs(const sdlf_schedule *schedule)
 {
@@ -238,7 +249,7 @@ sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, cons
                          "resume: the checkpoint was trained with schedule %s, but %s is asked for",
                          sdlf_schedule_names[found->schedule.kind], sdlf_schedule_names[wanted->schedule.kind]);
     field = sdlf_fields_difference(sdlf_schedule_fields(wanted->schedule.kind), &found->schedule, &wanted->schedule);
-    if (field != NULL) return differs("schedule", field);
+    if (field != NULL) return schedule_differs(field, &found->schedule, &wanted->schedule);
     field = sdlf_fields_difference(sdlf_trainer_fields, found, wanted);
     if (field != NULL) return differs("option", field);
     field = sdlf_fields_difference(sdlf_trainer_later_fields, found, wanted);
@@ -266,7 +277,7 @@ sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, cons
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT,
             "resume: the checkpoint was to train for %d epochs, which its %s schedule depends on, but %d are "
-            "asked for",
+            "asked for (left out, or the same, it goes on)",
             found->epochs, sdlf_schedule_names[found->schedule.kind], wanted->epochs);
     return SDLF_OK;
 }

@@ -32,10 +32,11 @@ static sdlf_status read_list(float *weights, const char *text, int classes)
         if (!good || *end != (count + 1 < classes ? ',' : '\0')) break;
     }
     if (count == classes) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                     "trainer: class_weights '%s': expected balanced, or %d numbers above 0 with commas between, found "
-                     "%d",
-                     text, classes, count);
+    return sdlf_fail(
+        SDLF_ERROR_ARGUMENT,
+        "trainer: class_weights '%s': expected balanced, or %d numbers above 0 with commas between, one for "
+        "each class of the data, found %d",
+        text, classes, count);
 }
 
 /* Do steps share their loss between the labels of mixed samples? */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* resize: some axes enlarged or shrunk, one after the other; <sdlf/operations/indexing.h> has the modes and the
- * coordinates. With `sizes` an axis of L elements becomes as long as asked, stretched by size / L unless `scale` says
- * otherwise; else it becomes floor(scale L) long. The gradient goes back with the same weights. */
+/* resize: some axes enlarged or shrunk, one after the other; <sdlf/operations/indexing.h> has the modes and the coordinates. With
+ * `sizes` an axis of L elements becomes as long as asked, stretched by size / L unless `scale` says otherwise; else it becomes
+ * floor(scale L) long, in float32. The gradient goes back with the same weights. */
 #include "layers/resample.h"
 
 #include <math.h>
@@ -101,7 +101,7 @@ static int axis_at(const sdlf_resize_options *options, int i, int rank)
 static int64_t size_of(const sdlf_resize_options *options, int i, int64_t length)
 {
     if (options->sizes.rank > 0) return options->sizes.dim[i];
-    return (int64_t)floor((double)options->scale * (double)length);
+    return (int64_t)floorf(options->scale * (float)length);
 }
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)

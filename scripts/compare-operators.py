@@ -10,8 +10,8 @@ operator from opset 7 to 22. Both programs get the same input. An element may di
 What onnxruntime itself refuses is not counted. The exit status is 1 if any case failed. Needs numpy, onnx and onnxruntime.
 
 Not drawn is what onnxruntime 1.31 does otherwise than the standard says: "same" padding with dilations, or with windows smaller
-than their stride, windows larger than the padded input, the mask of a Dropout before opset 12, align_corners with scales that
-give no whole number of elements. Nor are scales to the nearest element that hit the middle of two only in some precisions.
+than their stride, windows larger than the padded input, the mask of a Dropout before opset 12.
+Nor are scales to the nearest element that hit the middle of two only in some precisions.
 """
 import argparse
 import collections

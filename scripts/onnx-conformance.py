@@ -47,8 +47,12 @@ FOLDER = os.path.join(os.path.dirname(onnx.backend.test.__file__), "data", "node
 
 ROUNDED = "its expected output is rounded to float16 after every operation, which moves it by more than the tolerance; SDLF computes in float32"
 SHORT = ROUNDED.replace("float16", "bfloat16")
+CORNERS = ("its expected output divides by the fractional length scale * input - 1; PyTorch, whose align_corners this is, and onnxruntime "
+           "divide by the output's length - 1")
 NOISE = "where the result is 0 its expected output has what rounding left of it, which is more than the tolerance"
 CORRECTED = {
+    "resize_downsample_scales_cubic_align_corners": CORNERS,
+    "resize_downsample_scales_linear_align_corners": CORNERS,
     "attention_4d_gqa_with_past_and_present_fp16": ROUNDED,
     "attention_4d_gqa_with_past_and_present_fp16_expanded": ROUNDED,
     "attention_3d_causal_bf16": SHORT,

@@ -8,12 +8,20 @@
 
 #include "apps/system/memory.h"
 
+#define DIMENSION_HELP                                                                                                 \
+    "size of another dimension that the file leaves open, by its name, or as INPUT:PLACE where it has none; may be "   \
+    "repeated"
+
+const argument dimension_arguments[] = {
+    {"dim", ARGUMENT_LIST, 0, "NAME=SIZE", .help = DIMENSION_HELP},
+    {0},
+};
+
 const argument onnx_arguments[] = {
     {"batch", ARGUMENT_INT, offsetof(onnx_settings, batch), "N", .minimum = 1, .maximum = 1000000,
      .help = "size of an input's first dimension where the file leaves it open (default: 1)"},
     {"dim", ARGUMENT_LIST, offsetof(onnx_settings, dimensions), "NAME=SIZE",
-     .help = "size of another dimension that the file leaves open, by its name, or as INPUT:PLACE where it has none; "
-             "may be repeated (run takes what is not said here from its .npy files)"},
+     .help = DIMENSION_HELP " (run takes what is not said here from its .npy files)"},
     {0},
 };
 

@@ -17,6 +17,9 @@ typedef struct onnx_settings {
 
 extern const argument onnx_arguments[];
 
+/* --dim by itself, for commands whose --batch is another; offset: that of an argument_list. */
+extern const argument dimension_arguments[];
+
 /* Read --dim, and fill in options, which borrow from `set` until the next call. Errors: SDLF_ERROR_ARGUMENT. */
 sdlf_status onnx_settings_complete(onnx_settings *set, sdlf_onnx_options *options);
 

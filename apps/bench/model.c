@@ -117,7 +117,7 @@ static sdlf_status load(session *s)
     options.leave_weights = true; /* for the plan, the only one */
     if (status == SDLF_OK)
         status = network_is_onnx(s->path) ? sdlf_model_from_onnx(&s->model, s->path, &options)
-                                          : network_open_to_take(&s->model, s->path, NULL);
+                                          : network_open_to_take(&s->model, s->path, NULL, NULL);
     s->batch = network_is_onnx(s->path) || s->set.onnx.batch == 0 ? 1 : s->set.onnx.batch;
     s->load_seconds = sdlf_clock() - start;
     return status;

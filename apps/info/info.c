@@ -8,6 +8,7 @@
 
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/execution.h"
+#include "apps/arguments/onnx.h"
 #include "apps/arguments/optimizer.h"
 #include "apps/command.h"
 #include "apps/graph/network_graph.h"
@@ -25,6 +26,7 @@ static const char *const mode_names[] = {"infer", "train", NULL}; /* in the orde
 enum { TIMES = 5 }; /* runs of a plan whose steps are timed */
 
 typedef struct settings {
+    argument_list dimensions;
     const char *net, *weights, *graph;
     int64_t batch;
     int mode;
@@ -143,8 +145,8 @@ static sdlf_status show_network(settings *set, const terminal *out, const optimi
 {
     sdlf_model *model = NULL;
     sdlf_plan_options options = {.batch = set->batch, .mode = (sdlf_mode)set->mode};
-    sdlf_status status =
-        set->weights ? network_open_weights(&model, set->weights, set->net) : network_open(&model, set->net, 1);
+    sdlf_status status = set->weights ? network_open_weights(&model, set->weights, set->net, &set->dimensions)
+                                      : network_open(&model, set->net, 1, &set->dimensions);
     if (status == SDLF_OK && options.mode == SDLF_INFER)
         status = optimizer_check_absent(optimizers, given);
     else if (status == SDLF_OK)
@@ -174,6 +176,7 @@ static int run(int count, char **words)
     optimizer_rows optimizers;
     optimizer_rows_make_short(&optimizers);
     const argument_part parts[] = {{plan_arguments, 0},
+                                   {dimension_arguments, offsetof(settings, dimensions)},
                                    {execution_arguments, offsetof(settings, execution)},
                                    {machine_arguments, offsetof(settings, execution.choice)},
                                    {optimizers.row, offsetof(settings, optimizer)},

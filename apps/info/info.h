@@ -20,7 +20,7 @@ json_t *info_version_json(void);
 
 /* A network's plan: its layers (and, if `steps`, every operation), and the memory it takes. */
 typedef struct info_plan {
-    const sdlf_model *model;
+    sdlf_model *model;
     const sdlf_plan *plan;
     const sdlf_plan_options *options;
     sdlf_memory_info memory;

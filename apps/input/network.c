@@ -8,6 +8,7 @@
 
 #include <sdlf/suggest.h>
 
+#include "apps/arguments/onnx.h"
 #include "apps/input/file_type.h"
 #include "apps/output/terminal.h"
 #include "apps/output/wrap.h"
@@ -46,24 +47,42 @@ static sdlf_status unknown_network(const char *net)
                      sdlf_suggestion_print(&s).text, list);
 }
 
-sdlf_status network_read(sdlf_model **model, const char *net)
+static sdlf_status read_onnx(sdlf_model **model, const char *path, const argument_list *dimensions, bool to_take)
+{
+    sdlf_onnx_options options;
+    onnx_settings set = {.dimensions = dimensions != NULL ? *dimensions : (argument_list){.count = 0}};
+    sdlf_status status = onnx_settings_complete(&set, &options);
+    options.leave_weights = to_take;
+    if (status == SDLF_OK) status = sdlf_model_from_onnx(model, path, &options);
+    onnx_settings_release(&set);
+    return status;
+}
+
+static sdlf_status fits_other(const argument_list *dimensions, const char *path)
+{
+    return dimensions == NULL ? SDLF_OK : onnx_settings_fit_other(&(onnx_settings){.dimensions = *dimensions}, path);
+}
+
+sdlf_status network_read(sdlf_model **model, const char *net, const argument_list *dimensions)
 {
     *model = NULL;
+    if (!network_is_builtin(net) && network_is_onnx(net)) return read_onnx(model, net, dimensions, false);
+    sdlf_status status = fits_other(dimensions, net);
+    if (status != SDLF_OK) return status;
     if (network_is_builtin(net)) return sdlf_network_builtin(model, net);
-    if (network_is_onnx(net)) return sdlf_model_from_onnx(model, net, NULL);
     if (file_type_of(net) == FILE_TYPE_SAFETENSORS) {
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT,
             "--net %s: expected a network's name, FILE.json or FILE.onnx; a safetensors file holds weights", net);
     }
     if (!is_file(net)) return unknown_network(net);
-    sdlf_status status = file_type_refuse_other(net, "a network, in a JSON or an ONNX file");
+    status = file_type_refuse_other(net, "a network, in a JSON or an ONNX file");
     return status == SDLF_OK ? sdlf_network_read(model, net) : status;
 }
 
-sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
+sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed, const argument_list *dimensions)
 {
-    sdlf_status status = network_read(model, net);
+    sdlf_status status = network_read(model, net, dimensions);
     if (status == SDLF_OK && !network_is_onnx(net)) status = sdlf_model_build(*model, seed);
     if (status != SDLF_OK) {
         sdlf_model_free(*model);
@@ -73,11 +92,12 @@ sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
 }
 
 /* `to_take`: values stay in a file that brings its network, until a plan takes them. */
-static sdlf_status open_weights(sdlf_model **model, const char *weights, const char *net, bool to_take)
+static sdlf_status open_weights(sdlf_model **model, const char *weights, const char *net,
+                                const argument_list *dimensions, bool to_take)
 {
     *model = NULL;
     if (network_is_onnx(weights)) {
-        if (!net) return sdlf_model_from_onnx(model, weights, &(sdlf_onnx_options){.leave_weights = to_take});
+        if (!net) return read_onnx(model, weights, dimensions, to_take);
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net %s cannot be combined with %s, which brings its network", net,
                          weights);
     }
@@ -85,9 +105,10 @@ static sdlf_status open_weights(sdlf_model **model, const char *weights, const c
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "%s: expected weights, in a safetensors or an ONNX file; a JSON file has none", weights);
     sdlf_status status = file_type_refuse_other(weights, "weights, in a safetensors or an ONNX file");
+    if (status == SDLF_OK && !net) status = fits_other(dimensions, weights);
     if (status != SDLF_OK) return status;
     if (!net) return to_take ? sdlf_model_open_to_take(model, weights) : sdlf_model_open_to_run(model, weights);
-    status = network_open(model, net, 1);
+    status = network_open(model, net, 1, dimensions);
     if (status == SDLF_OK) status = sdlf_model_load(*model, weights);
     if (status != SDLF_OK) {
         sdlf_model_free(*model);
@@ -96,14 +117,16 @@ static sdlf_status open_weights(sdlf_model **model, const char *weights, const c
     return status;
 }
 
-sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net)
+sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net,
+                                 const argument_list *dimensions)
 {
-    return open_weights(model, weights, net, false);
+    return open_weights(model, weights, net, dimensions, false);
 }
 
-sdlf_status network_open_to_take(sdlf_model **model, const char *weights, const char *net)
+sdlf_status network_open_to_take(sdlf_model **model, const char *weights, const char *net,
+                                 const argument_list *dimensions)
 {
-    return open_weights(model, weights, net, true);
+    return open_weights(model, weights, net, dimensions, true);
 }
 
 sdlf_shape network_sample_shape(const sdlf_model *model)

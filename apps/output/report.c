@@ -11,6 +11,7 @@
 
 #include "apps/build.h"
 #include "apps/output/number.h"
+#include "apps/output/trainable.h"
 #include "apps/output/wrap.h"
 #include "apps/system/memory.h"
 
@@ -95,8 +96,9 @@ void report_network(const terminal *out, const report_subject *subject)
 {
     char memory[160];
     report_label(out, "net");
-    int at = 7 + fprintf(out->file, "%s  %s parameters", sdlf_model_name(subject->model),
-                         number_count(sdlf_model_trainable_count(subject->model)).text);
+    int64_t trained = sdlf_model_trainable_count(subject->model), total = trainable_total(subject->model);
+    int at = 7 + fprintf(out->file, "%s  %s parameters", sdlf_model_name(subject->model), number_count(total).text);
+    if (trained != total) at += fprintf(out->file, ", %s of them trained", number_count(trained).text);
     if (!subject->plan) {
         fprintf(out->file, "%s\n", subject->note);
         return;

@@ -20,7 +20,7 @@ void report_data(const terminal *out, const sdlf_dataset *train, const sdlf_data
 
 /* A network, the plan that runs it, and what is known of that. */
 typedef struct report_subject {
-    const sdlf_model *model;
+    sdlf_model *model;
     const sdlf_plan *plan; /* NULL: nothing is said of FLOPs and memory */
     sdlf_mode mode;        /* the plan's */
     int64_t batch;         /* the plan's */

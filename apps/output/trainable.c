@@ -26,6 +26,16 @@ bool trainable_any_frozen(sdlf_model *model)
     return false;
 }
 
+int64_t trainable_total(sdlf_model *model)
+{
+    int64_t total = 0;
+    for (int i = 0; i < sdlf_model_parameter_count(model); i++) {
+        const sdlf_parameter *parameter = sdlf_model_parameter(model, i);
+        if (!is_statistic(parameter)) total += sdlf_shape_count(parameter->spec.shape);
+    }
+    return total;
+}
+
 /* A name from a file, without what a terminal would obey. */
 static void put_name(FILE *file, const char *name)
 {

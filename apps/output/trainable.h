@@ -11,9 +11,11 @@
 /* Is there a parameter that training does not change, other than running statistics? */
 bool trainable_any_frozen(sdlf_model *model);
 
-/* "12 parameters (1,045 numbers); left alone 2: bn.running_mean, bn.running_var", wrapped `at` columns from the left; a
- * few names, then how many more. The parameters are listed: of a model that is built, or that a plan was outlined
- * of. */
+/* Elements of all parameters but running statistics, trained or not. */
+int64_t trainable_total(sdlf_model *model);
+
+/* "12 parameters (1,045 numbers); left alone 2: bn.running_mean, bn.running_var", wrapped `at` columns from the left; a few names, then how
+ * many more. The parameters are listed: of a model that is built, or that a plan was outlined of. */
 void trainable_print(const terminal *out, sdlf_model *model, int at);
 
 /* [{"name", "shape", "trained"}] */

@@ -7,6 +7,7 @@
 #include <sdlf/sdlf.h>
 
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/onnx.h"
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
@@ -21,6 +22,7 @@ static const char *const dtype_names[] = {"float32", "float64", NULL};
 static const char *const mode_names[] = {"infer", "train", NULL}; /* in the order of sdlf_mode */
 
 typedef struct settings {
+    argument_list dimensions;
     const char *net, *weights, *data, *side[2];
     int64_t batch, seed, threads, device;
     int dtype, mode;
@@ -103,8 +105,8 @@ static sdlf_status open_side(session *s, int side)
 static sdlf_status open_model(const session *s, sdlf_model **model)
 {
     const char *net = s->set.net, *weights = s->set.weights;
-    if (weights) return network_open_weights(model, weights, net);
-    return network_open(model, net ? net : "simple_cnn", (uint64_t)s->set.seed);
+    if (weights) return network_open_weights(model, weights, net, &s->set.dimensions);
+    return network_open(model, net ? net : "simple_cnn", (uint64_t)s->set.seed, &s->set.dimensions);
 }
 
 /* Pictures of digits where the network takes them. */
@@ -203,7 +205,7 @@ static int run(int count, char **words)
 {
     session s = {.data = NULL, .result = {.first = -1}};
     arguments given;
-    const argument_part parts[] = {{parity_arguments, 0}, {0}};
+    const argument_part parts[] = {{parity_arguments, 0}, {dimension_arguments, offsetof(settings, dimensions)}, {0}};
     const command_usage usage = {
         .command = "parity",
         .synopsis = "[options]",

@@ -76,7 +76,7 @@ static sdlf_status check_network(classifier *c)
 sdlf_status classifier_open(classifier *c, const classifier_request *request, preprocess_settings *preprocess)
 {
     *c = (classifier){.request = *request, .preprocess = preprocess};
-    sdlf_status status = network_open_to_take(&c->model, request->weights, request->net);
+    sdlf_status status = network_open_to_take(&c->model, request->weights, request->net, request->dimensions);
     if (status == SDLF_OK) status = make_plan(c);
     if (status == SDLF_OK) status = check_network(c);
     if (status == SDLF_OK)

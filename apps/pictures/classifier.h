@@ -11,7 +11,8 @@
 #include "apps/system/machine.h"
 
 typedef struct classifier_request {
-    const char *weights, *net; /* --weights and --net */
+    const char *weights, *net;       /* --weights and --net */
+    const argument_list *dimensions; /* --dim; NULL: none */
     const char *calculator;
     machine_choice choice;
     int pictures;          /* how many there will be, for how many threads pay */

@@ -10,6 +10,7 @@
 #include <sdlf/sdlf.h>
 
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/onnx.h"
 #include "apps/command.h"
 #include "apps/input/file_type.h"
 #include "apps/input/network.h"
@@ -29,6 +30,7 @@
 enum { RUNS_MOST = 32, REPEATS = 10, COPY_BYTES = 64000000 };
 
 typedef struct settings {
+    argument_list dimensions;
     const char *out, *data, *calculator, *picture, *cam_layer;
     int64_t mistakes, batch, sample, class;
     preprocess_settings preprocess;
@@ -209,7 +211,7 @@ static sdlf_status look_at_picture(session *s)
     sdlf_calculator *host = s->calculator;
     sdlf_model *copy = NULL;
     if (!sdlf_calculator_is_on_host(host)) status = machine_open(&s->machine, "cpu", &host);
-    if (status == SDLF_OK) status = network_open_weights(&copy, s->weights, NULL);
+    if (status == SDLF_OK) status = network_open_weights(&copy, s->weights, NULL, &s->set.dimensions);
     if (status == SDLF_OK)
         status = single_picture_explain(&s->picture_shown, copy, host, s->set.cam_layer,
                                         arguments_given(&s->given, "class") ? (int)s->set.class : -1);
@@ -232,7 +234,7 @@ static sdlf_status outline_plans(session *s)
 static sdlf_status look_at_model(session *s)
 {
     sdlf_status status = machine_open_one(&s->machine, &s->set.choice, s->set.calculator, &s->calculator);
-    if (status == SDLF_OK) status = network_open_weights(&s->model, s->weights, NULL);
+    if (status == SDLF_OK) status = network_open_weights(&s->model, s->weights, NULL, &s->set.dimensions);
     if (status != SDLF_OK) return status;
     labels_of_model(&s->names, s->model);
     status = network_graph_make(&s->graph, s->model);
@@ -313,6 +315,7 @@ static int run(int count, char **words)
 {
     session s = {.run_count = 0};
     static const argument_part parts[] = {{report_arguments, 0},
+                                          {dimension_arguments, offsetof(settings, dimensions)},
                                           {machine_arguments, offsetof(settings, choice)},
                                           {preprocess_arguments, offsetof(settings, preprocess)},
                                           {0}};

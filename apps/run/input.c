@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What goes into a model that is run. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -123,6 +124,18 @@ static sdlf_status write_values(run_session *s, const char *name, const sdlf_ten
     return status;
 }
 
+/* Arrays go in as they are, and a network answers anything to samples that are not normalised as those were that it was trained on. */
+static void warn_of_normalization(run_session *s, const char *path, const char *name)
+{
+    const sdlf_normalization *n = sdlf_model_normalization(s->model);
+    bool same = n->channels.count == 0 && n->mean == 0 && n->scale == 1;
+    if (!n->known || same || s->is_part || strcmp(name, input_name(s, 0)) != 0) return;
+    char how[96] = "channel by channel";
+    if (n->channels.count == 0) snprintf(how, sizeof how, "as (x - %g) * %g", (double)n->mean, (double)n->scale);
+    terminal_warning("run", "%s goes in as it is: %s was trained on samples that were normalised, %s", path,
+                     s->model_path, how);
+}
+
 /* An array into the input: straight from its file, where the plan has it in the host's memory as it is. */
 static sdlf_status write_array(run_session *s, const char *name, run_file *file)
 {
@@ -143,6 +156,7 @@ static sdlf_status write_array(run_session *s, const char *name, run_file *file)
     if (sdlf_dtype_is_float(given->dtype) != sdlf_dtype_is_float(input->dtype))
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is of %s, and the file's elements are of %s", file->path,
                          name, sdlf_dtype_name(input->dtype), sdlf_dtype_name(given->dtype));
+    warn_of_normalization(s, file->path, name);
     bool on_host = binding.calculator != NULL && sdlf_calculator_is_on_host(binding.calculator);
     if (on_host && given->dtype == input->dtype && given->data == NULL)
         return sdlf_tensor_file_read(file->array, input->data);

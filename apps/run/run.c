@@ -165,7 +165,7 @@ static sdlf_status make_model(run_session *s)
     sdlf_status status = machine_open_one(&s->machine, &s->set.choice, s->set.calculator, &calculator);
     if (status != SDLF_OK) return status;
     if (!network_is_onnx(s->model_path)) {
-        status = network_open_to_take(&s->model, s->model_path, NULL);
+        status = network_open_to_take(&s->model, s->model_path, NULL, NULL);
         return status == SDLF_OK ? make_plan(s, calculator, s->batch) : status;
     }
     sdlf_onnx_known known[ARGUMENT_LIST_MAX];

@@ -8,6 +8,7 @@
 #include <sdlf/sdlf.h>
 
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/onnx.h"
 #include "apps/command.h"
 #include "apps/input/labels.h"
 #include "apps/output/base64.h"
@@ -23,6 +24,7 @@
 enum { SHOWN = 10, LAYERS = 6, CHANNELS = 32 };
 
 typedef struct settings {
+    argument_list dimensions;
     const char *weights, *net, *label_file, *calculator;
     int64_t port;
     machine_choice choice;
@@ -154,7 +156,8 @@ static void on_request(http_answer *answer, const http_request *request, void *u
 
 static sdlf_status serve(session *s)
 {
-    const classifier_request request = {.weights = s->set.weights,
+    const classifier_request request = {.dimensions = &s->set.dimensions,
+                                        .weights = s->set.weights,
                                         .net = s->set.net,
                                         .calculator = s->set.calculator,
                                         .choice = s->set.choice,
@@ -186,6 +189,7 @@ static int run(int count, char **words)
     session s = {.server = NULL};
     arguments given;
     static const argument_part parts[] = {{serve_arguments, 0},
+                                          {dimension_arguments, offsetof(settings, dimensions)},
                                           {machine_arguments, offsetof(settings, choice)},
                                           {preprocess_arguments, offsetof(settings, preprocess)},
                                           {0}};

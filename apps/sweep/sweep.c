@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <sdlf/formats.h>
 
@@ -162,6 +163,15 @@ static sdlf_status keep_words(const session *s)
     return status;
 }
 
+/* Nothing was trained, so that the folder is free for other words: it goes where it is empty. */
+static void forget_words(const session *s)
+{
+    char *path = memory_print("%s/sweep.txt", s->set.folder);
+    unlink(path);
+    rmdir(s->set.folder);
+    free(path);
+}
+
 /* What a run is judged by: the test of its last epoch, or without one the training. */
 static void count_run(combination *c, const char *path)
 {
@@ -188,6 +198,7 @@ static void count_run(combination *c, const char *path)
 static sdlf_status run_all(session *s)
 {
     sdlf_status status = keep_words(s);
+    if (status != SDLF_OK) return status;
     int64_t total = s->count * s->set.seeds, at = 0;
     interrupt_waits();
     for (int c = 0; c < s->count && status == SDLF_OK; c++)
@@ -205,6 +216,7 @@ static sdlf_status run_all(session *s)
             if (status == SDLF_OK) count_run(&s->all[c], t.log);
             trial_release(&t);
         }
+    if (status == SDLF_ERROR_ARGUMENT && s->made + s->kept == 0) forget_words(s);
     return status == SDLF_ERROR_INTERRUPTED && interrupt_signal() != 0 ? SDLF_OK : status;
 }
 

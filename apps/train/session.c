@@ -86,8 +86,13 @@ static sdlf_status collect_options(train_session *s)
     if (status != SDLF_OK) return status;
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
     if (resumed && state->epoch >= s->options.epochs) {
+        const char *plural = state->epoch == 1 ? "" : "s";
+        if (state->epoch < state->epochs)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                             "%s has had %d epoch%s of its %d; --epochs %d goes on, as does none given", s->set.resume,
+                             state->epoch, plural, state->epochs, state->epochs);
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has had its %d epoch%s; --epochs %d would add as many again",
-                         s->set.resume, state->epoch, state->epoch == 1 ? "" : "s", 2 * state->epoch);
+                         s->set.resume, state->epoch, plural, 2 * state->epoch);
     }
     return SDLF_OK;
 }

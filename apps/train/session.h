@@ -17,6 +17,7 @@
 #include "apps/train/tensorboard.h"
 
 typedef struct train_settings {
+    argument_list dimensions; /* of an ONNX file */
     const char *data, *test_data, *size, *net, *from, *resume, *out, *log, *tensorboard, *freeze, *unfreeze;
     bool serve;
     int64_t port;

@@ -54,7 +54,7 @@ static sdlf_status open_network(train_session *s)
 {
     const train_settings *set = &s->set;
     if (!network_is_builtin(set->net)) {
-        sdlf_status status = network_read(&s->model, set->net);
+        sdlf_status status = network_read(&s->model, set->net, &set->dimensions);
         return status == SDLF_OK ? take_shape(s, set->net) : status;
     }
     sdlf_dataset *data = NULL;
@@ -84,7 +84,7 @@ static sdlf_status open_from(train_session *s)
 {
     train_settings *set = &s->set;
     sdlf_dataset *data = NULL;
-    sdlf_status status = network_open_weights(&s->model, set->from, NULL);
+    sdlf_status status = network_open_weights(&s->model, set->from, NULL, &set->dimensions);
     set->net = NULL;
     if (status == SDLF_OK) status = take_shape(s, set->from);
     if (status == SDLF_OK) status = outline(s, &data);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "apps/arguments/effective.h"
+#include "apps/arguments/onnx.h"
 #include "apps/command.h"
 #include "apps/input/labels.h"
 #include "apps/input/network.h"
@@ -323,6 +324,7 @@ static int run(int count, char **words)
     optimizer_rows_make(&s->optimizers);
     const argument_part parts[] = {
         {data_arguments, 0},
+        {dimension_arguments, offsetof(train_settings, dimensions)},
         {training_arguments, offsetof(train_settings, training)},
         {s->optimizers.row, offsetof(train_settings, optimizer)},
         {schedule_arguments, offsetof(train_settings, training)},

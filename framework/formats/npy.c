@@ -77,7 +77,7 @@ static sdlf_status take_header(npy_file *file, char *text, size_t length)
     if (found < length)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy: expected a header of %zu bytes, found %zu", file->name, length,
                          found);
-    status = npy_parse_header(text, length, file->name, &dtype, &shape);
+    status = npy_parse_header(text, length, file->name, &dtype, &shape, &file->column_major);
     if (status != SDLF_OK) return status;
     file->tensor = sdlf_tensor_view(dtype, shape, NULL);
     if (sdlf_tensor_bytes(&file->tensor) < 0)
@@ -142,7 +142,7 @@ void npy_close(npy_file *file)
     *file = (npy_file){.descriptor = -1};
 }
 
-sdlf_status npy_take(npy_file *file, void *values)
+static sdlf_status take_values(npy_file *file, void *values)
 {
     size_t found, more = 0;
     char beyond;
@@ -151,6 +151,33 @@ sdlf_status npy_take(npy_file *file, void *values)
     if (status == SDLF_OK) status = check_size(file, (int64_t)(found + more));
     if (status == SDLF_OK && !host_is_little_endian())
         reverse_elements(values, sdlf_dtype_size(file->tensor.dtype), (size_t)sdlf_tensor_count(&file->tensor));
+    return status;
+}
+
+static void to_row_major(char *to, const char *from, sdlf_shape shape, size_t size)
+{
+    int64_t stride[SDLF_MAX_RANK], index[SDLF_MAX_RANK] = {0}, count = sdlf_shape_count(shape), at = 0;
+    for (int d = 0; d < shape.rank; d++) stride[d] = d == 0 ? 1 : stride[d - 1] * shape.dim[d - 1];
+    for (int64_t i = 0; i < count; i++) {
+        memcpy(to + (size_t)i * size, from + (size_t)at * size, size);
+        for (int d = shape.rank - 1; d >= 0; d--) {
+            at += stride[d];
+            if (++index[d] < shape.dim[d]) break;
+            at -= stride[d] * shape.dim[d];
+            index[d] = 0;
+        }
+    }
+}
+
+sdlf_status npy_take(npy_file *file, void *values)
+{
+    sdlf_tensor lying;
+    if (!file->column_major || file->tensor.shape.rank < 2) return take_values(file, values);
+    sdlf_status status = read_tensor_create(&lying, file->tensor.dtype, file->tensor.shape, file->name);
+    if (status != SDLF_OK) return status;
+    status = take_values(file, lying.data);
+    if (status == SDLF_OK) to_row_major(values, lying.data, lying.shape, sdlf_dtype_size(lying.dtype));
+    sdlf_tensor_release(&lying, NULL);
     return status;
 }
 

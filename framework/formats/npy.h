@@ -5,6 +5,7 @@
 #ifndef SDLF_FORMATS_NPY_H
 #define SDLF_FORMATS_NPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <sdlf/tensor.h>
@@ -13,6 +14,7 @@
 typedef struct npy_file {
     const char *name;   /* borrowed */
     sdlf_tensor tensor; /* without memory */
+    bool column_major;  /* in the file; what is read is row-major */
     int descriptor;     /* -1: bytes come from `read`, or lie in memory: */
     const char *bytes;  /* what is left of them; borrowed */
     size_t left;

@@ -105,22 +105,19 @@ static sdlf_status take_type(text_reader *header, sdlf_dtype *dtype)
                      header->name, code);
 }
 
-static sdlf_status take_order(text_reader *header)
+static sdlf_status take_order(text_reader *header, bool *column_major)
 {
     skip_blanks(header);
     size_t left = (size_t)(header->end - header->at);
-    bool column_major = left >= 4 && memcmp(header->at, "True", 4) == 0;
-    if (!column_major && !(left >= 5 && memcmp(header->at, "False", 5) == 0))
+    *column_major = left >= 4 && memcmp(header->at, "True", 4) == 0;
+    if (!*column_major && !(left >= 5 && memcmp(header->at, "False", 5) == 0))
         return malformed(header, "True or False for 'fortran_order'");
-    header->at += column_major ? 4 : 5;
-    if (!column_major) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_FORMAT,
-                     "%s: .npy: expected row-major order, found column-major (save it with numpy.ascontiguousarray)",
-                     header->name);
+    header->at += *column_major ? 4 : 5;
+    return SDLF_OK;
 }
 
 /* {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } in any order, each key once. */
-static sdlf_status parse(text_reader *header, sdlf_dtype *dtype, sdlf_shape *shape)
+static sdlf_status parse(text_reader *header, sdlf_dtype *dtype, sdlf_shape *shape, bool *column_major)
 {
     static const char *const keys[3] = {"descr", "fortran_order", "shape"};
     bool seen[3] = {false, false, false};
@@ -137,7 +134,9 @@ static sdlf_status parse(text_reader *header, sdlf_dtype *dtype, sdlf_shape *sha
                              which == 3 ? "unknown" : "repeated", key);
         if (!take(header, ':')) return malformed(header, "':'");
         seen[which] = true;
-        status = which == 0 ? take_type(header, dtype) : which == 1 ? take_order(header) : take_shape(header, shape);
+        status = which == 0   ? take_type(header, dtype)
+                 : which == 1 ? take_order(header, column_major)
+                              : take_shape(header, shape);
         if (status != SDLF_OK) return status;
         if (take(header, ',')) continue;
         if (!take(header, '}')) return malformed(header, "',' or '}'");
@@ -149,11 +148,12 @@ static sdlf_status parse(text_reader *header, sdlf_dtype *dtype, sdlf_shape *sha
     return SDLF_OK;
 }
 
-sdlf_status npy_parse_header(const char *text, size_t length, const char *name, sdlf_dtype *dtype, sdlf_shape *shape)
+sdlf_status npy_parse_header(const char *text, size_t length, const char *name, sdlf_dtype *dtype, sdlf_shape *shape,
+                             bool *column_major)
 {
     text_reader header = {.at = text, .end = text + length, .name = name};
     *shape = SDLF_SCALAR;
-    return parse(&header, dtype, shape);
+    return parse(&header, dtype, shape, column_major);
 }
 
 /* ---- writing ---- */

@@ -3,6 +3,7 @@
 #ifndef SDLF_FORMATS_NPY_HEADER_H
 #define SDLF_FORMATS_NPY_HEADER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <sdlf/tensor.h>
@@ -10,7 +11,8 @@
 extern const unsigned char npy_magic[6];
 
 /* What the text says; `name` stands for the file in messages. */
-sdlf_status npy_parse_header(const char *text, size_t length, const char *name, sdlf_dtype *dtype, sdlf_shape *shape);
+sdlf_status npy_parse_header(const char *text, size_t length, const char *name, sdlf_dtype *dtype, sdlf_shape *shape,
+                             bool *column_major);
 
 /* An element type in that text: "<f4"; NULL: the format has none for it. */
 const char *npy_type_code(sdlf_dtype dtype);

@@ -52,6 +52,10 @@ static sdlf_status read_lengths(safetensors_file *file, uint64_t *size, uint64_t
     sdlf_status status = read_at(file, bytes, sizeof bytes, 0);
     if (status != SDLF_OK) return status;
     *header_length = load_little_endian_64(bytes);
+    if (*header_length > *size - 8 && bytes[0] == '{')
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "%s: not a safetensors file: it begins as JSON does; a network file is for sdlf_network_read",
+                         file->path);
     if (*header_length > *size - 8)
         return sdlf_fail(SDLF_ERROR_FORMAT,
                          "%s: not a safetensors file, or cut short: its first 8 bytes announce a header of %" PRIu64

@@ -22,19 +22,30 @@ typedef struct sdlf_resample_taps {
     bool outside;   /* the output is options.outside, and there are no weights */
 } sdlf_resample_taps;
 
+/* One step of a coordinate. Those of nearest are rounded to float32 after every step, as PyTorch and onnxruntime compute them:
+ * where a coordinate is all but whole, the rounding decides which element is nearest. */
+SDLF_INLINE double sdlf_resample_step(const sdlf_resample_options *options, double value)
+{
+    return options->mode == SDLF_RESAMPLE_NEAREST ? (double)(float)value : value;
+}
+
 /* Where element j lies in the input. */
 SDLF_INLINE double sdlf_resample_coordinate(const sdlf_resample_options *options, int64_t length, int64_t outputs,
                                             int64_t j)
 {
-    double s = options->scale, size = s * (double)length, middle = ((double)j + 0.5) / s - 0.5;
+    double s = sdlf_resample_step(options, options->scale), size = s * (double)length;
     double start = (double)options->start, end = (double)options->end, last = (double)(length - 1);
+    double middle = sdlf_resample_step(options, sdlf_resample_step(options, (double)j + 0.5) / s) - 0.5;
     switch (options->coordinates) {
-    case SDLF_COORDINATES_ALIGN_CORNERS: return size == 1 ? 0 : (double)j * last / (size - 1);
-    case SDLF_COORDINATES_ASYMMETRIC: return (double)j / s;
+    case SDLF_COORDINATES_ALIGN_CORNERS:
+        if (outputs == 1) return 0;
+        return sdlf_resample_step(options, sdlf_resample_step(options, (double)j * last) / (double)(outputs - 1));
+    case SDLF_COORDINATES_ASYMMETRIC: return sdlf_resample_step(options, (double)j / s);
     case SDLF_COORDINATES_PYTORCH_HALF_PIXEL: return outputs == 1 ? 0 : middle;
     case SDLF_COORDINATES_HALF_PIXEL_SYMMETRIC: return middle + (double)length / 2 * (1 - (double)outputs / size);
     case SDLF_COORDINATES_CROP:
-        return outputs == 1 ? (start + end) / 2 * last : start * last + (double)j * (end - start) * last / (size - 1);
+        if (outputs == 1) return (start + end) / 2 * last;
+        return start * last + (double)j * (end - start) * last / (double)(outputs - 1);
     default: return middle;
     }
 }

@@ -63,7 +63,6 @@ def resize(kind, opset):
     if mode == "nearest":
         shapes.remove("align_corners")
     c.set(coordinate_transformation_mode=maybe(R.choice(shapes + (["half_pixel_symmetric"] if opset >= 19 else [])), 0.8))
-    corners = c.attributes.get("coordinate_transformation_mode") == "align_corners"
     if mode == "nearest":
         c.set(nearest_mode=maybe(R.choice(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])))
     if mode == "cubic":
@@ -71,7 +70,7 @@ def resize(kind, opset):
     if mode != "nearest" and opset >= 18 and coin(0.3):
         c.set(antialias=1)
     roi = None if opset >= 13 else np.array([], np.float32)
-    if mode == "nearest" or (coin(0.6) and not (corners and any(s * n % 1 for s, n in zip(scales, x.shape)))):
+    if mode == "nearest" or coin(0.6):
         return c.add(roi, True).add(np.array(scales, np.float32), True)
     sizes = [1, 2] + [R.randint(1, 9) for _ in range(spatial)]
     return c.add(roi, True).add(None if opset >= 13 else np.array([], np.float32), True).add(np.array(sizes, np.int64), True)

@@ -28,6 +28,9 @@ static void make_weights(void)
     CHECK_SAYS(p, "char_gpt");
     CHECK(strstr(p->out, "mistaken for") == NULL); /* no table of all characters */
     CHECK_SAYS(SDLF(0, "eval", "--weights", weights), "right");
+    char shorter[700];
+    snprintf(shorter, sizeof shorter, "text:%s,length=12", path);
+    CHECK_SAYS(SDLF(1, "eval", "--weights", weights, "--data", shorter), "have 12: text:FILE,length=16");
 }
 
 static void the_text_is_learnt(void)

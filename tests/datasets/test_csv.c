@@ -121,6 +121,8 @@ static void wrong_tables(void)
                 "label=age: expected the name of a column or a number of 1 to 3");
     CHECK_FAILS(sdlf_dataset_open(&data, "csv", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "found 'csv:'");
     CHECK_FAILS(sdlf_dataset_check("csv:/not/there,all", SDLF_SPLIT_TRAIN), SDLF_ERROR_IO, "/not/there");
+    CHECK_FAILS(sdlf_dataset_open(&data, "csv:/not/there", SDLF_SPLIT_TRAIN), SDLF_ERROR_IO, "No such file");
+    CHECK_FAILS(open_as(&data, ",lable=age", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "csv: unknown option 'lable=age'");
 }
 
 static sdlf_status open_targets(sdlf_dataset **data, const char *behind)

@@ -120,7 +120,7 @@ static void refused(const char *words)
 static void wrong_arrays(void)
 {
     const int32_t labels[IMAGES] = {2, 0, -1, 2};
-    const float reals[IMAGES] = {0};
+    const float reals[IMAGES] = {0, 1, 0.5f, 2};
     sdlf_dataset *data = NULL;
     CHECK_FAILS(sdlf_dataset_open(&data, "npy:images.npy", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT,
                 "npy: expected npy:IMAGES,LABELS, found 'npy:images.npy'");
@@ -188,6 +188,13 @@ static void targets(void)
     CHECK_FAILS(open_targets(&data), SDLF_ERROR_FORMAT, "expected float targets (4) or (4,K)");
     write_array("labels.npy", "<f8", "(4,)", numbers, 4 * sizeof *numbers);
     CHECK_FAILS(open_it(&data, false), SDLF_ERROR_FORMAT, "float targets want a loss: --loss mse");
+    for (int behind = 0; behind < 2; behind++) { /* whole numbers are classes, unless targets are asked for */
+        write_array("labels.npy", "<f8", behind ? "(4, 1)" : "(4,)", numbers + 2, 4 * sizeof *numbers);
+        if (!CHECK_OK(open_it(&data, false))) continue;
+        CHECK(data->labels.dtype == SDLF_INT32 && data->class_count == 6);
+        for (int i = 0; i < 4; i++) CHECK_EQUAL(((const int32_t *)data->labels.data)[i], i + 2);
+        sdlf_dataset_free(data);
+    }
 }
 
 int main(void)

@@ -99,7 +99,7 @@ static void other_options_are_refused_on_resuming(void)
     CHECK_FAILS(train(model, &data, NULL, &other), SDLF_ERROR_ARGUMENT, "sgd decay_all is not what");
     other = options;
     other.schedule.peak = 0.2f;
-    CHECK_FAILS(train(model, &data, NULL, &other), SDLF_ERROR_ARGUMENT, "schedule peak");
+    CHECK_FAILS(train(model, &data, NULL, &other), SDLF_ERROR_ARGUMENT, "a learning rate of 0.1");
     other = options;
     other.schedule.kind = SDLF_SCHEDULE_COSINE;
     CHECK_FAILS(train(model, &data, NULL, &other), SDLF_ERROR_ARGUMENT, "schedule one_cycle, but cosine");

@@ -77,6 +77,46 @@ static void axes_and_sizes(void)
            sdlf_shape(2, 1, 4, 3), VALUES(0, 1, 2, 0.75f, 1.75f, 2.75f, 2.25f, 3.25f, 4.25f, 3, 4, 5));
 }
 
+/* Of 20 elements 0, 1, 2, ..: the size, and the element at `at`. PyTorch and onnxruntime multiply and divide in float32, where
+ * 20 x 1.3 is 26 and 11 / 1.1 is 10; in float64 the scale's float is a little less or more. */
+static void row(const sdlf_resize_options *options, int64_t size, int at, float value)
+{
+    sdlf_model *net = sdlf_model_create("resize");
+    sdlf_plan *plan = NULL;
+    sdlf_binding binding;
+    float x[20], y[64] = {0};
+    for (int i = 0; i < 20; i++) x[i] = (float)i;
+    sdlf_output(net, "y", sdlf_resize(net, sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(1, 1, 20)), options));
+    if (CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = reference})) &&
+        CHECK_OK(sdlf_plan_output(plan, "y", &binding)) && CHECK_EQUAL(binding.tensor.shape.dim[3], size)) {
+        CHECK_OK(test_plan_write(plan, "x", x));
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(test_plan_read(plan, "y", y));
+        CHECK_CLOSE(y[at], value, 1e-5);
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+}
+
+static void sizes_and_nearest_are_of_float32(void)
+{
+    const sdlf_shape axes = {1, {3}};
+    const int asymmetric = SDLF_COORDINATES_ASYMMETRIC, down = SDLF_ROUND_DOWN;
+    row(&(sdlf_resize_options){.axes = axes, .scale = 1.3f, .coordinates = asymmetric, .rounding = down}, 26, 13, 10);
+    row(&(sdlf_resize_options){.axes = axes, .scale = 1.1f, .coordinates = asymmetric, .rounding = down}, 22, 11, 10);
+}
+
+/* Corners are those of the output, also where scale x length, 20.8 here, is no whole number. */
+static void corners_are_the_outputs(void)
+{
+    sdlf_resize_options options = {
+        .axes = {1, {3}}, .scale = 1.04f, .mode = SDLF_RESAMPLE_LINEAR, .coordinates = SDLF_COORDINATES_ALIGN_CORNERS};
+    row(&options, 20, 19, 19);
+    options.scale = 0.46f;
+    row(&options, 9, 8, 19);
+    row(&options, 9, 4, 9.5f);
+}
+
 static void refuse(const sdlf_resize_options *options, sdlf_dtype dtype, const char *message)
 {
     sdlf_model *net = sdlf_model_create("resize");
@@ -120,6 +160,8 @@ int main(void)
     reference = test_open("reference");
     RUN(scales);
     RUN(axes_and_sizes);
+    RUN(sizes_and_nearest_are_of_float32);
+    RUN(corners_are_the_outputs);
     RUN(what_cannot_be_is_refused);
     RUN(integers_are_picked);
     sdlf_calculator_close(reference);

@@ -97,14 +97,12 @@ void export_stretched(sdlf_model *net)
 {
     sdlf_node x = image(net, 2, 5, 6);
     for (int coordinates = 0; coordinates < 4; coordinates++) {
-        bool corners = coordinates == SDLF_COORDINATES_ALIGN_CORNERS; /* wants whole sizes */
-        float large = corners ? 3 : 2.75f, middle = corners ? 2 : 1.5f, small = corners ? 1 : 0.6f;
         for (int rounding = 0; rounding < 4; rounding++)
             give(net,
                  sdlf_resize(net, x,
-                             &(sdlf_resize_options){.scale = large, .coordinates = coordinates, .rounding = rounding}));
-        give(net, sdlf_resize(net, x, &(sdlf_resize_options){.scale = middle, .mode = 1, .coordinates = coordinates}));
-        give(net, sdlf_resize(net, x, &(sdlf_resize_options){.scale = small, .mode = 1, .coordinates = coordinates}));
+                             &(sdlf_resize_options){.scale = 2.75f, .coordinates = coordinates, .rounding = rounding}));
+        give(net, sdlf_resize(net, x, &(sdlf_resize_options){.scale = 1.5f, .mode = 1, .coordinates = coordinates}));
+        give(net, sdlf_resize(net, x, &(sdlf_resize_options){.scale = 0.6f, .mode = 1, .coordinates = coordinates}));
         give(net, sdlf_resize(net, x, &(sdlf_resize_options){.scale = 2, .mode = 2, .coordinates = coordinates}));
     }
     give(net, sdlf_resize(net, x, &(sdlf_resize_options){.sizes = sdlf_shape(10, 3), .mode = 1}));

@@ -104,7 +104,7 @@ static sdlf_status open_network(session *s)
     sdlf_shape shape;
     if (set->shape == NULL && arguments_given(&s->given, "classes"))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--classes is about a network that is made for --shape CxHxW");
-    if (set->shape == NULL) return network_open(&s->model, set->net, 1);
+    if (set->shape == NULL) return network_open(&s->model, set->net, 1, NULL);
     if (!network_is_builtin(set->net))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--shape %s: the network of %s has its own", set->shape, set->net);
     sdlf_status status = read_shape(&shape, set->shape);

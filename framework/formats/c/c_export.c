@@ -122,7 +122,7 @@ static sdlf_status check_size(c_export *e)
     return sdlf_fail(
         SDLF_ERROR_UNSUPPORTED,
         "model '%s' has %lld parameters, and %lld is the limit for a file of C, which compilers read slowly: "
-        "raise it (max_parameters), or export it as ONNX",
+        "raise it (max_parameters; --max-parameters of sdlf export), or export it as ONNX",
         e->model->name, (long long)e->result->parameter_count, (long long)most);
 }
 

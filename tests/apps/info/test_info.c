@@ -9,6 +9,7 @@
 
 #include <sdlf/sdlf.h>
 
+#include "apps/fixtures.h"
 #include "apps/output/copies.h"
 #include "apps/program.h"
 
@@ -215,8 +216,33 @@ static void copies_are_listed(void)
     sdlf_model_free(net);
 }
 
+/* Every command that reads an ONNX file takes the sizes that it leaves open: here one of two, and the other is asked for. */
+static void open_sizes_are_given(void)
+{
+    char net[600];
+    snprintf(net, sizeof net, "%s", fixture("open/model.onnx"));
+    const char *const out = test_path("out"), *const onnx = test_path("out.onnx");
+    const char *const words[][6] = {{"info", "--weights", net},
+                                    {"info", "--net", net},
+                                    {"eval", "--weights", net, "--data", "digits:100"},
+                                    {"quantize", net, "-o", onnx},
+                                    {"parity", "--weights", net},
+                                    {"predict", "--weights", net, "x.png"},
+                                    {"report", net, "-o", out},
+                                    {"serve", "--weights", net, "--port", "0"},
+                                    {"train", "--net", net, "--data", "digits:100", "--no-save"},
+                                    {"train", "--from", net, "--data", "digits:100", "--no-save"}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        const char *const *w = words[i];
+        CHECK_SAYS(SDLF(2, w[0], "--dim", "H=7", w[1], w[2], w[3], w[4], w[5]), "'W', is open");
+    }
+    CHECK_SAYS(SDLF(0, "info", "--weights", net, "--dim", "H=7", "--dim", "W=5"), "64x2x7x5");
+    CHECK_SAYS(SDLF(2, "info", "--net", "lenet5", "--dim", "H=7"), "'lenet5' leaves no dimension open but the batch");
+}
+
 int main(void)
 {
+    RUN(open_sizes_are_given);
     RUN(steps_are_timed);
     RUN(copies_are_listed);
     RUN(build);

@@ -172,6 +172,21 @@ static void outputs_have_their_length(void)
     CHECK(strstr(p->out, "unique  float32 5  from -2 to 2") != NULL && strstr(p->out, ".length") == NULL);
 }
 
+/* Pictures are normalised as in training; arrays are not, which is said. */
+static void arrays_go_in_as_they_are(void)
+{
+    char weights[512];
+    float values[28 * 28] = {0};
+    sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 1, 28, 28), values);
+    snprintf(weights, sizeof weights, "%s", test_path("trained.safetensors"));
+    CHECK_OK(sdlf_tensor_write_file(&tensor, test_path("zero.npy")));
+    SDLF(0, "train", "--net", "lenet5", "--data", "digits:100", "--epochs", "1", "--no-test", "--out", weights);
+    const program *p = SDLF(0, "run", weights, "--input", test_path("zero.npy"));
+    CHECK(strstr(p->err, "zero.npy goes in as it is: ") != NULL && strstr(p->err, "normalised, as (x - ") != NULL);
+    p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"));
+    CHECK(strstr(p->err, "as it is") == NULL);
+}
+
 static void run_says_what_is_wrong(void)
 {
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx")), "input 'image', 1x1x12x12, is missing");
@@ -289,6 +304,7 @@ int main(void)
     RUN(samples_without_a_batch_are_told);
     RUN(open_sizes_are_the_arrays);
     RUN(outputs_have_their_length);
+    RUN(arrays_go_in_as_they_are);
     RUN(run_says_what_is_wrong);
     RUN(run_asks_for_no_more_than_there_is);
     RUN(names_do_not_steer_the_terminal);

@@ -85,6 +85,10 @@ static void says_what_is_wrong(void)
     CHECK_SAYS(SDLF(2, "sweep", "--try", "batch=4..1", "--random", "2"), "LOW below HIGH");
     CHECK_SAYS(SDLF(2, "sweep", "--try", "momentum=log:0..1", "--random", "2"), "above 0");
     CHECK_SAYS(SDLF(2, "sweep", "--folder", test_path("wrong"), "--try", "bathc=3"), "unknown option '--bathc'");
+    const char *refused = test_path("refused"); /* which claims no folder */
+    CHECK_SAYS(SDLF(2, "sweep", "--folder", refused, "--try", "batch=32", "--", "--net", "lenet6"),
+               "no network 'lenet6'");
+    SDLF(0, "sweep", "--folder", refused, "--try", "batch=32", BASE);
 }
 
 int main(void)

@@ -156,6 +156,14 @@ static void resuming_refuses_what_cannot_be(void)
     CHECK_SAYS(SDLF(1, "train", "--resume", test_path("none.safetensors")), "none.safetensors");
     CHECK_SAYS(SDLF(2, "train", "--resume", done, "--epochs", "2", "--batch", "3", "--calculator", "reference"),
                "batch");
+    CHECK_SAYS(
+        SDLF(2, "train", "--resume", done, "--epochs", "2", "--learning-rate", "0.3", "--calculator", "reference"),
+        "(learning-rate), but 0.3 is asked for");
+    const char *part = test_path("part.safetensors"); /* that stopped early: what it says to do must work */
+    SDLF(0, "train", SMALL, "--epochs", "5", "--learning-rate", "1e-12", "--patience", "1", "--keep", "last", "--out",
+         part);
+    CHECK_SAYS(SDLF(2, "train", "--resume", part, "--epochs", "1"), "epochs of its 5; --epochs 5 goes on");
+    SDLF(0, "train", "--resume", part, "--epochs", "5", "--calculator", "reference");
 }
 
 /* Commands that are offered can be copied back into a shell, and a network's name in any language names its file. */

@@ -22,6 +22,24 @@ static size_t make(unsigned char *file, const char *text, const void *data, size
 
 static const float six[6] = {0, 1.5f, -2, 3, 4, 5};
 
+static void column_major_becomes_row_major(void)
+{
+    unsigned char file[400];
+    sdlf_tensor tensor;
+    const float eight[8] = {0, 4, 2, 6, 1, 5, 3, 7}; /* of (2,2,2), the first side varies fastest */
+    const float rows[6] = {0, -2, 4, 1.5f, 3, 5};
+    size_t size = make(file, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}", six, sizeof six);
+    if (!CHECK_OK(npy_parse(&tensor, file, size, "a.npy"))) return;
+    CHECK(sdlf_shape_equal(tensor.shape, sdlf_shape(2, 3)) && memcmp(tensor.data, rows, sizeof rows) == 0);
+    sdlf_tensor_release(&tensor, NULL);
+    size = make(file, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2, 2)}", eight, sizeof eight);
+    if (!CHECK_OK(npy_parse(&tensor, file, size, "a.npy"))) return;
+    for (int i = 0; i < 8; i++) CHECK_EQUAL((int)((const float *)tensor.data)[i], i);
+    sdlf_tensor_release(&tensor, NULL);
+    size = make(file, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 4)}", six, sizeof six);
+    CHECK_FAILS(npy_parse(&tensor, file, size, "a.npy"), SDLF_ERROR_FORMAT, "takes 32 bytes, found 24");
+}
+
 static void reads_what_numpy_writes(void)
 {
     unsigned char file[400];
@@ -54,7 +72,7 @@ static void refuses_bad_files(void)
         const char *header, *message;
     } cases[] = {
         {"{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3)}", "element type '>f4'"},
-        {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}", "column-major"},
+        {"{'descr': '<f4', 'fortran_order': Yes, 'shape': (2, 3)}", "True or False"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4)}", "takes 32 bytes, found 24"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999)}",
          "takes more bytes than there can be"},
@@ -136,6 +154,7 @@ static void survives_lack_of_memory(void)
 int main(void)
 {
     RUN(reads_what_numpy_writes);
+    RUN(column_major_becomes_row_major);
     RUN(refuses_bad_files);
     RUN(writes_what_it_reads);
     RUN(survives_lack_of_memory);

@@ -159,6 +159,8 @@ static void hostile_files(void)
     CHECK_FAILS(open_and_close(file_of(UINT64_MAX, "{}", 2)), SDLF_ERROR_FORMAT,
                 "announce a header of 18446744073709551615 bytes");
     CHECK_FAILS(open_and_close(file_of(0, "{}", 2)), SDLF_ERROR_FORMAT, "the header is not JSON");
+    test_write_file(test_path("net.json"), "{\"format\": 1}", 13);
+    CHECK_FAILS(open_and_close(test_path("net.json")), SDLF_ERROR_FORMAT, "a network file is for sdlf_network_read");
 }
 
 static void header_too_long(void)

@@ -11,18 +11,12 @@ typedef struct resizing {
     bool by_sizes;
 } resizing;
 
-/* Of axis i: does `scale` give its size? Runtimes multiply in float. */
-static bool scale_fits(float scale, int64_t from, int64_t to)
-{
-    return (int64_t)floor((double)scale * (double)from) == to && (int64_t)(scale * (float)from) == to;
-}
-
 static bool read(onnx_export *e, resizing *r)
 {
     const sdlf_resize_options *options = export_options(e);
     sdlf_shape x = export_in_shape(e, 0), y = export_out_shape(e);
     int count = options->axes.rank > 0 ? options->axes.rank : x.rank - 2;
-    bool scales = true, sizes = true, fraction = false;
+    bool scales = true, sizes = true;
     *r = (resizing){.axes = {.rank = count}, .sizes = {.rank = count}};
     for (int i = 0; i < count; i++) {
         int axis = options->axes.rank > 0 ? export_axis(e, options->axes.dim[i]) : i + 2;
@@ -31,14 +25,9 @@ static bool read(onnx_export *e, resizing *r)
         r->sizes.dim[i] = y.dim[axis];
         r->scale[i] = options->scale > 0 ? options->scale : asked;
         scales = scales && (options->scale > 0 || (double)asked * (double)x.dim[axis] == (double)y.dim[axis]) &&
-                 scale_fits(r->scale[i], x.dim[axis], y.dim[axis]);
+                 floorf(r->scale[i] * (float)x.dim[axis]) == (float)y.dim[axis]; /* runtimes multiply in float32 */
         sizes = sizes && r->scale[i] == asked && !export_varies(e, 0, axis);
-        fraction = fraction || fabs((double)r->scale[i] * (double)x.dim[axis] - (double)y.dim[axis]) > 1e-3;
     }
-    if (fraction &&
-        (options->coordinates == SDLF_COORDINATES_ALIGN_CORNERS || options->coordinates == SDLF_COORDINATES_CROP))
-        export_refuse(e, "%s at a scale of %g has no whole size, and where the corners are then is not agreed on",
-                      sdlf_shape_print(x).text, (double)options->scale);
     r->by_sizes = !scales;
     if (!scales && !sizes)
         export_refuse(e, "%s to %s at a scale of %g: the operator is told one of the two, and would make another of it",

@@ -138,7 +138,10 @@ static void convert_resize(onnx_context *c)
         } else if (!read_numbers(c, onnx_known(c, scales), count, scale)) {
             return;
         }
-        for (int i = 0; i < count && onnx_ok(c); i++) size[i] = floor((double)x.shape.dim[axis[i]] * scale[i]);
+        for (int i = 0; i < count && onnx_ok(c); i++) {
+            float length = (float)scale[i] * (float)x.shape.dim[axis[i]]; /* in float32, as onnxruntime does */
+            size[i] = floor((double)length);
+        }
     }
     for (int i = 0; i < 2 * count; i++) bound[i] = i < count ? 0 : 1;
     if (onnx_ok(c) && r.crop) read_numbers(c, onnx_known(c, 1), 2 * count, bound);

@@ -44,14 +44,14 @@ typedef enum sdlf_resample_mode {
     SDLF_RESAMPLE_MODE_COUNT
 } sdlf_resample_mode;
 
-/* The coordinate u in the input of element j of M, of an axis of L elements, stretched by s. */
+/* The coordinate u in the input of element j of M, of an axis of L elements, stretched by s; of nearest in float32, else in float64. */
 typedef enum sdlf_resample_coordinates {
     SDLF_COORDINATES_HALF_PIXEL = 0,       /* (j + 1/2) / s - 1/2 */
-    SDLF_COORDINATES_ALIGN_CORNERS,        /* j (L - 1) / (s L - 1); 0 if s L = 1 */
+    SDLF_COORDINATES_ALIGN_CORNERS,        /* j (L - 1) / (M - 1); 0 if M = 1 */
     SDLF_COORDINATES_ASYMMETRIC,           /* j / s */
     SDLF_COORDINATES_PYTORCH_HALF_PIXEL,   /* half_pixel, but 0 if M = 1 */
     SDLF_COORDINATES_HALF_PIXEL_SYMMETRIC, /* half_pixel + L / 2 (1 - M / (s L)) */
-    SDLF_COORDINATES_CROP,                 /* (start + j (end - start) / (s L - 1)) (L - 1); the middle if M = 1 */
+    SDLF_COORDINATES_CROP,                 /* (start + j (end - start) / (M - 1)) (L - 1); the middle if M = 1 */
     SDLF_RESAMPLE_COORDINATES_COUNT
 } sdlf_resample_coordinates;
 
