@@ -2,9 +2,11 @@
 # What makes a mistake in memory harder to exploit, in every program and shared library of this build and in none that uses it:
 # position-independent programs, relocations that are read-only once the program runs, canaries on stacks, and calls of the C
 # library that know the size of what they write to (FORTIFY; for files that are optimised, not beside sanitizers, and not where
-# the compiler or CMAKE_C_FLAGS choose a level themselves).
+# the compiler or CMAKE_C_FLAGS choose a level themselves). FULL costs speed: control-flow protection, stacks that grow page by page,
+# variables that begin as zero, and undefined behaviour that ends the program at once.
 
-option(SDLF_HARDEN "Stack protector, FORTIFY, position-independent programs, full RELRO" ON)
+set(SDLF_HARDEN ON CACHE STRING "ON: stack protector, FORTIFY, position-independent programs, full RELRO; FULL: more, with a cost; OFF")
+set_property(CACHE SDLF_HARDEN PROPERTY STRINGS ON FULL OFF)
 if(NOT SDLF_HARDEN)
     sdlf_summary("hardening" "off (SDLF_HARDEN)")
     return()
@@ -43,6 +45,29 @@ add_compile_options($<$<COMPILE_LANGUAGE:C>:-fstack-protector-strong> $<$<COMPIL
 add_link_options(LINKER:-z,relro LINKER:-z,now $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie>)
 
 set(found "stack protector, PIE, RELRO, BIND_NOW")
+if(SDLF_HARDEN STREQUAL "FULL")
+    include(CheckCCompilerFlag)
+    if(SDLF_SANITIZE)
+        message(FATAL_ERROR "SDLF_HARDEN=FULL and SDLF_SANITIZE exclude each other: both instrument undefined behaviour.")
+    endif()
+    set(CMAKE_REQUIRED_QUIET ON)
+    foreach(flag -fcf-protection=full -fstack-clash-protection -ftrivial-auto-var-init=zero)
+        string(MAKE_C_IDENTIFIER "SDLF_HAVE${flag}" have)
+        check_c_compiler_flag("${flag} -Werror" ${have})
+        if(${have})
+            add_compile_options($<$<COMPILE_LANGUAGE:C>:${flag}>)
+            string(APPEND found ", ${flag}")
+        endif()
+    endforeach()
+    unset(CMAKE_REQUIRED_QUIET)
+    # as a trap, undefined behaviour needs no library
+    set(trap -fsanitize-undefined-trap-on-error -Wno-stringop-overflow -Wno-stringop-overread) # beside which GCC sees what is not there
+    if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+        set(trap -fsanitize=local-bounds -fsanitize-trap=all)
+    endif()
+    add_compile_options("$<$<COMPILE_LANGUAGE:C>:-fsanitize=undefined;${trap}>")
+    string(APPEND found ", traps on undefined behaviour")
+endif()
 if(SDLF_FORTIFY)
     string(APPEND found ", FORTIFY ${SDLF_FORTIFY}")
 endif()

@@ -3,10 +3,13 @@
 # Are programs and shared libraries built as cmake/SdlfHarden.cmake says? Programs are position-independent; relocations are
 # read-only and all done at the start; and what has the library in it has canaries and, where a level is given, calls of FORTIFY.
 #
-#   hardening.sh LEVEL FOLDER      FORTIFY's level, or ""; every ELF file below the folder that this project made
+# Beside the program, FULL: functions begin as indirect jumps need them (x86-64), and undefined behaviour has a trap to end in.
+#
+#   hardening.sh LEVEL FOLDER [FULL]   FORTIFY's level, or ""; every ELF file below the folder that this project made
 set -euo pipefail
 level=$1
 folder=$2
+full=${3:-}
 files=0
 libraries=0
 failed=0
@@ -33,6 +36,11 @@ while IFS= read -r -d '' file; do
         [ -z "$level" ] || expect "$file" "FORTIFY" ' __v?snprintf_chk' "$symbols"
         ;;
     esac
+    if [ "$full" = FULL ] && [ "${file##*/}" = sdlf ] && [ "$(uname -m)" = x86_64 ]; then
+        main=$(objdump -d --disassemble=main "$file")
+        expect "$file" "control-flow protection" 'endbr64' "$main"
+        expect "$file" "trap on undefined behaviour" '\bud[12]' "$(objdump -d --disassemble=config_expand "$file")"
+    fi
 done < <(find "$folder" -name CMakeFiles -prune -o -type f \( -perm -u+x -o -name '*.so*' \) -print0)
 
 if [ "$libraries" -eq 0 ]; then
