@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <sdlf/version.h>
 
@@ -14,10 +16,30 @@
 #include "apps/output/terminal.h"
 #include "apps/output/trainable.h"
 
+/* A process that was killed in the middle of a line has left its beginning, which what follows would end: it goes. */
+static void cut_unfinished_line(const char *path)
+{
+    struct stat at;
+    FILE *file = stat(path, &at) == 0 && S_ISREG(at.st_mode) ? fopen(path, "r") : NULL;
+    if (!file) return;
+    off_t size = 0, whole = 0;
+    int first = 0; /* of the last line */
+    for (int c; (c = getc(file)) != EOF;) {
+        if (size == whole) first = c;
+        size++;
+        if (c == '\n') whole = size;
+    }
+    if (!ferror(file) && size > whole && first == '{' && truncate(path, whole) != 0)
+        terminal_warning("train", "the log %s ends within a line, which could not be cut off (%s)", path,
+                         strerror(errno));
+    fclose(file);
+}
+
 sdlf_status training_log_open(training_log *log, const char *path, bool append, int64_t every)
 {
     *log = (training_log){.path = path, .every = every};
     if (!path) return SDLF_OK;
+    if (append) cut_unfinished_line(path);
     log->file = fopen(path, append ? "a" : "w");
     if (log->file) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_IO, "the log %s cannot be written: %s", path, strerror(errno));

@@ -200,6 +200,24 @@ static void a_network_brings_its_options(void)
     json_decref(start);
 }
 
+/* A process that was killed has left the beginning of a line: what goes on begins one of its own. Text of others stays. */
+static void what_a_killed_run_left_can_be_read(void)
+{
+    static const char unfinished[] = "{\"event\":\"start\"}\n{\"event\":\"ep", foreign[] = "a note\nwithout an end";
+    const char *weights = test_path("goes_on.safetensors"), *path = test_path("goes_on.jsonl");
+    char line[64] = "";
+    SDLF(0, "train", SMALL, "--epochs", "1", "--out", weights);
+    test_write_file(path, unfinished, sizeof unfinished - 1);
+    SDLF(0, "train", "--resume", weights, "--epochs", "2", "--calculator", "reference", "--log", path);
+    CHECK_SAYS(SDLF(0, "compare", path, "--json"), "\"epochs\": 1");
+    test_write_file(path, foreign, sizeof foreign - 1);
+    SDLF(0, "train", "--resume", weights, "--epochs", "3", "--calculator", "reference", "--log", path);
+    FILE *file = fopen(path, "r");
+    for (int i = 0; i < 2; i++) CHECK(file != NULL && fgets(line, sizeof line, file) != NULL);
+    CHECK(strncmp(line, "without an end", 14) == 0);
+    if (file != NULL) fclose(file);
+}
+
 int main(void)
 {
     RUN(small_batches_take_smaller_rates);
@@ -207,5 +225,6 @@ int main(void)
     RUN(the_log_names_every_option);
     RUN(the_log_says_what_was_trained_with);
     RUN(a_network_brings_its_options);
+    RUN(what_a_killed_run_left_can_be_read);
     return test_summary();
 }
