@@ -18,6 +18,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include <sdlf/machine.h>
+
 #include "datasets/datasets_internal.h"
 #include "framework/formats/budget.h"
 #include "framework/formats/read_file.h"
@@ -291,9 +293,12 @@ static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split 
     char *path, *bytes = NULL;
     size_t size = 0;
     csv_options options;
+    sdlf_machine here;
     sdlf_status status = read_argument(&path, &options, argument);
     if (status == SDLF_OK) status = sdlf_dataset_name(dataset, "csv", path);
-    if (status == SDLF_OK) status = read_file(&bytes, &size, path, SIZE_MAX / 4);
+    if (status == SDLF_OK) status = sdlf_machine_look(&here);
+    if (status == SDLF_OK)
+        status = read_file(&bytes, &size, path, (size_t)(here.available / 4)); /* its numbers take as much */
     options.targets = dataset_options->targets;
     if (status == SDLF_OK) status = csv_take(dataset, bytes, size, path, &options, split);
     if (status == SDLF_OK) sdlf_dataset_measure(dataset);

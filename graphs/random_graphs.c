@@ -6,8 +6,10 @@
  * 0.05, then a quarter of that quarter, and so on (D. Chakrabarti, Y. Zhan, C. Faloutsos: R-MAT, a recursive model for
  * graph mining, 2004): few nodes have many edges and many have few, as on the web. A node past V is drawn again. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include <sdlf/machine.h>
 #include <sdlf/random.h>
 
 #include "graphs/edges.h"
@@ -56,6 +58,14 @@ malformed:
                      name, INT32_MAX, name, argument);
 }
 
+/* Before it is taken: the list of edges, and the matrix while it is made of them. */
+static sdlf_status check_memory(const random_graph *wanted, const char *name)
+{
+    char what[96];
+    snprintf(what, sizeof what, "%s: %" PRId64 " edges among %" PRId64 " nodes", name, wanted->edges, wanted->nodes);
+    return sdlf_machine_check(24 * wanted->edges + 16 * wanted->nodes, what);
+}
+
 static int64_t below(uint32_t word, int64_t limit)
 {
     return (int64_t)((uint64_t)word * (uint64_t)limit >> 32);
@@ -101,6 +111,7 @@ static sdlf_status load(sdlf_graph *graph, const char *argument, const char *nam
     if (status == SDLF_OK)
         status = sdlf_graph_set_name(graph, "%s (%" PRId64 " nodes, %" PRId64 " edges drawn, seed %" PRIu64 ")", name,
                                      wanted.nodes, wanted.edges, wanted.seed);
+    if (status == SDLF_OK) status = check_memory(&wanted, name);
     if (status == SDLF_OK) status = edges_reserve(&list, wanted.edges);
     for (int64_t e = 0; e < wanted.edges && status == SDLF_OK; e++) {
         int64_t ends[2];

@@ -3,14 +3,14 @@
 #include "apps/arguments/config.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 
+#include "apps/input/bytes.h"
 #include "apps/system/memory.h"
+
+enum { MOST_BYTES = 1 << 20 /* of a file of options */ };
 
 static void add(config_words *w, char *word)
 {
@@ -34,7 +34,7 @@ static sdlf_status add_line(config_words *w, char *line, const char *path, long 
     if (*text == '\0' || *text == '#') return SDLF_OK;
     size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_");
     char *rest = trim(text + length);
-    if (length == 0 || text[0] == '-' || (*rest != '=' && *rest != '\0'))
+    if (length == 0 || text[0] == '-' || text[0] == '_' || (*rest != '=' && *rest != '\0'))
         return sdlf_fail(SDLF_ERROR_FORMAT,
                          "%s:%ld: expected 'name = value' with an option's name, or the name of a flag, found '%.60s'",
                          path, number, text);
@@ -52,22 +52,24 @@ static sdlf_status add_file(config_words *w, const char *path)
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT,
             "--config '-' would be standard input, which cannot be used here (a file of that name is ./-)");
-    FILE *file = fopen(path, "r");
-    if (!file) return sdlf_fail(SDLF_ERROR_IO, "the options of '%s' cannot be read: %s", path, strerror(errno));
-    char *line = NULL;
+    unsigned char *bytes = NULL;
     size_t size = 0;
-    ssize_t length;
-    sdlf_status status = SDLF_OK;
-    for (long number = 1; status == SDLF_OK && (length = getline(&line, &size, file)) >= 0; number++) {
-        if (strlen(line) != (size_t)length)
+    sdlf_status status = input_read(&bytes, &size, path, MOST_BYTES);
+    if (status != SDLF_OK) return status;
+    char *text = memory_allocate(size + 1);
+    if (size > 0) memcpy(text, bytes, size);
+    free(bytes);
+    long number = 1;
+    for (char *line = text, *end; status == SDLF_OK && line < text + size; line = end + 1, number++) {
+        end = memchr(line, '\n', (size_t)(text + size - line));
+        if (end == NULL) end = text + size;
+        *end = '\0';
+        if (strlen(line) != (size_t)(end - line))
             status = sdlf_fail(SDLF_ERROR_FORMAT, "%s:%ld: expected text, found a byte 0", path, number);
         else
             status = add_line(w, line, path, number);
     }
-    if (status == SDLF_OK && ferror(file))
-        status = sdlf_fail(SDLF_ERROR_IO, "the options of '%s' cannot be read: %s", path, strerror(errno));
-    free(line);
-    fclose(file);
+    free(text);
     return status;
 }
 

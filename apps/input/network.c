@@ -43,7 +43,7 @@ static sdlf_status unknown_network(const char *net)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", known);
         sdlf_suggest(&s, known);
     }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no network '%s' and no such file%s; built in are %s", net,
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no network '%.200s' and no such file%s; built in are %s", net,
                      sdlf_suggestion_print(&s).text, list);
 }
 

@@ -2,13 +2,14 @@
 /* See run_log.h. */
 #include "apps/runs/run_log.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "apps/input/bytes.h"
 #include "apps/system/memory.h"
+
+enum { MOST_BYTES = 1 << 28, MOST_OF_A_LINE = 1 << 24 };
 
 static char *name_of(const char *path)
 {
@@ -53,25 +54,29 @@ static sdlf_status take_line(run_log *run, json_t *line, const char *path, long 
 sdlf_status run_log_read(run_log *run, const char *path)
 {
     *run = (run_log){.name = name_of(path), .steps = json_array(), .epochs = json_array()};
-    FILE *file = fopen(path, "r");
-    if (!file) return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
-    char *text = NULL;
+    unsigned char *bytes = NULL;
     size_t size = 0;
-    sdlf_status status = SDLF_OK;
-    ssize_t length;
-    for (long number = 1; status == SDLF_OK && (length = getline(&text, &size, file)) > 0; number++) {
+    sdlf_status status = input_read(&bytes, &size, path, MOST_BYTES);
+    if (status != SDLF_OK) return status;
+    const char *line = (const char *)bytes, *end = line + size;
+    for (long number = 1; status == SDLF_OK && line < end; number++) {
+        const char *next = memchr(line, '\n', (size_t)(end - line));
+        size_t length = (size_t)((next != NULL ? next : end) - line);
         json_error_t error;
-        json_t *line = json_loadb(text, (size_t)length, 0, &error);
-        if (!line && text[length - 1] != '\n') break; /* it is being written */
-        status = line ? take_line(run, line, path, number)
-                      : sdlf_fail(SDLF_ERROR_FORMAT, "%s:%ld: expected a JSON object: %s, at byte %d of the line", path,
-                                  number, error.text, error.position);
-        json_decref(line);
+        json_t *value = length <= MOST_OF_A_LINE ? json_loadb(line, length, 0, &error) : NULL;
+        if (length > MOST_OF_A_LINE)
+            status = sdlf_fail(SDLF_ERROR_FORMAT, "%s:%ld: expected at most %d bytes in a line, found %zu", path,
+                               number, (int)MOST_OF_A_LINE, length);
+        else if (value == NULL && next == NULL)
+            break; /* it is being written */
+        else
+            status = value ? take_line(run, value, path, number)
+                           : sdlf_fail(SDLF_ERROR_FORMAT, "%s:%ld: expected a JSON object: %s, at byte %d of the line",
+                                       path, number, error.text, error.position);
+        json_decref(value);
+        line = next != NULL ? next + 1 : end;
     }
-    if (status == SDLF_OK && ferror(file))
-        status = sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", path, strerror(errno));
-    free(text);
-    fclose(file);
+    free(bytes);
     if (status == SDLF_OK && !run->start)
         status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected the log of a training run, and it is empty", path);
     return status;

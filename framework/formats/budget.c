@@ -19,17 +19,17 @@ static int64_t proportionate(int64_t stored)
 sdlf_status read_budget_make(read_budget *budget, int64_t stored, int64_t asked)
 {
     const char *set = getenv("SDLF_READ_MEMORY");
-    sdlf_machine machine;
     *budget = (read_budget){.stored = stored};
-    sdlf_status status = sdlf_machine_look(&machine);
-    if (status != SDLF_OK) return status;
     if (asked <= 0 && set != NULL && !size_read(set, &asked))
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "SDLF_READ_MEMORY is '%.40s': expected bytes, or a size such as 512M or 4G", set);
     budget->set = asked > 0;
-    budget->most = budget->set ? asked : proportionate(stored);
-    budget->limit = budget->most;
-    if (!budget->set && machine.available / 2 < budget->limit) budget->limit = machine.available / 2;
+    budget->limit = budget->most = budget->set ? asked : proportionate(stored);
+    if (budget->set) return SDLF_OK;
+    sdlf_machine machine;
+    sdlf_status status = sdlf_machine_look(&machine); /* which opens files: only where it counts */
+    if (status != SDLF_OK) return status;
+    if (machine.available / 2 < budget->limit) budget->limit = machine.available / 2;
     return SDLF_OK;
 }
 

@@ -86,9 +86,11 @@ sdlf_status network_graph_collect(network_graph *graph, const json_t *root)
     if (json_array_size(layers) == 0)
         return network_fail(graph->file, &graph->lists[1], "'layers' must be a list of at least one layer, found %s",
                             json_is_array(layers) ? "none" : network_show(layers).text);
-    if (json_array_size(inputs) > NETWORK_MAX_LAYERS || json_array_size(layers) > NETWORK_MAX_LAYERS)
-        return network_fail(graph->file, &graph->lists[json_array_size(layers) > NETWORK_MAX_LAYERS],
-                            "there are more than %d of them", NETWORK_MAX_LAYERS);
+    bool many_layers = json_array_size(layers) > NETWORK_MAX_LAYERS;
+    if (json_array_size(inputs) > NETWORK_MAX_LAYERS || many_layers)
+        return network_fail(graph->file, &graph->lists[many_layers], "a network has at most %d %s, found %zu",
+                            NETWORK_MAX_LAYERS, many_layers ? "layers" : "inputs",
+                            json_array_size(many_layers ? layers : inputs));
     status = make_items(graph, inputs, single, layers);
     return status == SDLF_OK ? collect_names(graph) : status;
 }

@@ -99,6 +99,9 @@ static void what_the_environment_says(void)
                "are needed and 315 MB are available (SDLF_MEMORY)");
     CHECK_SAYS(SDLF(1, "train", "--net", "lenet5", "--data", "digits:1000000", "--epochs", "1"),
                "digits: 1000000 images: 788.0 MB of memory are needed, and ");
+    CHECK_SAYS(SDLF(1, "data", "csv:/dev/zero"), "/dev/zero: the file has more than the "); /* it has no end */
+    CHECK_SAYS(SDLF(1, "gcn", "infer", "--graph", "rmat:2000000000,1000000000"),
+               "rmat: 1000000000 edges among 2000000000 nodes: 56.0 GB of memory are needed, and ");
     CHECK(setenv("SDLF_MEMORY", "much", 1) == 0);
     CHECK_SAYS(SDLF(2, "info"), "SDLF_MEMORY is 'much': expected bytes, or a size such as 512M or 4G");
     CHECK(unsetenv("SDLF_MEMORY") == 0);

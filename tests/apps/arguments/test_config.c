@@ -58,9 +58,11 @@ static void says_where_a_file_is_wrong(void)
 {
     refuse("epochs 5\n", "run.conf:1: expected 'name = value'");
     refuse("\n--epochs = 5\n", "run.conf:2: expected 'name = value'");
+    refuse("_epochs = 5\n", "run.conf:1: expected 'name = value'");
     refuse("= 5\n", "run.conf:1: ");
     refuse("[train]\n", "found '[train]'");
-    CHECK_SAYS(SDLF(1, "train", "@/nowhere.conf"), "the options of '/nowhere.conf' cannot be read");
+    CHECK_SAYS(SDLF(1, "train", "@/dev/zero"), "/dev/zero: expected at most 1048576 bytes");
+    CHECK_SAYS(SDLF(1, "train", "@/nowhere.conf"), "cannot open '/nowhere.conf'");
     CHECK_SAYS(SDLF(2, "train", "--config"), "--config needs a value");
 }
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "apps/program.h"
@@ -82,6 +83,19 @@ static void refuses_what_is_no_log(void)
     CHECK_SAYS(SDLF(2, "compare"), "the log of a run is missing");
 }
 
+/* What has no end, and a line that would become gigabytes of JSON. */
+static void reads_so_much_and_no_more(void)
+{
+    enum { LONG = (1 << 24) + 100 };
+    char *text = malloc(LONG + 1);
+    if (!CHECK(text != NULL)) return;
+    memset(text, '[', LONG);
+    text[LONG] = '\0';
+    check_refused(text, "wrong.jsonl:1: expected at most 16777216 bytes in a line, found 16777316");
+    free(text);
+    CHECK_SAYS(SDLF(1, "compare", "/dev/zero"), "/dev/zero: expected at most 268435456 bytes, found more");
+}
+
 /* Values of other types than train writes; a last line that is being written; a run that went on. */
 static void takes_logs_as_they_are(void)
 {
@@ -110,6 +124,7 @@ int main(void)
     RUN(says_what_differs);
     RUN(a_log_says_the_command_that_repeats_it);
     RUN(refuses_what_is_no_log);
+    RUN(reads_so_much_and_no_more);
     RUN(takes_logs_as_they_are);
     return test_summary();
 }

@@ -114,7 +114,7 @@ static void limits(void)
     sdlf_model *model;
     char *text =
         repeat("{" INPUT ", \"layers\": [", "{\"type\": \"relu\"},", NETWORK_MAX_LAYERS, "{\"type\": \"relu\"}]}");
-    if (text != NULL) CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT, "there are more than 30000 of them");
+    if (text != NULL) CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT, "a network has at most 30000 layers, found ");
     free(text);
     text = repeat("{" INPUT ", \"layers\": [", "{\"type\": \"relu\"},\n", NETWORK_MAX_LAYERS - 1,
                   "{\"type\": \"relu\"}]}");
