@@ -3,7 +3,8 @@
 # Does sdlf end well whatever fails beneath it? Each command below is run again and again, and each time another call of the C library
 # fails: the n-th allocation, or the n-th and all that follow, or the making of the n-th thread, or the n-th call on a file (EIO, ENOSPC), in
 # the program or in any library (tests/faults/shim.c). A call on a file that is interrupted, or moves fewer bytes than it was asked for, changes
-# nothing. A run is wrong that
+# nothing. Then it runs with limits (ulimit): files of so many KiB (-f; one at least, for messages), so many open files (-n), so many KiB of
+# address space (-v), and, but for root, so many processes and threads (-u). A run is wrong that
 #
 #   - ends by a signal, or does not end,
 #   - succeeds with another output than the undisturbed run,
@@ -16,12 +17,13 @@
 #   --samples N      runs for each command and kind of failure, spread evenly over all calls; 0: every call (default: 0)
 #   --seed N         where the samples begin (default: 1)
 #   --jobs N         runs at a time (default: one for each processor)
+#   --kinds LIST     of "memory threads files limits", those wanted (default: all)
 #   --list           only name the commands
 #
 # What was wrong is told at once, with the command that shows it again. Exit status: 0 if nothing was.
 . "$(dirname "$0")/common.sh"
 
-build=build/release samples=0 seed=1 jobs=$(processors) list=no
+build=build/release samples=0 seed=1 jobs=$(processors) list=no kinds="memory threads files limits"
 commands=() has_onnx=yes
 while [ $# -gt 0 ]; do
     case $1 in
@@ -29,6 +31,7 @@ while [ $# -gt 0 ]; do
     --samples) samples=$2 && shift 2 ;;
     --seed) seed=$2 && shift 2 ;;
     --jobs) jobs=$2 && shift 2 ;;
+    --kinds) kinds=$2 && shift 2 ;;
     --list) list=yes && shift ;;
     -*)
         sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"
@@ -148,11 +151,11 @@ fresh_folder() {
 
 # attempt FOLDER FAULT WORDS...: its standard output and error come to lie beside the folder.
 attempt() {
-    local folder=$1 fault=$2
+    local folder=$1 fault=$2 shim=$shim
     shift 2
     local status=0
     { # the shell's own word on a signal is not wanted
-        (cd "$folder" && exec timeout -k 1 60 env OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive SDLF_FAULT="$fault" \
+        (cd "$folder" && { [[ $fault != -* ]] || { ulimit -S $fault && shim=; }; } && exec timeout -k 1 60 env OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive SDLF_FAULT="$fault" \
             SDLF_FAULT_COUNTS="$folder.counts" LD_PRELOAD="$shim" "$sdlf" "$@") > "$folder.out" 2> "$folder.err" < /dev/null || status=$?
     } 2> /dev/null
     return "$status"
@@ -160,15 +163,15 @@ attempt() {
 
 # An output without the memory that the machine happens to have left.
 steady() {
-    LC_ALL=C sed -e 's/"available": [0-9]*/"available": /' -e 's/[0-9.]* [kMG]*B of \(the host.s \)\{0,1\}memory is available/memory/' "$1"
+    LC_ALL=C sed -e 's/"available\(_by\)\{0,1\}": .*/"available":/' -e 's/[0-9.]* [kMG]*B of \(the host.s \)\{0,1\}memory is available\( here\)\{0,1\}\( ([^)]*)\)\{0,1\}/memory/' "$1"
 }
 
 # Are two outputs the same? Where two undisturbed runs differ, in times, they are as long, unless one says what it had no memory for. With
 # fewer threads, as the commands that ask for some (--threads) then have, another machine is told of.
 same() {
     case $3,$4 in
-    exact,memory*) cmp -s <(steady "$1") <(steady "$2") ;;
-    length,memory*) [ "$(wc -l < "$1")" -eq "$(wc -l < "$2")" ] || grep -q "no memory" "$1" ;;
+    exact,memory* | exact,-v*) cmp -s <(steady "$1") <(steady "$2") ;;
+    length,memory* | length,-v*) [ "$(wc -l < "$1")" -eq "$(wc -l < "$2")" ] || grep -q "no memory" "$1" ;;
     *) [ -s "$1" ] || ! [ -s "$2" ] ;;
     esac
 }
@@ -176,6 +179,7 @@ same() {
 # What is wrong with a run that ended with this status; nothing: it is as it should be.
 judge() {
     local folder=$1 good=$2 output=$3 status=$4 fault=$5
+    if [[ $fault == -* ]] && grep -q -e 'error while loading shared libraries' -e '^timeout: ' "$folder.err"; then return; fi # it has not begun
     if [ "$status" -ge 124 ]; then
         [ "$status" -eq 124 ] || [ "$status" -eq 137 ] && echo "it does not end" || echo "it ended by signal $((status - 128))"
         return
@@ -223,6 +227,30 @@ calls() {
     seq "$first" "$step" "$count"
 }
 
+# Limits from too little to enough for all.
+limits() {
+    local i all=()
+    for ((i = 1; i <= 4096; i = i < 8 ? i + 1 : i * 4 / 3)); do all+=("-f $i"); done
+    for ((i = 4; i <= 32; i++)); do all+=("-n $i"); done
+    for ((i = 12000; i <= 1500000; i = i * 8 / 7)); do all+=("-v $i"); done
+    [ "$(id -u)" -eq 0 ] || for ((i = 1; i <= 24; i++)); do all+=("-u $i"); done
+    for i in $(calls ${#all[@]}); do echo "${all[i - 1]}"; done
+}
+
+# Those of the kind that are wanted.
+wanted() { [[ " $kinds " != *" $1 "* ]] || "${@:2}"; }
+
+failing_files() {
+    local kind
+    for kind in EIO ENOSPC EINTR short; do calls "$1" | sed "s/.*/$kind &/"; done
+}
+
+# failing KIND COUNT: each call once, and each and all that follow.
+failing() {
+    calls "$2" | sed "s/.*/$1 &/"
+    calls "$2" | sed "s/.*/$1 &+/"
+}
+
 # Worker number $1: every jobs-th of the faults that lie in a file, one a line.
 worker() {
     local number=$1 name=$2 output=$3
@@ -239,16 +267,15 @@ worker() {
 }
 
 try_command() {
-    local name=$1 output=$2 number memory threads files kind begun=$SECONDS
+    local name=$1 output=$2 number memory threads files begun=$SECONDS
     shift 2
     undisturbed "$work/$name.good" "$output" "$@" || { echo "$name: it fails undisturbed" | tee -a "$work/wrong" && return; }
     read -r memory threads files < "$work/$name.good.counts"
     {
-        calls "$memory" | sed 's/.*/memory &/'
-        calls "$memory" | sed 's/.*/memory &+/'
-        calls "$threads" | sed 's/.*/threads &/'
-        calls "$threads" | sed 's/.*/threads &+/'
-        for kind in EIO ENOSPC EINTR short; do calls "$files" | sed "s/.*/$kind &/"; done
+        wanted memory failing memory "$memory"
+        wanted threads failing threads "$threads"
+        wanted files failing_files "$files"
+        wanted limits limits
     } > "$work/$name.faults"
     for ((number = 0; number < jobs; number++)); do worker "$number" "$name" "$output" "$@" & done
     wait

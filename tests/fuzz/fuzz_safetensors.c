@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The reader of weights files on any bytes: an error that changes nothing, or a model that can be saved. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sdlf/formats.h>
 #include <sdlf/layers.h>
 
 #include "framework/formats/safetensors.h"
+#include "tests/fuzz/memory_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* A file in memory, and a path to it. It says that it is old: of a new one the reader waits until its times tell it from a later one. */
-static int make_file(char path[32], const uint8_t *data, size_t size)
-{
-    static const struct timespec old[2];
-    int file = memfd_create("input", MFD_CLOEXEC);
-    if (file < 0 || write(file, data, size) != (ssize_t)size || futimens(file, old) != 0) abort();
-    snprintf(path, 32, "/proc/self/fd/%d", file);
-    return file;
-}
 
 /* What was accepted must be consistent: every tensor lies in the file. */
 static void check_entries(const char *path, size_t size)
@@ -64,8 +51,8 @@ static void load_into_ours(const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char path[32];
-    int file = make_file(path, data, size);
+    char path[MEMORY_FILE_PATH];
+    int file = memory_file(path, data, size);
     check_entries(path, size);
     open_own_network(path);
     load_into_ours(path);
