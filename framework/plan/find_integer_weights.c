@@ -18,34 +18,49 @@ static inline double nearest(double x)
  * float32. */
 static bool are_multiples(const float *weight, int64_t count, int64_t step, double scale, double error)
 {
+    enum { BLOCK = 64 }; /* weights that are looked at before it ends early: a loop that never does goes in vectors */
     double inverse = 1 / scale;
-    for (int64_t i = 0; i < count; i++) {
-        double given = (double)weight[i * step], whole = given * inverse;
-        if (!(whole > -129 && whole < 128)) return false;
-        whole = nearest(whole);
-        double product = whole * scale;
-        bool same = error > 0 ? fabs(product - given) <= error * fabs(given) : (float)product == weight[i * step];
-        if (!same || whole < -128 || whole > 127) return false;
+    bool all = true;
+    for (int64_t first = 0; first < count && all; first += BLOCK) {
+        int64_t last = first + BLOCK < count ? first + BLOCK : count, wrong = 0;
+        for (int64_t i = first; i < last; i++) {
+            double given = (double)weight[i * step], whole = nearest(given * inverse), product = whole * scale;
+            bool near = fabs(product - given) <= error * fabs(given), same = (float)product == (float)given;
+            wrong += !((error > 0 ? near : same) & (whole >= -128) & (whole <= 127));
+        }
+        all = wrong == 0;
     }
-    return true;
+    return all;
+}
+
+static inline double larger(double a, double b)
+{
+    return b > a ? b : a;
+}
+
+static double largest_size(const float *weight, int64_t count, int64_t step)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < count; i++) largest = larger(largest, fabs((double)weight[i * step]));
+    return largest;
 }
 
 /* The scale is within a few roundings of the one that weights were made with. Each product says between which numbers
  * that lies, half a unit of its last place to either side; together they leave few of float32. */
 static double refine(const float *weight, int64_t count, int64_t step, double scale)
 {
-    double low = 0, high = HUGE_VAL;
+    double low = 0, high = HUGE_VAL, inverse = 1 / scale;
     for (int64_t i = 0; i < count; i++) {
         float product = fabsf(weight[i * step]), next;
-        double whole = nearest((double)product / scale);
+        double whole = nearest((double)product * inverse);
         if (whole < 1) continue;
         uint32_t bits;
         memcpy(&bits, &product, sizeof bits);
         bits++; /* the next larger one */
         memcpy(&next, &bits, sizeof next);
         double half = ((double)next - (double)product) / 2;
-        low = fmax(low, ((double)product - half) / whole);
-        high = fmin(high, ((double)product + half) / whole);
+        low = larger(low, ((double)product - half) / whole);
+        high = -larger(-high, -((double)product + half) / whole);
     }
     double found = (double)(float)((low + high) / 2);
     return high < HUGE_VAL && found >= low && found <= high ? found : scale;
@@ -54,9 +69,8 @@ static double refine(const float *weight, int64_t count, int64_t step, double sc
 bool plan_find_scale(const float *weight, int64_t count, int64_t step, double *scale)
 {
     const double error = 4e-7; /* three roundings: of the product, of the scale as it is found, of the inverse */
-    double largest = 0;
     if (*scale > 0 && are_multiples(weight, count, step, *scale, 0)) return true;
-    for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs((double)weight[i * step]));
+    double largest = largest_size(weight, count, step);
     if (!(largest < 3e38)) return false;
     if (largest == 0 || are_multiples(weight, count, step, 1, 0)) {
         *scale = 1;
@@ -74,10 +88,9 @@ bool plan_find_scale(const float *weight, int64_t count, int64_t step, double *s
 bool plan_find_largest_scale(const float *weight, int64_t count, double *scale, int *low, int *high)
 {
     const double error = 4e-7;
-    double largest = 0;
+    double largest = largest_size(weight, count, 1);
     *scale = 1;
     *low = *high = 0;
-    for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs((double)weight[i]));
     if (!(largest < 3e38)) return false;
     for (int whole = 1; whole <= 128 && largest > 0; whole++) {
         double found = (double)(float)(largest / whole);

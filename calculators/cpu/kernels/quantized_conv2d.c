@@ -79,17 +79,18 @@ static void pack_filter(const geometry *g, int64_t k, char *quads, int64_t lane,
 {
     const int64_t *size = g->operation->in[1].shape.dim, taps = size[2] * size[3];
     const int8_t *w = (const int8_t *)g->operation->in[1].data + k * size[1] * taps;
+    const bool rows = g->joined && !g->depthwise;
     uint32_t sum = 0;
-    for (int64_t c = 0; c < size[1]; c++) {
-        for (int64_t tap = 0; tap < taps; tap++) {
-            int64_t run = g->joined && !g->depthwise ? tap / size[3] : tap;
-            int64_t place = g->joined && !g->depthwise ? tap % size[3] * g->c + c : c;
-            int64_t at = place * g->unit, quad = (run * g->quads + at / 4) * LANES + lane;
+    for (int64_t tap = 0; tap < taps; tap++) {
+        char *run = quads + (rows ? tap / size[3] : tap) * g->quads * LANES * 4;
+        int64_t first = rows ? tap % size[3] * g->c : 0;
+        for (int64_t c = 0; c < size[1]; c++) {
+            int64_t at = (first + c) * g->unit, place = (at / 4 * LANES + lane) * 4 + at % 4;
             int16_t value = w[c * taps + tap];
             if (g->unit == 1)
-                quads[quad * 4 + at % 4] = (char)value;
+                run[place] = (char)value;
             else
-                memcpy(quads + quad * 4 + at % 4, &value, sizeof value);
+                memcpy(run + place, &value, sizeof value);
             sum += (uint32_t)(int32_t)value;
         }
     }

@@ -181,20 +181,38 @@ typedef struct formula {
     double low, high;
 } formula;
 
-static double apply(const formula *f, double x, int64_t at)
+/* Which of the scales element `at` has, and how many elements from there on have the same. */
+static int64_t which_of(const formula *f, int64_t at, int64_t *run)
 {
-    int64_t which = 0;
-    if (f->grain.axis >= 0) {
-        int64_t index = at / f->inner % f->size, blocks = (f->size - 1) / f->grain.length + 1;
-        which = index / f->grain.length;
-        if (f->scale->shape.rank != 1) which = (at / (f->inner * f->size) * blocks + which) * f->inner + at % f->inner;
-    }
-    double scale = f->scale->number[which], zero = 0;
-    if (f->zero->count > 0) zero = f->zero->real ? f->zero->number[which] : (double)f->zero->integer[which];
-    if (!f->quantizes) return (double)((float)(x - zero) * (float)scale);
+    *run = INT64_MAX;
+    if (f->grain.axis < 0) return 0;
+    int64_t index = at / f->inner % f->size, blocks = (f->size - 1) / f->grain.length + 1;
+    int64_t which = index / f->grain.length;
+    *run = f->inner - at % f->inner;
+    if (f->scale->shape.rank == 1) return which;
+    *run = 1;
+    return (at / (f->inner * f->size) * blocks + which) * f->inner + at % f->inner;
+}
+
+static double quantized(const formula *f, double x, double scale, double zero)
+{
     if (f->to_float) return (double)((float)x / (float)scale);
     double y = rint((double)((float)x / (float)scale)) + zero;
     return isnan(y) ? 0 : y < f->low ? f->low : y > f->high ? f->high : y;
+}
+
+/* Elements `at` ... of x, which become those of y. */
+static void apply(const formula *f, double *x, int64_t at, int64_t count)
+{
+    for (int64_t first = 0, run; first < count; first += run) {
+        int64_t which = which_of(f, at + first, &run);
+        if (run > count - first) run = count - first;
+        double scale = f->scale->number[which], zero = 0;
+        if (f->zero->count > 0) zero = f->zero->real ? f->zero->number[which] : (double)f->zero->integer[which];
+        for (int64_t i = first; i < first + run && !f->quantizes; i++)
+            x[i] = (double)((float)(x[i] - zero) * (float)scale);
+        for (int64_t i = first; i < first + run && f->quantizes; i++) x[i] = quantized(f, x[i], scale, zero);
+    }
 }
 
 static void write(onnx_tensor *to, const formula *f, const onnx_tensor *x)
@@ -207,7 +225,7 @@ static void write(onnx_tensor *to, const formula *f, const onnx_tensor *x)
         int64_t length = to->count - i < BLOCK ? to->count - i : BLOCK;
         char *out = (char *)to->data + (size_t)i * size;
         onnx_tensor_convert(x, i, length, SDLF_FLOAT64, block);
-        for (int64_t k = 0; k < length; k++) block[k] = apply(f, block[k], i + k);
+        apply(f, block, i, length);
         if (!f->quantizes) {
             sdlf_convert(SDLF_FLOAT32, out, SDLF_FLOAT64, block, length);
             continue;
