@@ -73,7 +73,7 @@ bool conv2d_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdl
     return conv2d_nhwc_pays_cpu(&v) && !(v.c == 1 && direct_takes_cpu(&v));
 }
 
-/* Weights are laid out anew in every step of training: that pays where each meets pixels enough. */
+/* Weights are laid out anew in every step of training, and wherever they are not constant: that pays where each meets pixels enough. */
 enum { LARGE_WEIGHTS = 1 << 18, LEAST_PIXELS = 128, LEAST_PIXELS_OF_LARGE = 512 };
 
 static bool meets_pixels(const convolution *v, int64_t pixels)
@@ -88,7 +88,7 @@ bool conv2d_backward_input_likes_channels_last_cpu(const sdlf_calculator *calcul
     convolution v = of_operation(operation, &operation->out[0], &operation->in[1]);
     (void)calculator;
     return operation->algorithm == AUTO && (depthwise_takes(&v) ? v.groups : v.c) >= LANES &&
-           meets_pixels(&v, v.h * v.w);
+           (sdlf_tensor_present(&operation->prepared) || meets_pixels(&v, v.h * v.w));
 }
 
 bool conv2d_backward_weights_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -164,11 +164,27 @@ static convolution_backward input_gradient(const sdlf_operation *operation)
                                   .wants_dx = true};
 }
 
+int64_t conv2d_backward_input_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    convolution_backward backward = input_gradient(operation);
+    bool last = sdlf_operation_is_channels_last(operation);
+    (void)calculator;
+    return last ? conv2d_nhwc_input_packed_size_cpu(&backward.v) * (int64_t)sizeof(element) : 0;
+}
+
+sdlf_status conv2d_backward_input_prepare_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    convolution_backward backward = input_gradient(operation);
+    conv2d_nhwc_input_pack_cpu(cpu_from(calculator), operation->prepared.data, &backward);
+    return SDLF_OK;
+}
+
 int64_t conv2d_backward_input_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution_backward backward = input_gradient(operation);
     if (sdlf_operation_is_channels_last(operation))
-        return bytes_of(calculator, conv2d_nhwc_input_space_cpu(&backward.v));
+        return bytes_of(calculator,
+                        conv2d_nhwc_input_space_cpu(&backward.v, sdlf_tensor_present(&operation->prepared)));
     if (is_depthwise(&backward.v, operation->algorithm)) return 0;
     bool direct = is_direct(&backward.v, operation->algorithm);
     return bytes_of(calculator,
@@ -189,7 +205,7 @@ sdlf_status conv2d_backward_input_cpu(sdlf_calculator *calculator, const sdlf_op
     convolution_backward backward = input_gradient(operation);
     const cpu_calculator *cpu = cpu_from(calculator);
     if (sdlf_operation_is_channels_last(operation)) {
-        conv2d_nhwc_input_cpu(cpu, &backward, input(operation, 2), operation->workspace.data);
+        conv2d_nhwc_input_cpu(cpu, &backward, input(operation, 2), operation->prepared.data, operation->workspace.data);
     } else if (is_depthwise(&backward.v, operation->algorithm)) {
         depthwise_backward_cpu(cpu, &backward);
     } else if (is_direct(&backward.v, operation->algorithm)) {

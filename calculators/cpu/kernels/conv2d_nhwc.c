@@ -153,15 +153,26 @@ bool conv2d_nhwc_takes_cpu(const convolution *v)
     return depthwise_nhwc_takes_cpu(v) || implicit_takes_cpu(v);
 }
 
-im2col_space conv2d_nhwc_unprepared_space_cpu(const convolution *v)
+int64_t conv2d_nhwc_automatic_size_cpu(const convolution *v)
 {
-    return space_of(automatic_way(v), v, false, false);
+    return packed_size(automatic_way(v), v);
 }
 
-void conv2d_nhwc_unprepared_cpu(const cpu_calculator *cpu, const convolution_forward *forward,
-                                const implicit_weights *w, element *scratch)
+void conv2d_nhwc_automatic_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution *v,
+                                    const implicit_weights *w)
 {
-    run(cpu, automatic_way(&forward->v), forward, NULL, w, scratch, false);
+    pack(cpu, automatic_way(v), packed, v, w);
+}
+
+im2col_space conv2d_nhwc_automatic_space_cpu(const convolution *v, bool prepared)
+{
+    return space_of(automatic_way(v), v, false, prepared);
+}
+
+void conv2d_nhwc_automatic_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward,
+                                       const element *packed, const implicit_weights *w, element *scratch)
+{
+    run(cpu, automatic_way(&forward->v), forward, packed, w, scratch, false);
 }
 
 /* One filter on images that may be taken as row-major: weights prepacked would turn them. */

@@ -30,11 +30,15 @@ im2col_space conv2d_nhwc_space_cpu(const sdlf_operation *operation, const convol
 void conv2d_nhwc_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation,
                              const convolution_forward *forward);
 
-/* What "auto" takes of a convolution all of whose activations are channels last, by itself: can it be done, scratch space, and doing
- * it. Where that is an implicit product, the weights may lie anywhere; else they are forward->w, row-major. */
+/* What "auto" takes of a convolution all of whose activations are channels last, by itself: can it be done, elements of prepacked weights,
+ * prepacking them, scratch space, and doing it; `packed` is NULL where they were not. Where the kernel is an implicit product, the
+ * weights may lie anywhere; else they are row-major. */
 bool conv2d_nhwc_takes_cpu(const convolution *v);
-im2col_space conv2d_nhwc_unprepared_space_cpu(const convolution *v);
-void conv2d_nhwc_unprepared_cpu(const cpu_calculator *cpu, const convolution_forward *forward,
-                                const implicit_weights *w, element *scratch);
+int64_t conv2d_nhwc_automatic_size_cpu(const convolution *v);
+void conv2d_nhwc_automatic_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution *v,
+                                    const implicit_weights *w);
+im2col_space conv2d_nhwc_automatic_space_cpu(const convolution *v, bool prepared);
+void conv2d_nhwc_automatic_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward,
+                                       const element *packed, const implicit_weights *w, element *scratch);
 
 #endif

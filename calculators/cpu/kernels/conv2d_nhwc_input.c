@@ -104,18 +104,40 @@ static int64_t pixels_size(const convolution *v)
     return cpu_round_up(v->n * first.v.p_q * v->groups * v->c, LANES);
 }
 
-im2col_space conv2d_nhwc_input_space_cpu(const convolution *v)
+static bool is_nothing(const phase *part)
+{
+    return is_empty(part) || part->v.r_s == 0;
+}
+
+im2col_space conv2d_nhwc_input_space_cpu(const convolution *v, bool prepared)
 {
     im2col_space most = {0};
     for (int64_t i = 0; i < phases_of(v); i++) {
         phase part = phase_of(v, i);
-        if (is_empty(&part) || part.v.r_s == 0) continue;
-        im2col_space space = conv2d_nhwc_unprepared_space_cpu(&part.v);
+        if (is_nothing(&part)) continue;
+        im2col_space space = conv2d_nhwc_automatic_space_cpu(&part.v, prepared);
         most.each = cpu_max(most.each, space.each);
         most.shared = cpu_max(most.shared, space.shared);
     }
-    most.shared += turned_size(v) + pixels_size(v);
+    most.shared += (prepared ? 0 : turned_size(v)) + pixels_size(v);
     return most;
+}
+
+/* Elements of a phase's prepacked weights. */
+static int64_t packed_size(const phase *part)
+{
+    return is_nothing(part) ? 0 : cpu_round_up(conv2d_nhwc_automatic_size_cpu(&part->v), LANES);
+}
+
+/* Those of all phases, and room to turn filters in. */
+int64_t conv2d_nhwc_input_packed_size_cpu(const convolution *v)
+{
+    int64_t size = turned_size(v);
+    for (int64_t i = 0; i < phases_of(v); i++) {
+        phase part = phase_of(v, i);
+        size += packed_size(&part);
+    }
+    return size;
 }
 
 static int64_t turning_tasks(const convolution *v)
@@ -167,12 +189,43 @@ static bool is_implicit(const convolution *v)
     return !depthwise_nhwc_takes_cpu(v) && !(winograd_takes_cpu(v) && winograd_pays_cpu(v));
 }
 
-static void compute_phase(const cpu_calculator *cpu, context *all, element *scratch)
+/* A phase's weights, turned around if need be, which goes to all->turned. */
+static implicit_weights weights_of(const cpu_calculator *cpu, context *all)
+{
+    const convolution *v = &all->backward->v;
+    const phase *part = all->part;
+    if (!is_implicit(&part->v)) {
+        cpu_parallel(cpu, v->groups * turning_tasks(v), cpu_time_of_elements(4 * turned_size(v)), turn_filters, all);
+        return implicit_weights_of(&part->v, all->turned);
+    }
+    return (implicit_weights){.w = all->backward->w + part->axis[0].first_tap * v->s + part->axis[1].first_tap,
+                              .group = v->k * v->taps,
+                              .filter = v->r_s,
+                              .channel = v->taps,
+                              .row = -part->axis[0].tap_step * v->s,
+                              .column = -part->axis[1].tap_step};
+}
+
+void conv2d_nhwc_input_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution_backward *backward)
+{
+    const convolution *v = &backward->v;
+    element *turned = packed + conv2d_nhwc_input_packed_size_cpu(v) - turned_size(v);
+    for (int64_t i = 0; i < phases_of(v); i++) {
+        phase part = phase_of(v, i);
+        context all = {.backward = backward, .part = &part, .turned = turned};
+        if (is_nothing(&part)) continue;
+        implicit_weights w = weights_of(cpu, &all);
+        conv2d_nhwc_automatic_pack_cpu(cpu, packed, &part.v, &w);
+        packed += packed_size(&part);
+    }
+}
+
+static void compute_phase(const cpu_calculator *cpu, context *all, const element *packed, element *scratch)
 {
     const convolution *v = &all->backward->v;
     const phase *part = all->part;
     bool whole = phases_of(v) == 1, any = part->v.r_s > 0;
-    element *pixels = scratch + turned_size(v);
+    element *pixels = scratch + (packed != NULL ? 0 : turned_size(v));
     all->turned = scratch;
     all->sums = any ? pixels : NULL;
     if (any) {
@@ -181,18 +234,9 @@ static void compute_phase(const cpu_calculator *cpu, context *all, element *scra
                                        .residual = whole ? all->residual : NULL,
                                        .y = whole ? all->backward->dx : pixels,
                                        .activation = {.function = SDLF_IDENTITY}};
-        implicit_weights w = {.w = all->backward->w + part->axis[0].first_tap * v->s + part->axis[1].first_tap,
-                              .group = v->k * v->taps,
-                              .filter = v->r_s,
-                              .channel = v->taps,
-                              .row = -part->axis[0].tap_step * v->s,
-                              .column = -part->axis[1].tap_step};
-        if (!is_implicit(&part->v)) {
-            cpu_parallel(cpu, v->groups * turning_tasks(v), cpu_time_of_elements(4 * turned_size(v)), turn_filters,
-                         all);
-            w = implicit_weights_of(&part->v, all->turned);
-        }
-        conv2d_nhwc_unprepared_cpu(cpu, &forward, &w, pixels + pixels_size(v));
+        implicit_weights w = {.w = NULL};
+        if (packed == NULL) w = weights_of(cpu, all);
+        conv2d_nhwc_automatic_forward_cpu(cpu, &forward, packed, &w, pixels + pixels_size(v));
     }
     if (whole && any) return;
     cpu_parallel_near(cpu, v->n * part->axis[0].count, cpu_time_of_elements(2 * v->n * part->v.p_q * v->groups * v->c),
@@ -200,12 +244,13 @@ static void compute_phase(const cpu_calculator *cpu, context *all, element *scra
 }
 
 void conv2d_nhwc_input_cpu(const cpu_calculator *cpu, const convolution_backward *backward, const element *residual,
-                           element *scratch)
+                           const element *packed, element *scratch)
 {
     const convolution *v = &backward->v;
     for (int64_t i = 0; i < phases_of(v); i++) {
         phase part = phase_of(v, i);
         context all = {.backward = backward, .residual = residual, .part = &part};
-        if (!is_empty(&part)) compute_phase(cpu, &all, scratch);
+        if (!is_empty(&part)) compute_phase(cpu, &all, packed, scratch);
+        if (packed != NULL) packed += packed_size(&part);
     }
 }

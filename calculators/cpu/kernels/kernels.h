@@ -21,7 +21,8 @@ sdlf_kernel spmm_csr_cpu;
 workspace_function spmm_csr_workspace_cpu;
 sdlf_kernel reduce_cpu, add_cpu;
 workspace_function reduce_workspace_cpu;
-sdlf_kernel conv2d_prepare_cpu, conv2d_forward_cpu, conv2d_backward_input_cpu, conv2d_backward_weights_cpu;
+sdlf_kernel conv2d_prepare_cpu, conv2d_forward_cpu, conv2d_backward_input_prepare_cpu, conv2d_backward_input_cpu,
+    conv2d_backward_weights_cpu;
 supports_function conv2d_relu_max_pool_forward_supports_cpu;
 int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation);
 supports_function conv2d_likes_channels_last_cpu, conv2d_backward_input_likes_channels_last_cpu,
@@ -30,8 +31,8 @@ sdlf_kernel conv2d_inverted_cpu, conv2d_inverted_prepare_cpu;
 supports_function conv2d_inverted_supports_cpu;
 workspace_function conv2d_inverted_workspace_cpu, conv2d_inverted_prepared_cpu;
 supports_function conv2d_forward_supports_cpu, conv2d_backward_input_supports_cpu, conv2d_backward_weights_supports_cpu;
-workspace_function conv2d_prepared_cpu, conv2d_forward_workspace_cpu, conv2d_backward_input_workspace_cpu,
-    conv2d_backward_weights_workspace_cpu;
+workspace_function conv2d_prepared_cpu, conv2d_backward_input_prepared_cpu, conv2d_forward_workspace_cpu,
+    conv2d_backward_input_workspace_cpu, conv2d_backward_weights_workspace_cpu;
 sdlf_kernel conv2d_relu_max_pool_forward_cpu, conv2d_relu_max_pool_backward_cpu;
 workspace_function conv2d_relu_max_pool_forward_workspace_cpu, conv2d_relu_max_pool_backward_workspace_cpu;
 sdlf_kernel max_pool2d_forward_cpu, max_pool2d_backward_cpu;

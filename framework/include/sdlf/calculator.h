@@ -78,8 +78,8 @@ typedef struct sdlf_kernel_slot {
      * is asked with operands of both, says which. False: none of these. */
     bool mixed;
     /* And is that the faster way for this one, so that plans should lay them out so? In training they do where such
-     * operations have three quarters of the calculator's FLOPs. Asked with operands that are row-major. Optional; NULL:
-     * it is not. */
+     * operations have three quarters of the calculator's FLOPs. Asked with operands that are row-major;
+     * operation->prepared is present, without memory, where weights will be prepacked. Optional; NULL: it is not. */
     bool (*likes_channels_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     /* Does `run` take operands in a storage type, 16 bits or float32 channels last with its weights, where the kind's
      * contract allows it? `supports` says which. False: none. */

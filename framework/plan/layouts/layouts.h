@@ -24,6 +24,8 @@ typedef struct layout_votes {
     sdlf_dtype storage; /* what it would store activations as; SDLF_NONE: the plan's dtype */
 } layout_votes;
 
+/* Does the step's calculator like its operation channels last? */
+bool layout_is_preferred(const sdlf_plan *plan, const plan_step *step);
 /* A list of them, the caller's to free; empty where the plan keeps its layouts. */
 sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes);
 /* Do its operations that prefer channels last get it? Not where there is only one: it would save less than conversions

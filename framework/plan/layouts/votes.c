@@ -40,13 +40,22 @@ static void count_stored(const sdlf_plan *plan, layout_votes *votes, const plan_
     if (takes) votes->flops_preferring += (double)step->cost.flops;
 }
 
+bool layout_is_preferred(const sdlf_plan *plan, const plan_step *step)
+{
+    const sdlf_tensor *weights = &step->operation.in[1];
+    sdlf_operation asked = step->operation;
+    bool constant = sdlf_tensor_present(weights) && plan->buffers[weights->buffer].constant;
+    if (plan->options.mode == SDLF_INFER && constant && step->calculator->type->kernel[asked.kind].prepare != NULL)
+        asked.prepared = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(1), NULL);
+    return sdlf_calculator_likes_channels_last(step->calculator, &asked);
+}
+
 static void count_step(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
-    (void)plan;
     const sdlf_operation *op = &step->operation;
     const sdlf_kernel_slot *slot = &step->calculator->type->kernel[op->kind];
     sdlf_operation nhwc = sdlf_operation_channels_last(op);
-    bool likes = sdlf_calculator_likes_channels_last(step->calculator, op);
+    bool likes = layout_is_preferred(plan, step);
     votes->preferring += likes;
     if (!slot->channels_last || !slot->likes_channels_last || !sdlf_calculator_supports(step->calculator, &nhwc))
         return;
