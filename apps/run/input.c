@@ -129,7 +129,7 @@ static void warn_of_normalization(run_session *s, const char *path, const char *
 {
     const sdlf_normalization *n = sdlf_model_normalization(s->model);
     bool same = n->channels.count == 0 && n->mean == 0 && n->scale == 1;
-    if (!n->known || same || s->is_part || strcmp(name, input_name(s, 0)) != 0) return;
+    if (!n->known || same || s->is_later_part || strcmp(name, input_name(s, 0)) != 0) return;
     char how[96] = "channel by channel";
     if (n->channels.count == 0) snprintf(how, sizeof how, "as (x - %g) * %g", (double)n->mean, (double)n->scale);
     terminal_warning("run", "%s goes in as it is: %s was trained on samples that were normalised, %s", path,

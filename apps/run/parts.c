@@ -81,6 +81,7 @@ sdlf_status run_in_parts(run_session *s)
     for (int i = 0; i < count; i++) {
         int64_t first = s->batch * i / count;
         make_part(s, &s->part[i], first, s->batch * (i + 1) / count - first);
+        s->part[i].is_later_part = i > 0;
         s->part[i].set.choice.device = devices->device[i];
         if (s->part[i].set.choice.threads == 0) s->part[i].set.choice.threads = ranks_processors_part(devices);
     }

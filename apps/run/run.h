@@ -68,7 +68,8 @@ typedef struct run_session {
     int collected_count;
     struct run_session *part; /* each device's, of several; the model is the first one's then */
     int part_count;
-    bool is_part; /* which borrows all but its machine, model and plan */
+    bool is_part;       /* which borrows all but its machine, model and plan */
+    bool is_later_part; /* than the first, which warns for all */
     sdlf_status status;
     char *message;    /* of a part that failed */
     char *not_finite; /* what is wrong with the scores; NULL: nothing is */

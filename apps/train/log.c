@@ -16,20 +16,51 @@
 #include "apps/output/terminal.h"
 #include "apps/output/trainable.h"
 
-/* A process that was killed in the middle of a line has left its beginning, which what follows would end: it goes. */
-static void cut_unfinished_line(const char *path)
+/* The file's last line from `whole` on, which has no end: is it a whole record all the same? */
+static bool is_record(FILE *file, off_t whole)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length = fseeko(file, whole, SEEK_SET) == 0 ? getline(&line, &room, file) : -1;
+    json_t *record = length > 0 ? json_loadb(line, (size_t)length, 0, NULL) : NULL;
+    bool found = record != NULL;
+    json_decref(record);
+    free(line);
+    return found;
+}
+
+/* Does the file begin as a log does? */
+static bool begins_as_log(FILE *file)
+{
+    char begun[16] = "";
+    rewind(file);
+    size_t length = fread(begun, 1, sizeof begun - 1, file);
+    begun[length] = '\0';
+    return strncmp(begun, "{\"event\"", strlen("{\"event\"")) == 0;
+}
+
+/* A process that was killed in the middle of a line has left its beginning: it goes. One that was killed before the line's end has left a
+ * record, whose end is written. */
+static bool mend_last_line(const char *path, FILE *file)
+{
+    off_t size = 0, whole = 0;
+    for (int c; (c = getc(file)) != EOF;) {
+        size++;
+        if (c == '\n') whole = size;
+    }
+    if (ferror(file) || size == whole || !begins_as_log(file)) return true;
+    if (!is_record(file, whole)) return truncate(path, whole) == 0;
+    FILE *more = fopen(path, "a");
+    bool written = more != NULL && putc('\n', more) != EOF;
+    return more != NULL && fclose(more) == 0 && written;
+}
+
+static void mend_log(const char *path)
 {
     struct stat at;
     FILE *file = stat(path, &at) == 0 && S_ISREG(at.st_mode) ? fopen(path, "r") : NULL;
     if (!file) return;
-    off_t size = 0, whole = 0;
-    int first = 0; /* of the last line */
-    for (int c; (c = getc(file)) != EOF;) {
-        if (size == whole) first = c;
-        size++;
-        if (c == '\n') whole = size;
-    }
-    if (!ferror(file) && size > whole && first == '{' && truncate(path, whole) != 0)
+    if (!mend_last_line(path, file))
         terminal_warning("train", "the log %s ends within a line, which could not be cut off (%s)", path,
                          strerror(errno));
     fclose(file);
@@ -39,7 +70,7 @@ sdlf_status training_log_open(training_log *log, const char *path, bool append, 
 {
     *log = (training_log){.path = path, .every = every};
     if (!path) return SDLF_OK;
-    if (append) cut_unfinished_line(path);
+    if (append) mend_log(path);
     log->file = fopen(path, append ? "a" : "w");
     if (log->file) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_IO, "the log %s cannot be written: %s", path, strerror(errno));

@@ -158,6 +158,25 @@ static bool same_strides(const sdlf_tensor *a, const sdlf_tensor *b)
     return last || (sdlf_tensor_is_contiguous(a) && sdlf_tensor_is_contiguous(b));
 }
 
+static bool is_same_part(const sdlf_tensor *a, const sdlf_tensor *b)
+{
+    bool same = a->offset == b->offset && sdlf_shape_equal(a->shape, b->shape);
+    for (int axis = 0; axis < a->shape.rank && same; axis++)
+        same = a->shape.dim[axis] <= 1 || a->stride[axis] == b->stride[axis];
+    return same;
+}
+
+/* Is operand `i`'s buffer another operand too, which may not alias the result, or reads it in another order? */
+static bool is_read_elsewhere(const sdlf_operation *op, int i)
+{
+    unsigned may_alias = sdlf_operation_class_of(op->kind)->may_alias;
+    for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
+        if (j == i || !sdlf_tensor_present(&op->in[j]) || op->in[j].buffer != op->in[i].buffer) continue;
+        if (!(may_alias & 1u << j) || !is_same_part(&op->in[i], &op->in[j])) return true;
+    }
+    return false;
+}
+
 /* y may take x's memory where the operation allows it, x is not needed afterwards, and both fill their buffers. */
 static void reuse_in_place(sdlf_plan *plan, int index)
 {
@@ -174,11 +193,7 @@ static void reuse_in_place(sdlf_plan *plan, int index)
             !plan_covers_buffer(plan, &op->in[i]) || !plan_covers_buffer(plan, &op->out[0]) ||
             plan->buffers[root].space != y->space)
             continue;
-        bool read_elsewhere = false; /* as another operand of the same operation */
-        for (int j = 0; j < SDLF_MAX_INPUTS; j++)
-            read_elsewhere = read_elsewhere || (j != i && sdlf_tensor_present(&op->in[j]) && op->in[j].buffer == root &&
-                                                !(type->may_alias & 1u << j));
-        if (read_elsewhere) continue;
+        if (is_read_elsewhere(op, i)) continue;
         while (plan->buffers[root].alias >= 0) root = plan->buffers[root].alias;
         if (plan->buffers[root].bytes < y->bytes) continue;
         y->alias = root;

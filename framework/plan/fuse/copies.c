@@ -67,10 +67,10 @@ static bool can_read_source(const sdlf_plan *plan, int copy)
 
 static sdlf_status read_all_from_source(sdlf_plan *plan, int copy)
 {
-    int buffer = plan->steps[copy].operation.out[0].buffer;
+    int buffer = plan->steps[copy].operation.out[0].buffer, first = plan_next_reader(plan, buffer, copy);
     sdlf_status status = SDLF_OK;
-    for (int reader = plan_next_reader(plan, buffer, copy); reader >= 0 && status == SDLF_OK;
-         reader = plan_next_reader(plan, buffer, reader)) {
+    plan_join_groups(plan, plan->steps[copy].node, plan->steps[first].node);
+    for (int reader = first; reader >= 0 && status == SDLF_OK; reader = plan_next_reader(plan, buffer, reader)) {
         sdlf_operation replaced;
         replace_reader(plan, copy, reader, &replaced);
         status = plan_replace_operation(plan, reader, &replaced);
@@ -81,7 +81,9 @@ static sdlf_status read_all_from_source(sdlf_plan *plan, int copy)
 
 sdlf_status plan_fuse_copies(sdlf_plan *plan)
 {
-    if (plan->options.mode != SDLF_INFER || plan->options.no_fusion || plan->options.keep_activations) return SDLF_OK;
+    const sdlf_plan_options *options = &plan->options;
+    if (options->mode != SDLF_INFER || options->no_fusion || options->keep_activations) return SDLF_OK;
+    if (options->state_count > 0) return SDLF_OK; /* their steps may not depend on how long a state is */
     sdlf_status status = plan_find_uses(plan);
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         if (is_plain_copy(&plan->steps[i]) && can_read_source(plan, i)) status = read_all_from_source(plan, i);

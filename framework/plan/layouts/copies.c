@@ -32,6 +32,13 @@ static bool only_copies_write(const layout_pass *p, int buffer, sdlf_shape shape
     return true;
 }
 
+/* Are the tensor's channels those of the content, whatever else it is of it? */
+static bool keeps_channels(const layout_pass *p, sdlf_tensor part)
+{
+    int64_t channels = p->form[part.buffer].shape.dim[1];
+    return layout_restride(p, &part) && (part.shape.dim[1] <= 1 || channels <= 1 || part.stride[1] < channels);
+}
+
 /* Can what the copy writes be channels last? */
 static bool makes_nhwc(const layout_pass *p, const sdlf_operation *op)
 {
@@ -39,7 +46,7 @@ static bool makes_nhwc(const layout_pass *p, const sdlf_operation *op)
     if (!layout_is_image(&in) || !layout_is_image(&out)) return false;
     if (layout_is_nhwc(p, &out)) return layout_restride(p, &out);
     sdlf_shape shape = shape_around(p, &out);
-    return !p->form[out.buffer].written && layout_is_nhwc(p, &in) && layout_restride(p, &in) &&
+    return !p->form[out.buffer].written && layout_is_nhwc(p, &in) && keeps_channels(p, in) &&
            p->plan->buffers[out.buffer].kind == BUFFER_ARENA && shape.rank == 4 &&
            only_copies_write(p, out.buffer, shape);
 }

@@ -204,14 +204,18 @@ static void a_network_brings_its_options(void)
 static void what_a_killed_run_left_can_be_read(void)
 {
     static const char unfinished[] = "{\"event\":\"start\"}\n{\"event\":\"ep", foreign[] = "a note\nwithout an end";
+    static const char whole[] = "{\"event\":\"start\"}\n{\"event\":\"epoch\",\"epoch\":1}";
     const char *weights = test_path("goes_on.safetensors"), *path = test_path("goes_on.jsonl");
     char line[64] = "";
     SDLF(0, "train", SMALL, "--epochs", "1", "--out", weights);
     test_write_file(path, unfinished, sizeof unfinished - 1);
     SDLF(0, "train", "--resume", weights, "--epochs", "2", "--calculator", "reference", "--log", path);
     CHECK_SAYS(SDLF(0, "compare", path, "--json"), "\"epochs\": 1");
-    test_write_file(path, foreign, sizeof foreign - 1);
+    test_write_file(path, whole, sizeof whole - 1);
     SDLF(0, "train", "--resume", weights, "--epochs", "3", "--calculator", "reference", "--log", path);
+    CHECK_SAYS(SDLF(0, "compare", path, "--json"), "\"epochs\": 2");
+    test_write_file(path, foreign, sizeof foreign - 1);
+    SDLF(0, "train", "--resume", weights, "--epochs", "4", "--calculator", "reference", "--log", path);
     FILE *file = fopen(path, "r");
     for (int i = 0; i < 2; i++) CHECK(file != NULL && fgets(line, sizeof line, file) != NULL);
     CHECK(strncmp(line, "without an end", 14) == 0);

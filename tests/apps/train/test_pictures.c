@@ -101,7 +101,7 @@ static void a_trained_network_gets_another_head(void)
     *sdlf_model_normalization(net) = (sdlf_normalization){.mean = 100, .scale = 0.01f, .known = true};
     CHECK_OK(sdlf_model_save(net, weights));
     const program *p = SDLF(0, TRAINS, "--from", weights, "--freeze", "trunk", "--epochs", "6", "--out", tuned);
-    CHECK_SAYS(p, "net    mlp  258 parameters");
+    CHECK_SAYS(p, "net    mlp  82,562 parameters, 258 of them trained");
     CHECK_SAYS(p, "trains 2 parameters (258 numbers)");
     sdlf_model *after = NULL;
     if (CHECK_OK(sdlf_model_open(&after, tuned))) {

@@ -96,7 +96,8 @@ typedef enum sdlf_operation_kind {
      * with g = k / (K/G), c < C/G, and x = 0 outside. P = (H + top + bottom - dilation_h (R - 1) - 1) / stride_h + 1.
      *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K), residual? (N,K,P,Q)   out: y (N,K,P,Q)
      * 2 N K P Q (C/G) R S FLOPs. y may alias residual. Row-major or channels last; beside others that are channels last x
-     * may stay row-major. */
+     * may stay row-major. Infinities and NaN in x may reach neighbouring outputs, of other groups too: kernels multiply
+     * them by zeros. */
     SDLF_CONV2D_FORWARD,
 
     /* conv2d_backward_input: dx = the gradient of the sum above by x, + residual: what other readers of x give. dx may alias it.

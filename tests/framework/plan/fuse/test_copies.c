@@ -72,8 +72,39 @@ static void parts_are_read_in_place(void)
     }
 }
 
+/* Of a buffer that is read in two orders at once nothing may be written in place. */
+static void results_keep_off_what_is_read_otherwise(void)
+{
+    enum { SIDE = 48 };
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        static float x[SIDE * SIDE], found[2][SIDE * SIDE];
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
+        sdlf_model *net = sdlf_model_create("both");
+        const sdlf_binary_layer_options subtract = {.function = SDLF_LAYER_SUBTRACT};
+        sdlf_node in = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(SIDE, SIDE)), a = sdlf_tanh(net, in);
+        sdlf_node b = sdlf_transpose(net, a, &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 1)});
+        sdlf_output(net, "y", sdlf_tanh(net, sdlf_binary(net, (sdlf_node[]){a, b}, 2, &subtract)));
+        CHECK_OK(sdlf_model_build(net, 1));
+        fill_random(x, SIDE * SIDE, 9);
+        for (int parts = 0; parts < 2; parts++) {
+            sdlf_plan *plan = NULL;
+            CHECK_OK(sdlf_plan_create(
+                &plan, net, &(sdlf_plan_options){.batch = 1, .forward = calculator, .no_fusion = parts != 0}));
+            if (plan == NULL) continue;
+            CHECK_OK(test_plan_write(plan, "x", x));
+            CHECK_OK(sdlf_plan_forward(plan));
+            CHECK_OK(test_plan_read(plan, "y", found[parts]));
+            sdlf_plan_free(plan);
+        }
+        for (int i = 0; i < SIDE * SIDE; i++) CHECK_CLOSE((double)found[0][i], (double)found[1][i], 1e-5);
+        sdlf_model_free(net);
+        sdlf_calculator_close(calculator);
+    }
+}
+
 int main(void)
 {
     RUN(parts_are_read_in_place);
+    RUN(results_keep_off_what_is_read_otherwise);
     return test_summary();
 }
