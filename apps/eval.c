@@ -197,6 +197,7 @@ static sdlf_status evaluate(session *s)
     if (status != SDLF_OK) return status;
     if (!s->set.json && !s->silent) {
         char *note = memory_print("  from %s", s->set.weights);
+        sdlf_dataset_normalize_for(s->data, s->model);
         report_data(&out, s->set.train_half ? s->data : NULL, s->set.train_half ? NULL : s->data);
         report_network(&out, &(report_subject){.model = s->model, .note = note});
         fflush(stdout);

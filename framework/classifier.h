@@ -22,9 +22,6 @@ int64_t sdlf_dataset_positions(const sdlf_dataset *dataset);
 /* Are its labels those of each pixel of pictures? A label of -1 is of a pixel that does not count. */
 bool sdlf_dataset_has_pixel_labels(const sdlf_dataset *dataset);
 
-/* Have a loader of it normalise as a model says. */
-void sdlf_dataset_normalize_as(sdlf_dataset *dataset, const sdlf_normalization *normalization);
-
 /* Names belong to the model. */
 typedef struct sdlf_classifier {
     const char *samples; /* input of shape (N,C,H,W), floating */

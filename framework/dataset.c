@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "framework/classifier.h"
+#include "framework/model_internal.h"
 #include "framework/require.h"
 
 static const sdlf_dataset_class *find_class(const char *name, size_t length)
@@ -40,11 +41,20 @@ const char *sdlf_dataset_title(const sdlf_dataset *dataset)
     return dataset->name != NULL ? dataset->name : "without a name";
 }
 
-void sdlf_dataset_normalize_as(sdlf_dataset *dataset, const sdlf_normalization *normalization)
+static void normalize_as(sdlf_dataset *dataset, const sdlf_normalization *normalization)
 {
     dataset->mean = normalization->mean;
     dataset->scale = normalization->scale;
     dataset->channels = normalization->channels;
+}
+
+void sdlf_dataset_normalize_for(sdlf_dataset *dataset, const sdlf_model *model)
+{
+    if (dataset == NULL || model == NULL) return;
+    if (model->normalization.known)
+        normalize_as(dataset, &model->normalization);
+    else if (sdlf_model_takes_tokens(model))
+        normalize_as(dataset, &(sdlf_normalization){.scale = 1});
 }
 
 bool sdlf_dataset_has_targets(const sdlf_dataset *dataset)

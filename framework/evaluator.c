@@ -92,7 +92,7 @@ sdlf_status sdlf_evaluator_create(sdlf_evaluator **evaluator, sdlf_model *model,
     sdlf_evaluator *made = calloc(1, sizeof *made);
     if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory");
     made->data = *dataset;
-    if (model->normalization.known) sdlf_dataset_normalize_as(&made->data, &model->normalization);
+    sdlf_dataset_normalize_for(&made->data, model);
     made->ranks = options->communicator;
     int64_t ranks = made->ranks != NULL ? made->ranks->rank_count : 1, most = (count + ranks - 1) / ranks;
     made->batch = options->batch < most ? options->batch : most;

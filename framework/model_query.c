@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Looking at a model: its layers, inputs, outputs and shapes. What is not there is NULL, 0, a node of no layer, a
  * scalar. */
+#include <string.h>
+
 #include "framework/input_layer.h"
 #include "framework/model_internal.h"
 
@@ -60,6 +62,26 @@ sdlf_node sdlf_model_input(const sdlf_model *model, int index)
         if (model->layers[i].layer.type == &sdlf_input_layer_class && index-- == 0) return (sdlf_node){i, 0};
     }
     return no_node;
+}
+
+static bool reads_tokens(const sdlf_model *model, const model_layer *reader)
+{
+    bool embedding = strcmp(reader->layer.type->name, "embedding") == 0;
+    for (int i = 0; i < reader->input_count; i++) {
+        if (!is_layer(model, reader->inputs[i].layer)) continue;
+        const model_layer *from = &model->layers[reader->inputs[i].layer];
+        if (from->layer.type != &sdlf_input_layer_class) continue;
+        const sdlf_input_options *options = from->layer.options;
+        if (embedding || !sdlf_dtype_is_float((sdlf_dtype)options->dtype)) return true;
+    }
+    return false;
+}
+
+bool sdlf_model_takes_tokens(const sdlf_model *model)
+{
+    for (int i = 0; model != NULL && i < model->layer_count; i++)
+        if (!model->layers[i].layer.type->is_loss && reads_tokens(model, &model->layers[i])) return true;
+    return false;
 }
 
 int sdlf_model_output_count(const sdlf_model *model)

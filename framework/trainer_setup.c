@@ -245,10 +245,11 @@ static sdlf_status prepare_model(sdlf_trainer *trainer, const sdlf_dataset *trai
                          sdlf_model_name(model));
     status = sdlf_trainer_prepare_weights(trainer);
     if (status != SDLF_OK) return status;
+    sdlf_dataset *view = &trainer->train;
+    sdlf_dataset_normalize_for(view, model);
     if (!normalization->known)
         *normalization = (sdlf_normalization){
-            .mean = train->mean, .scale = train->scale, .channels = train->channels, .fit = train->fit, .known = true};
-    sdlf_dataset_normalize_as(&trainer->train, normalization);
+            .mean = view->mean, .scale = view->scale, .channels = view->channels, .fit = view->fit, .known = true};
     trainer->labels = trainer->classifier.labels != NULL ? trainer->classifier.labels : "labels";
     if (trainer->options.resume) return sdlf_trainer_take_state(trainer);
     sdlf_model_training_state(model)->present = false;

@@ -83,14 +83,15 @@ static const char *labels_of(const sdlf_model *model)
 
 sdlf_feed samples_feed(sdlf_model *model, const sdlf_dataset *data)
 {
-    const sdlf_normalization *known = sdlf_model_normalization(model);
+    sdlf_dataset view = *data;
+    sdlf_dataset_normalize_for(&view, model);
     sdlf_feed feed = {
         .labels = labels_of(model),
-        .sample_data = data->samples,
-        .label_data = data->labels,
-        .mean = known->known ? known->mean : data->mean,
-        .scale = known->known ? known->scale : data->scale,
-        .channels = known->known ? known->channels : data->channels,
+        .sample_data = view.samples,
+        .label_data = view.labels,
+        .mean = view.mean,
+        .scale = view.scale,
+        .channels = view.channels,
     };
     for (int i = 0; i < sdlf_model_input_count(model) && !feed.samples; i++) {
         const char *name = sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name;
@@ -149,9 +150,7 @@ sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset
     if (status != SDLF_OK) return status;
     sdlf_feed feed = samples_feed(model, data);
     sdlf_dataset normalized = *data; /* a view */
-    normalized.mean = feed.mean;
-    normalized.scale = feed.scale;
-    normalized.channels = feed.channels;
+    sdlf_dataset_normalize_for(&normalized, model);
     sdlf_loader *loader = NULL;
     sdlf_batch batch = {.count = 0};
     status = sdlf_loader_create(&loader, &normalized, &(sdlf_loader_options){.batch = count, .no_prefetch = true});

@@ -85,14 +85,6 @@ static void count_batch(agreement *a, const side *before, const side *after, con
     }
 }
 
-static void normalise(sdlf_dataset *data, const sdlf_normalization *n)
-{
-    if (!n->known) return;
-    data->mean = n->mean;
-    data->scale = n->scale;
-    data->channels = n->channels;
-}
-
 sdlf_status agreement_measure(agreement *a, sdlf_model *before, sdlf_model *after, sdlf_dataset *data,
                               sdlf_calculator *calculator, int64_t most)
 {
@@ -102,7 +94,7 @@ sdlf_status agreement_measure(agreement *a, sdlf_model *before, sdlf_model *afte
     if (samples > most) samples = most;
     int64_t batch = samples < BATCH ? samples : BATCH;
     *a = (agreement){.samples = 0};
-    normalise(data, sdlf_model_normalization(before));
+    sdlf_dataset_normalize_for(data, before);
     sdlf_status status = open_side(&sides[0], before, data, calculator, batch);
     if (status != SDLF_OK && batch > 1) { /* a network for one sample at a time */
         batch = 1;

@@ -71,7 +71,10 @@ void report_data(const terminal *out, const sdlf_dataset *train, const sdlf_data
         if (train && strcmp(train->name, test->name) != 0) fprintf(out->file, "  %s", test->name);
         fprintf(out->file, "  %s test", number_count(test->samples.shape.dim[0]).text);
     }
-    fprintf(out->file, "  %s\n", sdlf_shape_print(sdlf_shape_without(any->samples.shape, 0)).text);
+    bool characters = any->labels.dtype == SDLF_INT32 && any->labels.shape.rank == 2;
+    bool as_are = any->mean == 0 && any->scale == 1 && any->channels.count == 0 && !characters;
+    fprintf(out->file, "  %s%s\n", sdlf_shape_print(sdlf_shape_without(any->samples.shape, 0)).text,
+            as_are ? " as they are" : "");
 }
 
 void report_note(const terminal *out, const char *text)

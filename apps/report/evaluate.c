@@ -26,11 +26,7 @@ typedef struct evaluation_run {
 sdlf_dataset evaluation_view(sdlf_model *model, const sdlf_dataset *data)
 {
     sdlf_dataset view = *data;
-    const sdlf_normalization *own = sdlf_model_normalization(model);
-    if (!own->known) return view;
-    view.mean = own->mean;
-    view.scale = own->scale;
-    view.channels = own->channels;
+    sdlf_dataset_normalize_for(&view, model);
     return view;
 }
 

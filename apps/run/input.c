@@ -124,6 +124,23 @@ static sdlf_status write_values(run_session *s, const char *name, const sdlf_ten
     return status;
 }
 
+/* Is every integer a number of that floating type, too? */
+static bool is_exact(const sdlf_tensor *integers, sdlf_dtype dtype)
+{
+    const double most = 9007199254740992; /* 2^53: to there a double is the integer */
+    const char *from = integers->data;
+    size_t size = sdlf_dtype_size(integers->dtype);
+    for (int64_t i = 0; i < sdlf_tensor_count(integers); i++) {
+        double whole, narrow;
+        uint64_t value;
+        sdlf_convert(SDLF_FLOAT64, &whole, integers->dtype, from + (size_t)i * size, 1);
+        sdlf_convert(dtype, &value, SDLF_FLOAT64, &whole, 1);
+        sdlf_convert(SDLF_FLOAT64, &narrow, dtype, &value, 1);
+        if (whole != narrow || whole > most || whole < -most) return false;
+    }
+    return true;
+}
+
 /* Arrays go in as they are, and a network answers anything to samples that are not normalised as those were that it was trained on. */
 static void warn_of_normalization(run_session *s, const char *path, const char *name)
 {
@@ -153,9 +170,14 @@ static sdlf_status write_array(run_session *s, const char *name, run_file *file)
     if (!sdlf_shape_equal(given->shape, input->shape))
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s, and the file has %s", file->path, name,
                          sdlf_shape_print(input->shape).text, sdlf_shape_print(given->shape).text);
-    if (sdlf_dtype_is_float(given->dtype) != sdlf_dtype_is_float(input->dtype))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is of %s, and the file's elements are of %s", file->path,
-                         name, sdlf_dtype_name(input->dtype), sdlf_dtype_name(given->dtype));
+    if (sdlf_dtype_is_float(given->dtype) != sdlf_dtype_is_float(input->dtype)) {
+        status = sdlf_dtype_is_float(input->dtype) ? run_read_array(file) : SDLF_OK;
+        if (status != SDLF_OK) return status;
+        if (given->data == NULL || !is_exact(given, input->dtype))
+            return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is of %s, and the file's elements are of %s%s",
+                             file->path, name, sdlf_dtype_name(input->dtype), sdlf_dtype_name(given->dtype),
+                             given->data != NULL ? ", which are not all numbers of that type" : "");
+    }
     warn_of_normalization(s, file->path, name);
     bool on_host = binding.calculator != NULL && sdlf_calculator_is_on_host(binding.calculator);
     if (on_host && given->dtype == input->dtype && given->data == NULL)

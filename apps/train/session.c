@@ -117,10 +117,13 @@ static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, con
 static sdlf_status normalize(train_session *s)
 {
     const char *file = s->set.from ? s->set.from : s->set.resume;
+    sdlf_dataset_normalize_for(s->train, s->model);
     if (s->set.normalize == PREPROCESS_AUTO) return SDLF_OK;
-    if (s->train->labels.shape.rank == 2 && !session_has_targets(s))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--normalize %s: samples are characters, which have no brightness",
-                         preprocess_kind_names[s->set.normalize]);
+    bool characters = s->train->labels.shape.rank == 2 && !session_has_targets(s);
+    bool tokens = sdlf_model_takes_tokens(s->model) && s->set.normalize != PREPROCESS_NONE;
+    if (characters || tokens)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--normalize %s: samples are %s, which have no brightness",
+                         preprocess_kind_names[s->set.normalize], characters ? "characters" : "tokens");
     if (sdlf_model_normalization(s->model)->known)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--normalize %s: %s says how its samples are normalised",
                          preprocess_kind_names[s->set.normalize], file ? file : sdlf_model_name(s->model));

@@ -88,6 +88,9 @@ sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification,
 sdlf_status sdlf_dataset_open_with(sdlf_dataset **dataset, const char *specification, sdlf_split split,
                                    const sdlf_dataset_options *options);
 void sdlf_dataset_free(sdlf_dataset *dataset);
+/* Have loaders of it normalise as the model says; where it does not say, and takes tokens (sdlf_model_takes_tokens), not
+ * at all; else as before. Trainers and evaluators do this with their own view of a data set. */
+void sdlf_dataset_normalize_for(sdlf_dataset *dataset, const sdlf_model *model);
 /* Would it open, as far as can be told without reading or drawing it: is the name known, the argument well-formed, are the
  * files there? For programs that have other things to prepare first. Errors: those of sdlf_dataset_open. */
 sdlf_status sdlf_dataset_check(const char *specification, sdlf_split split);

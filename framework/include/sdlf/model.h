@@ -142,6 +142,9 @@ sdlf_node sdlf_model_input(const sdlf_model *model, int index);
 int sdlf_model_output_count(const sdlf_model *model);
 sdlf_node sdlf_model_output(const sdlf_model *model, int index);
 const char *sdlf_model_output_name(const sdlf_model *model, int index);
+/* Are its samples tokens: does an embedding read an input, or another layer than a loss one of integers? Data sets are
+ * not normalised for it. */
+bool sdlf_model_takes_tokens(const sdlf_model *model);
 /* Is it there to say how long another one is (sdlf_output_length)? */
 bool sdlf_model_output_is_length(const sdlf_model *model, int index);
 

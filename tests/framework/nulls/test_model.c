@@ -33,6 +33,7 @@ static void no_model(void)
     NO_MODEL(sdlf_model_replace_head(NULL, 3, 1));
     NO_MODEL(sdlf_model_set_loss(NULL, SDLF_LOSS_MSE));
     CHECK_EQUAL(sdlf_model_loss(NULL), SDLF_LOSS_CROSS_ENTROPY);
+    CHECK(!sdlf_model_takes_tokens(NULL));
     NO_MODEL(sdlf_model_set_huber_delta(NULL, 1));
     CHECK(sdlf_model_huber_delta(NULL) == 1);
     CHECK(!sdlf_model_parameter_matches(NULL, 0, "trunk"));

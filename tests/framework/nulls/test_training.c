@@ -17,6 +17,7 @@ static void data_sets(void)
     sdlf_dataset_free(data);
     REFUSED(sdlf_dataset_check(NULL, SDLF_SPLIT_TEST), "specification");
     DOES_NOTHING(sdlf_dataset_free(NULL));
+    DOES_NOTHING(sdlf_dataset_normalize_for(NULL, NULL));
     REFUSED(sdlf_idx_read(NULL, test_path("x")), "tensor");
     REFUSED(sdlf_idx_read(&tensor, NULL), "path");
     REFUSED(sdlf_idx_parse(NULL, "", 0, "x"), "tensor");

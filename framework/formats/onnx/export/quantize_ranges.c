@@ -95,7 +95,7 @@ static sdlf_status open_data(observation *o)
     const sdlf_quantization_options *options = o->q->options;
     o->data = *options->data;
     sdlf_status status = sdlf_dataset_check_parts(&o->data);
-    if (o->q->e->model->normalization.known) sdlf_dataset_normalize_as(&o->data, &o->q->e->model->normalization);
+    sdlf_dataset_normalize_for(&o->data, o->q->e->model);
     if (status == SDLF_OK) status = check_input(o);
     if (status == SDLF_OK && o->data.samples.shape.dim[0] < 1)
         status =

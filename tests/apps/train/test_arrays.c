@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* sdlf train, eval and run on arrays that are no pictures. */
+#include <stdio.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/program.h"
+#include "testing.h"
+
+enum { COUNT = 200, LENGTH = 3, VOCABULARY = 10 };
+
+static char samples_path[1024], labels_path[1024], net_path[1024], weights_path[1024], set[2100];
+
+static void write_array(char *path, const char *name, sdlf_dtype dtype, sdlf_shape shape, void *data)
+{
+    snprintf(path, sizeof samples_path, "%s", test_path(name));
+    sdlf_tensor tensor = sdlf_tensor_view(dtype, shape, data);
+    CHECK_OK(sdlf_tensor_write_file(&tensor, path));
+}
+
+static const char *network(const char *text)
+{
+    snprintf(net_path, sizeof net_path, "%s", test_path("net.json"));
+    test_write_file(net_path, text, strlen(text));
+    return net_path;
+}
+
+#define TRAIN(net, ...)                                                                                                \
+    "train", "--net", network(net), "--data", set, "--calculator", "reference", "--batch", "20", "--optimizer",        \
+        "adam", "--learning-rate", "0.02", __VA_ARGS__
+
+#define EMBEDDING(dtype)                                                                                               \
+    "{\"name\":\"parity\",\"input\":{\"name\":\"tokens\",\"shape\":[3]" dtype "},\"layers\":["                         \
+    "{\"type\":\"embedding\",\"vocabulary\":10,\"units\":4},{\"type\":\"flatten\"},"                                   \
+    "{\"type\":\"fully_connected\",\"units\":2},{\"type\":\"softmax\"}]}"
+
+/* Classes: is the first token odd? */
+static void write_tokens(void)
+{
+    int64_t tokens[COUNT * LENGTH], labels[COUNT];
+    for (int i = 0; i < COUNT * LENGTH; i++) tokens[i] = i * 37 % 101 % VOCABULARY;
+    for (int n = 0; n < COUNT; n++) labels[n] = tokens[n * LENGTH] % 2;
+    write_array(samples_path, "tokens.npy", SDLF_INT64, sdlf_shape(COUNT, LENGTH), tokens);
+    write_array(labels_path, "labels.npy", SDLF_INT64, sdlf_shape(COUNT), labels);
+    snprintf(set, sizeof set, "npy:%s,%s", samples_path, labels_path);
+    snprintf(weights_path, sizeof weights_path, "%s", test_path("tokens.safetensors"));
+}
+
+static void tokens_are_taken_as_they_are(void)
+{
+    write_tokens();
+    const program *p = SDLF(0, TRAIN(EMBEDDING(""), "--epochs", "8", "--out", weights_path));
+    CHECK_SAYS(p, "200 train  200 test  3 as they are\n");
+    CHECK_SAYS(p, "\ntest   100.00%");
+    p = SDLF(0, "eval", "--weights", weights_path, "--calculator", "reference");
+    CHECK_SAYS(p, "200 test  3 as they are\n");
+    CHECK_SAYS(p, "\ntest   100.00%");
+    p = SDLF(0, TRAIN(EMBEDDING(""), "--epochs", "8", "--normalize", "none", "--no-save"));
+    CHECK_SAYS(p, "\ntest   100.00%");
+    CHECK_SAYS(SDLF(2, TRAIN(EMBEDDING(""), "--normalize", "unit", "--no-save")),
+               "--normalize unit: samples are tokens, which have no brightness");
+    CHECK_SAYS(
+        SDLF(1, TRAIN(EMBEDDING(",\"dtype\":\"int64\""), "--no-save")),
+        "input 'tokens' is int64, but samples come as float32: as one of float32, which an embedding reads, too");
+    static const char numbers[] = "{\"name\":\"n\",\"input\":{\"name\":\"x\",\"shape\":[3]},\"layers\":["
+                                  "{\"type\":\"fully_connected\",\"units\":2},{\"type\":\"softmax\"}]}";
+    p = SDLF(0, TRAIN(numbers, "--epochs", "1", "--no-save")); /* integers that nothing looks up are normalised */
+    CHECK_SAYS(p, "200 train  200 test  3\n");
+}
+
+static void integers_go_into_float_inputs(void)
+{
+    const program *p = SDLF(0, "run", weights_path, "--input", samples_path, "--calculator", "reference");
+    CHECK_TEXT(p->err, "");
+    CHECK_SAYS(p, "float32 200x2");
+    int64_t large[] = {1, 2, 16777217}, even[] = {1, 2, 9}, huge[] = {1, 2, INT64_MAX};
+    write_array(samples_path, "x.npy", SDLF_INT64, sdlf_shape(1, 3), large);
+    CHECK_SAYS(SDLF(1, "run", weights_path, "--input", samples_path),
+               "input 'tokens' is of float32, and the file's elements are of int64, which are not all numbers of that "
+               "type");
+    write_array(samples_path, "x.npy", SDLF_INT64, sdlf_shape(1, 3), huge);
+    CHECK_SAYS(SDLF(1, "run", weights_path, "--input", samples_path), "not all numbers of that type");
+    write_array(samples_path, "x.npy", SDLF_INT64, sdlf_shape(1, 3), even);
+    SDLF(0, "run", weights_path, "--input", samples_path);
+}
+
+int main(void)
+{
+    RUN(tokens_are_taken_as_they_are);
+    RUN(integers_go_into_float_inputs);
+    return test_summary();
+}
