@@ -109,6 +109,7 @@ static sdlf_status find_data(session *s, bool open)
     samples_request request = {.set = data,
                                .split = split,
                                .sample = samples_shape(s->model),
+                               .model = s->model,
                                .strict = s->set.strict,
                                .targets = sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY,
                                .workers = ranks_workers(&s->set.ranks, s->set.workers),

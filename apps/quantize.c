@@ -155,6 +155,7 @@ static sdlf_status open_half(session *s, sdlf_dataset **half, sdlf_split split)
     return samples_open(half, &(samples_request){.set = s->data,
                                                  .split = split,
                                                  .sample = samples_shape(s->model),
+                                                 .model = s->model,
                                                  .strict = s->set.strict,
                                                  .targets = sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY,
                                                  .workers = s->set.workers,

@@ -25,8 +25,8 @@ bool arrays_split(char **first, char **second, const char *argument)
 
 /* ---- samples ---- */
 
-/* (N,C,H,W) or (N,F) of the array's shape; rank 0: it holds no samples. */
-static sdlf_shape shape_of(sdlf_shape found, bool *channels_behind)
+/* (N,C,H,W) or (N,F) of the array's shape; rank 0: it holds neither. */
+static sdlf_shape usual_shape(sdlf_shape found, bool *channels_behind)
 {
     const int64_t *dim = found.dim;
     *channels_behind = found.rank == 4 && dim[3] >= 1 && dim[3] <= MOST_CHANNELS;
@@ -35,6 +35,27 @@ static sdlf_shape shape_of(sdlf_shape found, bool *channels_behind)
     if (*channels_behind) return sdlf_shape(dim[0], dim[3], dim[1], dim[2]);
     bool before = found.rank == 4 && dim[1] >= 1 && dim[1] <= MOST_CHANNELS;
     return before ? found : SDLF_SCALAR;
+}
+
+/* Of one sample of this shape, or of a batch: what is behind the ones in front. */
+static sdlf_shape without_ones(sdlf_shape shape)
+{
+    while (shape.rank > 0 && shape.dim[0] == 1) shape = sdlf_shape_without(shape, 0);
+    return shape;
+}
+
+/* The shape of the samples; rank 0: there are none. */
+static sdlf_shape shape_of(sdlf_shape found, sdlf_shape wanted, bool *channels_behind)
+{
+    sdlf_shape usual = usual_shape(found, channels_behind);
+    if (wanted.rank == 0 || found.rank == 0) return usual;
+    if (usual.rank > 0 && sdlf_shape_equal(sdlf_shape_without(usual, 0), wanted)) return usual;
+    sdlf_shape sample = sdlf_shape_without(found, 0);
+    if (!sdlf_shape_equal(without_ones(sample), without_ones(wanted))) return usual;
+    *channels_behind = false;
+    sdlf_shape made = {.rank = wanted.rank + 1, .dim = {found.dim[0]}};
+    memcpy(made.dim + 1, wanted.dim, (size_t)wanted.rank * sizeof *made.dim);
+    return made;
 }
 
 static void channels_to_planes(char *to, const char *from, sdlf_shape shape, size_t size)
@@ -72,19 +93,21 @@ static sdlf_status take_elements(sdlf_tensor *lying, npy_file *file, sdlf_dtype 
     return status;
 }
 
-sdlf_status arrays_take_samples(sdlf_dataset *dataset, npy_file *file, bool outline)
+sdlf_status arrays_take_samples(sdlf_dataset *dataset, npy_file *file, const sdlf_dataset_options *options)
 {
     bool behind;
-    sdlf_shape shape = shape_of(file->tensor.shape, &behind);
+    sdlf_shape shape = shape_of(file->tensor.shape, options->sample, &behind);
     sdlf_dtype dtype = file->tensor.dtype == SDLF_UINT8 ? SDLF_UINT8 : SDLF_FLOAT32;
+    bool known = options->sample.rank > 0;
     if (shape.rank == 0 || sdlf_shape_count(shape) == 0 || shape.dim[0] > INT32_MAX)
         return sdlf_fail(
             SDLF_ERROR_FORMAT,
-            "%s: expected images (N,H,W), (N,H,W,C) or (N,C,H,W) with 1 to %d channels, or rows (N,F), found %s "
-            "of (%s)",
-            file->name, MOST_CHANNELS, sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text);
+            "%s: expected images (N,H,W), (N,H,W,C) or (N,C,H,W) with 1 to %d channels, or rows (N,F), or (N,%s), the "
+            "input of the network%s, found %s of (%s)",
+            file->name, MOST_CHANNELS, known ? sdlf_shape_print(options->sample).text : "...", known ? "" : "'s file",
+            sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text);
     dataset->samples = sdlf_tensor_view(dtype, shape, NULL);
-    if (outline) return SDLF_OK;
+    if (options->outline) return SDLF_OK;
     sdlf_tensor lying = {0};
     sdlf_status status = take_elements(&lying, file, dtype);
     if (status == SDLF_OK && behind && shape.dim[1] > 1) {

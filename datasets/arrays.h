@@ -8,10 +8,11 @@
 #include "framework/formats/npy.h"
 
 /* The samples, of an array whose elements are still to come: images (N,H,W), (N,H,W,C) or (N,C,H,W) with 1 to 4
- * channels, of which the last is taken where both could be meant, or rows of numbers (N,F). Bytes stay bytes; other
- * numbers become float32, and must be finite. `outline`: only the shape. Errors: SDLF_ERROR_FORMAT with the file's
- * name, and those of reading. */
-sdlf_status arrays_take_samples(sdlf_dataset *dataset, npy_file *file, bool outline);
+ * channels, of which the last is taken where both could be meant, or rows of numbers (N,F); or, where that is not what
+ * options->sample says and the array is (N, that), leading ones aside, so. Bytes stay bytes; other numbers become
+ * float32, and must be finite. options->outline: only the shape. Errors: SDLF_ERROR_FORMAT with the file's name, and
+ * those of reading. */
+sdlf_status arrays_take_samples(sdlf_dataset *dataset, npy_file *file, const sdlf_dataset_options *options);
 
 /* The labels (N) or (N,1), whole numbers from 0, one for each sample; or of pictures' pixels (N,H,W), of which -1, and
  * of bytes 255, do not count; raises class_count to what they need. */

@@ -14,7 +14,7 @@ extern const sdlf_dataset_class sdlf_npy_dataset_class, sdlf_npz_dataset_class, 
 extern const sdlf_dataset_class sdlf_text_dataset_class;
 
 /* Normalise each channel, dimension 1, by its own mean and deviation over the samples, uint8 or float32, which are
- * there; more channels than SDLF_NORMALIZED_CHANNELS all by one. */
+ * there; more channels than SDLF_NORMALIZED_CHANNELS, and sequences (N,T,F), all by one. */
 void sdlf_dataset_measure(sdlf_dataset *dataset);
 
 /* Sums over bytes, exact, so that no order of adding matters: channel by channel. Zeroed: of none. */

@@ -77,7 +77,7 @@ static void measure_floats(sdlf_dataset *dataset, int channels, int64_t size)
 void sdlf_dataset_measure(sdlf_dataset *dataset)
 {
     sdlf_shape shape = dataset->samples.shape;
-    bool single = shape.dim[1] > SDLF_NORMALIZED_CHANNELS;
+    bool single = shape.rank == 3 || shape.dim[1] > SDLF_NORMALIZED_CHANNELS;
     int channels = single ? 1 : (int)shape.dim[1];
     int64_t size = sdlf_shape_span(shape, 1, shape.rank);
     if (dataset->samples.dtype == SDLF_UINT8) {

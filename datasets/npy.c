@@ -26,7 +26,7 @@ static sdlf_status take(sdlf_dataset *dataset, const paths *p, const sdlf_datase
     npy_file file;
     sdlf_status status = npy_open(&file, p->images);
     if (status != SDLF_OK) return status;
-    status = arrays_take_samples(dataset, &file, options->outline);
+    status = arrays_take_samples(dataset, &file, options);
     npy_close(&file);
     if (status == SDLF_OK) status = npy_open(&file, p->labels);
     if (status != SDLF_OK) return status;

@@ -61,10 +61,10 @@ static void list_arrays(const zip_archive *archive, char *list)
 
 /* ---- one array ---- */
 
-typedef sdlf_status array_use(sdlf_dataset *dataset, npy_file *file, void *context);
+typedef sdlf_status array_use(sdlf_dataset *dataset, npy_file *file, const void *context);
 
 static sdlf_status use_array(sdlf_dataset *dataset, const zip_archive *archive, const char *name, array_use *use,
-                             void *context)
+                             const void *context)
 {
     zip_entry entry;
     zip_stream stream;
@@ -86,24 +86,24 @@ static sdlf_status use_array(sdlf_dataset *dataset, const zip_archive *archive, 
     return status;
 }
 
-static sdlf_status use_samples(sdlf_dataset *dataset, npy_file *file, void *outline)
+static sdlf_status use_samples(sdlf_dataset *dataset, npy_file *file, const void *options)
 {
-    return arrays_take_samples(dataset, file, *(const bool *)outline);
+    return arrays_take_samples(dataset, file, options);
 }
 
-static sdlf_status use_labels(sdlf_dataset *dataset, npy_file *file, void *unused)
+static sdlf_status use_labels(sdlf_dataset *dataset, npy_file *file, const void *unused)
 {
     (void)unused;
     return arrays_take_labels(dataset, file);
 }
 
-static sdlf_status use_targets(sdlf_dataset *dataset, npy_file *file, void *unused)
+static sdlf_status use_targets(sdlf_dataset *dataset, npy_file *file, const void *unused)
 {
     (void)unused;
     return arrays_take_targets(dataset, file);
 }
 
-static sdlf_status count_labels(sdlf_dataset *dataset, npy_file *file, void *unused)
+static sdlf_status count_labels(sdlf_dataset *dataset, npy_file *file, const void *unused)
 {
     (void)unused;
     return arrays_count_classes(dataset, file);
@@ -139,9 +139,8 @@ sdlf_status npz_take(sdlf_dataset *dataset, const zip_archive *archive, const ch
 {
     pair wanted = {images, labels};
     const char *other = NULL;
-    bool outline = options->outline;
     sdlf_status status = images == NULL ? choose(archive, split, &wanted, &other) : SDLF_OK;
-    if (status == SDLF_OK) status = use_array(dataset, archive, wanted.samples, use_samples, &outline);
+    if (status == SDLF_OK) status = use_array(dataset, archive, wanted.samples, use_samples, options);
     if (status == SDLF_OK)
         status = use_array(dataset, archive, wanted.labels, options->targets ? use_targets : use_labels, NULL);
     if (status == SDLF_OK && other != NULL && !options->targets)

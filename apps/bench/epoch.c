@@ -198,7 +198,8 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     fflush(stdout);
     if (status == SDLF_OK)
         status = samples_open(
-            &s->data, &(samples_request){.set = s->set.data, .sample = samples_shape(*model), .command = "bench"});
+            &s->data, &(samples_request){
+                          .set = s->set.data, .sample = samples_shape(*model), .model = *model, .command = "bench"});
     if (status == SDLF_OK) status = samples_check(*model, s->data);
     if (status != SDLF_OK) return status;
     if (text) report_data(&out, s->data, NULL);

@@ -154,7 +154,8 @@ static sdlf_status bench_all(session *s, const optimizer_rows *optimizers, const
     if (text) report_header(&out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     status = samples_open(
-        &s->data, &(samples_request){.set = s->set.data, .sample = samples_shape(s->model), .command = "bench"});
+        &s->data, &(samples_request){
+                      .set = s->set.data, .sample = samples_shape(s->model), .model = s->model, .command = "bench"});
     if (status == SDLF_OK && text) report_data(&out, s->data, NULL);
     fflush(stdout);
     interrupt_waits();

@@ -27,6 +27,7 @@ static sdlf_dataset_options options_of(const samples_request *request)
                                     .threads = (int)request->workers,
                                     .cache = request->cache * 1000000,
                                     .progress = request->command != NULL ? show_progress : NULL};
+    if (request->model != NULL) options.sample = network_sample_shape(request->model);
     if (request->sample.rank == 3) {
         options.channels = (int)request->sample.dim[0];
         options.height = (int)request->sample.dim[1];

@@ -16,6 +16,8 @@ typedef struct samples_request {
     const char *set; /* "folder:flowers" */
     sdlf_split split;
     sdlf_shape sample;
+    const sdlf_model
+        *model;           /* that arrays are for: they are read as its input's shape says; NULL: as pictures or rows */
     bool strict, targets; /* targets: its labels are numbers, and not classes */
     int64_t workers,
         cache; /* threads that decode, 0: one for each processor; megabytes of decoded samples to keep, 0: all */

@@ -119,7 +119,8 @@ static sdlf_status open_data(session *s)
     }
     if (strcmp(name, "random") == 0) return SDLF_OK;
     sdlf_status status = samples_open(
-        &s->data, &(samples_request){.set = name, .sample = samples_shape(s->model[0]), .command = "parity"});
+        &s->data, &(samples_request){
+                      .set = name, .sample = samples_shape(s->model[0]), .model = s->model[0], .command = "parity"});
     if (status != SDLF_OK || s->set.data || samples_fit(s->model[0], s->data)) return status;
     sdlf_dataset_free(s->data);
     s->data = NULL;

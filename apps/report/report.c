@@ -150,9 +150,11 @@ static sdlf_status open_data(session *s)
     const char *known = sdlf_model_training_state(s->model)->data;
     const char *set = s->set.data ? s->set.data : *known ? known : NULL;
     if (!set) return SDLF_OK;
-    sdlf_status status = samples_open(
-        &s->data, &(samples_request){
-                      .set = set, .split = SDLF_SPLIT_TEST, .sample = samples_shape(s->model), .command = "report"});
+    sdlf_status status = samples_open(&s->data, &(samples_request){.set = set,
+                                                                   .split = SDLF_SPLIT_TEST,
+                                                                   .sample = samples_shape(s->model),
+                                                                   .model = s->model,
+                                                                   .command = "report"});
     return s->set.data ? status : sdlf_fail_context(status, "the data of %s (--data names another)", s->weights);
 }
 

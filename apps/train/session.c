@@ -106,6 +106,7 @@ static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, con
                         &(samples_request){.set = name,
                                            .split = split,
                                            .sample = s->sample,
+                                           .model = s->model,
                                            .strict = s->set.strict,
                                            .targets = session_has_targets(s),
                                            .workers = ranks_workers(&s->set.ranks, s->set.workers),
@@ -127,9 +128,15 @@ static sdlf_status normalize(train_session *s)
     if (sdlf_model_normalization(s->model)->known)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--normalize %s: %s says how its samples are normalised",
                          preprocess_kind_names[s->set.normalize], file ? file : sdlf_model_name(s->model));
-    return sdlf_fail_context(preprocess_normalization(&s->train->channels, (preprocess_kind)s->set.normalize,
-                                                      s->train->samples.shape.dim[1]),
-                             "--normalize");
+    sdlf_dataset *data = s->train;
+    bool one = data->samples.shape.rank == 3 || data->samples.shape.dim[1] > SDLF_NORMALIZED_CHANNELS;
+    sdlf_status status = preprocess_normalization(&data->channels, (preprocess_kind)s->set.normalize,
+                                                  one ? 1 : data->samples.shape.dim[1]);
+    if (status != SDLF_OK || !one) return sdlf_fail_context(status, "--normalize");
+    data->mean = data->channels.mean[0];
+    data->scale = data->channels.scale[0];
+    data->channels.count = 0;
+    return SDLF_OK;
 }
 
 /* Augmentation that is asked for changes pictures. */

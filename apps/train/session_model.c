@@ -27,7 +27,8 @@ bool session_has_targets(const train_session *s)
 static sdlf_status outline(const train_session *s, sdlf_dataset **data)
 {
     return samples_outline(
-        data, &(samples_request){.set = s->set.data, .sample = s->sample, .targets = session_has_targets(s)});
+        data, &(samples_request){
+                  .set = s->set.data, .sample = s->sample, .model = s->model, .targets = session_has_targets(s)});
 }
 
 /* "224" or "240x320": height and width of colour pictures. */
@@ -62,8 +63,13 @@ static sdlf_status open_network(train_session *s)
     if (status == SDLF_OK) status = outline(s, &data);
     if (status != SDLF_OK) return status;
     sdlf_shape sample = sdlf_shape_without(data->samples.shape, 0);
-    status = session_has_targets(s) ? sdlf_network_builtin_for_targets(&s->model, set->net, sample, data->class_count)
-                                    : sdlf_network_builtin_for(&s->model, set->net, sample, data->class_count);
+    if (set->size && !sdlf_shape_equal(sample, s->sample))
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--size %s: pictures of folders are scaled, and samples of %s are %s",
+                           set->size, data->name, sdlf_shape_print(sample).text);
+    else
+        status = session_has_targets(s)
+                     ? sdlf_network_builtin_for_targets(&s->model, set->net, sample, data->class_count)
+                     : sdlf_network_builtin_for(&s->model, set->net, sample, data->class_count);
     sdlf_dataset_free(data);
     return status;
 }

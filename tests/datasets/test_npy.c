@@ -29,12 +29,17 @@ static void write_array(const char *name, const char *type, const char *shape, c
     free(bytes);
 }
 
-static sdlf_status open_it(sdlf_dataset **data, bool outline)
+static sdlf_status open_with(sdlf_dataset **data, const sdlf_dataset_options *options)
 {
     char specification[2048], images[1024];
     snprintf(images, sizeof images, "%s", test_path("images.npy"));
     snprintf(specification, sizeof specification, "npy:%s,%s", images, test_path("labels.npy"));
-    return sdlf_dataset_open_with(data, specification, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.outline = outline});
+    return sdlf_dataset_open_with(data, specification, SDLF_SPLIT_TRAIN, options);
+}
+
+static sdlf_status open_it(sdlf_dataset **data, bool outline)
+{
+    return open_with(data, &(sdlf_dataset_options){.outline = outline});
 }
 
 static void check_images(const char *shape, size_t size, sdlf_shape wanted, int second)
@@ -61,6 +66,45 @@ static void images_of_every_layout(void)
     check_images("(4, 3, 5, 6)", 360, sdlf_shape(IMAGES, 3, 5, 6), 1);
     check_images("(4, 5, 6, 1)", 120, sdlf_shape(IMAGES, 1, 5, 6), 1);
     check_images("(4, 3, 5, 2)", 120, sdlf_shape(IMAGES, 2, 3, 5), 2); /* both could be meant */
+}
+
+/* Samples of any rank, where the network's input says so; one mean for sequences. */
+static void samples_as_the_network_takes_them(void)
+{
+    static const struct {
+        const char *shape;
+        sdlf_shape takes, wanted;
+        int second, channels;
+        size_t size;
+    } cases[] = {
+        {"(4, 5, 6)", {2, {5, 6}}, {3, {IMAGES, 5, 6}}, 1, 0, 120},
+        {"(4, 5, 6)", {3, {1, 5, 6}}, {4, {IMAGES, 1, 5, 6}}, 1, 1, 120},
+        {"(4, 1, 5, 6)", {2, {5, 6}}, {3, {IMAGES, 5, 6}}, 1, 0, 120},
+        {"(4, 5, 6)", {4, {1, 1, 5, 6}}, {5, {IMAGES, 1, 1, 5, 6}}, 1, 1, 120},
+        {"(4, 12, 5, 6)", {3, {12, 5, 6}}, {4, {IMAGES, 12, 5, 6}}, 1, 12, 1440},
+        {"(4, 3, 5, 2)", {3, {3, 5, 2}}, {4, {IMAGES, 3, 5, 2}}, 1, 3, 120}, /* 2 channels behind would not fit */
+        {"(4, 3, 3, 3)", {3, {3, 3, 3}}, {4, {IMAGES, 3, 3, 3}}, 3, 3, 108}, /* these do */
+        {"(4, 2, 3, 4, 5)", {4, {2, 3, 4, 5}}, {5, {IMAGES, 2, 3, 4, 5}}, 1, 2, 480},
+        {"(4,)", {1, {1}}, {2, {IMAGES, 1}}, 1, 1, 4},
+        {"(4, 5, 6)", {2, {6, 5}}, {4, {IMAGES, 1, 5, 6}}, 1, 1, 120}, /* which is told of later */
+    };
+    write_array("labels.npy", "|u1", "(4,)", NULL, 4);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        sdlf_dataset *data = NULL;
+        write_array("images.npy", "|u1", cases[i].shape, NULL, cases[i].size);
+        for (int outline = 0; outline < 2; outline++) {
+            const sdlf_dataset_options options = {.sample = cases[i].takes, .outline = outline};
+            if (!CHECK_OK(open_with(&data, &options))) continue;
+            CHECK(sdlf_shape_equal(data->samples.shape, cases[i].wanted));
+            if (!outline) CHECK_EQUAL(data->channels.count, cases[i].channels);
+            if (!outline) CHECK_EQUAL(((const uint8_t *)data->samples.data)[1], cases[i].second);
+            sdlf_dataset_free(data);
+        }
+    }
+    sdlf_dataset *data = NULL;
+    write_array("images.npy", "|u1", "(4, 5, 5, 5)", NULL, 500);
+    CHECK_FAILS(open_with(&data, &(sdlf_dataset_options){.sample = sdlf_shape(7, 5, 5)}), SDLF_ERROR_FORMAT,
+                "or rows (N,F), or (N,7x5x5), the input of the network, found uint8 of (4x5x5x5)");
 }
 
 static void labels_of_every_type(void)
@@ -160,10 +204,7 @@ static void no_allocation_is_unchecked(void)
 
 static sdlf_status open_targets(sdlf_dataset **data)
 {
-    char specification[2048], images[1024];
-    snprintf(images, sizeof images, "%s", test_path("images.npy"));
-    snprintf(specification, sizeof specification, "npy:%s,%s", images, test_path("labels.npy"));
-    return sdlf_dataset_open_with(data, specification, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.targets = true});
+    return open_with(data, &(sdlf_dataset_options){.targets = true});
 }
 
 static void targets(void)
@@ -200,6 +241,7 @@ static void targets(void)
 int main(void)
 {
     RUN(images_of_every_layout);
+    RUN(samples_as_the_network_takes_them);
     RUN(labels_of_every_type);
     RUN(numbers_of_every_type);
     RUN(wrong_arrays);

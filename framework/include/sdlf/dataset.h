@@ -62,8 +62,9 @@ typedef struct sdlf_dataset_options {
     int channels, height, width; /* of a sample, for sets of pictures of any size (folder); 0: as the files are */
     bool outline;                /* shapes, classes and names are enough: samples.data and labels.data may be NULL */
     bool targets;                /* labels are numbers, of any set that has some (csv, npz, npy): float targets */
-    bool strict;                 /* a picture that cannot be read is an error, and not left out */
-    int threads;                 /* that make the samples, which do not depend on it; 0: one for each processor */
+    sdlf_shape sample; /* what the network takes; a scalar: not known. Arrays (npy, npz) that fit are read as such */
+    bool strict;       /* a picture that cannot be read is an error, and not left out */
+    int threads;       /* that make the samples, which do not depend on it; 0: one for each processor */
     int64_t
         cache; /* bytes of samples to keep in memory, of sets that read the others when they are needed (folder); 0: all are kept */
     /* Called on any of these threads, one call at a time, when `done` of `count` pictures are read. Optional. */

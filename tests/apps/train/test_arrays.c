@@ -85,9 +85,39 @@ static void integers_go_into_float_inputs(void)
     SDLF(0, "run", weights_path, "--input", samples_path);
 }
 
+/* (N,T,F) and pictures of 12 channels: does the first number lie above 0? */
+static void shapes_are_those_of_the_network(void)
+{
+    static float x[COUNT * 12 * 4];
+    int64_t labels[COUNT];
+    for (int i = 0; i < COUNT * 48; i++) x[i] = (float)(i * 37 % 101 - 50) / 25;
+    for (int n = 0; n < COUNT; n++) labels[n] = x[n * 48] > 0;
+    write_array(labels_path, "labels.npy", SDLF_INT64, sdlf_shape(COUNT), labels);
+    write_array(samples_path, "x.npy", SDLF_FLOAT32, sdlf_shape(COUNT, 12, 4), x);
+    snprintf(set, sizeof set, "npy:%s,%s", samples_path, labels_path);
+    static const char layers[] = "},\"layers\":[{\"type\":\"flatten\"},{\"type\":\"fully_connected\",\"units\":2},"
+                                 "{\"type\":\"softmax\"}]}";
+    char sequence[400], channels[400];
+    snprintf(sequence, sizeof sequence, "{\"name\":\"s\",\"input\":{\"name\":\"x\",\"shape\":[12,4]%s", layers);
+    snprintf(channels, sizeof channels, "{\"name\":\"c\",\"input\":{\"name\":\"x\",\"shape\":[12,2,2]%s", layers);
+    snprintf(weights_path, sizeof weights_path, "%s", test_path("s.safetensors"));
+    const program *p = SDLF(0, TRAIN(sequence, "--epochs", "10", "--out", weights_path));
+    CHECK_SAYS(p, "200 test  12x4\n");
+    CHECK_SAYS(p, "\ntest   100.00%");
+    CHECK_SAYS(SDLF(0, "eval", "--weights", weights_path, "--calculator", "reference"), "200 test  12x4\n");
+    SDLF(0, TRAIN(sequence, "--epochs", "1", "--normalize", "none", "--no-save"));
+    CHECK_SAYS(SDLF(2, TRAIN(sequence, "--augment-flip", "--no-save")), "--augment-flip changes pictures, and");
+    CHECK_SAYS(SDLF(1, TRAIN(channels, "--no-save")), "takes samples of 12x2x2, but those of npy");
+    CHECK_SAYS(SDLF(2, "train", "--net", "mlp", "--data", set, "--size", "8", "--no-save"),
+               "--size 8: pictures of folders are scaled, and samples of npy");
+    write_array(samples_path, "x.npy", SDLF_FLOAT32, sdlf_shape(COUNT, 12, 2, 2), x);
+    CHECK_SAYS(SDLF(0, TRAIN(channels, "--epochs", "10", "--no-save")), "200 test  12x2x2\n");
+}
+
 int main(void)
 {
     RUN(tokens_are_taken_as_they_are);
     RUN(integers_go_into_float_inputs);
+    RUN(shapes_are_those_of_the_network);
     return test_summary();
 }
