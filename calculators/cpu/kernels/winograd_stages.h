@@ -60,7 +60,12 @@ static inline __attribute__((always_inline)) void winograd_fetch(const winograd 
     const element *at = x + ((place->image * h + place->p) * w + place->q) * channels;
     for (int64_t r = 0; r < all->m; r++, at += w * channels) {
         for (int64_t s = 0; s < all->m; s++) {
-            for (int64_t c = 0; c < count; c += LANES) __builtin_prefetch(at + s * channels + c, writes);
+            for (int64_t c = 0; c < count; c += LANES) {
+                if (writes)
+                    __builtin_prefetch(at + s * channels + c, 1);
+                else
+                    __builtin_prefetch(at + s * channels + c, 0);
+            }
         }
     }
 }
