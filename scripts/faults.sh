@@ -3,8 +3,8 @@
 # Does sdlf end well whatever fails beneath it? Each command below is run again and again, and each time another call of the C library
 # fails: the n-th allocation, or the n-th and all that follow, or the making of the n-th thread, or the n-th call on a file (EIO, ENOSPC), in
 # the program or in any library (tests/faults/shim.c). A call on a file that is interrupted, or moves fewer bytes than it was asked for, changes
-# nothing. Then it runs with limits (ulimit): files of so many KiB (-f; one at least, for messages), so many open files (-n), so many KiB of
-# address space (-v), and, but for root, so many processes and threads (-u). A run is wrong that
+# nothing. Then it runs under resource limits (ulimit): file size in KiB (-f; at least 1, for messages), open files (-n), address space in
+# KiB (-v), and, unless it is root, processes and threads (-u). A run is wrong that
 #
 #   - ends by a signal, or does not end,
 #   - succeeds with another output than the undisturbed run,
@@ -217,7 +217,7 @@ undisturbed() {
     (cd "$good" && find . -type f | sort) > "$good.files"
 }
 
-# Which of so many calls fail: all, or some from the seed on.
+# Which of the calls fail: all, or samples that begin with the seed.
 calls() {
     local count=$1 step=1 first=1
     if [ "$samples" -gt 0 ] && [ "$count" -gt "$samples" ]; then

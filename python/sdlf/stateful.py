@@ -57,7 +57,7 @@ class Stateful:
     __call__ = run
 
     def rewind(self, length: int = 0) -> None:
-        """Go back to so many positions; 0 begins anew."""
+        """Go back to the given number of positions; 0 begins anew."""
         with self._lock:
             self._made.rewind(length)
 

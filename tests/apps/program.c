@@ -93,7 +93,7 @@ static void take(int *pipe, char *text, size_t *used)
     text[*used] = '\0';
 }
 
-/* Read what there is, or wait for it: for so many milliseconds, -1: as long as it takes. False: both pipes are
+/* Read what there is, or wait for it, up to a number of milliseconds; -1: as long as it takes. False: both pipes are
  * closed. */
 static bool read_some(program *p, int milliseconds)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The program killed at any moment (SIGKILL): the file that it makes is the old one or the new one, whole, and what is
- * left beside it goes with the next run. SDLF_KILLS=N in the environment: so many times for each command, instead of a
+ * left beside it goes with the next run. SDLF_KILLS=N in the environment: N times for each command, instead of a
  * few. */
 #include "testing.h"
 

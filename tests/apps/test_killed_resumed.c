@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Trainings killed again and again (SIGKILL) and resumed until they end: the weights are those of a training that nobody killed, the log can
  * be read at every moment, and nothing is left behind. Two that save to one file, one of them killed: the file is whole. SDLF_KILLS=N in
- * the environment: so many kills of each kind, instead of a few. */
+ * the environment: N kills of each kind, instead of a few. */
 #include "testing.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a kernel writes is there for the one that is queued behind it, whose blocks may have begun before: an operation
  * behind a product that takes long and writes one of its operands has the same outputs, bit for bit, as where the host
- * waited between the two. Weights are made ready, and are not. */
+ * waited between the two. With prepacked weights and without. */
 #include "testing.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "calculators/cpu/kernels/direct_conv2d.h"
 
 /* dx = [residual +] the gradient by the input: strides and dilations of which one is 1 along each axis. residual may be NULL. Weights
- * may be prepacked, in so many elements; `packed` is NULL where they were not, else backward->w is not read. */
+ * may be prepacked; the packed size is in elements. `packed` is NULL where they were not; else backward->w is not read. */
 bool conv2d_nhwc_input_takes_cpu(const convolution *v);
 int64_t conv2d_nhwc_input_packed_size_cpu(const convolution *v);
 void conv2d_nhwc_input_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution_backward *backward);
