@@ -34,7 +34,7 @@ static sdlf_status make_plan(classifier *c)
     if (status == SDLF_OK && threads == 0 && sdlf_calculator_is_on_host(options.forward)) {
         sdlf_plan *outline = NULL;
         status = sdlf_plan_outline(&outline, c->model, &options);
-        double flops = status == SDLF_OK ? (double)report_plan_cost(outline).flops * c->request.pictures : 0;
+        double flops = status == SDLF_OK ? (double)report_plan_cost(outline).flops * c->request.samples : 0;
         sdlf_plan_free(outline);
         if (flops > worth_threads) status = open_calculator(c, 0, &options.forward);
     }
@@ -70,6 +70,8 @@ static sdlf_status check_network(classifier *c)
                          c->request.weights, dim[2], dim[3]);
     c->class_count = (int)classes;
     c->loss = sdlf_model_loss(c->model);
+    c->sample_count = sdlf_shape_count(shape);
+    if (c->request.no_pictures) return SDLF_OK;
     return sdlf_fail_context(preprocess_frame_of(&c->frame, shape, c->preprocess), "%s", c->request.weights);
 }
 
@@ -79,10 +81,10 @@ sdlf_status classifier_open(classifier *c, const classifier_request *request, pr
     sdlf_status status = network_open_to_take(&c->model, request->weights, request->net, request->dimensions);
     if (status == SDLF_OK) status = make_plan(c);
     if (status == SDLF_OK) status = check_network(c);
-    if (status == SDLF_OK)
+    if (status == SDLF_OK && !request->no_pictures)
         status = preprocess_complete(preprocess, sdlf_model_normalization(c->model), request->weights);
     if (status != SDLF_OK) return status;
-    size_t values = (size_t)c->frame.channels * (size_t)c->frame.rows * (size_t)c->frame.columns;
+    size_t values = (size_t)c->sample_count;
     c->pixels = memory_allocate(values * sizeof *c->pixels);
     c->sample = memory_allocate(values * sizeof *c->sample);
     c->score = memory_allocate((size_t)c->class_count * sizeof *c->score);
@@ -101,12 +103,10 @@ void classifier_release(classifier *c)
     machine_close(&c->machine);
 }
 
-/* What the network says of `sample`. */
-static sdlf_status compute(classifier *c, const char *name)
+sdlf_status classifier_take(classifier *c, const float *sample, const char *name)
 {
-    int64_t values = (int64_t)c->frame.channels * c->frame.rows * c->frame.columns;
     sdlf_status status =
-        sdlf_plan_write(c->plan, c->input, c->sample, SDLF_FLOAT32, values * (int64_t)sizeof *c->sample);
+        sdlf_plan_write(c->plan, c->input, sample, SDLF_FLOAT32, c->sample_count * (int64_t)sizeof *sample);
     if (status == SDLF_OK) status = sdlf_plan_forward(c->plan);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(c->plan);
     if (status == SDLF_OK)
@@ -124,13 +124,13 @@ static sdlf_status compute(classifier *c, const char *name)
 sdlf_status classifier_read(classifier *c, const char *path, int64_t index)
 {
     sdlf_status status = preprocess_read(c->sample, c->pixels, c->frame, path, index, c->preprocess);
-    return status == SDLF_OK ? compute(c, path) : status;
+    return status == SDLF_OK ? classifier_take(c, c->sample, path) : status;
 }
 
 sdlf_status classifier_look(classifier *c, const sdlf_image *picture, const char *name)
 {
     sdlf_status status = preprocess_image(c->sample, c->pixels, c->frame, picture, c->preprocess);
-    return status == SDLF_OK ? compute(c, name) : status;
+    return status == SDLF_OK ? classifier_take(c, c->sample, name) : status;
 }
 
 bool classifier_gives_values(const classifier *c)

@@ -41,11 +41,7 @@ sdlf_status run_check_pictures(const run_session *s, const arguments *given)
     if (s->set.inputs.count == 0) return SDLF_OK; /* what is missing is said later */
     for (int i = 0; i < s->set.inputs.count; i++)
         if (!s->input[i].is_array) return SDLF_OK;
-    for (const argument *row = preprocess_arguments; row->name != NULL; row++) {
-        if (row->type == ARGUMENT_HEADING || !arguments_given(given, row->name)) continue;
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about pictures, and %s is none", row->name, s->input[0].path);
-    }
-    return SDLF_OK;
+    return preprocess_refuse(given, s->input[0].path);
 }
 
 /* A pipe, which somebody may fill before the next one: it is read to its end before another file is opened. */

@@ -238,6 +238,36 @@ static void targets(void)
     }
 }
 
+/* Samples only: an array of them, or one that is one as the network takes it. */
+static void without_labels(void)
+{
+    static const struct {
+        const char *shape;
+        sdlf_shape takes, wanted;
+    } cases[] = {
+        {"(4, 5, 6)", {0}, {4, {4, 1, 5, 6}}},
+        {"(4, 5, 6)", {3, {1, 5, 6}}, {4, {4, 1, 5, 6}}},
+        {"(4, 5, 6)", {3, {4, 5, 6}}, {4, {1, 4, 5, 6}}},
+        {"(20, 6)", {3, {1, 20, 6}}, {4, {1, 1, 20, 6}}},
+        {"(120,)", {1, {120}}, {2, {1, 120}}},
+        {"(5, 8, 3)", {3, {3, 5, 8}}, {4, {1, 3, 5, 8}}},
+        {"(20, 6)", {1, {7}}, {2, {20, 6}}},
+    };
+    char specification[2048];
+    sdlf_dataset *data = NULL;
+    snprintf(specification, sizeof specification, "npy:%s", test_path("images.npy"));
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const sdlf_dataset_options options = {.sample = cases[c].takes, .unlabelled = true};
+        write_array("images.npy", "|u1", cases[c].shape, NULL, 120);
+        if (!CHECK_OK(sdlf_dataset_open_with(&data, specification, SDLF_SPLIT_TEST, &options))) continue;
+        CHECK(sdlf_shape_equal(data->samples.shape, cases[c].wanted));
+        CHECK(sdlf_shape_equal(data->labels.shape, sdlf_shape(cases[c].wanted.dim[0])) && data->class_count == 1);
+        sdlf_dataset_free(data);
+    }
+    CHECK_FAILS(sdlf_dataset_open_with(&data, "npy", SDLF_SPLIT_TEST, &(sdlf_dataset_options){.unlabelled = true}),
+                SDLF_ERROR_ARGUMENT, "expected npy:FILE");
+}
+
 int main(void)
 {
     RUN(images_of_every_layout);
@@ -247,5 +277,6 @@ int main(void)
     RUN(wrong_arrays);
     RUN(no_allocation_is_unchecked);
     RUN(targets);
+    RUN(without_labels);
     return test_summary();
 }

@@ -62,6 +62,9 @@ typedef struct sdlf_dataset_options {
     int channels, height, width; /* of a sample, for sets of pictures of any size (folder); 0: as the files are */
     bool outline;                /* shapes, classes and names are enough: samples.data and labels.data may be NULL */
     bool targets;                /* labels are numbers, of any set that has some (csv, npz, npy): float targets */
+    /* Samples only, of npy:FILE (an array of them, or of one) and csv:FILE (all columns; or, where there is one
+     * more than `sample` takes, all but the label's): labels are all 0, of one class, and nothing is measured to normalise by. */
+    bool unlabelled;
     sdlf_shape sample; /* what the network takes; a scalar: not known. Arrays (npy, npz) that fit are read as such */
     bool strict;       /* a picture that cannot be read is an error, and not left out */
     int threads;       /* that make the samples, which do not depend on it; 0: one for each processor */
