@@ -107,7 +107,8 @@ sdlf_status classifier_take(classifier *c, const float *sample, const char *name
 {
     sdlf_status status =
         sdlf_plan_write(c->plan, c->input, sample, SDLF_FLOAT32, c->sample_count * (int64_t)sizeof *sample);
-    if (status == SDLF_OK) status = sdlf_plan_forward(c->plan);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", name);
+    status = sdlf_plan_forward(c->plan);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(c->plan);
     if (status == SDLF_OK)
         status = sdlf_plan_read(c->plan, c->output, c->score, SDLF_FLOAT32, c->class_count * (int64_t)sizeof *c->score);

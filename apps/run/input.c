@@ -176,7 +176,7 @@ static sdlf_status write_array(run_session *s, const char *name, run_file *file)
     }
     warn_of_normalization(s, file->path, name);
     bool on_host = binding.calculator != NULL && sdlf_calculator_is_on_host(binding.calculator);
-    if (on_host && given->dtype == input->dtype && given->data == NULL)
+    if (on_host && given->dtype == input->dtype && given->data == NULL && sdlf_dtype_is_float(given->dtype))
         return sdlf_tensor_file_read(file->array, input->data);
     status = run_read_array(file);
     return status == SDLF_OK ? write_values(s, name, given) : status;

@@ -232,6 +232,7 @@ sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host
     if (plan->buffers[binding.tensor.buffer].kind == BUFFER_DATA)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' is constant in this plan", input);
     status = check_host(&binding.tensor, "input", input, dtype, bytes);
+    if (status == SDLF_OK) status = plan_check_indices(plan, input, &binding.tensor, host);
     if (status != SDLF_OK) return status;
     return plan_upload_tensor(plan, &binding.tensor, host);
 }

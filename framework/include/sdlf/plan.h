@@ -204,7 +204,8 @@ sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *bi
 
 /* Copy a whole input from, or a whole output to, host memory: `bytes` bytes of elements of `dtype`, as many as
  * sdlf_plan_input and sdlf_plan_output say. Constants are not written. Errors: SDLF_ERROR_SHAPE where the type or the
- * number of bytes is another one (the message has both). */
+ * number of bytes is another one (the message has both); SDLF_ERROR_ARGUMENT for an index out of range, in an input that a
+ * gather or an embedding reads, directly or converted (the message has layer, index and bounds). */
 sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host, sdlf_dtype dtype, int64_t bytes);
 sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host, sdlf_dtype dtype, int64_t bytes);
 
