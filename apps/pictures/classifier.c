@@ -54,10 +54,12 @@ static sdlf_status check_network(classifier *c)
     sdlf_status status = sdlf_plan_input(c->plan, c->input, &input);
     if (status == SDLF_OK) status = sdlf_plan_output(c->plan, c->output, &output);
     if (status != SDLF_OK) return sdlf_fail_context(status, "%s", c->request.weights);
-    if (input.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&input.tensor) != sdlf_shape_count(shape))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its input '%s' takes %s %s, and one picture of float32 was expected",
+    bool fits =
+        input.tensor.dtype == SDLF_FLOAT32 || (c->request.no_pictures && !sdlf_dtype_is_float(input.tensor.dtype));
+    if (!fits || sdlf_tensor_count(&input.tensor) != sdlf_shape_count(shape))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its input '%s' takes %s %s, and one %s of float32 was expected",
                          c->request.weights, c->input, sdlf_dtype_name(input.tensor.dtype),
-                         sdlf_shape_print(input.tensor.shape).text);
+                         sdlf_shape_print(input.tensor.shape).text, c->request.no_pictures ? "sample" : "picture");
     int64_t classes = sdlf_tensor_count(&output.tensor);
     if (output.tensor.dtype != SDLF_FLOAT32 || output.tensor.shape.rank < 2 || classes < 1 || classes > 1 << 24)
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network gives %s %s, and classes were expected", c->request.weights,
@@ -105,8 +107,7 @@ void classifier_release(classifier *c)
 
 sdlf_status classifier_take(classifier *c, const float *sample, const char *name)
 {
-    sdlf_status status =
-        sdlf_plan_write(c->plan, c->input, sample, SDLF_FLOAT32, c->sample_count * (int64_t)sizeof *sample);
+    sdlf_status status = sdlf_plan_write_converted(c->plan, c->input, sample, SDLF_FLOAT32, c->sample_count);
     if (status != SDLF_OK) return sdlf_fail_context(status, "%s", name);
     status = sdlf_plan_forward(c->plan);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(c->plan);

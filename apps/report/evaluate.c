@@ -94,13 +94,12 @@ static sdlf_status evaluate_batches(evaluation_run *c, report_evaluation *j)
 {
     sdlf_batch batch;
     sdlf_status status = SDLF_OK;
-    int64_t sample_bytes = c->batch * c->values * (int64_t)sizeof *c->samples;
     int64_t score_bytes = c->batch * j->evaluation.class_count * (int64_t)sizeof *c->scores;
     while (status == SDLF_OK && interrupt_signal() == 0) {
         status = sdlf_loader_next(c->loader, &batch);
         if (status != SDLF_OK || batch.count == 0) break;
         memcpy(c->samples, batch.samples.data, (size_t)(batch.count * c->values) * sizeof *c->samples);
-        status = sdlf_plan_write(c->plan, c->input, c->samples, SDLF_FLOAT32, sample_bytes);
+        status = sdlf_plan_write_converted(c->plan, c->input, c->samples, SDLF_FLOAT32, c->batch * c->values);
         if (status == SDLF_OK) status = sdlf_plan_forward(c->plan);
         if (status == SDLF_OK) status = sdlf_plan_synchronize(c->plan);
         if (status == SDLF_OK) status = sdlf_plan_read(c->plan, c->output, c->scores, SDLF_FLOAT32, score_bytes);

@@ -105,19 +105,9 @@ static const char *input_name(const run_session *s, int index)
     return sdlf_model_layer(s->model, sdlf_model_input(s->model, index).layer)->name;
 }
 
-/* Elements, float or whatever, into the input. */
 static sdlf_status write_values(run_session *s, const char *name, const sdlf_tensor *from)
 {
-    sdlf_binding binding;
-    sdlf_status status = sdlf_plan_input(s->plan, name, &binding);
-    if (status != SDLF_OK) return status;
-    if (from->dtype == binding.tensor.dtype)
-        return sdlf_plan_write(s->plan, name, from->data, from->dtype, sdlf_tensor_bytes(from));
-    void *values = memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
-    sdlf_convert(binding.tensor.dtype, values, from->dtype, from->data, sdlf_tensor_count(from));
-    status = sdlf_plan_write(s->plan, name, values, binding.tensor.dtype, sdlf_tensor_bytes(&binding.tensor));
-    free(values);
-    return status;
+    return sdlf_plan_write_converted(s->plan, name, from->data, from->dtype, sdlf_tensor_count(from));
 }
 
 /* Is every integer a number of that floating type, too? */

@@ -25,17 +25,19 @@ static bool covers(const sdlf_plan *plan, const sdlf_tensor *tensor)
     return sdlf_tensor_present(tensor) && plan_covers_buffer(plan, tensor);
 }
 
-/* The buffer that the indices of step `at` were copied from, whole; copies stand shortly before their readers. */
+/* The input that the indices of step `at` are, or are copied from, whole; -1: none. Copies stand shortly before their
+ * readers. */
 static int source_of(const sdlf_plan *plan, int at, int buffer)
 {
     enum { NEAR = 8 };
-    for (int i = at - 1; i >= 0 && i >= at - NEAR; i--) {
+    int input = input_of(plan, buffer);
+    for (int i = at - 1; input < 0 && i >= 0 && i >= at - NEAR; i--) {
         const sdlf_operation *copy = &plan->steps[i].operation;
         if (copy->kind == SDLF_COPY && copy->out[0].buffer == buffer && covers(plan, &copy->out[0]) &&
             covers(plan, &copy->in[0]))
             return source_of(plan, i, copy->in[0].buffer);
     }
-    return buffer;
+    return input;
 }
 
 /* May the length of what is gathered from change while the plan lives? */
@@ -79,7 +81,7 @@ sdlf_status plan_find_index_bounds(sdlf_plan *plan)
         const sdlf_tensor *index = &step->operation.in[1];
         if (step->operation.kind != SDLF_GATHER || !covers(plan, index) || may_grow(plan, &step->operation.in[0]))
             continue;
-        int input = input_of(plan, source_of(plan, i, index->buffer));
+        int input = source_of(plan, i, index->buffer);
         if (input >= 0) status = add_bound(plan, input, step);
     }
     return status == SDLF_OK ? check_feed(plan) : status;
