@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "apps/input/network.h"
 #include "apps/output/number.h"
@@ -26,7 +27,8 @@ static const char *set_of(const char *path)
 
 bool rows_are_in(const char *path)
 {
-    return set_of(path) != NULL;
+    struct stat at;
+    return set_of(path) != NULL && (stat(path, &at) != 0 || S_ISREG(at.st_mode));
 }
 
 static sdlf_status check_size(const rows *r, const char *path, sdlf_shape wanted)

@@ -12,7 +12,7 @@ typedef struct rows {
     int64_t count;
 } rows;
 
-/* By the file's name. */
+/* By the file's name; pipes are not read so. */
 bool rows_are_in(const char *path);
 
 /* Close with rows_close, whatever the status. Errors: those of the data sets npy and csv; SDLF_ERROR_SHAPE where the

@@ -45,7 +45,7 @@ static sdlf_status check_shapes(evaluation_run *c, report_evaluation *j, sdlf_mo
     if (status == SDLF_OK) status = sdlf_plan_output(c->plan, c->output, &output);
     if (status != SDLF_OK) return status;
     c->values = sdlf_shape_count(sdlf_shape_without(data->samples.shape, 0));
-    if (input.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&input.tensor) != c->batch * c->values)
+    if (sdlf_tensor_count(&input.tensor) != c->batch * c->values)
         return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' takes samples of %s, and the data has %s",
                          sdlf_model_name(model), sdlf_shape_print(input.tensor.shape).text,
                          sdlf_shape_print(data->samples.shape).text);
