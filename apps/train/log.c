@@ -82,7 +82,8 @@ static sdlf_status keep_older(const char *path)
         if (moved) return SDLF_OK;
         if (free_name) break;
     }
-    return sdlf_fail(SDLF_ERROR_IO, "the log %s of an earlier run cannot be kept as %s.1: %s", path, path, strerror(errno));
+    return sdlf_fail(SDLF_ERROR_IO, "the log %s of an earlier run cannot be kept as %s.1: %s", path, path,
+                     strerror(errno));
 }
 
 sdlf_status training_log_open(training_log *log, const char *path, bool append, int64_t every)

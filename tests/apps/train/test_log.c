@@ -96,7 +96,10 @@ static void older_logs_are_kept(void)
     snprintf(path, sizeof path, "%s", test_path("older.jsonl"));
     test_write_file(path, "", 0);
     for (int run = 0; run < 3; run++) {
-        const program *p = SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--log", path, "--seed", run == 0 ? "7" : run == 1 ? "8" : "9");
+        const program *p = SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--log", path, "--seed",
+                                run == 0   ? "7"
+                                : run == 1 ? "8"
+                                           : "9");
         snprintf(older, sizeof older, "%s.%d", path, run);
         if (run == 0)
             CHECK_TEXT(p->err, "");
