@@ -308,6 +308,8 @@ static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split 
         status = read_file(&bytes, &size, path, (size_t)(here.available / 4)); /* its numbers take as much */
     options.targets = dataset_options->targets;
     options.unlabelled = dataset_options->unlabelled;
+    options.all = options.all || dataset_options->whole;
+    dataset->held_out = !options.all && !options.unlabelled;
     if (options.unlabelled && options.sample.rank == 0) options.sample = dataset_options->sample;
     if (status == SDLF_OK) status = csv_take(dataset, bytes, size, path, &options, split);
     if (status == SDLF_OK && !options.unlabelled) sdlf_dataset_measure(dataset);

@@ -24,6 +24,7 @@ static sdlf_dataset_options options_of(const samples_request *request)
 {
     sdlf_dataset_options options = {.strict = request->strict,
                                     .targets = request->targets,
+                                    .whole = request->whole,
                                     .threads = (int)request->workers,
                                     .cache = request->cache * 1000000,
                                     .progress = request->command != NULL ? show_progress : NULL};
