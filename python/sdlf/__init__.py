@@ -15,6 +15,7 @@ Shapes are row-major, (N,C,H,W) for images. Errors are exceptions below `sdlf.Er
 from . import layers, nn, optim
 from ._sdlf import Dataset, Node, Plan, calculators
 from ._sdlf import version as __version__
+from .dynamic import DynamicModel
 from .errors import (
     ArgumentError,
     DeviceError,
@@ -32,7 +33,7 @@ from .stateful import Stateful
 from .training import Evaluation, History, Trainer, evaluate
 
 __all__ = [
-    "ArgumentError", "Dataset", "DeviceError", "Error", "Evaluation", "FileError", "FormatError", "History", "Model", "Node",
+    "ArgumentError", "Dataset", "DeviceError", "DynamicModel", "Error", "Evaluation", "FileError", "FormatError", "History", "Model", "Node",
     "NumericError", "OutOfMemoryError", "Plan", "ShapeError", "Stateful", "Trainer", "UnsupportedError", "__version__", "calculators", "evaluate", "layers",
     "nn", "optim", "quantize",
 ]

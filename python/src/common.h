@@ -190,5 +190,6 @@ void bind_dataset(nb::module_ &module);
 void bind_trainer(nb::module_ &module);
 void bind_quantize(nb::module_ &module);
 void bind_stateful(nb::module_ &module);
+void bind_sized(nb::module_ &module);
 
 #endif

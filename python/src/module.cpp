@@ -59,6 +59,7 @@ NB_MODULE(_sdlf, module)
     bind_trainer(module);
     bind_quantize(module);
     bind_stateful(module);
+    bind_sized(module);
     module.def("layer_classes", &layer_classes, "Every layer class with its options.");
     module.def("calculators", &calculators, "Names of the calculators of this build.");
 }

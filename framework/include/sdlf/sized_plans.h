@@ -14,6 +14,10 @@
 #include <sdlf/formats.h>
 #include <sdlf/plan.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct sdlf_sized_plans sdlf_sized_plans;
 
 typedef struct sdlf_sized_plans_options {
@@ -36,4 +40,7 @@ sdlf_status sdlf_sized_plans_get(sdlf_sized_plans *plans, const sdlf_onnx_shape 
 /* How many plans have been made. */
 int64_t sdlf_sized_plans_made(const sdlf_sized_plans *plans);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
