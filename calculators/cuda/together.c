@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Which operations the CUDA calculator puts together: those whose kernels do so little that starting them is most of it. */
+/* Which operations the CUDA calculator puts together: those whose kernels do so little that starting them is most of it, and convolutions that can
+ * sum up for the batch normalisation behind them. */
 #include "calculators/cuda/together.h"
 
 #include "calculators/augmentation.h"
+#include "calculators/cuda/nhwc/nhwc.h"
 
 /* Is `to` what `from` has written? */
 static bool is_same(const sdlf_tensor *from, const sdlf_tensor *to)
@@ -53,7 +55,12 @@ static sdlf_status run_many(sdlf_calculator *base, const sdlf_operation *const *
 sdlf_status run_together_cuda(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
 {
     *done = 0;
-    if (count < 2 || !draws_batch(operations[0], operations[1])) return run_many(base, operations, count, done);
-    *done = 2;
-    return cuda_draw_batch(base, operations[0], operations[1]);
+    if (count < 2) return SDLF_OK;
+    if (draws_batch(operations[0], operations[1])) {
+        *done = 2;
+        return cuda_draw_batch(base, operations[0], operations[1]);
+    }
+    *done = conv2d_batch_norm2d_nhwc_count(operations, count);
+    if (*done > 0) return conv2d_batch_norm2d_nhwc(base, operations, *done);
+    return run_many(base, operations, count, done);
 }
