@@ -14,8 +14,6 @@
 
 enum {
     TEST_BATCH = 64, /* at least, so that testing is no slower than it must be where training goes by few samples */
-    FIRST_LOSS_SCALE = 65536,
-    LOSS_SCALE_INTERVAL = 2000, /* good steps before the scale doubles */
     STAGED = 4,      /* batches that a device holds which cannot hold the data set */
 };
 
@@ -200,6 +198,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .no_fusion = wanted->no_fusion,
         .optimizer = wanted->optimizer,
         .clip_norm = wanted->clip_norm,
+        .loss_scale = wanted->loss_scale != 1 ? wanted->loss_scale : 0,
         .label_smoothing = wanted->label_smoothing,
         .loss = wanted->loss,
         .weighted = trainer->weights != NULL,
@@ -217,12 +216,6 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .shard_states = wanted->shard_states,
     };
     const char *forward = wanted->forward != NULL ? wanted->forward : sdlf_calculator_class_usual()->name;
-    if (wanted->loss_scale == SDLF_LOSS_SCALE_DYNAMIC) {
-        options.loss_scale = FIRST_LOSS_SCALE;
-        options.loss_scale_rule.interval = LOSS_SCALE_INTERVAL;
-    } else if (wanted->loss_scale != 1) {
-        options.loss_scale = wanted->loss_scale;
-    }
     sdlf_status status = use_calculator(trainer, forward, &options.forward);
     if (status == SDLF_OK)
         status = use_calculator(trainer, wanted->backward != NULL ? wanted->backward : forward, &options.backward);
@@ -232,7 +225,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
     options.rate_offsets = trainer->rate_offsets;
     options.weight_decays = trainer->weight_decays;
     if (status == SDLF_OK) status = choose_plans(trainer, test, &options);
-    if (status == SDLF_OK && trainer->scale.scale > 0 && options.loss_scale > 0)
+    if (status == SDLF_OK && trainer->scale.scale > 0 && options.loss_scale != 0)
         status = sdlf_plan_set_loss_scale(trainer->full, &trainer->scale);
     free(placement);
     return status;

@@ -78,6 +78,10 @@ static sdlf_status complete_loss_scale(sdlf_plan_options *options)
 {
     sdlf_loss_scale_rule *rule = &options->loss_scale_rule;
     if (options->mode != SDLF_TRAIN) options->loss_scale = 0;
+    if (options->loss_scale == SDLF_LOSS_SCALE_DYNAMIC) {
+        options->loss_scale = 65536;
+        if (rule->interval == 0) rule->interval = 2000;
+    }
     if (rule->growth == 0) rule->growth = 2;
     if (rule->backoff == 0) rule->backoff = 0.5f;
     if (!(options->loss_scale >= 0) || isinf(options->loss_scale))

@@ -84,6 +84,8 @@ typedef struct sdlf_state {
     int64_t capacity; /* of the axis along which it grows; not looked at where it does not */
 } sdlf_state;
 
+#define SDLF_LOSS_SCALE_DYNAMIC (-1.0f)
+
 typedef struct sdlf_plan_options {
     int64_t batch; /* required, at least 1 */
     sdlf_mode mode;
@@ -121,9 +123,9 @@ typedef struct sdlf_plan_options {
     bool accumulate;    /* training: see sdlf_plan_accumulate; not with a feed */
     /* Training: loss scaling. The gradient of the loss is multiplied by a scale, which begins with this one; updates (and
      * clip_norm) divide by it. A step with a gradient that is infinite or NaN is skipped: parameters and optimizer states
-     * stay as they are, and Adam does not count it; averages go on. The scale then changes by the rule, whose growth (0:
-     * 2) and backoff (0: 0.5) have defaults, and whose interval 0 is a fixed scale. 0: there is no loss scaling. Not with
-     * gradients_only. See sdlf_plan_loss_scale. */
+     * stay as they are, and Adam does not count it; averages go on. The scale changes by the rule, whose growth (0: 2) and
+     * backoff (0: 0.5) have defaults, and whose interval 0 is a fixed scale. SDLF_LOSS_SCALE_DYNAMIC: 65536, with an
+     * interval of 2000. 0: there is no loss scaling. Not with gradients_only. See sdlf_plan_loss_scale. */
     float loss_scale;
     sdlf_loss_scale_rule loss_scale_rule;
     float label_smoothing; /* training: of the loss that the plan adds itself, see sdlf_plan_create */

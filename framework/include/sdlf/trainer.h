@@ -54,8 +54,6 @@ typedef struct sdlf_trainer_placement {
  * loss has no accuracy, only by loss) or by loss. */
 typedef enum sdlf_keep { SDLF_KEEP_LAST = 0, SDLF_KEEP_BEST_ACCURACY, SDLF_KEEP_BEST_LOSS, SDLF_KEEP_COUNT } sdlf_keep;
 
-#define SDLF_LOSS_SCALE_DYNAMIC (-1.0f)
-
 typedef struct sdlf_trainer_options {
     int64_t batch; /* default 64 */
     int epochs;    /* default 1 */
@@ -71,9 +69,7 @@ typedef struct sdlf_trainer_options {
     char class_weights[400];
     float clip_norm;
     /* What the gradient of the loss is multiplied by on its way, so that small gradients survive in float16 (see
-     * sdlf_plan_options). SDLF_LOSS_SCALE_DYNAMIC: it begins with 65536, halves in a step whose gradients are not all
-     * finite, which is skipped, and doubles after 2000 good steps; 1: there is none; another: fixed, and such steps are
-     * skipped. 0: dynamic where math is fp16, else 1. */
+     * sdlf_plan_options): SDLF_LOSS_SCALE_DYNAMIC; or fixed; 1: there is none. 0: dynamic where math is fp16, else 1. */
     float loss_scale;
     /* In [0, 1); above 0: a moving average of the weights, average = ema average + (1 - ema) weight after each step,
      * from the first ones on. It is what is tested, told apart, hashed and saved as the weights, and what the model has

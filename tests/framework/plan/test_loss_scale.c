@@ -147,6 +147,7 @@ static void an_overflow_halves_the_scale(void)
         write_batch(plan, 4096);
         CHECK_OK(sdlf_plan_step(plan, 0.01f));
         CHECK_OK(sdlf_plan_store_parameters(plan));
+        CHECK_OK(sdlf_model_build(before, 1));
         CHECK_OK(sdlf_model_require_states(before, 2));
         CHECK(same_values(net, before)); /* states are zeros */
         sdlf_loss_scale scale = scale_of(plan);
@@ -232,7 +233,7 @@ static void wrong_scales_are_refused(void)
     CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
     sdlf_model *net = small_cnn();
     sdlf_plan *plan = NULL;
-    sdlf_plan_options options = {.batch = N, .mode = SDLF_TRAIN, .forward = reference, .loss_scale = -1};
+    sdlf_plan_options options = {.batch = N, .mode = SDLF_TRAIN, .forward = reference, .loss_scale = -2};
     CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT, "loss_scale must be a number from 0");
     options.loss_scale = 2;
     options.gradients_only = true;
