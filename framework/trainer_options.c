@@ -183,7 +183,8 @@ sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options)
                          sdlf_loss_names[options->loss]);
     if (options->loss_scale == 0) options->loss_scale = options->math == SDLF_MATH_FP16 ? SDLF_LOSS_SCALE_DYNAMIC : 1;
     if (!(options->loss_scale > 0) && options->loss_scale != SDLF_LOSS_SCALE_DYNAMIC)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: loss_scale: expected a number above 0, or -1: dynamic; found %g",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "trainer: loss_scale: expected a number above 0, or -1: dynamic; found %g",
                          (double)options->loss_scale);
     if (options->augment.seed == 0) options->augment.seed = options->seed;
     if (options->batch < 1 || options->batch > MAXIMUM_BATCH)

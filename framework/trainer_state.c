@@ -67,8 +67,11 @@ sdlf_status sdlf_trainer_take_state(sdlf_trainer *trainer)
         return sdlf_fail(SDLF_ERROR_FORMAT, "resume: the training state says %d of %d epochs and %" PRId64 " steps",
                          state->epoch, state->epochs, state->step);
     const sdlf_loss_scale *scale = &state->loss_scale;
-    if (!(scale->scale >= 0) || isinf(scale->scale) || scale->good < 0 || scale->skipped < 0)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "resume: the training state says a loss scale of %g", scale->scale);
+    if (!(scale->scale >= 0) || isinf(scale->scale) || scale->good < 0 || scale->skipped < 0 ||
+        scale->good > state->step || scale->skipped > state->step)
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "resume: the training state says a loss scale of %g and %" PRId64 " skipped steps of %" PRId64,
+                         scale->scale, scale->skipped, state->step);
     if (state->epoch_step >= trainer->steps || state->step != state->epoch * trainer->steps + state->epoch_step)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "resume: the checkpoint stands at step %" PRId64 ", %" PRId64 " into epoch %d, which does not "

@@ -43,8 +43,9 @@ const argument training_arguments[] = {
     {"clip-norm", ARGUMENT_FLOAT, offsetof(training, clip_norm), "X", .minimum = 0, .maximum = 1e6, .above = true,
      .help = "scale the gradient of a step down to this norm where it is longer"},
     {"loss-scale", ARGUMENT_TEXT, offsetof(training, loss_scale), "N|dynamic",
-     .help = "multiply the loss's gradient by N until the update, which skips steps whose gradients are not finite; "
-             "dynamic: from 65536, halved then, doubled after 2000 good steps (default: dynamic for --math fp16, else 1)"},
+     .help =
+         "multiply the loss's gradient by N until the update, which skips steps whose gradients are not finite; "
+         "dynamic: from 65536, halved then, doubled after 2000 good steps (default: dynamic for --math fp16, else 1)"},
     {0},
 };
 
@@ -116,7 +117,7 @@ typedef struct binding {
     size_t member; /* of `training`: bool, int64_t, int or double */
     size_t to;     /* of sdlf_trainer_options */
     enum { TO_BOOL, TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT, TO_TEXT, TO_SCALE } type; /* TO_TEXT: of TEXT_SIZE bytes */
-    unsigned schedules;                                                    /* those that it has a meaning for; 0: all */
+    unsigned schedules; /* those that it has a meaning for; 0: all */
 } binding;
 
 #define KIND(name) (1u << SDLF_SCHEDULE_##name)

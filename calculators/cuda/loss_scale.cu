@@ -73,9 +73,9 @@ extern "C" sdlf_status loss_scale_update_cuda(sdlf_calculator *base, const sdlf_
 {
     with_float(op->out[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        loss_scale_update<T><<<1, 1, 0, cuda_stream(base)>>>(
-            data_of<T>(op->in[0]), data_of<int64_t>(op->in[1]), data_of<T>(op->out[0]), data_of<T>(op->out[1]),
-            data_of<int64_t>(op->out[2]), op->loss_scale);
+        loss_scale_update<T><<<1, 1, 0, cuda_stream(base)>>>(data_of<T>(op->in[0]), data_of<int64_t>(op->in[1]),
+                                                             data_of<T>(op->out[0]), data_of<T>(op->out[1]),
+                                                             data_of<int64_t>(op->out[2]), op->loss_scale);
     });
     return cuda_check_launch("loss_scale_update");
 }

@@ -36,10 +36,10 @@ typedef struct sdlf_progress {
     double test_iou;     /* likewise, of labels of pixels: the mean intersection over union; else NaN */
     double test_seconds; /* of that test, and of bringing the weights to it */
     float learning_rate;
-    uint32_t weights; /* sdlf_model_hash, after an epoch */
+    uint32_t weights;      /* sdlf_model_hash, after an epoch */
     double loss_scale;     /* after an epoch, with loss scaling; else 0 */
     int64_t skipped_steps; /* likewise: of the whole training */
-    bool best;        /* after an epoch, where epochs are compared (keep, patience): it has the best test so far */
+    bool best;             /* after an epoch, where epochs are compared (keep, patience): it has the best test so far */
 } sdlf_progress;
 
 typedef void sdlf_progress_callback(const sdlf_progress *progress, void *user);

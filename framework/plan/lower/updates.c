@@ -156,8 +156,7 @@ sdlf_status plan_lower_squares(sdlf_plan *plan)
 {
     int count = plan_count_present(plan->gradients, plan->model->parameter_count), which = 0;
     if (plan->options.clip_norm <= 0 || count == 0) return SDLF_OK;
-    sdlf_status status =
-        plan_new_tensor(plan, BUFFER_ARENA, plan->options.dtype, sdlf_shape(count), &plan->squares);
+    sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, plan->options.dtype, sdlf_shape(count), &plan->squares);
     for (int i = 0; i < plan->node_count; i++) {
         for (int j = 0; j < plan->nodes[i].parameter_count && status == SDLF_OK; j++) {
             const sdlf_tensor *gradient = &plan->gradients[plan->nodes[i].first_parameter + j];

@@ -63,7 +63,8 @@ static bool same_values(sdlf_model *a, sdlf_model *b)
         size_t bytes = (size_t)sdlf_tensor_bytes(&p->value);
         same = same && memcmp(p->value.data, q->value.data, bytes) == 0;
         for (int s = 0; s < 3; s++)
-            if (sdlf_tensor_present(&p->state[s])) same = same && memcmp(p->state[s].data, q->state[s].data, bytes) == 0;
+            if (sdlf_tensor_present(&p->state[s]))
+                same = same && memcmp(p->state[s].data, q->state[s].data, bytes) == 0;
     }
     return same;
 }
@@ -87,9 +88,9 @@ static void check_same(sdlf_plan_options options, float scale, float size, bool 
 /* Every kind of update: plain and with clipping, accumulation. */
 static void check_updates(sdlf_plan_options options, float scale, float size, bool skips)
 {
-    const sdlf_optimizer optimizers[] = {
-        sdlf_sgd(.momentum = 0.9, .nesterov = true, .weight_decay = 0.01), sdlf_adamw(.weight_decay = 0.01),
-        sdlf_rmsprop(.momentum = 0.5), sdlf_muon(.momentum = 0.9), sdlf_lars(.weight_decay = 0.01)};
+    const sdlf_optimizer optimizers[] = {sdlf_sgd(.momentum = 0.9, .nesterov = true, .weight_decay = 0.01),
+                                         sdlf_adamw(.weight_decay = 0.01), sdlf_rmsprop(.momentum = 0.5),
+                                         sdlf_muon(.momentum = 0.9), sdlf_lars(.weight_decay = 0.01)};
     for (size_t i = 0; i < sizeof optimizers / sizeof optimizers[0]; i++) {
         options.optimizer = optimizers[i];
         options.clip_norm = 0;
