@@ -23,7 +23,8 @@ static void mark_gradients(sdlf_plan *plan)
     }
 }
 
-/* Give the node's first gradients: 1, or the loss scale, for a loss; zeros for outputs nobody uses beside others that somebody does. */
+/* Give the node's first gradients: 1, or the loss scale, for a loss; zeros for outputs nobody uses beside others that
+ * somebody does. */
 static sdlf_status prepare_output_gradients(sdlf_plan *plan, int index, bool *reached)
 {
     plan_node *node = &plan->nodes[index];
