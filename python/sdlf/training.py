@@ -52,6 +52,10 @@ class ProgressLine:
             text += f"  test RMSE {progress['test_error']:.4g}"
         if not math.isnan(progress["test_accuracy"]):
             text += f"  test {progress['test_accuracy']:.2%}"
+        if progress["loss_scale"] > 0:
+            text += f"  scale {progress['loss_scale']:.10g}"
+        if progress["skipped_steps"] > 0:
+            text += f", {progress['skipped_steps']} skipped"
         if progress["seconds"] > 0:
             text += f"  {progress['samples'] / progress['seconds']:,.0f} samples/s"
         return text
@@ -124,12 +128,12 @@ AUGMENTATIONS = ("flip", "flip_alternate", "reflect", "crop", "shift", "rotate",
 
 def _loss_scale(value: float | str | None) -> float:
     if value is None:
-        return 0
+        return 0.0
     if isinstance(value, str) and value != "dynamic":
         raise ValueError(f"loss_scale: expected a number above 0, 'dynamic' or None, found '{value}'")
     if not isinstance(value, str) and not value > 0:
         raise ValueError(f"loss_scale: expected a number above 0, 'dynamic' or None, found {value}")
-    return -1 if isinstance(value, str) else float(value)
+    return -1.0 if isinstance(value, str) else float(value)
 
 
 class Trainer:
