@@ -183,6 +183,36 @@ static void calculators_meet(void)
     sdlf_calculator_close(cpu);
 }
 
+/* On a GPU, in its own modes: float16, with a loss scale, is stored where bfloat16 is. */
+static void a_gpu_trains_as_in_float32(void)
+{
+    static training exact, found[2];
+    static const sdlf_math modes[] = {SDLF_MATH_BF16, SDLF_MATH_FP16};
+    sdlf_calculator *reference = NULL;
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    sdlf_plan_options options = {
+        .mode = SDLF_TRAIN, .batch = 4, .forward = reference, .optimizer = sdlf_sgd(.momentum = 0.5f)};
+    train(&options, &exact);
+    options.loss_scale = SDLF_LOSS_SCALE_DYNAMIC;
+    for (int m = 0; m < 2; m++) {
+        sdlf_calculator *cuda = NULL;
+        if (sdlf_calculator_open(&cuda, "cuda", &(sdlf_calculator_options){.math = modes[m]}) != SDLF_OK) {
+            test_skip("no GPU that has the mode");
+            break;
+        }
+        options.forward = cuda;
+        train(&options, &found[m]);
+        double tolerance = modes[m] == SDLF_MATH_BF16 ? 0.05 : 0.01;
+        for (int step = 0; step < STEPS; step++)
+            CHECK_CLOSE(found[m].loss[step], exact.loss[step], tolerance * (1 + exact.loss[0]));
+        CHECK_EQUAL(found[m].all[SDLF_CHECK_FINITE], found[0].all[SDLF_CHECK_FINITE]);
+        for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++)
+            CHECK_EQUAL(found[m].stored[kind], found[0].stored[kind]);
+        sdlf_calculator_close(cuda);
+    }
+    sdlf_calculator_close(reference);
+}
+
 /* The gradient of the first convolution's weights in a step, which is its velocity then; *count of them. The scores'
  * weights are so small that gradients of activations are below what float16 tells from 0. */
 static const float *small_gradient(const sdlf_plan_options *options, sdlf_model *net, int64_t *count)
@@ -247,6 +277,7 @@ static void a_loss_scale_keeps_small_gradients(void)
 int main(void)
 {
     RUN(a_loss_scale_keeps_small_gradients);
+    RUN(a_gpu_trains_as_in_float32);
     RUN(training_goes_as_in_float32);
     RUN(inference_stores_too);
     RUN(calculators_meet);
