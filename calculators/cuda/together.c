@@ -22,7 +22,7 @@ static bool draws_batch(const sdlf_operation *next, const sdlf_operation *gather
            !sdlf_augmentation_wanted(&gather->gather.augment);
 }
 
-/* Do these updates differ in nothing but the parameter and the decay? */
+/* Do these updates differ in nothing but the parameter and the decay, or these checks in nothing but the tensor? */
 static bool are_alike(const sdlf_operation *a, const sdlf_operation *b)
 {
     if (a->kind != b->kind || a->out[0].dtype != b->out[0].dtype) return false;
@@ -30,6 +30,7 @@ static bool are_alike(const sdlf_operation *a, const sdlf_operation *b)
         if (a->in[i].data != b->in[i].data) return false;
     }
     switch (a->kind) {
+    case SDLF_CHECK_FINITE: return a->out[0].data == b->out[0].data;
     case SDLF_SGD_UPDATE: return a->sgd.momentum == b->sgd.momentum && a->sgd.nesterov == b->sgd.nesterov;
     case SDLF_ADAM_UPDATE:
         return a->adam.beta1 == b->adam.beta1 && a->adam.beta2 == b->adam.beta2 && a->adam.epsilon == b->adam.epsilon &&
@@ -49,7 +50,9 @@ static sdlf_status run_many(sdlf_calculator *base, const sdlf_operation *const *
     *done = conversions > updates ? conversions : updates > 1 ? updates : 0;
     if (*done < 2) *done = 0;
     if (*done == 0) return SDLF_OK;
-    return (conversions > updates ? cuda_convert_many : cuda_update_many)(base, operations, *done);
+    if (conversions > updates) return cuda_convert_many(base, operations, *done);
+    bool checks = operations[0]->kind == SDLF_CHECK_FINITE;
+    return (checks ? cuda_check_finite_many : cuda_update_many)(base, operations, *done);
 }
 
 sdlf_status run_together_cuda(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)

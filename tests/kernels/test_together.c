@@ -7,6 +7,7 @@
  * For tools that make kernels slow: one math mode alone. */
 #include "kernels/sequence.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,38 @@ static void updates_are_one(void)
     for_calculators(updates_all);
 }
 
+/* Are tensors finite, of which none is not (bad -1), or that one, at its end? */
+static void checks(sdlf_calculator *calculator, int count, int bad)
+{
+    static float spoilt[1025];
+    const float zero = 0;
+    sequence *s = calloc(1, sizeof *s);
+    spoilt[1024] = bad % 2 ? (float)NAN : -(float)INFINITY;
+    const sdlf_tensor found =
+        sequence_add(s, (sequence_operand){SDLF_FLOAT32, sdlf_shape(1), .from = &zero, .exact = true, .written = true});
+    for (int i = 0; i < count; i++) {
+        sequence_operand x = {SDLF_FLOAT32, sdlf_shape(i == bad ? 1025 : 1 + 700 * (i % 3)), .scale = 1};
+        if (i == bad) x.from = spoilt;
+        s->operation[s->count++] =
+            (sdlf_operation){.kind = SDLF_CHECK_FINITE, .in = {sequence_add(s, x)}, .out = {found}};
+    }
+    sequence_compare(s, calculator, 1, count);
+    free(s);
+}
+
+static void checks_all(sdlf_calculator *calculator)
+{
+    checks(calculator, 2, -1);
+    checks(calculator, SEQUENCE_OPERATIONS, -1);
+    checks(calculator, SEQUENCE_OPERATIONS, SEQUENCE_OPERATIONS - 1);
+    checks(calculator, SEQUENCE_OPERATIONS, 4);
+}
+
+static void checks_are_one(void)
+{
+    for_calculators(checks_all);
+}
+
 /* Weights (K,C,R,S) to 16 bits, (K,R,S,C), as plans for training have them. */
 static void weights_all(sdlf_calculator *calculator, sdlf_math math)
 {
@@ -291,6 +324,7 @@ int main(int argc, char **argv)
     if (!read_options(argc, argv)) return 2;
     RUN(a_batch_is_drawn);
     RUN(updates_are_one);
+    RUN(checks_are_one);
     RUN(weights_become_16_bits_as_one);
     RUN(convolutions_sum_for_normalization);
     return test_summary();

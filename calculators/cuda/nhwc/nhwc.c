@@ -27,7 +27,7 @@ sdlf_dtype storage_cuda(const sdlf_calculator *base, const sdlf_operation *op, b
     if (!engine_is_there(calculator) || (!training && !suits_inference(op))) return SDLF_NONE;
     switch (calculator->math) {
     case SDLF_MATH_BF16: return SDLF_BFLOAT16;
-    case SDLF_MATH_FP16: return training ? SDLF_NONE : SDLF_FLOAT16;
+    case SDLF_MATH_FP16: return SDLF_FLOAT16;
     case SDLF_MATH_TF32: return training ? SDLF_FLOAT32 : SDLF_NONE;
     default: return SDLF_NONE;
     }
