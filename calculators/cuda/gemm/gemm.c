@@ -23,7 +23,6 @@ const char *const gemm_algorithms_cuda[] = {
     [GEMM_RESIDENT] = "resident",
     [GEMM_FEW_ROWS] = "few-rows",
     [GEMM_FEW_COLUMNS] = "few-columns",
-    [GEMM_TENSOR] = "tensor",
     [GEMM_SWEEP] = "sweep",
     [GEMM_ALGORITHMS] = NULL,
 };
@@ -201,7 +200,6 @@ sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
     case GEMM_CUBLAS: return by_cublas(base, op);
     case GEMM_FEW_ROWS: return cuda_gemm_few_rows(base, op);
     case GEMM_FEW_COLUMNS: return cuda_gemm_few_columns(base, op);
-    case GEMM_TENSOR: return cuda_gemm_tensor(base, op);
     case GEMM_SWEEP: return cuda_gemm_sweep(base, op);
     default: return gemm_tall_cuda(base, op, algorithm);
     }

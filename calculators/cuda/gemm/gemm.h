@@ -33,11 +33,8 @@ bool cuda_gemm_rounds(const cuda_calculator *calculator, const sdlf_operation *o
 /* The copies of few-rows and sweep are of 16 bytes. Where operands do not lie so, which plans see to, another way is taken. */
 bool cuda_gemm_lies_aligned(const sdlf_operation *op);
 
-/* a (m,k) times b (n,k) transposed, m up to FEW_ROWS; k a multiple of 4, a and b at multiples of 16 bytes. */
+/* a (m,k) times b (n,k) transposed in fp32, m up to FEW_ROWS; k a multiple of 4, a and b at multiples of 16 bytes. */
 sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op);
-
-/* The same on tensor cores, in any mode but fp32. */
-sdlf_status cuda_gemm_few_rows_tensor(sdlf_calculator *base, const sdlf_operation *op);
 
 /* The same factors, n up to FEW_COLUMNS, any m and k. */
 sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op);
@@ -45,10 +42,6 @@ sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *o
 /* The same factors, m up to SWEEP_ROWS; k a multiple of 8, a and b at multiples of 16 bytes. b may have been made ready in fp16 and
  * bf16. */
 sdlf_status cuda_gemm_sweep(sdlf_calculator *base, const sdlf_operation *op);
-
-/* Any product in fp16 or bf16, factors rounded on their way. */
-bool cuda_gemm_tensor_takes(const cuda_calculator *calculator, const sdlf_operation *op);
-sdlf_status cuda_gemm_tensor(sdlf_calculator *base, const sdlf_operation *op);
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,6 @@ enum {
     GEMM_RESIDENT, /* b in registers; rows of a as they lie, in bulk, past the cache; in float64 on tensor cores */
     GEMM_FEW_ROWS,
     GEMM_FEW_COLUMNS,
-    GEMM_TENSOR,
     GEMM_SWEEP,
     GEMM_ALGORITHMS
 };
