@@ -6,7 +6,6 @@
 
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/inverted.h"
-#include "calculators/cuda/conv2d/pair.h"
 #include "calculators/cuda/cuda.h"
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/together.h"
@@ -115,11 +114,6 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_cuda, \
                                                 .supports = conv2d_pool_backward_supports_cuda, \
                                                 .workspace = conv2d_pool_backward_workspace_cuda}, \
-    [SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD] = {.run = conv2d_pair_cuda, \
-                                                 .supports = conv2d_pair_supports_cuda, \
-                                                 .workspace = conv2d_pair_workspace_cuda, \
-                                                 .prepared = conv2d_pair_prepared_cuda, \
-                                                 .prepare = conv2d_pair_prepare_cuda}, \
     [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = conv2d_inverted_cuda, \
                                                .supports = conv2d_inverted_supports_cuda, \
                                                .workspace = conv2d_inverted_workspace_cuda, \
