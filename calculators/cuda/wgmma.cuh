@@ -53,84 +53,6 @@ template <int OPEN> static __device__ __forceinline__ void wgmma_await()
 #endif
 }
 
-static __device__ __forceinline__ void wgmma_tf32_64(float (*c)[4], const uint32_t (&a)[4], uint64_t b)
-{
-#ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {" WGMMA_NAMES_64
-                 "}, {%32,%33,%34,%35}, %36, add, 1, 1; }"
-                 : WGMMA_SUMS_64(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-#else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
-static __device__ __forceinline__ void wgmma_tf32_128(float (*c)[4], const uint32_t (&a)[4], uint64_t b)
-{
-#ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {" WGMMA_NAMES_128
-                 "}, {%64,%65,%66,%67}, %68, add, 1, 1; }"
-                 : WGMMA_SUMS_128(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-#else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
-static __device__ __forceinline__ void wgmma_fp16_64(float (*c)[4], const uint32_t (&a)[4], uint64_t b)
-{
-#ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" WGMMA_NAMES_64
-                 "}, {%32,%33,%34,%35}, %36, add, 1, 1, 0; }"
-                 : WGMMA_SUMS_64(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-#else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
-static __device__ __forceinline__ void wgmma_fp16_128(float (*c)[4], const uint32_t (&a)[4], uint64_t b)
-{
-#ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" WGMMA_NAMES_128
-                 "}, {%64,%65,%66,%67}, %68, add, 1, 1, 0; }"
-                 : WGMMA_SUMS_128(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-#else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
-static __device__ __forceinline__ void wgmma_bf16_64(float (*c)[4], const uint32_t (&a)[4], uint64_t b)
-{
-#ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" WGMMA_NAMES_64
-                 "}, {%32,%33,%34,%35}, %36, add, 1, 1, 0; }"
-                 : WGMMA_SUMS_64(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-#else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
-static __device__ __forceinline__ void wgmma_bf16_128(float (*c)[4], const uint32_t (&a)[4], uint64_t b)
-{
-#ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" WGMMA_NAMES_128
-                 "}, {%64,%65,%66,%67}, %68, add, 1, 1, 0; }"
-                 : WGMMA_SUMS_128(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-#else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
 /* ---- barriers of shared memory, which count arrivals and bytes ---- */
 
 static __device__ __forceinline__ void barrier_init(uint64_t *barrier, int arrivals)
@@ -159,14 +81,6 @@ static __device__ __forceinline__ void barrier_await(uint64_t *barrier, int pari
                      : "r"(address), "r"(parity)
                      : "memory");
     }
-}
-
-/* Arrive once this thread's copies (copy_async) are there. */
-static __device__ __forceinline__ void barrier_arrive_with_copies(uint64_t *barrier)
-{
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(
-                     static_cast<uint32_t>(__cvta_generic_to_shared(barrier)))
-                 : "memory");
 }
 
 /* Arrive, and let the phase last until `bytes` that are copied are there too; all sizes and addresses are multiples of 16. */

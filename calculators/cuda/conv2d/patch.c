@@ -131,8 +131,6 @@ static sdlf_status multiply(sdlf_calculator *base, const cuda_patch *p, const cu
 #ifdef SDLF_HAVE_WGMMA
     if (cuda_patch_tile_of(how->tile)->stored) return cuda_patch_box_store(base, p, how);
     if (cuda_patch_tile_of(how->tile)->across > 0) return cuda_patch_box(base, p, how);
-    if (cuda_patch_tile_of(how->tile)->patches > 0) return cuda_patch_both(base, p, how);
-    if (cuda_patch_tile_of(how->tile)->groups) return cuda_patch_groups(base, p, how);
 #endif
     switch (math_of(base)) {
     case SDLF_MATH_FP16: return cuda_patch_fp16(base, p, how);

@@ -85,23 +85,22 @@ typedef struct cuda_patch {
 /* A tile's size, and how many steps' weights are in shared memory at a time. */
 typedef struct cuda_patch_tile {
     int pixels, filters, stages;
-    int blocks;  /* that a multiprocessor has registers for */
-    bool groups; /* products of warpgroups: compute capability 9.0 */
-    int patches; /* 0, or: both factors in shared memory, and so many patches */
-    int across;  /* 0, or: patches are brought as boxes, in tf32; pixels across, but of a row; or PATCH_LINES */
-    int lines;   /* of 8 pixels that leave together, of boxes */
+    int blocks; /* that a multiprocessor has registers for */
+    /* Of boxes, in tf32: products of warpgroups whose two factors lie in shared memory, on compute capability 9.0. */
+    int patches; /* in shared memory */
+    int across;  /* 0: no boxes; pixels across, but of a row; or PATCH_LINES */
+    int lines;   /* of 8 pixels that leave together */
     bool stored; /* results leave as boxes, too */
-    int shares;  /* 0, or: so many groups of warps take a step each in turn, of boxes */
+    int shares;  /* 0, or: so many groups of warps take a step each in turn */
 } cuda_patch_tile;
 
-/* Tiles by their number: those of warpgroups first, from PATCH_BOTH_TILE on with both factors in shared memory, in halves, from PATCH_BOX_TILE
- * on in tf32, brought as boxes, from PATCH_STORE_TILE on stored as boxes, too; from PATCH_WARP_TILE on those of single warps. */
-enum { PATCH_BOTH_TILE = 6, PATCH_BOX_TILE = 13, PATCH_STORE_TILE = 25, PATCH_WARP_TILE = 30, PATCH_TILES = 38 };
+/* Tiles by their number: those of boxes first, from PATCH_STORE_TILE on stored as boxes, too; from PATCH_WARP_TILE on those of single warps. */
+enum { PATCH_STORE_TILE = 12, PATCH_WARP_TILE = 17, PATCH_TILES = 25 };
 const cuda_patch_tile *cuda_patch_tile_of(int number);
 /* The number of the tile that seems fastest, and the problem cut into it; -1: none fits. */
 int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *problem, bool thin);
 /* Cut the problem into tiles of that number. False: there are none. */
-bool cuda_patch_cut(cuda_patch *problem, int tile, bool thin, int weight_bytes);
+bool cuda_patch_cut(cuda_patch *problem, int tile, bool thin);
 int64_t cuda_patch_blocks(const cuda_patch *problem);
 /* Clusters of `size` blocks that may be counted on to run at a time: beside blocks of another kernel that end they fill gaps badly. */
 static inline int cuda_clusters_expected(const cuda_calculator *calculator, int size, int fit)
@@ -144,10 +143,7 @@ typedef struct cuda_patch_launch {
 sdlf_status cuda_patch_tf32(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_fp16(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_bf16(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
-/* The same for tiles of warpgroups (conv2d/patch_groups.cu, conv2d/patch_both.cu, conv2d/patch_box.cu and conv2d/patch_box_store.cu, which are built for
- * 9.0 alone). */
-sdlf_status cuda_patch_groups(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
-sdlf_status cuda_patch_both(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
+/* The same for tiles of boxes (conv2d/patch_box.cu and conv2d/patch_box_store.cu, which are built for 9.0 alone). */
 sdlf_status cuda_patch_box(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_box_store(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 /* Queue the preparation of w. */

@@ -30,7 +30,7 @@ extern "C" sdlf_status cuda_patch_box(sdlf_calculator *calculator, const cuda_pa
                                       const cuda_patch_launch *how)
 {
     const cuda_patch &p = *problem;
-    switch (how->tile - PATCH_BOX_TILE) {
+    switch (how->tile) {
     case 0: return launch_tile<2, 1, 256, 6, 4, 1>(calculator, p, *how);
     case 1: return launch_tile<1, 2, 256, 4, 4, 1>(calculator, p, *how);
     case 2: return launch_tile<2, 1, 224, 6, 4, 1>(calculator, p, *how);

@@ -77,7 +77,7 @@ static bool cut_boxes(cuda_patch *p, int number)
 }
 
 /* Those that leave the fewest tiles, and among them the smallest patch. */
-bool cuda_patch_cut(cuda_patch *p, int number, bool thin, int weight_bytes)
+bool cuda_patch_cut(cuda_patch *p, int number, bool thin)
 {
     const cuda_patch_tile *tile = cuda_patch_tile_of(number);
     if (tile->across == PATCH_LINES) return cut_lines(p, number);
@@ -85,7 +85,6 @@ bool cuda_patch_cut(cuda_patch *p, int number, bool thin, int weight_bytes)
     int64_t least = -1;
     for (int log = 0; tile->pixels % (1 << log) == 0; log++) {
         int across = 1 << log, down = tile->pixels >> log;
-        if (tile->patches > 0 && log != 3 && down > 1) continue; /* what a descriptor can say */
         int64_t count = (int64_t)divide_up(p->out_height, down) * divide_up(p->out_width, across);
         int64_t cost = count * (4 * tile->pixels + places(p, 0, down) * places(p, 1, across));
         if (least >= 0 && cost >= least) continue;
@@ -93,26 +92,16 @@ bool cuda_patch_cut(cuda_patch *p, int number, bool thin, int weight_bytes)
         p->tile_log = log;
     }
     int across = 1 << p->tile_log, down = tile->pixels >> p->tile_log;
-    int64_t lines = places(p, 0, down), line = places(p, 1, across), remainders = 1;
-    if (tile->patches > 0) { /* the places of each remainder of the strides are together */
-        remainders = (int64_t)p->pixel_step[0] * p->pixel_step[1];
-        lines = divide_up(lines, p->pixel_step[0]);
-        line = divide_up(line, p->pixel_step[1]);
-    }
-    int64_t pixels = remainders * lines * line;
+    int64_t line = places(p, 1, across), pixels = places(p, 0, down) * line;
     p->tiles_down = divide_up(p->out_height, down);
     p->tiles_across = divide_up(p->out_width, across);
     p->tiles_filters = divide_up(p->filters, tile->filters);
     if (pixels > PATCH_PLACES) pixels = PATCH_PLACES + 1; /* fits no shared memory */
     p->patch_across = (int)line;
     p->patch_pixels = (int)pixels;
-    bool rounded = tile->groups && tile->patches == 0; /* where they come in, instead of in place */
-    int64_t place = rounded ? PATCH_CHANNELS * weight_bytes : PATCH_CHANNELS * 4;
-    int64_t bytes = thin ? (pixels + 1) * 4 * PATCH_THIN : pixels * place;
+    int64_t bytes = thin ? (pixels + 1) * 4 * PATCH_THIN : pixels * 4 * PATCH_CHANNELS;
     int chunks = thin ? 1 : p->steps / p->taps;
     p->patches = (tile->stages - 1) / p->taps + ((tile->stages - 1) % p->taps > 0) + 1;
-    if (tile->patches > 0)
-        p->patches = p->taps == 1 ? 3 : tile->patches; /* each step wants one, and two may be under way */
     if (p->patches > chunks) p->patches = chunks;
     p->patch_bytes = divide_up(bytes, 128) * 128;
     return true;
@@ -142,6 +131,5 @@ int64_t cuda_patch_shared(const cuda_patch *p, int number, int weight_bytes)
         product += (int64_t)tile->filters / 64 * divide_up(tile->across, 8) * 2 * 8 * tile->lines * 68 * 4;
     if (boxes)
         return (product > results ? product : results) + 8 * (4 * stages + 2 * PATCH_SLOTS) + 256 + 4 * p->taps + 1024;
-    int64_t barriers = tile->groups ? 8 * (4 * stages + 2) + 1024 : 128;
-    return (product > results ? product : results) + 4 * (int64_t)p->patch_pixels + 4 * PATCH_TAPS + barriers;
+    return (product > results ? product : results) + 4 * (int64_t)p->patch_pixels + 4 * PATCH_TAPS + 128;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What convolutions in fp16 and bf16 share whose products of warpgroups have both factors in shared memory (conv2d/patch_both.cuh, conv2d/boxes.cuh):
- * the product, numbers of a patch rounded in place, and a block's sums left in its shared memory. For compute capability 9.0a.
+/* Convolution over boxes in fp16 and bf16 (conv2d/boxes.cuh): the product of warpgroups, whose two factors lie in shared memory, numbers of a patch rounded in place, and a block's sums left in its shared memory. For compute capability 9.0a.
  *
  * Operands are swapped: the rows of the product are filters, 64 of each of GROUPS warpgroups, its columns are PIXELS pixels of the tile. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_HALVES_CUH

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Launching a kernel of conv2d/patch_mma.cuh or conv2d/patch_wgmma.cuh. */
+/* Launching a kernel of conv2d/patch_mma.cuh or conv2d/patch_box.cuh. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_LAUNCH_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_LAUNCH_CUH
 

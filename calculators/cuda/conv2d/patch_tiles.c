@@ -23,64 +23,45 @@ typedef struct patch_tile {
     patch_time time[2]; /* in tf32, in halves */
 } patch_tile;
 
-/* In the order in which the launchers have them (conv2d/patch_groups.cu, conv2d/patch_both.cu, conv2d/patch_mma.cuh). The last one is for
- * thin images. Boxes are for tf32 alone, the others with `patches` for halves. */
+/* In the order in which the launchers have them (conv2d/patch_box.cu, conv2d/patch_box_store.cu, conv2d/patch_mma.cuh). The last one is for
+ * thin images. Boxes are for tf32 alone. */
 static const patch_tile tiles[PATCH_TILES] = {
-    {{128, 128, 4, 1, true, 0, 0, 0, false, 0},
-     {{0.41, 1.20, 0.31, 5.00, 1.22, 1.81, 0.06, 0.48}, {0.28, 0.53, 0.27, 5.00, 2.02, 2.18, 0.01, 0.31}}},
-    {{256, 64, 4, 1, true, 0, 0, 0, false, 0},
-     {{0.68, 2.15, 0.05, 5.00, 0.50, 2.95, 0.10, 0.19}, {0.52, 1.06, 0.37, 5.00, 1.38, 4.00, 0.01, 0.10}}},
-    {{64, 128, 4, 2, true, 0, 0, 0, false, 0},
-     {{0.38, 0.75, 0.12, 3.51, 2.63, 0.01, 0.02, 0.25}, {0.25, 0.25, 0.13, 3.53, 3.74, 0.18, 0.01, 0.13}}},
-    {{64, 64, 6, 2, true, 0, 0, 0, false, 0},
-     {{0.34, 0.75, 0.08, 2.90, 1.37, 0.54, 0.01, 0.27}, {0.26, 0.33, 0.16, 0.81, 4.00, 1.12, 0.04, 0.12}}},
-    {{128, 64, 6, 1, true, 0, 0, 0, false, 0},
-     {{0.31, 1.04, 0.05, 3.67, 1.17, 1.74, 0.18, 0.65}, {0.24, 0.59, 0.07, 0.83, 4.00, 3.42, 0.01, 0.05}}},
-    {{64, 256, 3, 1, true, 0, 0, 0, false, 0},
-     {{0.44, 0.89, 0.42, 5.00, 1.90, 0.01, 0.01, 0.88}, {0.28, 0.43, 0.06, 5.00, 3.12, 0.01, 0.01, 0.81}}},
-    {{256, 64, 6, 2, true, 2, 0, 0, false, 0}, {[1] = {0.53, 1.76, 0.29, 1.77, 5.00, 0.01, 0.15, 0.25}}},
-    {{256, 64, 16, 1, true, 3, 0, 0, false, 0}, {[1] = {0.40, 1.52, 0.19, 4.40, 1.52, 0.01, 0.01, 0.24}}},
-    {{256, 128, 12, 1, true, 2, 0, 0, false, 0}, {[1] = {0.49, 1.69, 0.45, 6.00, 1.20, 0.01, 0.01, 0.22}}},
-    {{128, 64, 12, 2, true, 2, 0, 0, false, 0}, {[1] = {0.38, 1.19, 0.20, 3.73, 0.53, 0.01, 0.14, 0.10}}},
-    {{128, 64, 6, 3, true, 2, 0, 0, false, 0}, {[1] = {0.43, 0.22, 0.17, 3.89, 1.58, 0.01, 0.20, 0.19}}},
-    {{128, 128, 8, 2, true, 2, 0, 0, false, 0}, {[1] = {0.43, 0.26, 0.25, 0.93, 5.00, 1.50, 0.17, 0.38}}},
-    {{128, 128, 12, 1, true, 3, 0, 0, false, 0}, {[1] = {0.41, 0.91, 0.17, 4.39, 0.58, 0.22, 0.02, 0.18}}},
-    {{256, 128, 6, 1, true, 2, 8, 4, false, 0}, {{0.571, 0.699, 0.571, 4.63, 0.11, 1.89, 0.14, 0.059}}},
-    {{512, 64, 4, 1, true, 2, 16, 4, false, 0}, {{0.569, 0.891, 0.569, 4.98, 0.01, 2.82, 0.07, 0.046}}},
-    {{224, 128, 6, 1, true, 2, 8, 4, false, 0}, {{0.490, 0.548, 0.490, 3.61, 0.51, 2.50, 0.09, 0.077}}},
-    {{448, 64, 4, 1, true, 2, 16, 4, false, 0}, {{0.489, 0.829, 0.012, 4.83, 0.20, 2.54, 0.04, 0.048}}},
-    {{224, 64, 3, 2, true, 2, 8, 2, false, 0}, {{0.247, 0.613, 0.247, 3.06, 0.24, 1.80, 0.01, 0.067}}},
-    {{128, 128, 3, 2, true, 2, 8, 2, false, 0}, {{0.284, 0.487, 0.284, 2.96, 0.01, 2.25, 0.01, 0.079}}},
-    {{128, 64, 4, 2, true, 2, 8, 2, false, 0}, {{0.167, 0.220, 0.143, 1.74, 1.28, 1.42, 0.01, 0.083}}},
-    {{128, 128, 6, 1, true, 3, 8, 4, false, 0}, {{0.283, 0.283, 0.283, 2.19, 0.90, 1.94, 0.04, 0.086}}},
-    {{112, 128, 3, 2, true, 2, 8, 2, false, 0}, {{0.253, 0.270, 0.253, 2.62, 0.19, 2.10, 0.02, 0.066}}},
-    {{208, 128, 6, 1, true, 2, PATCH_LINES, 2, false, 0}, {{0.461, 0.461, 0.461, 5.23, 0.01, 2.01, 0.01, 0.005}}},
-    {{216, 128, 6, 1, true, 2, PATCH_LINES, 3, false, 0}, {{0.481, 0.481, 0.481, 5.48, 0.01, 1.67, 0.01, 0.005}}},
-    {{112, 64, 8, 2, true, 2, 8, 2, false, 2}, {{0.125, 0.125, 0.125, 2.59, 0.64, 1.06, 0.09, 0.120}}},
-    {{224, 128, 5, 1, true, 2, 8, 0, true, 0}, {{0.490, 0.548, 0.490, 2.70, 4.20, 2.50, 0.09, 0.005}}},
-    {{448, 64, 4, 1, true, 2, 16, 0, true, 0}, {{0.489, 0.829, 0.012, 3.00, 2.40, 2.54, 0.04, 0.070}}},
-    {{208, 128, 6, 1, true, 2, PATCH_LINES, 0, true, 0}, {{0.461, 0.461, 0.461, 1.90, 4.50, 2.01, 0.01, 0.020}}},
-    {{216, 128, 6, 1, true, 2, PATCH_LINES, 0, true, 0}, {{0.481, 0.481, 0.481, 1.20, 4.50, 1.67, 0.01, 0.050}}},
-    {{408, 64, 6, 1, true, 2, PATCH_LINES, 0, true, 0}, {{0.452, 0.452, 0.452, 1.90, 4.50, 2.01, 0.01, 0.020}}},
-    {{128, 64, 4, 2, false, 0, 0, 0, false, 0},
+    {{256, 128, 6, 1, 2, 8, 4, false, 0}, {{0.571, 0.699, 0.571, 4.63, 0.11, 1.89, 0.14, 0.059}}},
+    {{512, 64, 4, 1, 2, 16, 4, false, 0}, {{0.569, 0.891, 0.569, 4.98, 0.01, 2.82, 0.07, 0.046}}},
+    {{224, 128, 6, 1, 2, 8, 4, false, 0}, {{0.490, 0.548, 0.490, 3.61, 0.51, 2.50, 0.09, 0.077}}},
+    {{448, 64, 4, 1, 2, 16, 4, false, 0}, {{0.489, 0.829, 0.012, 4.83, 0.20, 2.54, 0.04, 0.048}}},
+    {{224, 64, 3, 2, 2, 8, 2, false, 0}, {{0.247, 0.613, 0.247, 3.06, 0.24, 1.80, 0.01, 0.067}}},
+    {{128, 128, 3, 2, 2, 8, 2, false, 0}, {{0.284, 0.487, 0.284, 2.96, 0.01, 2.25, 0.01, 0.079}}},
+    {{128, 64, 4, 2, 2, 8, 2, false, 0}, {{0.167, 0.220, 0.143, 1.74, 1.28, 1.42, 0.01, 0.083}}},
+    {{128, 128, 6, 1, 3, 8, 4, false, 0}, {{0.283, 0.283, 0.283, 2.19, 0.90, 1.94, 0.04, 0.086}}},
+    {{112, 128, 3, 2, 2, 8, 2, false, 0}, {{0.253, 0.270, 0.253, 2.62, 0.19, 2.10, 0.02, 0.066}}},
+    {{208, 128, 6, 1, 2, PATCH_LINES, 2, false, 0}, {{0.461, 0.461, 0.461, 5.23, 0.01, 2.01, 0.01, 0.005}}},
+    {{216, 128, 6, 1, 2, PATCH_LINES, 3, false, 0}, {{0.481, 0.481, 0.481, 5.48, 0.01, 1.67, 0.01, 0.005}}},
+    {{112, 64, 8, 2, 2, 8, 2, false, 2}, {{0.125, 0.125, 0.125, 2.59, 0.64, 1.06, 0.09, 0.120}}},
+    {{224, 128, 5, 1, 2, 8, 0, true, 0}, {{0.490, 0.548, 0.490, 2.70, 4.20, 2.50, 0.09, 0.005}}},
+    {{448, 64, 4, 1, 2, 16, 0, true, 0}, {{0.489, 0.829, 0.012, 3.00, 2.40, 2.54, 0.04, 0.070}}},
+    {{208, 128, 6, 1, 2, PATCH_LINES, 0, true, 0}, {{0.461, 0.461, 0.461, 1.90, 4.50, 2.01, 0.01, 0.020}}},
+    {{216, 128, 6, 1, 2, PATCH_LINES, 0, true, 0}, {{0.481, 0.481, 0.481, 1.20, 4.50, 1.67, 0.01, 0.050}}},
+    {{408, 64, 6, 1, 2, PATCH_LINES, 0, true, 0}, {{0.452, 0.452, 0.452, 1.90, 4.50, 2.01, 0.01, 0.020}}},
+    {{128, 64, 4, 2, 0, 0, 0, false, 0},
      {{0.84, 1.10, 0.47, 1.97, 3.91, 0.01, 0.01, 0.29}, {0.55, 0.53, 0.11, 1.09, 4.00, 1.77, 0.01, 0.92}}},
-    {{64, 64, 4, 3, false, 0, 0, 0, false, 0},
+    {{64, 64, 4, 3, 0, 0, 0, false, 0},
      {{0.59, 0.69, 0.41, 1.15, 3.15, 0.54, 0.01, 0.20}, {0.48, 0.39, 0.12, 0.93, 3.53, 1.09, 0.01, 0.35}}},
-    {{64, 32, 4, 5, false, 0, 0, 0, false, 0},
+    {{64, 32, 4, 5, 0, 0, 0, false, 0},
      {{0.58, 0.67, 0.46, 0.69, 2.11, 0.96, 0.01, 0.07}, {0.53, 0.62, 0.39, 0.98, 1.77, 1.10, 0.01, 0.05}}},
-    {{32, 64, 6, 4, false, 0, 0, 0, false, 0},
+    {{32, 64, 6, 4, 0, 0, 0, false, 0},
      {{0.50, 0.56, 0.31, 0.84, 1.78, 0.99, 0.01, 0.19}, {0.39, 0.43, 0.26, 1.07, 1.91, 1.15, 0.01, 0.05}}},
-    {{32, 64, 4, 4, false, 0, 0, 0, false, 0},
+    {{32, 64, 4, 4, 0, 0, 0, false, 0},
      {{0.52, 0.50, 0.36, 0.62, 2.14, 1.05, 0.01, 0.05}, {0.40, 0.44, 0.27, 1.22, 1.53, 1.15, 0.01, 0.05}}},
-    {{32, 32, 4, 6, false, 0, 0, 0, false, 0},
+    {{32, 32, 4, 6, 0, 0, 0, false, 0},
      {{0.48, 0.53, 0.32, 0.41, 1.57, 0.94, 0.10, 0.05}, {0.40, 0.48, 0.29, 0.53, 1.43, 1.14, 0.07, 0.05}}},
-    {{16, 64, 6, 5, false, 0, 0, 0, false, 0},
+    {{16, 64, 6, 5, 0, 0, 0, false, 0},
      {{0.51, 0.49, 0.23, 0.79, 1.08, 0.89, 0.11, 0.14}, {0.36, 0.42, 0.24, 0.49, 1.46, 0.96, 0.09, 0.05}}},
-    {.tile = {256, 64, 3, 1, false, 0, 0, 0, false, 0}},
+    {.tile = {256, 64, 3, 1, 0, 0, 0, false, 0}},
 };
 
 /* `block` of boxes where all pixels are one row, of 1x1 convolutions: a tile ends sooner. */
-static const double row_block[PATCH_TILES] = {[PATCH_BOX_TILE] = 3.73, 3.69, 2.75, 3.07, 2.12, 2.27, 1.20, 1.72, 2.04};
+static const double row_block[PATCH_TILES] = {3.73, 3.69, 2.75, 3.07, 2.12, 2.27, 1.20, 1.72, 2.04};
 
 const cuda_patch_tile *cuda_patch_tile_of(int number)
 {
@@ -152,14 +133,13 @@ static bool is_quick(const sdlf_activation *activation)
 static int choose_thin(const cuda_calculator *calculator, cuda_patch *p)
 {
     enum { LARGE = PATCH_TILES - 1, NARROW = PATCH_WARP_TILE + 2, SMALL = PATCH_WARP_TILE + 3 };
-    int bytes = cuda_patch_weight_bytes(calculator->math);
-    cuda_patch_cut(p, LARGE, true, bytes);
+    cuda_patch_cut(p, LARGE, true);
     int wanted = p->filters <= 32                                                       ? NARROW
                  : cuda_patch_blocks(p) >= calculator->multiprocessors * INT64_C(3) / 2 ? LARGE
                                                                                         : SMALL;
     const int order[] = {wanted, NARROW, SMALL};
     for (int i = 0; i < 3; i++) {
-        cuda_patch_cut(p, order[i], true, bytes);
+        cuda_patch_cut(p, order[i], true);
         if (fits(calculator, p, order[i])) return order[i];
     }
     return -1;
@@ -169,12 +149,11 @@ static int choose_thin(const cuda_calculator *calculator, cuda_patch *p)
 static bool suits(const cuda_calculator *calculator, const cuda_patch *p, int number)
 {
     const cuda_patch_tile *tile = &tiles[number].tile;
-    if (tile->groups && !has_groups(calculator)) return false;
-    bool as_is = tile->across > 0; /* boxes are moved as they are; what is halved is rounded on its way */
-    if (tile->patches > 0 && as_is != (calculator->math == SDLF_MATH_TF32)) return false;
-    if (tile->patches > 0 && !p->quads && !p->pools) return false;
+    bool boxes = tile->across > 0;
+    if (boxes && (calculator->math != SDLF_MATH_TF32 || !has_groups(calculator))) return false;
+    if (boxes && !p->quads && !p->pools) return false;
     if (p->taps < tile->shares) return false; /* a share would pass patches over */
-    if (p->pools && (!as_is || tile->across == PATCH_LINES)) return false;
+    if (p->pools && (!boxes || tile->across == PATCH_LINES)) return false;
     return p->filters_padded % tile->filters == 0; /* a step's weights are copied whole */
 }
 
@@ -182,7 +161,7 @@ static bool suits(const cuda_calculator *calculator, const cuda_patch *p, int nu
 static bool is_direct(const cuda_patch *p, int number, bool quick)
 {
     const cuda_patch_tile *tile = &tiles[number].tile;
-    return quick && p->splits == 1 && tile->shares == 0 && (tile->patches == 0 || (tile->across > 0 && p->fours));
+    return quick && p->splits == 1 && tile->shares == 0 && (tile->across == 0 || p->fours);
 }
 
 /* Where a block makes several tiles, one group's results leave while the other multiplies. */
@@ -214,7 +193,7 @@ int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thi
     p->quick = quick;
     if (thin) return choose_thin(calculator, p);
     for (int i = 0; i < PATCH_TILES - 1; i++) {
-        if (!suits(calculator, p, i) || !cuda_patch_cut(p, i, false, bytes)) continue;
+        if (!suits(calculator, p, i) || !cuda_patch_cut(p, i, false)) continue;
         for (int splits = 1; splits <= PATCH_SPLITS; splits++) {
             if (splits > 1 && (!cuda_is_built_for(calculator, 90) || p->steps < 2 * splits)) break; /* clusters */
             p->splits = splits;
@@ -229,7 +208,7 @@ int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thi
         }
     }
     if (best_tile < 0) return -1;
-    cuda_patch_cut(p, best_tile, false, bytes);
+    cuda_patch_cut(p, best_tile, false);
     p->splits = best_splits;
     p->direct = is_direct(p, best_tile, quick);
     p->lead = lead_of(calculator, p);
