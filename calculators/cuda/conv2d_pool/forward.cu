@@ -111,10 +111,6 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
                 status = cuda_conv2d_pool_forward_tensor(calculator, p, side_size);
                 return;
             }
-            if (cuda_conv2d_pool_forward_pairs_suits(calculator, p.g, side_size)) {
-                status = cuda_conv2d_pool_forward_pairs(calculator, p, side_size);
-                return;
-            }
         }
         int64_t threads = static_cast<int64_t>(THREADS) * calculator->multiprocessors; /* one block each */
         with_side(side_size, [&](auto side) {
