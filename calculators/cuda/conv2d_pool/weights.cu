@@ -239,7 +239,6 @@ extern "C" sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdl
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     sdlf_status status = SDLF_OK;
-    if (cuda_conv2d_pool_weights_suits(calculator, op)) return cuda_conv2d_pool_weights_tensor(calculator, op);
     with_float(op->in[0].dtype, [&](auto zero) {
         const auto p = weights_of<decltype(zero)>(calculator, op);
         with_side(op->conv2d_pool.window.size[0],
@@ -252,10 +251,7 @@ extern "C" int64_t cuda_conv2d_pool_weights_workspace(const cuda_calculator *cal
 {
     const pool_operands operands = pool_operands_of(op);
     int64_t numbers = sdlf_tensor_count(&operands.w) + operands.dy.shape.dim[1], blocks = 0;
-    if (cuda_conv2d_pool_weights_suits(calculator, op))
-        blocks = cuda_conv2d_pool_weights_tensor_blocks(calculator, op);
-    else
-        with_float(op->in[0].dtype, [&](auto zero) { blocks = weights_of<decltype(zero)>(calculator, op).blocks; });
+    with_float(op->in[0].dtype, [&](auto zero) { blocks = weights_of<decltype(zero)>(calculator, op).blocks; });
     return blocks * numbers * static_cast<int64_t>(sdlf_dtype_size(op->in[0].dtype));
 }
 
