@@ -4,17 +4,12 @@
 #include "calculators/cuda/conv2d/algorithms.h"
 
 #include "calculators/cuda/conv2d/conv2d.h"
+#include "lab/conv2d.h"
 
 const char *const conv2d_algorithms_cuda[] = {
     [CUDA_CONV2D_AUTO] = "auto",
-    [CUDA_CONV2D_NAIVE] = "naive",
     [CUDA_CONV2D_DIRECT] = "direct",
-    [CUDA_CONV2D_PADDED] = "padded",
-    [CUDA_CONV2D_FINER] = "finer",
-    [CUDA_CONV2D_SHARED] = "shared",
-    [CUDA_CONV2D_REGISTER] = "register",
     [CUDA_CONV2D_TILED] = "tiled",
-    [CUDA_CONV2D_IM2COL] = "im2col",
     [CUDA_CONV2D_TWO_STEP] = "two-step",
     [CUDA_CONV2D_POINTWISE] = "pointwise",
     [CUDA_CONV2D_POINTWISE_WARPS] = "pointwise-warps",
@@ -23,35 +18,17 @@ const char *const conv2d_algorithms_cuda[] = {
     [CUDA_CONV2D_DEPTHWISE] = "depthwise",
     [CUDA_CONV2D_WINOGRAD_FUSED] = "winograd-2x2",
     [CUDA_CONV2D_WINOGRAD_2] = "winograd-2x2-steps",
-    [CUDA_CONV2D_WINOGRAD_4] = "winograd-4x4",
     [CUDA_CONV2D_PATCH] = "patch",
     [CUDA_CONV2D_BOXES] = "boxes",
-    [CUDA_CONV2D_ALGORITHMS] = NULL,
+    LAB_CONV2D_NAMES,
+    NULL,
 };
 
-/* What kernels take that count in 32 bits. */
-static const char counted[] = "up to 5e8 pixels, and as many numbers of an image";
-static const char winograd_takes[] = "3x3 windows with stride 1, no dilation, one group, in float32";
-
-const sdlf_algorithm_note conv2d_notes_cuda[CUDA_CONV2D_ALGORITHMS] = {
+const sdlf_algorithm_note conv2d_notes_cuda[] = {
     [CUDA_CONV2D_AUTO] = {.summary = "what a plan takes by itself"},
-    [CUDA_CONV2D_NAIVE] = {.summary = "one thread a pixel, all filters", .on_request = true},
     [CUDA_CONV2D_DIRECT] = {.summary = "one thread an output"},
-    [CUDA_CONV2D_PADDED] = {.summary = "a copy of the image with its border, then one thread an output",
-                            .takes = counted,
-                            .on_request = true},
-    [CUDA_CONV2D_FINER] = {.summary = "eight threads an output, whose sums are added", .on_request = true},
-    [CUDA_CONV2D_SHARED] = {.summary = "one thread an output; tile and halo of a channel in shared memory",
-                            .takes = "windows whose halo fits 48 KiB",
-                            .on_request = true},
-    [CUDA_CONV2D_REGISTER] = {.summary = "4 pixels of 8 filters a thread, in registers",
-                              .takes = counted,
-                              .on_request = true},
     [CUDA_CONV2D_TILED] = {.summary = "image and weights in shared memory; 4 pixels of 8 filters a thread",
                            .takes = "windows whose halo fits 48 KiB"},
-    [CUDA_CONV2D_IM2COL] = {.summary = "patches as a matrix in memory, then a plain product of 64x64 tiles",
-                            .takes = counted,
-                            .on_request = true},
     [CUDA_CONV2D_TWO_STEP] = {.summary = "patches as a matrix in memory, then a product by cuBLAS",
                               .takes = "matrices up to the sizes of cuBLAS"},
     [CUDA_CONV2D_POINTWISE] = {.summary = "the product alone, several warps to a sum: the image is the matrix",
@@ -68,29 +45,27 @@ const sdlf_algorithm_note conv2d_notes_cuda[CUDA_CONV2D_ALGORITHMS] = {
     [CUDA_CONV2D_DEPTHWISE] = {.summary = "strips of pixels in registers, a channel a plane",
                                .takes = "filters of one channel"},
     [CUDA_CONV2D_WINOGRAD_FUSED] = {.summary = "tiles of 2x2 outputs, 16 multiplications for 36, in one kernel",
-                                    .takes = winograd_takes},
-    [CUDA_CONV2D_WINOGRAD_2] = {.summary = "the same in three steps, products by cuBLAS", .takes = winograd_takes},
-    [CUDA_CONV2D_WINOGRAD_4] = {.summary = "tiles of 4x4 outputs, 36 multiplications for 144, products by cuBLAS",
-                                .takes = winograd_takes,
-                                .on_request = true},
+                                    .takes = CUDA_CONV2D_WINOGRAD_TAKES},
+    [CUDA_CONV2D_WINOGRAD_2] = {.summary = "the same in three steps, products by cuBLAS",
+                                .takes = CUDA_CONV2D_WINOGRAD_TAKES},
     [CUDA_CONV2D_PATCH] =
         {.summary = "a product that reads its patches from a part of the image in shared memory; tensor cores",
          .takes = "channels last, one group, windows of up to 120 taps; not in fp32"},
     [CUDA_CONV2D_BOXES] = {.summary = "the same, with parts of the image that the copy engine brings",
                            .takes = "what patch takes with stride 1, channels in quads; on compute capability 9.0"},
+    LAB_CONV2D_NOTES,
 };
 
 /* Arrays of an algorithm's own, each written and read: the matrix of patches, of all images; else all of the workspace. */
-static int64_t own_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation, int algorithm)
+static int64_t own_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation, bool columns)
 {
     const sdlf_tensor *x, *w, *y;
     cuda_conv2d_operands(operation, &x, &w, &y);
     cuda_conv2d g = cuda_conv2d_of(operation, x, w, y);
-    if (algorithm != CUDA_CONV2D_TWO_STEP && algorithm != CUDA_CONV2D_IM2COL)
-        return conv2d_workspace_cuda(calculator, operation);
+    if (!columns) return conv2d_workspace_cuda(calculator, operation);
     if (cuda_is_pointwise(&g)) return 0;
-    int64_t columns = g.batch * g.channels * g.window.size[0] * g.window.size[1] * g.out_height * g.out_width;
-    return columns * (int64_t)sdlf_dtype_size(x->dtype);
+    int64_t count = g.batch * g.channels * g.window.size[0] * g.window.size[1] * g.out_height * g.out_width;
+    return count * (int64_t)sdlf_dtype_size(x->dtype);
 }
 
 /* Additions and multiplications of Winograd's transforms of a filter, a patch and a tile (conv2d/winograd.cuh), and of the products
@@ -114,10 +89,9 @@ sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operati
     sdlf_cost cost = sdlf_operation_cost(operation);
     if (sdlf_tensor_present(&operation->prepared))
         cost.bytes += sdlf_tensor_bytes(&operation->prepared) - sdlf_tensor_bytes(&operation->in[1]);
-    if (algorithm == CUDA_CONV2D_WINOGRAD_FUSED) cost.flops = winograd_flops(operation, 2, true);
-    if (algorithm == CUDA_CONV2D_WINOGRAD_2) cost.flops = winograd_flops(operation, 2, false);
-    if (algorithm == CUDA_CONV2D_WINOGRAD_4) cost.flops = winograd_flops(operation, 4, false);
-    cost.bytes += 2 * own_bytes(calculator, operation, algorithm);
+    const cuda_conv2d_algorithm *by = cuda_conv2d_algorithm_of(algorithm);
+    if (by->winograd > 0) cost.flops = winograd_flops(operation, by->winograd, algorithm == CUDA_CONV2D_WINOGRAD_FUSED);
+    cost.bytes += 2 * own_bytes(calculator, operation, by->columns);
     return cost;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The convolution slots: which algorithms there are, and what each of them takes. Which one "auto" takes: conv2d/automatic.c. */
+#include "lab/conv2d.h"
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/boxes.h"
 #include "calculators/cuda/conv2d/few.h"
@@ -46,12 +47,6 @@ static bool takes_implicit(const sdlf_calculator *calculator, const sdlf_operati
     return cuda_implicit_takes(op);
 }
 
-static bool takes_counted(const sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    (void)calculator;
-    return cuda_implicit_counts(op);
-}
-
 /* Numbers of a tensor, and blocks of backward weights, are counted in 32 bits. */
 static bool takes_depthwise(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
@@ -92,26 +87,7 @@ static int64_t few_prepared(const sdlf_calculator *calculator, const sdlf_operat
     return sdlf_operation_is_channels_last(op) ? cuda_few_last_prepared(calculator, op) : 0;
 }
 
-static const struct algorithm {
-    bool (*takes)(const sdlf_calculator *calculator, const sdlf_operation *operation);        /* NULL: everything */
-    int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation); /* NULL: none */
-    sdlf_kernel *forward, *backward_input, *backward_weights; /* NULL: it has no such kind */
-    /* The same of operations whose activations are channels last; NULL: none. */
-    bool (*takes_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
-    /* Weights made ready; NULL: as they are. */
-    int64_t (*prepared)(const sdlf_calculator *calculator, const sdlf_operation *operation);
-    sdlf_kernel *prepare;
-} algorithms[CUDA_CONV2D_ALGORITHMS] = {
-    [CUDA_CONV2D_NAIVE] = {.forward = conv2d_naive_cuda},
-    [CUDA_CONV2D_PADDED] = {.takes = takes_counted,
-                            .workspace = conv2d_padded_workspace_cuda,
-                            .forward = conv2d_padded_cuda},
-    [CUDA_CONV2D_FINER] = {.forward = conv2d_finer_cuda},
-    [CUDA_CONV2D_SHARED] = {.takes = cuda_shared_takes, .forward = conv2d_shared_cuda},
-    [CUDA_CONV2D_REGISTER] = {.takes = takes_counted, .forward = conv2d_register_cuda},
-    [CUDA_CONV2D_IM2COL] = {.takes = takes_counted,
-                            .workspace = conv2d_im2col_workspace_cuda,
-                            .forward = conv2d_im2col_cuda},
+static const cuda_conv2d_algorithm algorithms[CUDA_CONV2D_ALGORITHMS] = {
     [CUDA_CONV2D_DIRECT] = {.forward = conv2d_forward_direct_cuda,
                             .backward_input = conv2d_backward_input_direct_cuda,
                             .backward_weights = conv2d_backward_weights_direct_cuda},
@@ -119,7 +95,8 @@ static const struct algorithm {
                               .workspace = conv2d_two_step_workspace_cuda,
                               .forward = conv2d_forward_two_step_cuda,
                               .backward_input = conv2d_backward_input_two_step_cuda,
-                              .backward_weights = conv2d_backward_weights_two_step_cuda},
+                              .backward_weights = conv2d_backward_weights_two_step_cuda,
+                              .columns = true},
     [CUDA_CONV2D_POINTWISE] = {.takes = takes_pointwise,
                                .workspace = pointwise_workspace,
                                .forward = pointwise_forward,
@@ -157,17 +134,14 @@ static const struct algorithm {
                                     .workspace = conv2d_winograd_fused_workspace_cuda,
                                     .forward = conv2d_winograd_fused_cuda,
                                     .prepared = conv2d_winograd_fused_prepared_cuda,
-                                    .prepare = conv2d_winograd_fused_prepare_cuda},
+                                    .prepare = conv2d_winograd_fused_prepare_cuda,
+                                    .winograd = 2},
     [CUDA_CONV2D_WINOGRAD_2] = {.takes = cuda_winograd_2_takes,
                                 .workspace = conv2d_winograd_2_workspace_cuda,
                                 .forward = conv2d_winograd_2_cuda,
                                 .prepared = conv2d_winograd_2_prepared_cuda,
-                                .prepare = conv2d_winograd_2_prepare_cuda},
-    [CUDA_CONV2D_WINOGRAD_4] = {.takes = cuda_winograd_4_takes,
-                                .workspace = conv2d_winograd_4_workspace_cuda,
-                                .forward = conv2d_winograd_4_cuda,
-                                .prepared = conv2d_winograd_4_prepared_cuda,
-                                .prepare = conv2d_winograd_4_prepare_cuda},
+                                .prepare = conv2d_winograd_2_prepare_cuda,
+                                .winograd = 2},
     [CUDA_CONV2D_PATCH] = {.takes = cuda_patch_takes,
                            .takes_last = cuda_patch_takes,
                            .workspace = conv2d_patch_workspace_cuda,
@@ -182,7 +156,7 @@ static const struct algorithm {
                            .prepare = conv2d_patch_prepare_cuda},
 };
 
-static sdlf_kernel *kernel_of(const struct algorithm *algorithm, sdlf_operation_kind kind)
+static sdlf_kernel *kernel_of(const cuda_conv2d_algorithm *algorithm, sdlf_operation_kind kind)
 {
     switch (kind) {
     case SDLF_CONV2D_FORWARD: return algorithm->forward;
@@ -191,14 +165,20 @@ static sdlf_kernel *kernel_of(const struct algorithm *algorithm, sdlf_operation_
     }
 }
 
-static const struct algorithm *chosen(const sdlf_calculator *calculator, const sdlf_operation *op)
+const cuda_conv2d_algorithm *cuda_conv2d_algorithm_of(int number)
 {
-    return &algorithms[op->algorithm == CUDA_CONV2D_AUTO ? conv2d_automatic_cuda(calculator, op) : op->algorithm];
+    return number < CUDA_CONV2D_ALGORITHMS ? &algorithms[number] : &lab_conv2d[number - CUDA_CONV2D_ALGORITHMS];
+}
+
+static const cuda_conv2d_algorithm *chosen(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return cuda_conv2d_algorithm_of(op->algorithm == CUDA_CONV2D_AUTO ? conv2d_automatic_cuda(calculator, op)
+                                                                      : op->algorithm);
 }
 
 /* ---- the slots ---- */
 
-static bool is_taken(const struct algorithm *by, const sdlf_calculator *calculator, const sdlf_operation *op)
+static bool is_taken(const cuda_conv2d_algorithm *by, const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     return by->takes == NULL || by->takes(calculator, op);
 }
@@ -212,7 +192,7 @@ bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 {
     if (cuda_is_nhwc(op)) return conv2d_supports_nhwc(calculator, op);
     if (op->kind == SDLF_CONV2D_BACKWARD_INPUT && sdlf_tensor_present(&op->in[2])) return false;
-    const struct algorithm *algorithm = chosen(calculator, op);
+    const cuda_conv2d_algorithm *algorithm = chosen(calculator, op);
     if (kernel_of(algorithm, op->kind) == NULL) return false;
     if (sdlf_operation_is_channels_last(op))
         return algorithm->takes_last != NULL && algorithm->takes_last(calculator, op);
@@ -222,7 +202,7 @@ bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     if (cuda_is_nhwc(op)) return conv2d_workspace_nhwc(calculator, op);
-    const struct algorithm *algorithm = chosen(calculator, op);
+    const cuda_conv2d_algorithm *algorithm = chosen(calculator, op);
     return algorithm->workspace != NULL ? algorithm->workspace(calculator, op) : 0;
 }
 
@@ -235,7 +215,7 @@ sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     if (cuda_is_nhwc(op)) return op->kind == SDLF_CONV2D_FORWARD ? conv2d_prepared_nhwc(op) : 0;
-    const struct algorithm *algorithm = chosen(calculator, op);
+    const cuda_conv2d_algorithm *algorithm = chosen(calculator, op);
     return algorithm->prepared != NULL ? algorithm->prepared(calculator, op) : 0;
 }
 

@@ -63,13 +63,6 @@ bool cuda_is_pointwise(const cuda_conv2d *g);
 sdlf_kernel conv2d_forward_two_step_cuda, conv2d_backward_input_two_step_cuda, conv2d_backward_weights_two_step_cuda;
 int64_t conv2d_two_step_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* The lower rungs of the ladder in docs/reference/convolution.md, a file each, forward alone. */
-sdlf_kernel conv2d_naive_cuda, conv2d_padded_cuda, conv2d_finer_cuda, conv2d_shared_cuda, conv2d_register_cuda;
-sdlf_kernel conv2d_im2col_cuda;
-bool cuda_shared_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t conv2d_im2col_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t conv2d_padded_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-
 /* Tiled: image and weights in shared memory (conv2d/tiled.c); implicit GEMM (conv2d/implicit.c). All three kinds. */
 sdlf_kernel conv2d_tiled_cuda, conv2d_implicit_cuda;
 bool cuda_tiled_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);

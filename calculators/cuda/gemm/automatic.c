@@ -3,7 +3,7 @@
  * times on an H200. */
 #include "calculators/cuda/gemm/factors.h"
 #include "calculators/cuda/gemm/gemm.h"
-#include "calculators/cuda/gemm/tall.h"
+#include "lab/gemm.h"
 
 /* ---- what each takes ---- */
 
@@ -34,6 +34,23 @@ static bool takes_sweep(const sdlf_operation *op)
            s.k % 8 == 0;
 }
 
+/* Tall and narrow products, straight from a's rows. */
+static bool is_plain(const sdlf_operation *op)
+{
+    return !op->gemm.transpose_a && !op->gemm.transpose_b && !sdlf_tensor_present(&op->in[2]) &&
+           !sdlf_tensor_present(&op->in[3]) && op->gemm.activation.function == SDLF_IDENTITY;
+}
+
+static bool takes_vector(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    return is_plain(op) && gemm_vector_fits(calculator, op);
+}
+
+static bool takes_resident(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    return is_plain(op) && (gemm_resident_fits(calculator, op) || gemm_resident64_fits(calculator, op));
+}
+
 bool cuda_gemm_lies_aligned(const sdlf_operation *op)
 {
     return ((uintptr_t)op->in[0].data | (uintptr_t)op->in[1].data) % 16 == 0;
@@ -47,7 +64,9 @@ bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op
     case GEMM_FEW_ROWS: return takes_few_rows(calculator, op);
     case GEMM_FEW_COLUMNS: return takes_few_columns(op);
     case GEMM_SWEEP: return takes_sweep(op);
-    default: return gemm_tall_takes(calculator, op, algorithm);
+    case GEMM_VECTOR: return takes_vector(calculator, op);
+    case GEMM_RESIDENT: return takes_resident(calculator, op);
+    default: return is_plain(op) && lab_gemm_takes(op, algorithm - GEMM_ALGORITHMS);
     }
 }
 
@@ -65,12 +84,12 @@ static int tall_choice(const cuda_calculator *calculator, const sdlf_operation *
     enum { LEAST = 1024, MANY = 16384, CACHED = 48 << 20, NARROW = 16, SHORT = 64 };
     const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
     bool wide = op->out[0].dtype == SDLF_FLOAT64, cached = sdlf_tensor_bytes(&op->in[0]) <= CACHED;
-    bool many = s.m >= MANY && gemm_tall_takes(calculator, op, GEMM_VECTOR);
+    bool many = s.m >= MANY && takes_vector(calculator, op);
     if (s.m < LEAST || s.k % 4 != 0) return GEMM_AUTO;
     if (wide && !cached) return GEMM_AUTO;
     if (wide && s.k <= NARROW && s.n <= NARROW && many) return GEMM_VECTOR;
     if (wide && s.n > NARROW / 2 && s.k > 96) return GEMM_AUTO; /* cuBLAS's tensor cores have enough to do */
-    if (gemm_tall_takes(calculator, op, GEMM_RESIDENT)) return many && cached && !wide ? GEMM_VECTOR : GEMM_RESIDENT;
+    if (takes_resident(calculator, op)) return many && cached && !wide ? GEMM_VECTOR : GEMM_RESIDENT;
     return many && !wide && (s.n <= NARROW || s.k <= SHORT) ? GEMM_VECTOR : GEMM_AUTO;
 }
 

@@ -9,6 +9,18 @@
 extern "C" {
 #endif
 
+/* Indices into gemm_algorithms_cuda; from GEMM_ALGORITHMS on those of lab/gemm.h. */
+enum {
+    GEMM_AUTO = 0,
+    GEMM_CUBLAS,
+    GEMM_VECTOR,   /* rows of a in pieces of 16 bytes, copied ahead of time, 4x4 sums a thread */
+    GEMM_RESIDENT, /* b in registers; rows of a as they lie, in bulk, past the cache; in float64 on tensor cores */
+    GEMM_FEW_ROWS,
+    GEMM_FEW_COLUMNS,
+    GEMM_SWEEP,
+    GEMM_ALGORITHMS
+};
+
 enum { FEW_ROWS = 128, FEW_COLUMNS = 16, SWEEP_ROWS = 4 };
 
 typedef struct cuda_gemm_sizes {
@@ -42,6 +54,16 @@ sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *o
 /* The same factors, m up to SWEEP_ROWS; k a multiple of 8, a and b at multiples of 16 bytes. b may have been made ready in fp16 and
  * bf16. */
 sdlf_status cuda_gemm_sweep(sdlf_calculator *base, const sdlf_operation *op);
+
+/* Tall and narrow products c (m,n) = alpha a (m,k) b (k,n), m large, n and k small: the dense half of a graph convolution. */
+sdlf_status gemm_vector_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+bool gemm_vector_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
+sdlf_status gemm_resident_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+bool gemm_resident_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
+sdlf_status gemm_resident64_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+bool gemm_resident64_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
+/* Do rows of a begin where they can be copied from? Elsewhere `vector` takes its place. */
+bool gemm_resident_aligned(const sdlf_operation *operation);
 
 #ifdef __cplusplus
 }

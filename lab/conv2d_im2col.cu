@@ -7,14 +7,14 @@
  * A block of 256 threads computes 64 x 64 numbers. In steps of 16 of the sum it brings 64x16 of w and 16x64 of the columns into shared
  * memory; a thread holds 4 x 4 results in registers, 16 apart, and makes 16 products of 8 reads. Bias, residual and activation are
  * applied on the way out. The workspace holds the columns of as many images as fit 256 MiB. */
-#include "calculators/cuda/conv2d/rung.cuh"
+#include "lab/conv2d.cuh"
 
 static const int64_t WORKSPACE = INT64_C(256) << 20;
 enum { SIDE = 64, DEPTH = 16, EACH = 4, THREADS = 256, APART = SIDE / EACH };
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    product(const __grid_constant__ rung<T> o, const T *columns, int64_t first_image, int64_t images)
+    product(const __grid_constant__ operands<T> o, const T *columns, int64_t first_image, int64_t images)
 {
     __shared__ T a[DEPTH][SIDE + 1], b[DEPTH][SIDE];
     const cuda_conv2d &g = o.g;
@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(THREADS)
                 int k = top + row + i * APART, pixel = left + column + j * APART;
                 if (k >= filters || pixel >= area) continue;
                 int64_t filter = group * filters + k;
-                rung_put(o, (n * g.filters + filter) * area + pixel, filter, sum[i][j]);
+                put(o, (n * g.filters + filter) * area + pixel, filter, sum[i][j]);
             }
         }
     }
@@ -79,14 +79,14 @@ static int64_t images_at_once(const cuda_conv2d &g, sdlf_dtype dtype)
     return images < 1 ? 1 : images > g.batch ? g.batch : images;
 }
 
-extern "C" int64_t conv2d_im2col_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+extern "C" int64_t lab_conv2d_im2col_workspace(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
     cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
     return images_at_once(g, op->in[0].dtype) * column_count(g) * (int64_t)sdlf_dtype_size(op->in[0].dtype);
 }
 
-extern "C" sdlf_status conv2d_im2col_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status lab_conv2d_im2col(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
@@ -97,7 +97,7 @@ extern "C" sdlf_status conv2d_im2col_cuda(sdlf_calculator *base, const sdlf_oper
         int64_t images = g.batch - n < step ? g.batch - n : step;
         with_float(op->out[0].dtype, [&](auto zero) {
             using T = decltype(zero);
-            rung<T> o = rung_of<T>(op);
+            operands<T> o = operands_of<T>(op);
             const T *image = o.x + n * g.channels * g.height * g.width, *columns = image;
             if (!cuda_is_pointwise(&g)) {
                 columns = static_cast<const T *>(op->workspace.data);

@@ -3,7 +3,7 @@
  * computes an output, as in conv2d/direct.cu, and asks nothing in its loop.
  *
  * Two launches. Moves x twice more and the border: the copy is written, and read again. */
-#include "calculators/cuda/conv2d/rung.cuh"
+#include "lab/conv2d.cuh"
 
 enum { THREADS = 256 };
 
@@ -25,13 +25,13 @@ template <typename T> static __global__ void pad(const T *x, T *padded, cuda_con
 }
 
 /* o.g describes the padded images: there is no padding left. */
-template <typename T> static __global__ void padded_outputs(const __grid_constant__ rung<T> o)
+template <typename T> static __global__ void padded_outputs(const __grid_constant__ operands<T> o)
 {
     const cuda_conv2d &g = o.g;
     for (int64_t e = grid_first(); e < g.batch * g.filters * g.out_height * g.out_width; e += grid_step()) {
-        rung_place at = rung_place_of(g, e);
-        const T *weight = rung_filter(o, at.k);
-        const T *image = rung_image(o, at.n, at.k) + rung_reads(g, 0, at.p, 0) * g.width + rung_reads(g, 1, at.q, 0);
+        place at = place_of(g, e);
+        const T *weight = filter_of(o, at.k);
+        const T *image = image_of(o, at.n, at.k) + reads(g, 0, at.p, 0) * g.width + reads(g, 1, at.q, 0);
         T sum = 0;
         for (int64_t c = 0; c < g.group_channels; c++, image += g.height * g.width) {
             for (int r = 0; r < g.window.size[0]; r++) {
@@ -39,23 +39,23 @@ template <typename T> static __global__ void padded_outputs(const __grid_constan
                 for (int s = 0; s < g.window.size[1]; s++) sum += row[s * g.window.dilation[1]] * *weight++;
             }
         }
-        rung_put(o, e, at.k, sum);
+        put(o, e, at.k, sum);
     }
 }
 
-extern "C" int64_t conv2d_padded_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+extern "C" int64_t lab_conv2d_padded_workspace(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
     cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
     return g.batch * g.channels * padded_side(g, 0) * padded_side(g, 1) * (int64_t)sdlf_dtype_size(op->in[0].dtype);
 }
 
-extern "C" sdlf_status conv2d_padded_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status lab_conv2d_padded(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     with_float(op->out[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        rung<T> o = rung_of<T>(op);
+        operands<T> o = operands_of<T>(op);
         T *padded = static_cast<T *>(op->workspace.data);
         int64_t numbers = o.g.batch * o.g.channels * padded_side(o.g, 0) * padded_side(o.g, 1);
         pad<T><<<cuda_blocks(calculator, numbers, THREADS), THREADS, 0, calculator->stream>>>(o.x, padded, o.g);

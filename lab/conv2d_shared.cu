@@ -6,7 +6,7 @@
  * A block is a tile of one filter's plane; its threads have neighbouring q. Reads of x from memory: (tile + halo) / tile for each
  * filter and channel, instead of R S. The tile and its halo must fit 48 KiB. */
 #include "calculators/cuda/conv2d/implicit.h"
-#include "calculators/cuda/conv2d/rung.cuh"
+#include "lab/conv2d.cuh"
 
 enum { ACROSS = 32, DOWN = 8, THREADS = ACROSS * DOWN, SHARED = 48 << 10 };
 
@@ -18,7 +18,8 @@ static __host__ __device__ int halo_side(const cuda_conv2d &g, int axis)
            1;
 }
 
-template <typename T> static __global__ void __launch_bounds__(THREADS) shared_tile(const __grid_constant__ rung<T> o)
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) shared_tile(const __grid_constant__ operands<T> o)
 {
     extern __shared__ __align__(16) unsigned char shared_memory[];
     T *tile = reinterpret_cast<T *>(shared_memory);
@@ -29,8 +30,8 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) shared_t
         int64_t left = block % across * ACROSS, top = block / across % down * DOWN;
         int64_t k = block / (across * down) % g.filters, n = block / (across * down * g.filters);
         int64_t p = top + threadIdx.y, q = left + threadIdx.x;
-        int64_t first_row = rung_reads(g, 0, top, 0), first_column = rung_reads(g, 1, left, 0);
-        const T *image = rung_image(o, n, k), *weight = rung_filter(o, k);
+        int64_t first_row = reads(g, 0, top, 0), first_column = reads(g, 1, left, 0);
+        const T *image = image_of(o, n, k), *weight = filter_of(o, k);
         T sum = 0;
         for (int64_t c = 0; c < g.group_channels; c++, image += g.height * g.width) {
             for (int i = threadIdx.y * ACROSS + threadIdx.x; i < height * width; i += THREADS) {
@@ -47,11 +48,11 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) shared_t
             __syncthreads(); /* before the next channel replaces this one */
         }
         if (p < g.out_height && q < g.out_width)
-            rung_put(o, ((n * g.filters + k) * g.out_height + p) * g.out_width + q, k, sum);
+            put(o, ((n * g.filters + k) * g.out_height + p) * g.out_width + q, k, sum);
     }
 }
 
-extern "C" bool cuda_shared_takes(const sdlf_calculator *calculator, const sdlf_operation *op)
+extern "C" bool lab_conv2d_shared_takes(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
     if (!cuda_implicit_counts(op)) return false;
@@ -59,7 +60,7 @@ extern "C" bool cuda_shared_takes(const sdlf_calculator *calculator, const sdlf_
     return (int64_t)halo_side(g, 0) * halo_side(g, 1) * (int64_t)sdlf_dtype_size(op->in[0].dtype) <= SHARED;
 }
 
-extern "C" sdlf_status conv2d_shared_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status lab_conv2d_shared(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
@@ -68,7 +69,7 @@ extern "C" sdlf_status conv2d_shared_cuda(sdlf_calculator *base, const sdlf_oper
     unsigned blocks = cuda_blocks(calculator, tiles * THREADS, THREADS);
     with_float(op->out[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        shared_tile<T><<<blocks, dim3(ACROSS, DOWN), bytes, calculator->stream>>>(rung_of<T>(op));
+        shared_tile<T><<<blocks, dim3(ACROSS, DOWN), bytes, calculator->stream>>>(operands_of<T>(op));
     });
     return cuda_check_launch("conv2d_forward, shared");
 }

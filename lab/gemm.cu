@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The lower rungs of the ladder of tall and narrow products, and the choice among all. Bytes that a rung asks the caches for
- * are given for m rows, k inner, n columns of T bytes; what must come from memory is T (m k + m n) whichever it is. */
-#include "calculators/cuda/gemm/tall.h"
+/* The teaching ladder of tall and narrow products. Bytes that a kernel asks the caches for are given for m rows, k inner, n columns of T bytes;
+ * what must come from memory is T (m k + m n) whichever it is. */
+#include "lab/gemm.h"
+
 #include "calculators/cuda/kernels.cuh"
 
 enum {
     THREADS = 128,
-    MAXIMUM_COLUMNS = 32,    /* n of the rungs that keep a row's sums in registers */
+    MAXIMUM_COLUMNS = 32,    /* n of those that keep a row's sums in registers */
     SHARED_BYTES = 48 << 10, /* of b, which every device gives a block */
     TILE = 16,               /* inner elements of a tile of `tiled` */
 };
@@ -125,29 +126,17 @@ template <typename T> static __global__ void gemm_tiled(tall<T> g)
 
 /* ---- choosing ---- */
 
-static bool is_plain(const sdlf_operation *op)
-{
-    return !op->gemm.transpose_a && !op->gemm.transpose_b && !sdlf_tensor_present(&op->in[2]) &&
-           !sdlf_tensor_present(&op->in[3]) && op->gemm.activation.function == SDLF_IDENTITY;
-}
-
-extern "C" bool gemm_tall_takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm)
+extern "C" bool lab_gemm_takes(const sdlf_operation *op, int number)
 {
     int64_t k = op->in[1].shape.dim[0], n = op->in[1].shape.dim[1], size = (int64_t)sdlf_dtype_size(op->out[0].dtype);
-    if (!is_plain(op)) return false;
-    if (algorithm == GEMM_VECTOR) return gemm_vector_fits(calculator, op);
-    if (algorithm == GEMM_RESIDENT) return gemm_resident_fits(calculator, op) || gemm_resident64_fits(calculator, op);
-    if (algorithm <= GEMM_REGISTER) return true;
-    int64_t tile = algorithm == GEMM_TILED ? THREADS * (TILE + 1) * size : 0;
-    if (n > MAXIMUM_COLUMNS && algorithm >= GEMM_OUTER) return false;
+    if (number <= LAB_GEMM_REGISTER) return true;
+    int64_t tile = number == LAB_GEMM_TILED ? THREADS * (TILE + 1) * size : 0;
+    if (n > MAXIMUM_COLUMNS && number >= LAB_GEMM_OUTER) return false;
     return n == 0 || k <= (SHARED_BYTES - tile) / size / n;
 }
 
-extern "C" sdlf_status gemm_tall_cuda(sdlf_calculator *base, const sdlf_operation *op, int algorithm)
+extern "C" sdlf_status lab_gemm(sdlf_calculator *base, const sdlf_operation *op, int number)
 {
-    if (algorithm == GEMM_RESIDENT && gemm_resident_aligned(op))
-        return op->out[0].dtype == SDLF_FLOAT32 ? gemm_resident_cuda(base, op) : gemm_resident64_cuda(base, op);
-    if (algorithm == GEMM_VECTOR || algorithm == GEMM_RESIDENT) return gemm_vector_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     with_float(op->out[0].dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -158,12 +147,12 @@ extern "C" sdlf_status gemm_tall_cuda(sdlf_calculator *base, const sdlf_operatio
         unsigned outputs = static_cast<unsigned>((g.m * g.n + THREADS - 1) / THREADS);
         unsigned few = cuda_blocks(calculator, g.m * g.n, THREADS), rows = cuda_blocks(calculator, g.m, THREADS);
         cudaStream_t stream = calculator->stream;
-        switch (algorithm) {
-        case GEMM_BASELINE: gemm_baseline<T><<<outputs, THREADS, 0, stream>>>(g); break;
-        case GEMM_REGISTER: gemm_register<T><<<outputs, THREADS, 0, stream>>>(g); break;
-        case GEMM_SHARED: gemm_shared<T><<<few, THREADS, shared, stream>>>(g); break;
-        case GEMM_INNER: gemm_inner<T><<<rows, THREADS, shared, stream>>>(g); break;
-        case GEMM_OUTER: gemm_outer<T><<<rows, THREADS, shared, stream>>>(g); break;
+        switch (number) {
+        case LAB_GEMM_BASELINE: gemm_baseline<T><<<outputs, THREADS, 0, stream>>>(g); break;
+        case LAB_GEMM_REGISTER: gemm_register<T><<<outputs, THREADS, 0, stream>>>(g); break;
+        case LAB_GEMM_SHARED: gemm_shared<T><<<few, THREADS, shared, stream>>>(g); break;
+        case LAB_GEMM_INNER: gemm_inner<T><<<rows, THREADS, shared, stream>>>(g); break;
+        case LAB_GEMM_OUTER: gemm_outer<T><<<rows, THREADS, shared, stream>>>(g); break;
         default: gemm_tiled<T><<<rows, THREADS, shared, stream>>>(g); break;
         }
     });

@@ -4,11 +4,11 @@
  *
  * A block is 128 threads and 512 pixels of one image. The 4 pixels of a thread are 128 apart, so that a warp's reads coalesce; all
  * threads read the same weights. Nothing is shared but through the caches. Filters beyond the last of a group are computed in vain. */
-#include "calculators/cuda/conv2d/rung.cuh"
+#include "lab/conv2d.cuh"
 
 enum { THREADS = 128, PIXELS = 4, FILTERS = 8 };
 
-template <typename T> static __global__ void __launch_bounds__(THREADS) registers(const __grid_constant__ rung<T> o)
+template <typename T> static __global__ void __launch_bounds__(THREADS) registers(const __grid_constant__ operands<T> o)
 {
     const cuda_conv2d &g = o.g;
     int height = static_cast<int>(g.height), width = static_cast<int>(g.width),
@@ -22,14 +22,14 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) register
         int first = static_cast<int>(block % across) * THREADS * PIXELS + threadIdx.x;
         int64_t within = block / across % eights * FILTERS, k = group * g.group_filters + within;
         int filters = static_cast<int>(g.group_filters - within < FILTERS ? g.group_filters - within : FILTERS);
-        const T *image = rung_image(o, n, k), *weight = rung_filter(o, k);
+        const T *image = image_of(o, n, k), *weight = filter_of(o, k);
         int top[PIXELS], left[PIXELS];
         T sum[PIXELS][FILTERS] = {};
 #pragma unroll
         for (int i = 0; i < PIXELS; i++) {
             int pixel = first + i * THREADS;
-            top[i] = static_cast<int>(rung_reads(g, 0, pixel / out_width, 0));
-            left[i] = static_cast<int>(rung_reads(g, 1, pixel % out_width, 0));
+            top[i] = static_cast<int>(reads(g, 0, pixel / out_width, 0));
+            left[i] = static_cast<int>(reads(g, 1, pixel % out_width, 0));
         }
         for (int c = 0; c < static_cast<int>(g.group_channels); c++, image += g.height * g.width) {
             for (int r = 0; r < g.window.size[0]; r++) {
@@ -56,13 +56,13 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) register
             int pixel = first + i * THREADS;
 #pragma unroll
             for (int j = 0; j < FILTERS; j++) {
-                if (pixel < area && j < filters) rung_put(o, (n * g.filters + k + j) * area + pixel, k + j, sum[i][j]);
+                if (pixel < area && j < filters) put(o, (n * g.filters + k + j) * area + pixel, k + j, sum[i][j]);
             }
         }
     }
 }
 
-extern "C" sdlf_status conv2d_register_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status lab_conv2d_register(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
@@ -71,7 +71,7 @@ extern "C" sdlf_status conv2d_register_cuda(sdlf_calculator *base, const sdlf_op
     unsigned blocks = cuda_blocks(calculator, tiles * THREADS, THREADS);
     with_float(op->out[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        registers<T><<<blocks, THREADS, 0, calculator->stream>>>(rung_of<T>(op));
+        registers<T><<<blocks, THREADS, 0, calculator->stream>>>(operands_of<T>(op));
     });
     return cuda_check_launch("conv2d_forward, register");
 }
