@@ -68,6 +68,12 @@ static inline cudaStream_t cuda_stream(sdlf_calculator *calculator)
     return cuda_calculator_from(calculator)->stream;
 }
 
+/* a / b, rounded up: blocks of b that hold a. */
+static inline int64_t cuda_ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
 extern const sdlf_queue_class cuda_queues;
 
 /* Does the device have what came with that compute capability, and were its kernels built to use it? */

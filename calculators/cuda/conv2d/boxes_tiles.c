@@ -15,11 +15,6 @@ const cuda_boxes_tile *cuda_boxes_tile_of(int number)
     return &tiles[number];
 }
 
-static int divide_up(int64_t a, int64_t b)
-{
-    return (int)((a + b - 1) / b);
-}
-
 /* A tile is 8 pixels across, or, of images of one line, all of it. */
 void cuda_boxes_cut(cuda_patch *p, int number)
 {
@@ -27,13 +22,13 @@ void cuda_boxes_cut(cuda_patch *p, int number)
     int chunks = p->steps / p->taps, across = p->out_height == 1 ? tile->pixels : 8, down = tile->pixels / across;
     p->tile_log = 3;
     while (1 << p->tile_log < across) p->tile_log++;
-    p->tiles_down = divide_up(p->out_height, down);
-    p->tiles_across = divide_up(p->out_width, across);
+    p->tiles_down = cuda_ceil_div(p->out_height, down);
+    p->tiles_across = cuda_ceil_div(p->out_width, across);
     p->patch_across = across + p->tap_sides[1] - 1;
     p->patch_pixels = p->patch_across * (down + p->tap_sides[0] - 1);
-    p->tiles_filters = divide_up(p->filters, tile->filters);
+    p->tiles_filters = cuda_ceil_div(p->filters, tile->filters);
     p->patches = tile->boxes < chunks ? tile->boxes : chunks;
-    p->patch_bytes = divide_up((int64_t)p->patch_pixels * 4 * PATCH_CHANNELS, 1024) * 1024;
+    p->patch_bytes = cuda_ceil_div((int64_t)p->patch_pixels * 4 * PATCH_CHANNELS, 1024) * 1024;
 }
 
 int64_t cuda_boxes_shared(const cuda_patch *p, int number)
@@ -70,7 +65,7 @@ static bool fits(const cuda_calculator *calculator, const cuda_patch *p, int num
 static int clusters_expected(const cuda_calculator *calculator, int size, int fit)
 {
     int most = cuda_clusters_at_once(calculator, size, fit);
-    return size > 2 && most > 15 ? divide_up(most * 15, 16) : most;
+    return size > 2 && most > 15 ? cuda_ceil_div(most * 15, 16) : most;
 }
 
 /* Cycles of the busiest multiprocessor. */
@@ -82,8 +77,8 @@ static double cycles_of(const cuda_calculator *calculator, const cuda_patch *p, 
     int fit = room < tile->blocks ? (int)room : tile->blocks;
     double places = (double)clusters_expected(calculator, p->splits, fit) * p->splits / fit; /* clusters leave gaps */
     int load = (int)ceil((double)cuda_patch_blocks(p) / places);
-    int at_once = load < fit ? load : fit, turns = divide_up(load, at_once);
-    double steps = divide_up(p->steps / BOXES_TAPS, p->splits) * (at_once > 1 ? time->two : time->alone);
+    int at_once = load < fit ? load : fit, turns = cuda_ceil_div(load, at_once);
+    double steps = cuda_ceil_div(p->steps / BOXES_TAPS, p->splits) * (at_once > 1 ? time->two : time->alone);
     return turns * (steps + time->behind + BEFORE) + (p->splits > 1 ? SHARED + EACH * p->splits : 0);
 }
 

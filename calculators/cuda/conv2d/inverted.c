@@ -13,14 +13,9 @@ enum { MOST_NUMBERS = 1 << 28, MOST_CHANNELS = 1 << 14, MOST_FLOPS = 100000000, 
 /* Instructions of a strip, roughly. */
 enum { STRIP_OF_2 = 80, STRIP_OF_4 = 140 };
 
-static int divide_up(int64_t a, int64_t b)
-{
-    return (int)((a + b - 1) / b);
-}
-
 static int round_up(int64_t count, int unit)
 {
-    return divide_up(count, unit) * unit;
+    return cuda_ceil_div(count, unit) * unit;
 }
 
 static int most(int a, int b)
@@ -55,7 +50,7 @@ static bool problem_of(const sdlf_operation *op, cuda_inverted *p)
 /* Strips of so many pixels that a block makes, of two channels each. */
 static int64_t strips_of(const cuda_inverted *p, int strip)
 {
-    return (int64_t)p->slice / 2 * divide_up(p->out_width, strip) * p->rows;
+    return (int64_t)p->slice / 2 * cuda_ceil_div(p->out_width, strip) * p->rows;
 }
 
 /* So many blocks a cluster, so many rows of y: all that follows. False: not in so many, or not that much shared memory. */
@@ -63,23 +58,23 @@ static bool cut(const cuda_calculator *calculator, cuda_inverted *p, int blocks,
 {
     const int deep = calculator->math == SDLF_MATH_TF32 ? 8 : 16;
     p->blocks = blocks;
-    p->slice = round_up(divide_up(p->middle, blocks), INVERTED_SLICE);
+    p->slice = round_up(cuda_ceil_div(p->middle, blocks), INVERTED_SLICE);
     p->rows = rows;
-    p->bands = divide_up(p->out_height, rows);
-    if (divide_up(p->middle, p->slice) != blocks || divide_up(p->out_height, p->bands) != rows) return false;
+    p->bands = cuda_ceil_div(p->out_height, rows);
+    if (cuda_ceil_div(p->middle, p->slice) != blocks || cuda_ceil_div(p->out_height, p->bands) != rows) return false;
     p->held_rows = (rows - 1) * p->stride + INVERTED_SIDE;
     p->pitch = most((p->out_width - 1) * p->stride + INVERTED_SIDE, p->width + p->padding[1]);
-    p->tiles_in = divide_up((int64_t)(p->held_rows < p->height ? p->held_rows : p->height) * p->width, 8);
-    p->tiles_out = divide_up((int64_t)rows * p->out_width, 8);
-    p->deep_in = p->expands ? divide_up(p->channels, deep) : 0;
+    p->tiles_in = cuda_ceil_div((int64_t)(p->held_rows < p->height ? p->held_rows : p->height) * p->width, 8);
+    p->tiles_out = cuda_ceil_div((int64_t)rows * p->out_width, 8);
+    p->deep_in = p->expands ? cuda_ceil_div(p->channels, deep) : 0;
     p->deep_out = p->slice / deep;
-    p->filter_tiles = divide_up(p->filters, 16);
+    p->filter_tiles = cuda_ceil_div(p->filters, 16);
     p->line = p->tiles_out * 8 + (p->tiles_out % 2 == 0 ? 8 : 0); /* lanes write lines that are neighbours at once */
     p->chunk = p->slice / 16 * p->deep_in * 512 + 11 * p->slice * 4 + p->filter_tiles * p->deep_out * 512 +
                round_up(p->filters, 4) * 4;
     p->threads = INVERTED_THREADS;
-    int short_rounds = divide_up(strips_of(p, 2), p->threads),
-        rounds = divide_up(strips_of(p, INVERTED_STRIP), p->threads);
+    int short_rounds = cuda_ceil_div(strips_of(p, 2), p->threads),
+        rounds = cuda_ceil_div(strips_of(p, INVERTED_STRIP), p->threads);
     p->strip = short_rounds * STRIP_OF_2 < rounds * STRIP_OF_4 ? 2 : INVERTED_STRIP;
     if ((int64_t)p->bands * p->images * blocks > (int64_t)MOST_WAVES * calculator->multiprocessors) return false;
     int64_t beyond = (int64_t)INVERTED_STRIP * p->stride; /* pixels that a strip may reach into */
@@ -102,7 +97,7 @@ static bool cut(const cuda_calculator *calculator, cuda_inverted *p, int blocks,
  * for each other then, and for no more than it holds otherwise, since they share the multiprocessor's time. */
 static double rounds(int64_t tasks, int at_once)
 {
-    return 0.5 * (divide_up(tasks, at_once) + (double)tasks / at_once);
+    return 0.5 * (cuda_ceil_div(tasks, at_once) + (double)tasks / at_once);
 }
 
 /* Nanoseconds, roughly: what a block's steps take, whose factors were fitted to the times that cuts of the blocks of MobileNetV2 took on an
@@ -111,14 +106,14 @@ static double estimate(const cuda_calculator *calculator, const cuda_inverted *p
 {
     const int warps = p->threads / 32, slot = calculator->math == SDLF_MATH_TF32 ? 2 : 4;
     double brought = rounds((int64_t)p->tiles_in * p->deep_in, warps) * slot;
-    double expanded = rounds((int64_t)p->slice / 16 * divide_up(p->tiles_in, 2), warps);
+    double expanded = rounds((int64_t)p->slice / 16 * cuda_ceil_div(p->tiles_in, 2), warps);
     if (!p->expands) brought = rounds((int64_t)p->tiles_in * 8 * p->slice, p->threads), expanded = 0;
     double windows = rounds(strips_of(p, p->strip), p->threads) * (p->strip == 2 ? 600 : 1000);
-    double projected = rounds((int64_t)p->filter_tiles * divide_up(p->tiles_out, 2), warps);
+    double projected = rounds((int64_t)p->filter_tiles * cuda_ceil_div(p->tiles_out, 2), warps);
     double finished =
-        rounds((int64_t)divide_up(p->filters, p->blocks) * divide_up(p->rows * p->out_width, 4), p->threads);
+        rounds((int64_t)cuda_ceil_div(p->filters, p->blocks) * cuda_ceil_div(p->rows * p->out_width, 4), p->threads);
     double share = (double)p->images * p->bands * p->blocks / calculator->multiprocessors;
-    double waves = divide_up((int64_t)p->images * p->bands, cuda_clusters_at_once(calculator, p->blocks, 1));
+    double waves = cuda_ceil_div((int64_t)p->images * p->bands, cuda_clusters_at_once(calculator, p->blocks, 1));
     double steps = 140 * brought + expanded * (40 * p->deep_in + 220) + windows +
                    projected * (130 * p->deep_out + 250) + finished * (500 + 40 * p->blocks);
     return 1000 + waves * steps + 500 * share + (p->blocks > CUDA_CLUSTER_PORTABLE ? 500 : 0);
@@ -132,7 +127,7 @@ static bool choose(const cuda_calculator *calculator, cuda_inverted *p)
     for (int blocks = 1; blocks <= INVERTED_BLOCKS; blocks++) {
         if (cuda_clusters_at_once(calculator, blocks, 1) == 0) continue;
         for (int bands = 1; bands <= p->out_height; bands++) {
-            if (!cut(calculator, &tried, blocks, divide_up(p->out_height, bands))) continue;
+            if (!cut(calculator, &tried, blocks, cuda_ceil_div(p->out_height, bands))) continue;
             double taken = estimate(calculator, &tried);
             if (best >= 0 && taken >= best) continue;
             best = taken;

@@ -7,11 +7,6 @@
 
 #include <string.h>
 
-static int divide_up(int64_t a, int64_t b)
-{
-    return (int)((a + b - 1) / b);
-}
-
 static sdlf_math math_of(const sdlf_calculator *calculator)
 {
     return ((const cuda_calculator *)calculator)->math;
@@ -42,7 +37,7 @@ cuda_patch cuda_patch_problem(const sdlf_operation *op)
     p.width = (int)(row ? g.batch * g.height * g.width : g.width);
     p.channels = (int)g.channels;
     p.filters = (int)g.filters;
-    p.filters_padded = divide_up(g.filters, PATCH_FILTERS) * PATCH_FILTERS;
+    p.filters_padded = cuda_ceil_div(g.filters, PATCH_FILTERS) * PATCH_FILTERS;
     p.out_height = row ? 1 : (int)g.out_height;
     p.out_width = row ? p.width : (int)g.out_width;
     p.taps_across = g.window.size[1];
@@ -56,7 +51,7 @@ cuda_patch cuda_patch_problem(const sdlf_operation *op)
         p.tap_step[i] = g.window.dilation[i];
         p.tap_sides[i] = g.window.size[i];
     }
-    p.steps = is_thin(op) ? divide_up(p.taps, 8) : divide_up(g.channels, PATCH_CHANNELS) * p.taps;
+    p.steps = is_thin(op) ? cuda_ceil_div(p.taps, 8) : cuda_ceil_div(g.channels, PATCH_CHANNELS) * p.taps;
     p.chunks = p.steps / p.taps;
     p.splits = 1;
     p.quads = p.channels % 4 == 0; /* unless x lies elsewhere */

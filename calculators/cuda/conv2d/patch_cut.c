@@ -2,11 +2,6 @@
 /* Convolution over a patch: a problem cut into tiles of some number, and what shared memory they take. */
 #include "calculators/cuda/conv2d/patch.h"
 
-static int divide_up(int64_t a, int64_t b)
-{
-    return (int)((a + b - 1) / b);
-}
-
 /* Places that a tile of `pixels` pixels along an axis needs. */
 static int64_t places(const cuda_patch *p, int axis, int pixels)
 {
@@ -16,7 +11,7 @@ static int64_t places(const cuda_patch *p, int axis, int pixels)
 /* A patch has so many places of each remainder of the strides. */
 static void keep_patches(cuda_patch *p, const cuda_patch_tile *tile, int64_t rows)
 {
-    p->patch_pixels = p->pixel_step[0] * p->pixel_step[1] * divide_up(rows, 8) * 8;
+    p->patch_pixels = p->pixel_step[0] * p->pixel_step[1] * cuda_ceil_div(rows, 8) * 8;
     p->patch_bytes = p->patch_pixels * PATCH_CHANNELS * 4;
     p->patches = tile->patches < p->steps / p->taps ? tile->patches : p->steps / p->taps;
 }
@@ -39,9 +34,9 @@ static bool cut_lines(cuda_patch *p, int number)
     if (tile->filters < PATCH_FILTERS && (PATCH_FIRST % line == 0 || PATCH_FIRST / line + 2 > lines)) return false;
     p->tile_down = lines;
     p->tile_across = p->out_width;
-    p->tiles_down = divide_up(p->out_height, lines);
+    p->tiles_down = cuda_ceil_div(p->out_height, lines);
     p->tiles_across = 1;
-    p->tiles_filters = divide_up(p->filters, tile->filters);
+    p->tiles_filters = cuda_ceil_div(p->filters, tile->filters);
     p->patch_down = lines + p->tap_sides[0];
     p->patch_across = line;
     keep_patches(p, tile, rows);
@@ -57,11 +52,11 @@ static bool cut_boxes(cuda_patch *p, int number)
     int64_t size[2], rows = 1;
     p->tile_down = side[0];
     p->tile_across = side[1];
-    p->tiles_down = divide_up(p->out_height, side[0]);
-    p->tiles_across = divide_up(p->out_width, side[1]);
-    p->tiles_filters = divide_up(p->filters, tile->filters);
+    p->tiles_down = cuda_ceil_div(p->out_height, side[0]);
+    p->tiles_across = cuda_ceil_div(p->out_width, side[1]);
+    p->tiles_filters = cuda_ceil_div(p->filters, tile->filters);
     for (int i = 0; i < 2; i++) { /* the places of each remainder of the strides are together */
-        size[i] = divide_up(places(p, i, side[i]), p->pixel_step[i]);
+        size[i] = cuda_ceil_div(places(p, i, side[i]), p->pixel_step[i]);
         int step = p->source_step[i] * p->pixel_step[i];
         if (!row && (step > PATCH_BOX_STEP || size[i] * step > PATCH_BOX)) return false;
         rows *= size[i];
@@ -85,7 +80,7 @@ bool cuda_patch_cut(cuda_patch *p, int number, bool thin)
     int64_t least = -1;
     for (int log = 0; tile->pixels % (1 << log) == 0; log++) {
         int across = 1 << log, down = tile->pixels >> log;
-        int64_t count = (int64_t)divide_up(p->out_height, down) * divide_up(p->out_width, across);
+        int64_t count = (int64_t)cuda_ceil_div(p->out_height, down) * cuda_ceil_div(p->out_width, across);
         int64_t cost = count * (4 * tile->pixels + places(p, 0, down) * places(p, 1, across));
         if (least >= 0 && cost >= least) continue;
         least = cost;
@@ -93,9 +88,9 @@ bool cuda_patch_cut(cuda_patch *p, int number, bool thin)
     }
     int across = 1 << p->tile_log, down = tile->pixels >> p->tile_log;
     int64_t line = places(p, 1, across), pixels = places(p, 0, down) * line;
-    p->tiles_down = divide_up(p->out_height, down);
-    p->tiles_across = divide_up(p->out_width, across);
-    p->tiles_filters = divide_up(p->filters, tile->filters);
+    p->tiles_down = cuda_ceil_div(p->out_height, down);
+    p->tiles_across = cuda_ceil_div(p->out_width, across);
+    p->tiles_filters = cuda_ceil_div(p->filters, tile->filters);
     if (pixels > PATCH_PLACES) pixels = PATCH_PLACES + 1; /* fits no shared memory */
     p->patch_across = (int)line;
     p->patch_pixels = (int)pixels;
@@ -103,7 +98,7 @@ bool cuda_patch_cut(cuda_patch *p, int number, bool thin)
     int chunks = thin ? 1 : p->steps / p->taps;
     p->patches = (tile->stages - 1) / p->taps + ((tile->stages - 1) % p->taps > 0) + 1;
     if (p->patches > chunks) p->patches = chunks;
-    p->patch_bytes = divide_up(bytes, 128) * 128;
+    p->patch_bytes = cuda_ceil_div(bytes, 128) * 128;
     return true;
 }
 
@@ -123,12 +118,12 @@ int64_t cuda_patch_shared(const cuda_patch *p, int number, int weight_bytes)
     int64_t results =
         p->direct ? 0 : (int64_t)tile->pixels * (tile->filters + 4) * 4 * (tile->shares > 1 ? tile->shares : 1);
     if (tile->stored) /* 64 filters of a group's pixels, finished */
-        product += (int64_t)PATCH_STAGED(divide_up(tile->pixels * tile->filters / 128, 8) * 8,
+        product += (int64_t)PATCH_STAGED(cuda_ceil_div(tile->pixels * tile->filters / 128, 8) * 8,
                                          tile->across == PATCH_LINES && tile->filters == 128) *
                        64 * 4 +
                    64;
     else if (boxes && p->direct) /* two turns of 8 pixels of so many lines, in rows of 68 floats for 64 filters */
-        product += (int64_t)tile->filters / 64 * divide_up(tile->across, 8) * 2 * 8 * tile->lines * 68 * 4;
+        product += (int64_t)tile->filters / 64 * cuda_ceil_div(tile->across, 8) * 2 * 8 * tile->lines * 68 * 4;
     if (boxes)
         return (product > results ? product : results) + 8 * (4 * stages + 2 * PATCH_SLOTS) + 256 + 4 * p->taps + 1024;
     return (product > results ? product : results) + 4 * (int64_t)p->patch_pixels + 4 * PATCH_TAPS + 128;

@@ -68,11 +68,6 @@ const cuda_patch_tile *cuda_patch_tile_of(int number)
     return &tiles[number].tile;
 }
 
-static int divide_up(int64_t a, int64_t b)
-{
-    return (int)((a + b - 1) / b);
-}
-
 int cuda_patch_weight_bytes(sdlf_math math)
 {
     return math == SDLF_MATH_TF32 ? 4 : 2;
@@ -101,14 +96,14 @@ static double time_of(const cuda_calculator *calculator, const cuda_patch *p, in
     int fit = room < tile->blocks ? (int)room : tile->blocks;
     int places = calculator->multiprocessors; /* each with a block to itself */
     if (tile->across > 0 && p->splits > 1) places = p->splits * cuda_clusters_at_once(calculator, p->splits, 1);
-    int load = divide_up(blocks, places); /* blocks of the busiest multiprocessor */
+    int load = cuda_ceil_div(blocks, places); /* blocks of the busiest multiprocessor */
     double at_once = load < fit ? load : fit, turns = load / at_once;
-    if (p->splits > 1) turns = divide_up(blocks / p->splits, cuda_clusters_expected(calculator, p->splits, fit));
+    if (p->splits > 1) turns = cuda_ceil_div(blocks / p->splits, cuda_clusters_expected(calculator, p->splits, fit));
     double alone = p->taps > 1 ? time->alone : time->pointwise, step = time->together * at_once;
     bool row = p->taps == 1 && p->height == 1 && row_block[number] > 0;
     double block = row ? row_block[number] : time->block;
     if (p->residual != NULL && p->direct && tile->across > 0 && !tile->stored) block += RESIDUAL;
-    double steps = divide_up(p->steps, p->splits),
+    double steps = cuda_ceil_div(p->steps, p->splits),
            megabytes = 4e-6 * ((double)p->images * p->height * p->width * p->channels +
                                (double)p->images * p->out_height * p->out_width * p->filters);
     double total = time->launch + time->memory * megabytes +

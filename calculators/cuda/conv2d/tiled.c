@@ -2,11 +2,6 @@
 /* Tiled convolution: rectangles that fit shared memory, and what stands before and behind the kernels. */
 #include "calculators/cuda/conv2d/tiled.h"
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* Channels that a block holds at a time: one, or, in backward weights, those that 64 taps touch. */
 static int64_t channels_of(const cuda_implicit *p)
 {
@@ -27,7 +22,7 @@ static int64_t side_of(const cuda_implicit *p, int axis, int64_t pixels)
 
 static int64_t image_numbers(const cuda_implicit *p, int64_t height, int64_t width)
 {
-    return divide_up(channels_of(p) * side_of(p, 0, height) * side_of(p, 1, width), 4) * 4;
+    return cuda_ceil_div(channels_of(p) * side_of(p, 0, height) * side_of(p, 1, width), 4) * 4;
 }
 
 static int64_t other_numbers(const cuda_implicit *p, int64_t height, int64_t width)
@@ -41,7 +36,7 @@ static bool fit(const cuda_implicit *p, sdlf_dtype dtype, cuda_tiled *t)
 {
     int64_t numbers = TILED_BYTES / (int64_t)sdlf_dtype_size(dtype),
             most = p->weights ? TILED_PIXELS / 4 : TILED_PIXELS;
-    int64_t rows = divide_up(p->extent[0], p->phases[0]), columns = divide_up(p->extent[1], p->phases[1]);
+    int64_t rows = cuda_ceil_div(p->extent[0], p->phases[0]), columns = cuda_ceil_div(p->extent[1], p->phases[1]);
     int64_t width = columns < 32 ? columns : 32, height = most / width < rows ? most / width : rows;
     if (height < 1) height = 1;
     while (image_numbers(p, height, width) + other_numbers(p, height, width) > numbers) {
@@ -53,8 +48,8 @@ static bool fit(const cuda_implicit *p, sdlf_dtype dtype, cuda_tiled *t)
     }
     t->height = (int)height;
     t->width = (int)width;
-    t->down = (int)divide_up(rows, height);
-    t->across = (int)divide_up(columns, width);
+    t->down = (int)cuda_ceil_div(rows, height);
+    t->across = (int)cuda_ceil_div(columns, width);
     t->image_numbers = (int)image_numbers(p, height, width);
     t->other_numbers = (int)other_numbers(p, height, width);
     return true;
@@ -71,7 +66,7 @@ static int parts_of(const cuda_calculator *calculator, const cuda_implicit *p, c
 {
     if (!p->weights) return 1;
     int64_t blocks = (int64_t)p->row_tiles * p->column_tiles * p->groups;
-    int64_t parts = divide_up((int64_t)calculator->multiprocessors * 8, blocks);
+    int64_t parts = cuda_ceil_div((int64_t)calculator->multiprocessors * 8, blocks);
     int64_t most = (INT64_C(64) << 20) / (p->result_count * (int64_t)sdlf_dtype_size(dtype));
     if (parts > most) parts = most;
     if (parts > batch * t->down * t->across) parts = batch * t->down * t->across;
@@ -84,8 +79,8 @@ static bool prepare(const cuda_calculator *calculator, const sdlf_operation *op,
     *p = cuda_implicit_of(op);
     sdlf_dtype dtype = op->out[0].dtype;
     if (!fit(p, dtype, t)) return false;
-    p->row_tiles = (int)divide_up(p->rows, TILED_FILTERS);
-    p->column_tiles = (int)divide_up(p->columns, TILED_TAPS);
+    p->row_tiles = (int)cuda_ceil_div(p->rows, TILED_FILTERS);
+    p->column_tiles = (int)cuda_ceil_div(p->columns, TILED_TAPS);
     p->splits = parts_of(calculator, p, t, dtype, batch_of(op));
     return cuda_tiled_blocks(p, t, batch_of(op)) <= INT32_MAX;
 }

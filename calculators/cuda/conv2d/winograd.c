@@ -23,11 +23,6 @@ static int64_t points_of(form how)
     return (int64_t)(tile_side(how) + 2) * (tile_side(how) + 2);
 }
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static const cuda_calculator *view(const sdlf_calculator *calculator)
 {
     return (const cuda_calculator *)calculator;
@@ -38,14 +33,14 @@ static int64_t filter_numbers(const sdlf_operation *op, form how)
 {
     const int64_t *w = op->in[1].shape.dim;
     if (how != NULL) return points_of(how) * w[0] * w[1];
-    return WINOGRAD_POINTS * divide_up(w[0], WINOGRAD_FILTERS) * WINOGRAD_FILTERS * divide_up(w[1], WINOGRAD_CHANNELS) *
-           WINOGRAD_CHANNELS;
+    return WINOGRAD_POINTS * cuda_ceil_div(w[0], WINOGRAD_FILTERS) * WINOGRAD_FILTERS *
+           cuda_ceil_div(w[1], WINOGRAD_CHANNELS) * WINOGRAD_CHANNELS;
 }
 
 static int64_t tiles_of(const sdlf_operation *op, form how)
 {
     const int64_t *y = op->out[0].shape.dim;
-    return y[0] * divide_up(y[2], tile_side(how)) * divide_up(y[3], tile_side(how));
+    return y[0] * cuda_ceil_div(y[2], tile_side(how)) * cuda_ceil_div(y[3], tile_side(how));
 }
 
 bool cuda_winograd_takes(const sdlf_operation *op, form how)
@@ -69,8 +64,8 @@ static int choose_splits(const cuda_calculator *calculator, int64_t blocks, int6
     double least = 0;
     for (int splits = 1; splits <= MOST_SPLITS && splits <= steps; splits++) {
         if (splits > 1 && blocks > CUDA_TICKETS) break;
-        double cost = (double)divide_up(blocks * splits, calculator->multiprocessors) *
-                      ((double)divide_up(steps, splits) + 2.0 + (splits > 1 ? 2.0 + 0.25 * splits : 0));
+        double cost = (double)cuda_ceil_div(blocks * splits, calculator->multiprocessors) *
+                      ((double)cuda_ceil_div(steps, splits) + 2.0 + (splits > 1 ? 2.0 + 0.25 * splits : 0));
         if (splits > 1 && cost >= least) continue;
         best = splits;
         least = cost;
@@ -95,14 +90,14 @@ static cuda_winograd problem_of(const cuda_calculator *calculator, const sdlf_op
     p.filters = (int)y[1];
     p.out_height = (int)y[2];
     p.out_width = (int)y[3];
-    p.tiles_down = (int)divide_up(y[2], tile_side(how));
-    p.tiles_across = (int)divide_up(y[3], tile_side(how));
+    p.tiles_down = (int)cuda_ceil_div(y[2], tile_side(how));
+    p.tiles_across = (int)cuda_ceil_div(y[3], tile_side(how));
     p.tiles = (int)tiles_of(op, how);
     for (int i = 0; i < 2; i++) p.padding[i] = op->conv2d.window.padding_before[i];
-    p.filter_blocks = (int)divide_up(p.filters, WINOGRAD_FILTERS);
-    p.tile_blocks = (int)divide_up(p.tiles, WINOGRAD_TILES);
-    p.splits =
-        choose_splits(calculator, (int64_t)p.filter_blocks * p.tile_blocks, divide_up(p.channels, WINOGRAD_CHANNELS));
+    p.filter_blocks = (int)cuda_ceil_div(p.filters, WINOGRAD_FILTERS);
+    p.tile_blocks = (int)cuda_ceil_div(p.tiles, WINOGRAD_TILES);
+    p.splits = choose_splits(calculator, (int64_t)p.filter_blocks * p.tile_blocks,
+                             cuda_ceil_div(p.channels, WINOGRAD_CHANNELS));
     return p;
 }
 
@@ -116,7 +111,7 @@ static sdlf_status make_filters(sdlf_calculator *calculator, const sdlf_operatio
 /* u, where it is not ready, then the rest. u's size is a multiple of 16 numbers: what follows is aligned. */
 static int64_t filters_in_workspace(const sdlf_operation *op, form how)
 {
-    return sdlf_tensor_present(&op->prepared) ? 0 : divide_up(filter_numbers(op, how), 16) * 16;
+    return sdlf_tensor_present(&op->prepared) ? 0 : cuda_ceil_div(filter_numbers(op, how), 16) * 16;
 }
 
 static sdlf_status place_filters(sdlf_calculator *calculator, const sdlf_operation *op, cuda_winograd *p, form how)
@@ -134,8 +129,8 @@ bool cuda_winograd_fused_takes(const sdlf_calculator *calculator, const sdlf_ope
 {
     if (view(calculator)->shared_most < cuda_winograd_shared() || !cuda_winograd_takes(op, FUSED)) return false;
     const int64_t *w = op->in[1].shape.dim;
-    return divide_up(w[0], WINOGRAD_FILTERS) <=
-           INT32_MAX / divide_up(tiles_of(op, FUSED), WINOGRAD_TILES) / MOST_SPLITS;
+    return cuda_ceil_div(w[0], WINOGRAD_FILTERS) <=
+           INT32_MAX / cuda_ceil_div(tiles_of(op, FUSED), WINOGRAD_TILES) / MOST_SPLITS;
 }
 
 int64_t conv2d_winograd_fused_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
@@ -181,7 +176,7 @@ int64_t cuda_winograd_workspace(const sdlf_operation *op, form how)
 {
     const int64_t *w = op->in[1].shape.dim;
     int64_t numbers = filters_in_workspace(op, how) + points_of(how) * tiles_of(op, how) * (w[0] + w[1]);
-    return divide_up(numbers * (int64_t)sizeof(float), 64) * 64;
+    return cuda_ceil_div(numbers * (int64_t)sizeof(float), 64) * 64;
 }
 
 /* Products (K,tiles) = u (K,C) v (C,tiles), one for each point; in cuBLAS's view, which is column-major, of the transposed. */
