@@ -48,7 +48,7 @@ typedef struct cuda_calculator {
     sdlf_math math;
     char space[16];                    /* "cuda:0" */
     char name[256];                    /* of the device */
-    struct cuda_blas_library *library; /* owned; gemm/blas_library.h, which C++ cannot read */
+    struct cuda_blas_library *library; /* owned; gemm/blas.h, which C++ cannot read */
     cudaStream_t stream, transfers;
     cublasHandle_t blas;
     cublasLtHandle_t blas_lt;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution over boxes: the kernel of conv2d/boxes.h, for compute capability 9.0a.
  *
- * Operands are swapped (conv2d/patch_halves.cuh): the rows of the product are filters, 64 of each of GROUPS warpgroups, its columns are the tile's
+ * Operands are swapped (conv2d/boxes_tile.cuh): the rows of the product are filters, 64 of each of GROUPS warpgroups, its columns are the tile's
  * pixels, and both factors lie in shared memory. 8 neighbouring pixels of a line are 8 rows of 128 bytes that follow each other in the
  * box, the 8 of the next line come a line of the box later; a tap is the same with another first row. A step is a line of a window, 3 taps
  * of 32 channels.

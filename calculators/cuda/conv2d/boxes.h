@@ -47,7 +47,7 @@ sdlf_kernel conv2d_boxes_cuda;
 sdlf_status cuda_boxes_run(sdlf_calculator *calculator, const sdlf_operation *operation, bool pools, int plane);
 
 /* conv2d_relu_max_pool_forward of such convolutions, or of those that conv2d/patch.h pools in tf32, pooled by 2x2, without a mask
- * (conv2d/boxes_pool.c). */
+ * (conv2d/boxes.c). */
 bool cuda_boxes_pool_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t cuda_boxes_pool_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t cuda_boxes_pool_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -5,8 +5,7 @@
 #define SDLF_CALCULATORS_CUDA_CONV2D_BOXES_RESULTS_CUH
 
 #include "calculators/cuda/conv2d/boxes.h"
-#include "calculators/cuda/conv2d/boxes_numbers.cuh"
-#include "calculators/cuda/conv2d/patch_halves.cuh"
+#include "calculators/cuda/conv2d/boxes_tile.cuh"
 #include "calculators/cuda/divider.cuh"
 
 /* What a block would divide by before it can ask for its first box. */
@@ -26,8 +25,8 @@ struct boxes_cut {
 /* ---- tiles ---- */
 
 template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int ROUNDING>
-struct boxes_results : patch_halves<FACTOR, GROUPS, PIXELS> {
-    using both = patch_halves<FACTOR, GROUPS, PIXELS>;
+struct boxes_results : boxes_tile<FACTOR, GROUPS, PIXELS> {
+    using both = boxes_tile<FACTOR, GROUPS, PIXELS>;
     using tile = typename both::tile;
     using sums = typename both::sums;
     using both::FILTERS, both::WORKERS, both::WARPS;

@@ -3,6 +3,8 @@
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_H
 
+#include <math.h>
+
 #include "calculators/cuda/cuda.h"
 
 #ifdef __cplusplus
@@ -52,6 +54,15 @@ static inline cuda_conv2d cuda_conv2d_geometry(const sdlf_operation *op)
     const sdlf_tensor *x, *w, *y;
     cuda_conv2d_operands(op, &x, &w, &y);
     return cuda_conv2d_of(op, x, w, y);
+}
+
+/* The bounds within which an activation keeps numbers, if it does no more; infinite where there are none. False: it is another activation. */
+static inline bool activation_range(const sdlf_activation *activation, float *low, float *high)
+{
+    const bool clips = activation->function == SDLF_CLIP;
+    *low = clips ? activation->low : activation->function == SDLF_RELU ? 0.0f : -INFINITY;
+    *high = clips ? activation->high : INFINITY;
+    return clips || activation->function == SDLF_IDENTITY || activation->function == SDLF_RELU;
 }
 
 /* Direct: one step, every size (conv2d/direct.cu). */

@@ -270,12 +270,10 @@ sdlf_status cuda_implicit_end(sdlf_calculator *calculator, const cuda_implicit *
 static sdlf_status multiply(sdlf_calculator *base, const cuda_implicit *p, sdlf_dtype dtype, int tile)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    if (dtype == SDLF_FLOAT32 && calculator->math == SDLF_MATH_FP16) return cuda_implicit_fp16(base, p, tile);
-    if (dtype == SDLF_FLOAT32 && cuda_has_tensor_cores(calculator)) {
-        if (calculator->math == SDLF_MATH_TF32) return cuda_implicit_tf32(base, p, tile);
-        if (calculator->math == SDLF_MATH_BF16) return cuda_implicit_bf16(base, p, tile);
-    }
-    return cuda_implicit_simt(base, p, dtype, tile);
+    bool rounds =
+        calculator->math != SDLF_MATH_FP32 && (calculator->math == SDLF_MATH_FP16 || cuda_has_tensor_cores(calculator));
+    return dtype == SDLF_FLOAT32 && rounds ? cuda_implicit_tensor(base, p, tile)
+                                           : cuda_implicit_simt(base, p, dtype, tile);
 }
 
 sdlf_status conv2d_implicit_cuda(sdlf_calculator *calculator, const sdlf_operation *op)

@@ -2,7 +2,7 @@
 /* Inverted residual blocks: what is taken, and into which blocks it is cut. */
 #include "calculators/cuda/conv2d/inverted.h"
 
-#include "calculators/cuda/conv2d/range.h"
+#include "calculators/cuda/conv2d/conv2d.h"
 
 #include <string.h>
 

@@ -17,8 +17,8 @@
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_INVERTED_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_INVERTED_CUH
 
-#include "calculators/cuda/conv2d/inverted_bring.cuh"
 #include "calculators/cuda/conv2d/inverted_finish.cuh"
+#include "calculators/cuda/conv2d/inverted_load.cuh"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/wgmma.cuh"
 

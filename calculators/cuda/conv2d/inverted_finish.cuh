@@ -4,7 +4,7 @@
 #define SDLF_CALCULATORS_CUDA_CONV2D_INVERTED_FINISH_CUH
 
 #include "calculators/cuda/cluster.cuh"
-#include "calculators/cuda/conv2d/inverted_factors.cuh"
+#include "calculators/cuda/conv2d/inverted_load.cuh"
 
 /* Where a block's share of y is: filters, each of some rows of one image. */
 struct inverted_share {

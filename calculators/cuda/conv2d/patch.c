@@ -127,11 +127,7 @@ static sdlf_status multiply(sdlf_calculator *base, const cuda_patch *p, const cu
     if (cuda_patch_tile_of(how->tile)->stored) return cuda_patch_box_store(base, p, how);
     if (cuda_patch_tile_of(how->tile)->across > 0) return cuda_patch_box(base, p, how);
 #endif
-    switch (math_of(base)) {
-    case SDLF_MATH_FP16: return cuda_patch_fp16(base, p, how);
-    case SDLF_MATH_BF16: return cuda_patch_bf16(base, p, how);
-    default: return cuda_patch_tf32(base, p, how);
-    }
+    return cuda_patch_warps(base, p, how);
 }
 
 cuda_patch cuda_patch_operands(const sdlf_operation *op)

@@ -140,10 +140,8 @@ typedef struct cuda_patch_launch {
     int64_t shared; /* bytes */
     bool thin;      /* up to PATCH_THIN channels */
 } cuda_patch_launch;
-sdlf_status cuda_patch_tf32(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
-sdlf_status cuda_patch_fp16(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
-sdlf_status cuda_patch_bf16(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
-/* The same for tiles of boxes (conv2d/patch_box.cu and conv2d/patch_box_store.cu, which are built for 9.0 alone). */
+sdlf_status cuda_patch_warps(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
+/* The same for tiles of boxes (conv2d/patch_box.cu, which is built for 9.0 alone). */
 sdlf_status cuda_patch_box(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_box_store(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 /* Queue the preparation of w. */

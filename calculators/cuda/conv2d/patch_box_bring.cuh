@@ -6,7 +6,7 @@
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_BRING_CUH
 
 #include "calculators/cuda/boxes.cuh"
-#include "calculators/cuda/conv2d/patch_box_tile.cuh"
+#include "calculators/cuda/conv2d/patch_box_results.cuh"
 #include "calculators/cuda/wgmma.cuh"
 
 template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int STAGES, int LINES, int SHARES = 1>

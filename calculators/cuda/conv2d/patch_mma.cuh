@@ -8,7 +8,6 @@
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_MMA_CUH
 
 #include "calculators/cuda/conv2d/patch.cuh"
-#include "calculators/cuda/conv2d/patch_launch.cuh"
 
 template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, int WARP_FILTERS, int STAGES>
 struct patch_product : patch_tile<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP_FILTERS> {
@@ -144,6 +143,20 @@ static __global__ void __launch_bounds__(PRODUCT::THREADS, BLOCKS) patch_kernel(
 }
 
 /* ---- launching: tiles in the order of cuda_patch_tiles ---- */
+
+template <typename KERNEL>
+static sdlf_status patch_launch(sdlf_calculator *base, KERNEL *kernel, int threads, const cuda_patch &problem,
+                                const cuda_patch_launch &how)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    cudaError_t error = cudaSuccess;
+    if (how.shared > 48 << 10)
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(how.shared));
+    if (error != cudaSuccess) return cuda_check(error, "conv2d over a patch");
+    launch_cluster(calculator, kernel, dim3(how.blocks), dim3(static_cast<unsigned>(threads)),
+                   static_cast<int>(how.shared), dim3(static_cast<unsigned>(problem.splits)), problem);
+    return cuda_check_launch("conv2d over a patch");
+}
 
 template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, int WARP_FILTERS, int STAGES,
           int BLOCKS>

@@ -23,7 +23,7 @@ typedef struct patch_tile {
     patch_time time[2]; /* in tf32, in halves */
 } patch_tile;
 
-/* In the order in which the launchers have them (conv2d/patch_box.cu, conv2d/patch_box_store.cu, conv2d/patch_mma.cuh). The last one is for
+/* In the order in which the launchers have them (conv2d/patch_box.cu, conv2d/patch_mma.cuh). The last one is for
  * thin images. Boxes are for tf32 alone. */
 static const patch_tile tiles[PATCH_TILES] = {
     {{256, 128, 6, 1, 2, 8, 4, false, 0}, {{0.571, 0.699, 0.571, 4.63, 0.11, 1.89, 0.14, 0.059}}},

@@ -2,8 +2,8 @@
 /* 1x1 convolutions by warps that bring what they multiply themselves: what is taken, and into which blocks it is cut. */
 #include "calculators/cuda/conv2d/pointwise_warps.h"
 
+#include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/conv2d/pointwise.h"
-#include "calculators/cuda/conv2d/range.h"
 
 #include <assert.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "calculators/cuda/conv2d/winograd.h"
 
 #include "calculators/cuda/conv2d/implicit.h"
-#include "calculators/cuda/gemm/blas_library.h"
+#include "calculators/cuda/gemm/blas.h"
 
 #include <string.h>
 

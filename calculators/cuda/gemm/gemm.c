@@ -5,9 +5,8 @@
  * as many bytes of workspace as the factors have; constant weights are rounded once, when they are made ready. */
 #include "calculators/cuda/gemm/gemm.h"
 
-#include "calculators/cuda/gemm/blas_product.h"
+#include "calculators/cuda/gemm/blas.h"
 #include "calculators/cuda/gemm/factors.h"
-#include "calculators/cuda/gemm/packed.h"
 #include "lab/gemm.h"
 
 const char *const gemm_algorithms_cuda[] = {

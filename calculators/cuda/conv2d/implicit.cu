@@ -1,6 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands before and behind implicit GEMM: weights with filters and channels exchanged, and the sum of parts. */
-#include "calculators/cuda/conv2d/implicit.cuh"
+/* Implicit GEMM on tensor cores, launched in the mode that the calculator has; and what stands before and behind all implicit GEMM: weights with
+ * filters and channels exchanged, and the sum of parts. */
+#include "calculators/cuda/conv2d/implicit_tensor.cuh"
+
+template <typename MATH> static void launch_product(cudaStream_t stream, const cuda_implicit &problem, int tile)
+{
+    if (problem.weights)
+        implicit_launch_tensor<MATH, true>(stream, problem, tile);
+    else
+        implicit_launch_tensor<MATH, false>(stream, problem, tile);
+}
+
+extern "C" sdlf_status cuda_implicit_tensor(sdlf_calculator *base, const cuda_implicit *problem, int tile)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    switch (calculator->math) {
+    case SDLF_MATH_FP16: launch_product<implicit_fp16>(calculator->stream, *problem, tile); break;
+    case SDLF_MATH_BF16: launch_product<implicit_bf16>(calculator->stream, *problem, tile); break;
+    default: launch_product<implicit_tf32>(calculator->stream, *problem, tile); break;
+    }
+    return cuda_check_launch("conv2d, implicit GEMM");
+}
+
+/* ---- before and behind ---- */
 
 enum { THREADS = 256, TAPS = 240 /* of a window of IMPLICIT_SIDES rows and columns, at most */, LINE = TAPS + 1 };
 

@@ -1,6 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights made ready for convolution over a patch. */
-#include "calculators/cuda/conv2d/patch.cuh"
+/* Convolution over a patch: tiles of single warps in each mode, and weights made ready. */
+#include "calculators/cuda/conv2d/patch_mma.cuh"
+
+template <typename FACTOR>
+static sdlf_status launch_warps(sdlf_calculator *calculator, const cuda_patch &problem, const cuda_patch_launch &how)
+{
+    return how.thin ? patch_launch_thin<FACTOR>(calculator, problem, how)
+                    : patch_launch_mma<FACTOR>(calculator, problem, how);
+}
+
+extern "C" sdlf_status cuda_patch_warps(sdlf_calculator *base, const cuda_patch *problem, const cuda_patch_launch *how)
+{
+    switch (cuda_calculator_from(base)->math) {
+    case SDLF_MATH_FP16: return launch_warps<patch_fp16>(base, *problem, *how);
+    case SDLF_MATH_BF16: return launch_warps<patch_bf16>(base, *problem, *how);
+    default: return launch_warps<patch_tf32>(base, *problem, *how);
+    }
+}
+
+/* ---- weights made ready ---- */
 
 enum { THREADS = 256 };
 
