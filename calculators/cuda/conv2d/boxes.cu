@@ -6,7 +6,7 @@
 static bool make_map(CUtensorMap *map, const cuda_patch &p)
 {
     const int rows = p.patch_pixels / p.patch_across;
-    return make_box_map(map, {p.x, p.images, p.height, p.width, p.channels, {rows, p.patch_across}, {1, 1}, false});
+    return make_image_map(map, {p.x, p.images, p.height, p.width, p.channels, {rows, p.patch_across}, {1, 1}, false});
 }
 
 template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int ROUNDING, int BLOCKS>

@@ -12,8 +12,8 @@
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_BOXES_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_BOXES_CUH
 
-#include "calculators/cuda/boxes.cuh"
 #include "calculators/cuda/conv2d/boxes_results.cuh"
+#include "calculators/cuda/tma.cuh"
 
 /* ---- the copy engine ---- */
 
@@ -47,7 +47,7 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
     {
         const int64_t tap = static_cast<int64_t>(p.filters_padded) * ROW;
         const char *from = p.w + step * BOXES_TAPS * tap + b.filter * ROW;
-        box_expect(patch_address(full), LINE);
+        tma_expect(patch_address(full), LINE);
 #pragma unroll
         for (int i = 0; i < BOXES_TAPS; i++) copy_bulk_to(to + i * STEP, from + i * tap, STEP, full);
     }
@@ -77,9 +77,9 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
                                                      uint32_t to, uint64_t *there, int chunk)
     {
         if (!p.quads) return bring_slowly(p, b, to, there, chunk);
-        box_expect(patch_address(there), p.patch_pixels * PLACE);
-        box_load(to, map, {chunk * PATCH_CHANNELS, b.column - p.padding[1], b.row - p.padding[0], b.image},
-                 patch_address(there));
+        tma_expect(patch_address(there), p.patch_pixels * PLACE);
+        tma_load_image(to, map, {chunk * PATCH_CHANNELS, b.column - p.padding[1], b.row - p.padding[0], b.image},
+                       patch_address(there));
     }
 
     /* Boxes that there is room for, once what earlier kernels wrote is there. Nothing of the block takes longer to come, so that a thread
@@ -236,7 +236,7 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
         const int thread = static_cast<int>(threadIdx.x), helper = thread - WORKERS - ROUNDERS;
         if (p.fresh) await_inputs();
         if (helper >= 0) make_barriers(p, bar, helper);
-        if (helper == 0) prefetch_map(map);
+        if (helper == 0) tma_prefetch(map);
         __syncthreads();
         if (helper >= 0) { /* passes all barriers that the others pass */
             if (helper == 0) bring_early(p, b, weights, bar);

@@ -7,9 +7,9 @@
  * pixels, lanes being neighbours in the channels: it walks down the box, reads each number of its columns once, and holds weights and
  * sums in registers. Blocks are small, so that of those on a multiprocessor some wait for memory while others compute. Moves
  * 4 (NHWC + NPQC) bytes; what rectangles share comes from the L2 cache. */
-#include "calculators/cuda/boxes.cuh"
 #include "calculators/cuda/conv2d/depthwise_last.cuh"
 #include "calculators/cuda/launch.cuh"
+#include "calculators/cuda/tma.cuh"
 #include "calculators/cuda/wgmma.cuh"
 
 enum { SIDE = 3, GROUP = 32, LANES = GROUP / QUAD };
@@ -52,10 +52,10 @@ static __global__ void depthwise_box(const __grid_constant__ CUtensorMap map,
     }
     await_inputs();
     if (threadIdx.x == 0) {
-        const box_place at = {first, first_q * STEP - g.window.padding_before[1],
-                              first_p * STEP - g.window.padding_before[0], image};
-        box_expect(barrier, b.box_rows * b.box_columns * GROUP * static_cast<int>(sizeof(float)));
-        box_load(static_cast<uint32_t>(__cvta_generic_to_shared(box)), &map, at, barrier);
+        const image_place at = {first, first_q * STEP - g.window.padding_before[1],
+                                first_p * STEP - g.window.padding_before[0], image};
+        tma_expect(barrier, b.box_rows * b.box_columns * GROUP * static_cast<int>(sizeof(float)));
+        tma_load_image(static_cast<uint32_t>(__cvta_generic_to_shared(box)), &map, at, barrier);
     }
     if (g.bias != nullptr && channel < g.channels) shift = read_bundle<QUAD>(g.bias + channel, 0);
     __syncthreads();
@@ -119,10 +119,10 @@ static bool launch(const cuda_calculator *calculator, const depthwise_last<float
     b.groups = static_cast<unsigned>((g.channels + GROUP - 1) / GROUP);
     b.across = static_cast<unsigned>((g.out_width + b.columns - 1) / b.columns);
     b.down = (g.out_height + b.rows - 1) / b.rows;
-    const box_shape shape = {g.x,    g.batch, g.height, g.width, g.channels, {b.box_rows, b.box_columns},
-                             {1, 1}, false,   GROUP};
+    const image_shape shape = {g.x,    g.batch, g.height, g.width, g.channels, {b.box_rows, b.box_columns},
+                               {1, 1}, false,   GROUP};
     CUtensorMap map = {};
-    if (!make_box_map(&map, shape)) return false;
+    if (!make_image_map(&map, shape)) return false;
     const int strips = (b.columns + ACROSS - 1) / ACROSS, lines = (b.rows + DOWN - 1) / DOWN;
     const int read_rows = (lines * DOWN - 1) * STEP + SIDE, past = (strips * ACROSS - b.columns) * STEP;
     const int shared = (read_rows * b.box_columns + past) * GROUP * static_cast<int>(sizeof(float));

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution over a patch that is moved as boxes, and whose results leave as boxes, too: built for compute capability 9.0a, and called on 9.0
  * alone. */
-#include "calculators/cuda/boxes.cuh"
 #include "calculators/cuda/conv2d/patch_box_wide.cuh"
+#include "calculators/cuda/tma.cuh"
 
 /* A map of x, a box of which is a remainder's part of the patch, or a group's part of a row. False: there is none. */
 static bool patch_box_map(CUtensorMap *map, const cuda_patch &p, int group_pixels)
 {
-    box_shape x = {p.x, p.images, p.height, p.width, p.channels, {1, group_pixels}, {1, 1}, true};
+    image_shape x = {p.x, p.images, p.height, p.width, p.channels, {1, group_pixels}, {1, 1}, true};
     for (int i = 0; i < 2 && p.tile_down > 1; i++) {
         x.stride[i] = p.source_step[i] * p.pixel_step[i];
         x.size[i] = (i == 0 ? p.patch_down : p.patch_across) * x.stride[i];
     }
-    return make_box_map(map, x);
+    return make_image_map(map, x);
 }
 
 /* Blocks that are alone on a multiprocessor have registers for another warp, which brings a ring of weights for the second group. */
@@ -63,12 +63,12 @@ extern "C" sdlf_status cuda_patch_box(sdlf_calculator *calculator, const cuda_pa
 static bool make_result_map(CUtensorMap *map, const cuda_patch &p, const float *data, int pixels, bool through)
 {
     const int by = p.pools ? 2 : 1;
-    box_shape y = {data, p.images, p.out_height / by, p.out_width / by, p.filters, {1, pixels}, {1, 1}, false};
+    image_shape y = {data, p.images, p.out_height / by, p.out_width / by, p.filters, {1, pixels}, {1, 1}, false};
     if (p.tile_down > 1) {
         y.size[0] = p.tile_down / by;
         y.size[1] = through ? p.patch_across : 8 / by;
     }
-    return make_box_map(map, y);
+    return make_image_map(map, y);
 }
 
 template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, bool THROUGH>
@@ -102,7 +102,7 @@ static sdlf_status launch_wide(sdlf_calculator *base, const cuda_patch &p, const
     const int sizes[4][2] = {{lines, pitch}, {1, rest}, {1, pitch - rest}, {p.tile_down - lines - 1, pitch}};
     bool made = patch_box_map(&x, p, FIRST);
     for (int i = 0; i < 4 && made; i++)
-        made = make_box_map(
+        made = make_image_map(
             &maps.y[i],
             {p.y, p.images, p.out_height, p.out_width, p.filters, {sizes[i][0], sizes[i][1]}, {1, 1}, false});
     if (!made) return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over a patch: the driver makes no map of an operand");

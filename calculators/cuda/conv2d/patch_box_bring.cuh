@@ -5,8 +5,8 @@
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_BRING_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_BRING_CUH
 
-#include "calculators/cuda/boxes.cuh"
 #include "calculators/cuda/conv2d/patch_box_results.cuh"
+#include "calculators/cuda/tma.cuh"
 #include "calculators/cuda/wgmma.cuh"
 
 template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int STAGES, int LINES, int SHARES = 1>
@@ -91,7 +91,7 @@ struct patch_box_bring : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RIN
         const int bytes = (row ? TILE : remainders * p.patch_down * p.patch_across) * ROW;
         const bool one = threadIdx.x % 32 == 0;
         int slot = 0, turn = 0, number = 0;
-        if (p.quads) prefetch_map(x);
+        if (p.quads) tma_prefetch(x);
         for (unsigned unit = blockIdx.x; unit < units; unit += gridDim.x, number++) {
             const block b(p, unit);
             const int h = b.row(p) * p.stride[0] - p.padding[0], w = b.column(p) * p.stride[1] - p.padding[1];
@@ -100,16 +100,16 @@ struct patch_box_bring : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RIN
             for (int chunk = p.splits > 1 ? b.first / p.taps : 0; chunk < end; chunk++) {
                 if (turn > 0) await_with_warp(&bar->patch_empty[slot], (turn - 1) & 1);
                 uint32_t full = place_of(&bar->patch_full[slot]), to = patches + slot * p.patch_bytes;
-                if (p.quads && one) box_expect(full, bytes);
+                if (p.quads && one) tma_expect(full, bytes);
                 if (number == 0 && turn == 0 && slot == 0) await_inputs();
                 if (p.quads && boxes == 1) {
-                    if (one) box_load(to, x, {chunk * PATCH_CHANNELS, w, h, b.image}, full);
+                    if (one) tma_load_image(to, x, {chunk * PATCH_CHANNELS, w, h, b.image}, full);
                 } else if (p.quads) {
                     for (int i = 0; i < boxes; i++) {
                         int down = row ? 0 : i / p.pixel_step[1], right = row ? i * PIXELS : i % p.pixel_step[1];
                         if (one)
-                            box_load(to + i * rows * ROW, x, {chunk * PATCH_CHANNELS, w + right, h + down, b.image},
-                                     full);
+                            tma_load_image(to + i * rows * ROW, x,
+                                           {chunk * PATCH_CHANNELS, w + right, h + down, b.image}, full);
                     }
                 } else if (one) {
                     bring_slowly(p, b, to, chunk);

@@ -125,34 +125,34 @@ struct patch_box_stored : patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
         const int half_bytes = p.pools ? HALF / 4 : HALF, down_by = p.pools ? 2 : 1;
         const int rows = THROUGH ? p.tile_down * p.patch_across : PIXELS;
         int phase = 0;
-        prefetch_map(y);
-        if (p.residual != nullptr) prefetch_map(residual);
+        tma_prefetch(y);
+        if (p.residual != nullptr) tma_prefetch(residual);
         await_inputs(); /* the residual is there, and nobody needs what y replaces */
         for (unsigned unit = blockIdx.x; unit < units; unit += gridDim.x, phase ^= 1) {
             const block b(p, unit);
 #pragma unroll 1
             for (int group = 0; group < GROUPS; group++) {
                 const int column = b.column(p) + group % PIXEL_GROUPS * (line ? PIXELS : 8);
-                const box_place first = {b.filter() + group / PIXEL_GROUPS * 64, column / down_by, b.row(p) / down_by,
-                                         b.image};
-                const box_place second = {first.channel + 32, first.column, first.row, first.image};
+                const image_place first = {b.filter() + group / PIXEL_GROUPS * 64, column / down_by, b.row(p) / down_by,
+                                           b.image};
+                const image_place second = {first.channel + 32, first.column, first.row, first.image};
                 const uint32_t free = bring::place_of(&turn->free[group]);
                 if (p.residual != nullptr && one) {
-                    box_expect(free, 2 * rows * ROW);
-                    box_load(area, residual, first, free);
-                    box_load(area + half_bytes, residual, second, free);
+                    tma_expect(free, 2 * rows * ROW);
+                    tma_load_image(area, residual, first, free);
+                    tma_load_image(area + half_bytes, residual, second, free);
                 } else if (one) {
                     barrier_arrive(&turn->free[group]);
                 }
                 bring::await_with_warp(&turn->full[group], phase);
                 if (one) {
-                    box_store(y, area, first);
-                    box_store(y, area + half_bytes, second);
-                    boxes_stored<true>();
+                    tma_store_image(y, area, first);
+                    tma_store_image(y, area + half_bytes, second);
+                    tma_await_stores<true>();
                 }
             }
         }
-        if (one) boxes_stored<false>();
+        if (one) tma_await_stores<false>();
     }
 
     static __device__ __forceinline__ void make_barriers(const cuda_patch &p, barriers *bar, turns *turn, int *tap_at,

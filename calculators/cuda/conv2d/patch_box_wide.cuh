@@ -32,7 +32,7 @@ template <int FIRST, int SECOND, int STAGES> struct patch_box_wide : patch_box_s
         const int lines = FIRST / p.patch_across, rest = FIRST % p.patch_across; /* of the first group */
         int phase = 0;
 #pragma unroll
-        for (int i = 0; i < 4; i++) prefetch_map(&maps.y[i]);
+        for (int i = 0; i < 4; i++) tma_prefetch(&maps.y[i]);
         await_inputs(); /* nobody needs what y replaces */
         for (unsigned unit = blockIdx.x; unit < units; unit += gridDim.x, phase ^= 1) {
             const block b(p, unit);
@@ -42,24 +42,24 @@ template <int FIRST, int SECOND, int STAGES> struct patch_box_wide : patch_box_s
                 if (!one) continue;
                 for (int half = 0; half < 2; half++) {
                     const uint32_t from = area + half * HALF;
-                    box_place at = {b.filter() + half * 32, 0, b.row(p), b.image};
+                    image_place at = {b.filter() + half * 32, 0, b.row(p), b.image};
                     if (group == 0) {
-                        box_store(&maps.y[0], from, at);
+                        tma_store_image(&maps.y[0], from, at);
                         at.row += lines;
-                        box_store(&maps.y[1], from + lines * p.patch_across * ROW, at);
+                        tma_store_image(&maps.y[1], from + lines * p.patch_across * ROW, at);
                     } else {
                         at.row += lines;
                         at.column = rest;
-                        box_store(&maps.y[2], from, at);
+                        tma_store_image(&maps.y[2], from, at);
                         at.row++;
                         at.column = 0;
-                        box_store(&maps.y[3], from + (p.patch_across - rest) * ROW, at);
+                        tma_store_image(&maps.y[3], from + (p.patch_across - rest) * ROW, at);
                     }
                 }
-                boxes_stored<true>();
+                tma_await_stores<true>();
             }
         }
-        if (one) boxes_stored<false>();
+        if (one) tma_await_stores<false>();
     }
 
     /* Of a group's warps: its part of one tile after the other, N pixels from place `first` on. */

@@ -7,9 +7,9 @@
  * bring tiles of a and b, as boxes whose lines' 16-byte chunks stand at chunk ^ line % 8: lanes that read together read different banks.
  * A warp waits for a tile to be there, that thread for the place of another to be free, on barriers in shared memory where every lane
  * arrives. In the end the slices' sums meet in shared memory, in order. */
-#include "calculators/cuda/boxes.cuh"
 #include "calculators/cuda/gemm/few_rows.cuh"
 #include "calculators/cuda/launch.cuh"
+#include "calculators/cuda/tma.cuh"
 #include "calculators/cuda/wgmma.cuh"
 
 enum { LINE = SLICES_DEPTH * sizeof(float) /* bytes */, CHUNKS = SLICES_DEPTH / 4 };
@@ -113,9 +113,9 @@ static __global__ void __launch_bounds__(THREADS, 1)
     const auto bring = [&](int tile, int stage) {
         const uint32_t full = static_cast<uint32_t>(__cvta_generic_to_shared(&memory.full[stage]));
         const int k = (first + tile) * SLICES_DEPTH;
-        box_expect(full, size);
-        box_load(tiles + stage * size, &a_map, {k, 0, 0, 0}, full);
-        box_load(tiles + stage * size + ROWS * LINE, &b_map, {k, n0, 0, 0}, full);
+        tma_expect(full, size);
+        tma_load_image(tiles + stage * size, &a_map, {k, 0, 0, 0}, full);
+        tma_load_image(tiles + stage * size + ROWS * LINE, &b_map, {k, n0, 0, 0}, full);
     };
     const bool brings = threadIdx.x == 0;
     if (brings) {
@@ -161,7 +161,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
 /* Lines of k numbers, and boxes of so many of them. False: the driver has no such maps. */
 static bool map_lines(CUtensorMap *map, const float *data, int lines, int k, int box)
 {
-    return make_box_map(
+    return make_image_map(
         map,
         {.data = data, .images = 1, .height = 1, .width = lines, .channels = k, .size = {1, box}, .stride = {1, 1}});
 }

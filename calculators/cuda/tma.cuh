@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* TMA: tensor maps for operands of bfloat16, float16 and float32, and the loads that bring tiles of them into shared memory (compute
- * capability 9.0 and newer). float32 is rounded to tf32, to nearest, as it is loaded.
+/* TMA: tensor maps, and the loads and stores that move tiles of tensors between memory and shared memory (compute capability 9.0 and newer).
  *
- * Every map loads rows of CHUNK consecutive elements (32, 64 or 128 bytes), swizzled over those bytes as wgmma16.cuh reads them. What lies outside of the tensor reads as 0. Addresses of tiles in shared memory are multiples of 1024 bytes.
- * After the CUDA driver API's "Tensor Map Object Management" and PTX's cp.async.bulk.tensor. */
-#ifndef SDLF_CALCULATORS_CUDA_ENGINE_TMA_CUH
-#define SDLF_CALCULATORS_CUDA_ENGINE_TMA_CUH
+ * Every map moves rows of elements that lie side by side, channels innermost: swizzled over the bytes of a row (32, 64 or 128), as wgmma reads
+ * them, its 16-byte chunks at chunk ^ (row % 8) for 128, and tiles begin at multiples of 1024 bytes; or in their order, at multiples of 128.
+ * What lies outside of the tensor reads as 0, and is left out by stores. After the CUDA driver API's "Tensor Map Object Management" and PTX's
+ * cp.async.bulk.tensor. */
+#ifndef SDLF_CALCULATORS_CUDA_TMA_CUH
+#define SDLF_CALCULATORS_CUDA_TMA_CUH
 
 #include <cuda.h>
 
@@ -19,12 +20,15 @@ struct im2col_shape {
     int lower[2], upper[2], stride[2];       /* of H and W; lower and upper in [-128, 127], stride at most 8 */
 };
 
-/* A matrix or a stack of them, row-major: dim[0] is innermost. */
+/* A dense tensor: dim[0] is innermost. */
 struct tiled_shape {
-    const void *data;
-    int rank; /* 2 or 3 */
-    int64_t dim[3];
-    int box[3]; /* elements of a load; box[0] is CHUNK */
+    const void *data;           /* a multiple of 16 bytes */
+    int rank;                   /* 2 to 4 */
+    int64_t dim[4];             /* a row, dim[0] elements, is a multiple of 16 bytes */
+    int box[4];                 /* elements of a tile along each axis, */
+    int step[4] = {1, 1, 1, 1}; /* of which every step-th is moved */
+    bool exact = false;         /* float32 as it is, not rounded to tf32 */
+    bool in_order = false;      /* not swizzled */
 };
 
 static inline void *tma_entry(const char *name)
@@ -82,18 +86,43 @@ static inline bool make_tiled_map(CUtensorMap *map, sdlf_dtype dtype, const tile
     encoder *encode = reinterpret_cast<encoder *>(tma_entry("cuTensorMapEncodeTiled"));
     if (encode == nullptr) return false;
     const cuuint64_t size = sdlf_dtype_size(dtype);
-    cuuint64_t dims[3], strides[2], stride = size;
-    cuuint32_t box[3];
-    const cuuint32_t steps[3] = {1, 1, 1};
+    cuuint64_t dims[4], strides[3], stride = size;
+    cuuint32_t box[4], steps[4];
     for (int i = 0; i < of.rank; i++) {
         dims[i] = static_cast<cuuint64_t>(of.dim[i]);
         box[i] = static_cast<cuuint32_t>(of.box[i]);
+        steps[i] = static_cast<cuuint32_t>(of.step[i]);
         stride *= dims[i];
         if (i + 1 < of.rank) strides[i] = stride;
     }
-    return encode(map, tma_type(dtype), static_cast<cuuint32_t>(of.rank), const_cast<void *>(of.data), dims, strides,
-                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, tma_swizzle(of.box[0] * static_cast<int64_t>(size)),
+    const CUtensorMapDataType type = of.exact ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : tma_type(dtype);
+    return encode(map, type, static_cast<cuuint32_t>(of.rank), const_cast<void *>(of.data), dims, strides, box, steps,
+                  CU_TENSOR_MAP_INTERLEAVE_NONE,
+                  of.in_order ? CU_TENSOR_MAP_SWIZZLE_NONE : tma_swizzle(of.box[0] * static_cast<int64_t>(size)),
                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+/* A float32 image (images, height, width, channels), channels a multiple of 4, and tiles of it: `size` places along height and width, of which
+ * every stride-th is moved, and of each TMA_CHANNELS channels, or so many as `in_order` says, not swizzled. */
+enum { TMA_CHANNELS = 32 };
+struct image_shape {
+    const float *data;
+    int64_t images, height, width, channels;
+    int size[2], stride[2];
+    bool rounded; /* to tf32, on the way */
+    int in_order;
+};
+
+static inline bool make_image_map(CUtensorMap *map, const image_shape &of)
+{
+    const tiled_shape tiled = {of.data,
+                               4,
+                               {of.channels, of.width, of.height, of.images},
+                               {of.in_order > 0 ? of.in_order : TMA_CHANNELS, of.size[1], of.size[0], 1},
+                               {1, of.stride[1], of.stride[0], 1},
+                               !of.rounded,
+                               of.in_order > 0};
+    return make_tiled_map(map, SDLF_FLOAT32, tiled);
 }
 
 /* ---- on the device: each by one thread; the bytes count for the barrier's phase ---- */
@@ -145,6 +174,44 @@ static __device__ __forceinline__ void tma_load_3d(uint32_t shared, const CUtens
                  "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(shared),
                  "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
                  : "memory");
+#endif
+}
+
+/* The first element of a tile of an image. */
+struct image_place {
+    int channel, column, row, image;
+};
+
+static __device__ __forceinline__ void tma_load_image(uint32_t shared, const CUtensorMap *map, const image_place &at,
+                                                      uint32_t barrier)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(shared),
+                 "l"(map), "r"(at.channel), "r"(at.column), "r"(at.row), "r"(at.image), "r"(barrier)
+                 : "memory");
+#endif
+}
+
+/* A store from shared memory. A fence (fence.proxy.async) of those that wrote precedes it. */
+static __device__ __forceinline__ void tma_store_image(const CUtensorMap *map, uint32_t shared, const image_place &at)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(map),
+                 "r"(at.channel), "r"(at.column), "r"(at.row), "r"(at.image), "r"(shared)
+                 : "memory");
+#endif
+}
+
+/* Wait for the thread's stores: until their shared memory was READ, or until all is written. */
+template <bool READ> static __device__ __forceinline__ void tma_await_stores()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    if (READ)
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    else
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 #endif
 }
 
