@@ -9,7 +9,6 @@
 const char *const conv2d_algorithms_cuda[] = {
     [CUDA_CONV2D_AUTO] = "auto",
     [CUDA_CONV2D_DIRECT] = "direct",
-    [CUDA_CONV2D_TILED] = "tiled",
     [CUDA_CONV2D_TWO_STEP] = "two-step",
     [CUDA_CONV2D_POINTWISE] = "pointwise",
     [CUDA_CONV2D_POINTWISE_WARPS] = "pointwise-warps",
@@ -27,8 +26,6 @@ const char *const conv2d_algorithms_cuda[] = {
 const sdlf_algorithm_note conv2d_notes_cuda[] = {
     [CUDA_CONV2D_AUTO] = {.summary = "what a plan takes by itself"},
     [CUDA_CONV2D_DIRECT] = {.summary = "one thread an output"},
-    [CUDA_CONV2D_TILED] = {.summary = "image and weights in shared memory; 4 pixels of 8 filters a thread",
-                           .takes = "windows whose halo fits 48 KiB"},
     [CUDA_CONV2D_TWO_STEP] = {.summary = "patches as a matrix in memory, then a product by cuBLAS",
                               .takes = "matrices up to the sizes of cuBLAS"},
     [CUDA_CONV2D_POINTWISE] = {.summary = "the product alone, several warps to a sum: the image is the matrix",

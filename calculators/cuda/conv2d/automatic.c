@@ -13,7 +13,6 @@
 enum {
     AUTO = CUDA_CONV2D_AUTO,
     DIRECT = CUDA_CONV2D_DIRECT,
-    TILED = CUDA_CONV2D_TILED,
     TWO_STEP = CUDA_CONV2D_TWO_STEP,
     POINTWISE = CUDA_CONV2D_POINTWISE,
     POINTWISE_WARPS = CUDA_CONV2D_POINTWISE_WARPS,
@@ -164,7 +163,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *                  plain product with a long sum
  *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs
  *                  no columns in memory, and adds bias, residual and activation on the way out
- *   tiled          windows of more than 31 rows and columns together, which implicit-gemm does not take
+ *   two-step       windows of more than 31 rows and columns together, which implicit-gemm does not take, such as patches of a transformer
  *   direct         sizes that none of the others can count */
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
@@ -180,7 +179,7 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
     int chosen = op->kind == SDLF_CONV2D_FORWARD ? exact_forward(calculator, op, &g, exact) : AUTO;
     if (chosen != AUTO) return chosen;
     if (cuda_conv2d_takes(calculator, op, IMPLICIT)) return IMPLICIT;
-    return cuda_tiled_takes(calculator, op) ? TILED : DIRECT;
+    return cuda_conv2d_takes(calculator, op, TWO_STEP) ? TWO_STEP : DIRECT;
 }
 
 /* Where there is a kernel for tensor cores, and these save something. Depthwise convolutions, which are slower so, and small ones

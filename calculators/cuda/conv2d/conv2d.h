@@ -74,10 +74,8 @@ bool cuda_is_pointwise(const cuda_conv2d *g);
 sdlf_kernel conv2d_forward_two_step_cuda, conv2d_backward_input_two_step_cuda, conv2d_backward_weights_two_step_cuda;
 int64_t conv2d_two_step_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* Tiled: image and weights in shared memory (conv2d/tiled.c); implicit GEMM (conv2d/implicit.c). All three kinds. */
-sdlf_kernel conv2d_tiled_cuda, conv2d_implicit_cuda;
-bool cuda_tiled_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t conv2d_tiled_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+/* Implicit GEMM (conv2d/implicit.c), all three kinds. */
+sdlf_kernel conv2d_implicit_cuda;
 int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* Depthwise, groups = channels: a filter or a few to each (conv2d/depthwise.cu, depthwise_backward.cu); and over channels that lie

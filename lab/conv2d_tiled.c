@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Tiled convolution: rectangles that fit shared memory, and what stands before and behind the kernels. */
-#include "calculators/cuda/conv2d/tiled.h"
+#include "lab/conv2d_tiled.h"
+
+#include "lab/conv2d.h"
 
 /* Channels that a block holds at a time: one, or, in backward weights, those that 64 taps touch. */
 static int64_t channels_of(const cuda_implicit *p)
@@ -32,7 +34,7 @@ static int64_t other_numbers(const cuda_implicit *p, int64_t height, int64_t wid
 
 /* The rectangle: as wide as rows are, up to 32, then as high as 256 pixels allow (64 in backward weights, where dy lies in shared
  * memory too); halved until it fits. False where one pixel's does not. */
-static bool fit(const cuda_implicit *p, sdlf_dtype dtype, cuda_tiled *t)
+static bool fit(const cuda_implicit *p, sdlf_dtype dtype, lab_tiled *t)
 {
     int64_t numbers = TILED_BYTES / (int64_t)sdlf_dtype_size(dtype),
             most = p->weights ? TILED_PIXELS / 4 : TILED_PIXELS;
@@ -61,7 +63,7 @@ static int64_t batch_of(const sdlf_operation *op)
 }
 
 /* Parts of backward weights: enough blocks to fill the device, a rectangle for each at least, 64 MiB of parts at most. */
-static int parts_of(const cuda_calculator *calculator, const cuda_implicit *p, const cuda_tiled *t, sdlf_dtype dtype,
+static int parts_of(const cuda_calculator *calculator, const cuda_implicit *p, const lab_tiled *t, sdlf_dtype dtype,
                     int64_t batch)
 {
     if (!p->weights) return 1;
@@ -73,7 +75,7 @@ static int parts_of(const cuda_calculator *calculator, const cuda_implicit *p, c
     return parts < 1 ? 1 : (int)parts;
 }
 
-static bool prepare(const cuda_calculator *calculator, const sdlf_operation *op, cuda_implicit *p, cuda_tiled *t)
+static bool prepare(const cuda_calculator *calculator, const sdlf_operation *op, cuda_implicit *p, lab_tiled *t)
 {
     if (!cuda_implicit_counts(op)) return false;
     *p = cuda_implicit_of(op);
@@ -82,33 +84,33 @@ static bool prepare(const cuda_calculator *calculator, const sdlf_operation *op,
     p->row_tiles = (int)cuda_ceil_div(p->rows, TILED_FILTERS);
     p->column_tiles = (int)cuda_ceil_div(p->columns, TILED_TAPS);
     p->splits = parts_of(calculator, p, t, dtype, batch_of(op));
-    return cuda_tiled_blocks(p, t, batch_of(op)) <= INT32_MAX;
+    return lab_tiled_blocks(p, t, batch_of(op)) <= INT32_MAX;
 }
 
-bool cuda_tiled_takes(const sdlf_calculator *calculator, const sdlf_operation *op)
+bool lab_conv2d_tiled_takes(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     cuda_implicit p;
-    cuda_tiled t;
+    lab_tiled t;
     return prepare((const cuda_calculator *)calculator, op, &p, &t);
 }
 
-int64_t conv2d_tiled_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+int64_t lab_conv2d_tiled_workspace(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     cuda_implicit p;
-    cuda_tiled t;
+    lab_tiled t;
     if (!prepare((const cuda_calculator *)calculator, op, &p, &t)) return 0;
     return cuda_implicit_workspace(&p, op->out[0].dtype);
 }
 
-sdlf_status conv2d_tiled_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
+sdlf_status lab_conv2d_tiled(sdlf_calculator *calculator, const sdlf_operation *op)
 {
     cuda_implicit p;
-    cuda_tiled t;
+    lab_tiled t;
     if (!prepare(cuda_calculator_from(calculator), op, &p, &t))
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "conv2d, tiled: a window of %dx%d does not fit shared memory",
                          op->conv2d.window.size[0], op->conv2d.window.size[1]);
     cuda_epilogue epilogue = cuda_implicit_bind(&p, op);
     sdlf_status status = cuda_implicit_begin(calculator, &p, op);
-    if (status == SDLF_OK) status = cuda_tiled_run(calculator, &p, &t, op->out[0].dtype, batch_of(op));
+    if (status == SDLF_OK) status = lab_tiled_run(calculator, &p, &t, op->out[0].dtype, batch_of(op));
     return status == SDLF_OK ? cuda_implicit_end(calculator, &p, op, &epilogue) : status;
 }

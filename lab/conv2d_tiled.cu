@@ -9,9 +9,9 @@
  * Backward weights: a block holds 32 filters x 64 taps (c,r,s) of dw, a thread 8 filters of one tap, and walks over rectangles of
  * its share of the images, with dy and x in shared memory. Shares are left in the workspace and added in order.
  *
- * Rectangles shrink until they fit 48 KiB; a window so large that not even one pixel's fits is refused (cuda_tiled_takes). */
+ * Rectangles shrink until they fit 48 KiB; a window so large that not even one pixel's fits is refused (lab_conv2d_tiled_takes). */
 #include "calculators/cuda/conv2d/implicit.cuh"
-#include "calculators/cuda/conv2d/tiled.h"
+#include "lab/conv2d_tiled.h"
 
 enum { THREADS = TILED_THREADS, FILTERS = TILED_FILTERS, TAPS = TILED_TAPS, PIXELS = 4, SHARE = 8 };
 
@@ -46,7 +46,7 @@ static __device__ __forceinline__ int reach(const implicit_span &span)
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(THREADS) tiled(const __grid_constant__ cuda_implicit p, cuda_tiled t)
+static __global__ void __launch_bounds__(THREADS) tiled(const __grid_constant__ cuda_implicit p, lab_tiled t)
 {
     T *image = shared_memory<T>(), *weights = image + t.image_numbers;
     int64_t block = blockIdx.x;
@@ -133,7 +133,7 @@ static __global__ void __launch_bounds__(THREADS) tiled(const __grid_constant__ 
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    tiled_weights(const __grid_constant__ cuda_implicit p, cuda_tiled t, int64_t batch)
+    tiled_weights(const __grid_constant__ cuda_implicit p, lab_tiled t, int64_t batch)
 {
     T *image = shared_memory<T>(), *gradient = image + t.image_numbers; /* [pixel][filter] */
     int64_t block = blockIdx.x;
@@ -190,13 +190,13 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-extern "C" sdlf_status cuda_tiled_run(sdlf_calculator *base, const cuda_implicit *p, const cuda_tiled *t,
-                                      sdlf_dtype dtype, int64_t batch)
+extern "C" sdlf_status lab_tiled_run(sdlf_calculator *base, const cuda_implicit *p, const lab_tiled *t,
+                                     sdlf_dtype dtype, int64_t batch)
 {
     cudaStream_t stream = cuda_stream(base);
     with_float(dtype, [&](auto zero) {
         using T = decltype(zero);
-        unsigned blocks = static_cast<unsigned>(cuda_tiled_blocks(p, t, batch));
+        unsigned blocks = static_cast<unsigned>(lab_tiled_blocks(p, t, batch));
         size_t bytes = static_cast<size_t>(t->image_numbers + t->other_numbers) * sizeof(T);
         if (p->weights)
             tiled_weights<T><<<blocks, THREADS, bytes, stream>>>(*p, *t, batch);
