@@ -143,7 +143,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
 
 /* ---- the rule ---- */
 
-/* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 4, boxes where it takes
+/* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 3, boxes where it takes
  * them, else patch. Liked for what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
  *
  * Row-major, in this order:
@@ -171,7 +171,7 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
     cuda_conv2d g = cuda_conv2d_geometry(op);
     if (sdlf_operation_is_channels_last(op)) {
         if (g.group_channels == 1 && g.groups > 1) return DEPTHWISE;
-        return cuda_few_last_takes(calculator, op) ? FEW : cuda_boxes_takes(calculator, op) ? BOXES : PATCH;
+        return cuda_few_tensor_takes(calculator, op) ? FEW : cuda_boxes_takes(calculator, op) ? BOXES : PATCH;
     }
     if (g.groups > 1 && g.group_filters <= 4 && cuda_conv2d_takes(calculator, op, DEPTHWISE)) return DEPTHWISE;
     if (op->kind != SDLF_CONV2D_FORWARD && cuda_conv2d_takes(calculator, op, POINTWISE)) return POINTWISE;

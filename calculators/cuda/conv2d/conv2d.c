@@ -79,12 +79,14 @@ static sdlf_status depthwise(sdlf_calculator *calculator, const sdlf_operation *
 
 static sdlf_status few(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return sdlf_operation_is_channels_last(op) ? conv2d_few_last_cuda(calculator, op) : conv2d_few_cuda(calculator, op);
+    return sdlf_operation_is_channels_last(op) ? conv2d_few_tensor_cuda(calculator, op)
+                                               : conv2d_few_cuda(calculator, op);
 }
 
 static int64_t few_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return sdlf_operation_is_channels_last(op) ? cuda_few_last_prepared(calculator, op) : 0;
+    (void)calculator;
+    return sdlf_operation_is_channels_last(op) ? cuda_few_tensor_prepared(op) : 0;
 }
 
 static const cuda_conv2d_algorithm algorithms[CUDA_CONV2D_ALGORITHMS] = {
@@ -113,10 +115,10 @@ static const cuda_conv2d_algorithm algorithms[CUDA_CONV2D_ALGORITHMS] = {
                               .backward_input = conv2d_implicit_cuda,
                               .backward_weights = conv2d_implicit_cuda},
     [CUDA_CONV2D_FEW] = {.takes = cuda_few_takes,
-                         .takes_last = cuda_few_last_takes,
+                         .takes_last = cuda_few_tensor_takes,
                          .forward = few,
                          .prepared = few_prepared,
-                         .prepare = conv2d_few_last_prepare_cuda},
+                         .prepare = conv2d_few_tensor_prepare_cuda},
     [CUDA_CONV2D_DEPTHWISE] = {.takes = takes_depthwise,
                                .takes_last = takes_depthwise_last,
                                .workspace = conv2d_depthwise_workspace_cuda,

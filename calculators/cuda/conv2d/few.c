@@ -36,53 +36,19 @@ static bool is_last(const sdlf_tensor *tensor)
     return !sdlf_tensor_present(tensor) || sdlf_tensor_is_channels_last(tensor);
 }
 
-/* What both kernels want, whatever x is like. */
-static bool suits_last(const sdlf_operation *op, const cuda_conv2d *g)
+/* Its blocks of filters are a grid's second dimension, and it counts an image's numbers in 31 bits. */
+bool cuda_few_tensor_takes(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    const sdlf_window2d *window = &g->window;
+    const cuda_calculator *calculator = (const cuda_calculator *)base;
+    const sdlf_window2d *window = &op->conv2d.window;
+    if (calculator->math == SDLF_MATH_FP32 || !cuda_has_tensor_cores(calculator)) return false;
     if (op->kind != SDLF_CONV2D_FORWARD || op->out[0].dtype != SDLF_FLOAT32 || op->conv2d.groups != 1) return false;
     if (!is_last(&op->in[3]) || !is_last(&op->out[0]) || !cuda_implicit_counts(op)) return false;
     for (int i = 0; i < 2; i++) {
         if (window->size[i] != FEW_LAST_SIDE || window->dilation[i] != 1 || window->stride[i] > 2) return false;
     }
-    return window->stride[0] == window->stride[1] && g->filters % 4 == 0;
-}
-
-bool cuda_few_exact_takes(const sdlf_operation *op)
-{
     cuda_conv2d g = cuda_conv2d_geometry(op);
-    return suits_last(op, &g) && is_last(&op->in[0]) && g.channels <= FEW_LAST_CHANNELS;
-}
-
-/* Its blocks of filters are a grid's second dimension, and it counts an image's numbers in 31 bits. */
-bool cuda_few_tensor_takes(const sdlf_calculator *base, const sdlf_operation *op)
-{
-    const cuda_calculator *calculator = (const cuda_calculator *)base;
-    if (calculator->math == SDLF_MATH_FP32 || !cuda_has_tensor_cores(calculator)) return false;
-    cuda_conv2d g = cuda_conv2d_geometry(op);
-    return suits_last(op, &g) && (is_last(&op->in[0]) || sdlf_tensor_is_contiguous(&op->in[0])) &&
-           g.channels <= FEW_TENSOR_CHANNELS && g.filters <= 65535 * INT64_C(32) &&
+    return window->stride[0] == window->stride[1] && (is_last(&op->in[0]) || sdlf_tensor_is_contiguous(&op->in[0])) &&
+           g.filters % 4 == 0 && g.channels <= FEW_TENSOR_CHANNELS && g.filters <= 65535 * INT64_C(32) &&
            g.channels * g.height * g.width <= INT32_MAX;
-}
-
-bool cuda_few_last_takes(const sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    return cuda_few_tensor_takes(calculator, op) || cuda_few_exact_takes(op);
-}
-
-int64_t cuda_few_last_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    return cuda_few_tensor_takes(calculator, op) ? cuda_few_tensor_prepared(op) : cuda_few_exact_prepared(op);
-}
-
-sdlf_status conv2d_few_last_prepare_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    return cuda_few_tensor_takes(calculator, op) ? conv2d_few_tensor_prepare_cuda(calculator, op)
-                                                 : conv2d_few_exact_prepare_cuda(calculator, op);
-}
-
-sdlf_status conv2d_few_last_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    return cuda_few_tensor_takes(calculator, op) ? conv2d_few_tensor_cuda(calculator, op)
-                                                 : conv2d_few_exact_cuda(calculator, op);
 }

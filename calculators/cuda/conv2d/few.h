@@ -22,20 +22,12 @@ sdlf_kernel conv2d_few_warps_cuda;
 bool cuda_few_warps_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool cuda_few_channels_fit(const sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype);
 
-/* The same over channels that lie last: 3x3, stride 1 or 2, up to FEW_LAST_CHANNELS channels, filters a multiple of 4, float32. Up to
- * FEW_TENSOR_CHANNELS on tensor cores, where the mode has them. */
-enum { FEW_LAST_SIDE = 3, FEW_LAST_CHANNELS = 4, FEW_TENSOR_CHANNELS = 3 };
-bool cuda_few_last_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t cuda_few_last_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_kernel conv2d_few_last_cuda, conv2d_few_last_prepare_cuda;
-
-/* What it is made of: on tensor cores (conv2d/few_tensor.cu), x row-major or channels last; in IEEE single precision (conv2d/few_last.cu). */
+/* The same over channels that lie last, x row-major or channels last (conv2d/few_tensor.cu): 3x3, stride 1 or 2, up to FEW_TENSOR_CHANNELS
+ * channels, filters a multiple of 4, float32, in modes with tensor cores. */
+enum { FEW_LAST_SIDE = 3, FEW_TENSOR_CHANNELS = 3 };
 bool cuda_few_tensor_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t cuda_few_tensor_prepared(const sdlf_operation *operation);
 sdlf_kernel conv2d_few_tensor_cuda, conv2d_few_tensor_prepare_cuda;
-bool cuda_few_exact_takes(const sdlf_operation *operation);
-int64_t cuda_few_exact_prepared(const sdlf_operation *operation);
-sdlf_kernel conv2d_few_exact_cuda, conv2d_few_exact_prepare_cuda;
 
 #ifdef __cplusplus
 }
