@@ -89,18 +89,6 @@ static __device__ __forceinline__ void wgmma_tf32_both_128(float (&c)[16][4], ui
 #endif
 }
 
-static __device__ __forceinline__ void wgmma_tf32_both_200(float (&c)[25][4], uint64_t a, uint64_t b)
-{
-#ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n200k8.f32.tf32.tf32 {" WGMMA_NAMES_200 "}, %100, %101, add, 1, 1; }"
-                 : WGMMA_SUMS_200(c)
-                 : "l"(a), "l"(b));
-#else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
 static __device__ __forceinline__ void wgmma_tf32_both_208(float (&c)[26][4], uint64_t a, uint64_t b)
 {
 #ifdef SDLF_HAS_WGMMA

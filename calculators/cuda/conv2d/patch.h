@@ -34,8 +34,6 @@ enum {
     PATCH_BOX = 256,     /* pixels of a box along an axis, at most, and of a step between those that are copied */
     PATCH_BOX_STEP = 8,
     PATCH_LINES = 1, /* tiles of whole lines, one behind the other */
-    PATCH_FIRST =
-        208, /* pixels of the first of two groups that share such a tile: a line is between them, and one at least the second's */
     PATCH_AHEAD_LEAST =
         16
         << 20, /* bytes of what others read, of which a part is prefetched into the L2 cache: less arrives in time, */
@@ -95,7 +93,7 @@ typedef struct cuda_patch_tile {
 } cuda_patch_tile;
 
 /* Tiles by their number: those of boxes first, from PATCH_STORE_TILE on stored as boxes, too; from PATCH_WARP_TILE on those of single warps. */
-enum { PATCH_STORE_TILE = 12, PATCH_WARP_TILE = 17, PATCH_TILES = 25 };
+enum { PATCH_STORE_TILE = 12, PATCH_WARP_TILE = 16, PATCH_TILES = 24 };
 const cuda_patch_tile *cuda_patch_tile_of(int number);
 /* The number of the tile that seems fastest, and the problem cut into it; -1: none fits. */
 int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *problem, bool thin);

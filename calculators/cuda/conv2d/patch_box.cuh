@@ -37,8 +37,6 @@ static __device__ __forceinline__ void patch_multiply_box(float (&c)[PIXELS / 8]
         wgmma_tf32_both_216(c, a, b);
     else if constexpr (PIXELS == 208)
         wgmma_tf32_both_208(c, a, b);
-    else if constexpr (PIXELS == 200)
-        wgmma_tf32_both_200(c, a, b);
     else if constexpr (PIXELS == 128)
         wgmma_tf32_both_128(c, a, b);
     else

@@ -31,7 +31,6 @@ static bool cut_lines(cuda_patch *p, int number)
     int64_t rows = (int64_t)(lines + p->tap_sides[0]) * line;
     if (tile->pixels < p->out_width || lines < 2 || line > PATCH_BOX) return false;
     if (rows < tile->pixels + (p->tap_sides[0] - 1) * line + 2) return false; /* products read behind the patch */
-    if (tile->filters < PATCH_FILTERS && (PATCH_FIRST % line == 0 || PATCH_FIRST / line + 2 > lines)) return false;
     p->tile_down = lines;
     p->tile_across = p->out_width;
     p->tiles_down = cuda_ceil_div(p->out_height, lines);
@@ -119,7 +118,7 @@ int64_t cuda_patch_shared(const cuda_patch *p, int number, int weight_bytes)
         p->direct ? 0 : (int64_t)tile->pixels * (tile->filters + 4) * 4 * (tile->shares > 1 ? tile->shares : 1);
     if (tile->stored) /* 64 filters of a group's pixels, finished */
         product += (int64_t)PATCH_STAGED(cuda_ceil_div(tile->pixels * tile->filters / 128, 8) * 8,
-                                         tile->across == PATCH_LINES && tile->filters == 128) *
+                                         tile->across == PATCH_LINES) *
                        64 * 4 +
                    64;
     else if (boxes && p->direct) /* two turns of 8 pixels of so many lines, in rows of 68 floats for 64 filters */

@@ -42,7 +42,6 @@ static const patch_tile tiles[PATCH_TILES] = {
     {{448, 64, 4, 1, 2, 16, 0, true, 0}, {{0.489, 0.829, 0.012, 3.00, 2.40, 2.54, 0.04, 0.070}}},
     {{208, 128, 6, 1, 2, PATCH_LINES, 0, true, 0}, {{0.461, 0.461, 0.461, 1.90, 4.50, 2.01, 0.01, 0.020}}},
     {{216, 128, 6, 1, 2, PATCH_LINES, 0, true, 0}, {{0.481, 0.481, 0.481, 1.20, 4.50, 1.67, 0.01, 0.050}}},
-    {{408, 64, 6, 1, 2, PATCH_LINES, 0, true, 0}, {{0.452, 0.452, 0.452, 1.90, 4.50, 2.01, 0.01, 0.020}}},
     {{128, 64, 4, 2, 0, 0, 0, false, 0},
      {{0.84, 1.10, 0.47, 1.97, 3.91, 0.01, 0.01, 0.29}, {0.55, 0.53, 0.11, 1.09, 4.00, 1.77, 0.01, 0.92}}},
     {{64, 64, 4, 3, 0, 0, 0, false, 0},
@@ -167,14 +166,11 @@ static int lead_of(const cuda_calculator *calculator, const cuda_patch *p)
     return p->steps <= FEW ? FEW / 2 : FEW / 6;
 }
 
-/* May results leave as boxes? Many tiles of two groups of pixels, whose weights are the same, wait for each other's; where a line is between two
- * groups, no residual is brought. */
+/* May results leave as boxes? Many tiles of two groups of pixels, whose weights are the same, wait for each other's. */
 static bool can_store(const cuda_calculator *calculator, const cuda_patch *p, int number)
 {
-    const cuda_patch_tile *tile = &tiles[number].tile;
     if (!p->direct || p->plane > 0) return false;
-    if (tile->filters == PATCH_FILTERS || p->pools) return true;
-    if (tile->across == PATCH_LINES) return p->residual == NULL;
+    if (tiles[number].tile.filters == PATCH_FILTERS || p->pools) return true;
     return p->residual != NULL || cuda_patch_blocks(p) <= calculator->multiprocessors * INT64_C(8);
 }
 
