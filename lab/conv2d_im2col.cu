@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* im2col and a product of our own: the first step writes every window as a column (conv2d/columns.cu), the second multiplies, as a
+/* im2col and a product of our own: the first step writes every window as a column (conv2d/im2col.cu), the second multiplies, as a
  * textbook has it:
  *
  *   y[n,g] (K/G, PQ) = w[g] (K/G, CRS/G)  columns[n,g] (CRS/G, PQ)

@@ -13,12 +13,12 @@ const char *const conv2d_algorithms_cuda[] = {
     [CUDA_CONV2D_POINTWISE] = "pointwise",
     [CUDA_CONV2D_POINTWISE_WARPS] = "pointwise-warps",
     [CUDA_CONV2D_IMPLICIT] = "implicit-gemm",
-    [CUDA_CONV2D_FEW] = "few-channels",
+    [CUDA_CONV2D_STEM] = "few-channels",
     [CUDA_CONV2D_DEPTHWISE] = "depthwise",
     [CUDA_CONV2D_WINOGRAD_FUSED] = "winograd-2x2",
     [CUDA_CONV2D_WINOGRAD_2] = "winograd-2x2-steps",
-    [CUDA_CONV2D_PATCH] = "patch",
-    [CUDA_CONV2D_BOXES] = "boxes",
+    [CUDA_CONV2D_HALO] = "halo",
+    [CUDA_CONV2D_HALO16] = "halo-16bit",
     LAB_CONV2D_NAMES,
     NULL,
 };
@@ -36,20 +36,20 @@ const sdlf_algorithm_note conv2d_notes_cuda[] = {
              "1x1 with stride 1, channels in eights, planes of fours or 49; fp32, tf32; on compute capability 9.0"},
     [CUDA_CONV2D_IMPLICIT] = {.summary = "a product that gathers its patches from the image; tensor cores but in fp32",
                               .takes = "windows of up to 31 rows and columns together"},
-    [CUDA_CONV2D_FEW] = {.summary =
-                             "all channels of a rectangle and all weights in shared memory; strips for few filters",
-                         .takes = "few channels, windows of 3x3 to 7x7, strides 1 and 2 (3)"},
+    [CUDA_CONV2D_STEM] = {.summary =
+                              "all channels of a rectangle and all weights in shared memory; strips for few filters",
+                          .takes = "few channels, windows of 3x3 to 7x7, strides 1 and 2 (3)"},
     [CUDA_CONV2D_DEPTHWISE] = {.summary = "strips of pixels in registers, a channel a plane",
                                .takes = "filters of one channel"},
     [CUDA_CONV2D_WINOGRAD_FUSED] = {.summary = "tiles of 2x2 outputs, 16 multiplications for 36, in one kernel",
                                     .takes = CUDA_CONV2D_WINOGRAD_TAKES},
     [CUDA_CONV2D_WINOGRAD_2] = {.summary = "the same in three steps, products by cuBLAS",
                                 .takes = CUDA_CONV2D_WINOGRAD_TAKES},
-    [CUDA_CONV2D_PATCH] =
+    [CUDA_CONV2D_HALO] =
         {.summary = "a product that reads its patches from a part of the image in shared memory; tensor cores",
          .takes = "channels last, one group, windows of up to 120 taps; not in fp32"},
-    [CUDA_CONV2D_BOXES] = {.summary = "the same, with parts of the image that the copy engine brings",
-                           .takes = "what patch takes with stride 1, channels in quads; on compute capability 9.0"},
+    [CUDA_CONV2D_HALO16] = {.summary = "the same, with parts of the image that the copy engine brings",
+                            .takes = "what halo takes with stride 1, channels in quads; on compute capability 9.0"},
     LAB_CONV2D_NOTES,
 };
 
@@ -92,10 +92,10 @@ sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operati
     return cost;
 }
 
-/* All of conv2d/patch.h, unless it takes no notice of its inputs' kernel itself. */
+/* All of conv2d/halo.h, unless it takes no notice of its inputs' kernel itself. */
 bool cuda_conv2d_starts_others_late(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     if (op->kind != SDLF_CONV2D_FORWARD || !sdlf_operation_is_channels_last(op) || op->before != NULL) return false;
     int algorithm = op->algorithm == CUDA_CONV2D_AUTO ? conv2d_automatic_cuda(calculator, op) : op->algorithm;
-    return algorithm == CUDA_CONV2D_PATCH || algorithm == CUDA_CONV2D_BOXES;
+    return algorithm == CUDA_CONV2D_HALO || algorithm == CUDA_CONV2D_HALO16;
 }

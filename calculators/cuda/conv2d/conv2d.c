@@ -2,12 +2,12 @@
 /* The convolution slots: which algorithms there are, and what each of them takes. Which one "auto" takes: conv2d/automatic.c. */
 #include "lab/conv2d.h"
 #include "calculators/cuda/conv2d/algorithms.h"
-#include "calculators/cuda/conv2d/boxes.h"
-#include "calculators/cuda/conv2d/few.h"
+#include "calculators/cuda/conv2d/halo.h"
+#include "calculators/cuda/conv2d/halo16.h"
 #include "calculators/cuda/conv2d/implicit.h"
-#include "calculators/cuda/conv2d/patch.h"
 #include "calculators/cuda/conv2d/pointwise.h"
 #include "calculators/cuda/conv2d/pointwise_warps.h"
+#include "calculators/cuda/conv2d/stem.h"
 #include "calculators/cuda/conv2d/winograd.h"
 #include "calculators/cuda/nhwc/nhwc.h"
 
@@ -58,14 +58,14 @@ static bool takes_depthwise(const sdlf_calculator *calculator, const sdlf_operat
 }
 
 /* One filter a channel. */
-static bool takes_depthwise_last(const sdlf_calculator *calculator, const sdlf_operation *op)
+static bool takes_depthwise_nhwc(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     const sdlf_tensor *w = &op->in[1];
     return op->kind == SDLF_CONV2D_FORWARD && w->shape.dim[0] == op->in[0].shape.dim[1] &&
            !sdlf_operation_is_mixed(op) && takes_depthwise(calculator, op);
 }
 
-static int64_t depthwise_last_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
+static int64_t depthwise_nhwc_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
     return sdlf_operation_is_channels_last(op) ? sdlf_tensor_bytes(&op->in[1]) : 0;
@@ -73,20 +73,20 @@ static int64_t depthwise_last_prepared(const sdlf_calculator *calculator, const 
 
 static sdlf_status depthwise(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return sdlf_operation_is_channels_last(op) ? conv2d_depthwise_last_cuda(calculator, op)
+    return sdlf_operation_is_channels_last(op) ? conv2d_depthwise_nhwc_cuda(calculator, op)
                                                : conv2d_depthwise_forward_cuda(calculator, op);
 }
 
-static sdlf_status few(sdlf_calculator *calculator, const sdlf_operation *op)
+static sdlf_status stem(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return sdlf_operation_is_channels_last(op) ? conv2d_few_tensor_cuda(calculator, op)
-                                               : conv2d_few_cuda(calculator, op);
+    return sdlf_operation_is_channels_last(op) ? conv2d_stem_tensor_cuda(calculator, op)
+                                               : conv2d_stem_cuda(calculator, op);
 }
 
-static int64_t few_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
+static int64_t stem_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
-    return sdlf_operation_is_channels_last(op) ? cuda_few_tensor_prepared(op) : 0;
+    return sdlf_operation_is_channels_last(op) ? cuda_stem_tensor_prepared(op) : 0;
 }
 
 static const cuda_conv2d_algorithm algorithms[CUDA_CONV2D_ALGORITHMS] = {
@@ -114,19 +114,19 @@ static const cuda_conv2d_algorithm algorithms[CUDA_CONV2D_ALGORITHMS] = {
                               .forward = conv2d_implicit_cuda,
                               .backward_input = conv2d_implicit_cuda,
                               .backward_weights = conv2d_implicit_cuda},
-    [CUDA_CONV2D_FEW] = {.takes = cuda_few_takes,
-                         .takes_last = cuda_few_tensor_takes,
-                         .forward = few,
-                         .prepared = few_prepared,
-                         .prepare = conv2d_few_tensor_prepare_cuda},
+    [CUDA_CONV2D_STEM] = {.takes = cuda_stem_takes,
+                          .takes_last = cuda_stem_tensor_takes,
+                          .forward = stem,
+                          .prepared = stem_prepared,
+                          .prepare = conv2d_stem_tensor_prepare_cuda},
     [CUDA_CONV2D_DEPTHWISE] = {.takes = takes_depthwise,
-                               .takes_last = takes_depthwise_last,
+                               .takes_last = takes_depthwise_nhwc,
                                .workspace = conv2d_depthwise_workspace_cuda,
                                .forward = depthwise,
                                .backward_input = conv2d_depthwise_backward_input_cuda,
                                .backward_weights = conv2d_depthwise_backward_weights_cuda,
-                               .prepared = depthwise_last_prepared,
-                               .prepare = conv2d_depthwise_last_prepare_cuda},
+                               .prepared = depthwise_nhwc_prepared,
+                               .prepare = conv2d_depthwise_nhwc_prepare_cuda},
     [CUDA_CONV2D_WINOGRAD_FUSED] = {.takes = cuda_winograd_fused_takes,
                                     .workspace = conv2d_winograd_fused_workspace_cuda,
                                     .forward = conv2d_winograd_fused_cuda,
@@ -139,18 +139,18 @@ static const cuda_conv2d_algorithm algorithms[CUDA_CONV2D_ALGORITHMS] = {
                                 .prepared = conv2d_winograd_2_prepared_cuda,
                                 .prepare = conv2d_winograd_2_prepare_cuda,
                                 .winograd = 2},
-    [CUDA_CONV2D_PATCH] = {.takes = cuda_patch_takes,
-                           .takes_last = cuda_patch_takes,
-                           .workspace = conv2d_patch_workspace_cuda,
-                           .forward = conv2d_patch_cuda,
-                           .prepared = cuda_patch_prepared,
-                           .prepare = conv2d_patch_prepare_cuda},
-    [CUDA_CONV2D_BOXES] = {.takes = cuda_boxes_takes,
-                           .takes_last = cuda_boxes_takes,
-                           .workspace = conv2d_patch_workspace_cuda,
-                           .forward = conv2d_boxes_cuda,
-                           .prepared = cuda_patch_prepared,
-                           .prepare = conv2d_patch_prepare_cuda},
+    [CUDA_CONV2D_HALO] = {.takes = cuda_halo_takes,
+                          .takes_last = cuda_halo_takes,
+                          .workspace = conv2d_halo_workspace_cuda,
+                          .forward = conv2d_halo_cuda,
+                          .prepared = cuda_halo_prepared,
+                          .prepare = conv2d_halo_prepare_cuda},
+    [CUDA_CONV2D_HALO16] = {.takes = cuda_halo16_takes,
+                            .takes_last = cuda_halo16_takes,
+                            .workspace = conv2d_halo_workspace_cuda,
+                            .forward = conv2d_halo16_cuda,
+                            .prepared = cuda_halo_prepared,
+                            .prepare = conv2d_halo_prepare_cuda},
 };
 
 static sdlf_kernel *kernel_of(const cuda_conv2d_algorithm *algorithm, sdlf_operation_kind kind)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution on the GPU: its geometry, and the algorithms that a slot chooses between. For C and for CUDA C. */
-#ifndef SDLF_CALCULATORS_CUDA_CONV2D_H
-#define SDLF_CALCULATORS_CUDA_CONV2D_H
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_CONV2D_H
+#define SDLF_CALCULATORS_CUDA_CONV2D_CONV2D_H
 
 #include <math.h>
 
@@ -79,10 +79,10 @@ sdlf_kernel conv2d_implicit_cuda;
 int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* Depthwise, groups = channels: a filter or a few to each (conv2d/depthwise.cu, depthwise_backward.cu); and over channels that lie
- * last: forward, one filter a channel (conv2d/depthwise_last.cu). */
+ * last: forward, one filter a channel (conv2d/depthwise_nhwc.cu). */
 sdlf_kernel conv2d_depthwise_forward_cuda, conv2d_depthwise_backward_input_cuda, conv2d_depthwise_backward_weights_cuda;
 int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_kernel conv2d_depthwise_last_cuda, conv2d_depthwise_last_prepare_cuda;
+sdlf_kernel conv2d_depthwise_nhwc_cuda, conv2d_depthwise_nhwc_prepare_cuda;
 
 /* Patches of `images` images from x, group by group: columns (images, G, C/G R S, P Q), of x's dtype, or rounded to the 16 bits
  * of the math mode with lines as in gemm/factors.h; and back: dx gathers them. */
