@@ -9,8 +9,8 @@
  * 4 (NHWC + NPQC) bytes; what rectangles share comes from the L2 cache. */
 #include "calculators/cuda/conv2d/depthwise_nhwc.cuh"
 #include "calculators/cuda/launch.cuh"
+#include "calculators/cuda/mbarrier.cuh"
 #include "calculators/cuda/tma.cuh"
-#include "calculators/cuda/wgmma.cuh"
 
 enum { SIDE = 3, GROUP = 32, LANES = GROUP / QUAD };
 

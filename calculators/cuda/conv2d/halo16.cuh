@@ -15,15 +15,6 @@
 #include "calculators/cuda/conv2d/halo16_epilogue.cuh"
 #include "calculators/cuda/tma.cuh"
 
-/* ---- the copy engine ---- */
-
-static __device__ __forceinline__ void copy_bulk_to(uint32_t to, const void *from, int bytes, uint64_t *barrier)
-{
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-                 "l"(from), "r"(bytes), "r"(halo_address(barrier))
-                 : "memory");
-}
-
 /* ---- the product ---- */
 
 template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int ROUNDING>
@@ -186,8 +177,8 @@ struct halo16_product : halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING
             for (int tap = 0; tap < HALO16_TAPS; tap++) {
 #pragma unroll
                 for (int inner = 0; inner < INNER; inner++)
-                    halo_multiply_both<FACTOR, PIXELS>(sum, rows + tap * (STEP >> 4) + inner * 2,
-                                                       pixels + tap * (PLACE >> 4) + inner * 2);
+                    wgmma_product<FACTOR::MATH, PIXELS>::run(sum, rows + tap * (STEP >> 4) + inner * 2,
+                                                             pixels + tap * (PLACE >> 4) + inner * 2);
             }
             wgmma_commit();
             wgmma_await<1>();

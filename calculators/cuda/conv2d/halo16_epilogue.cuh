@@ -105,7 +105,7 @@ struct halo16_epilogue : halo16_tile<FACTOR, GROUPS, PIXELS> {
 #pragma unroll
         for (int rank = 0; rank < MOST && MOST > 1; rank++) {
             from[rank] = 0;
-            if (MOST == 2 || rank < p.splits) from[rank] = place_at(halo_address(part), rank);
+            if (MOST == 2 || rank < p.splits) from[rank] = address_in(part, rank);
         }
     }
 
@@ -233,7 +233,7 @@ struct halo16_epilogue : halo16_tile<FACTOR, GROUPS, PIXELS> {
     static __device__ __forceinline__ float read_number(const float *from, int rank)
     {
         float number;
-        asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(number) : "r"(place_at(halo_address(from), rank)));
+        asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(number) : "r"(address_in(from, rank)));
         return number;
     }
 

@@ -8,15 +8,7 @@
 
 #include "calculators/cuda/cluster.cuh"
 #include "calculators/cuda/conv2d/halo.cuh"
-#include "calculators/cuda/wgmma_both.cuh"
-
-/* The same place in the shared memory of a block of the cluster. */
-static __device__ __forceinline__ uint32_t place_at(uint32_t address, int rank)
-{
-    uint32_t there;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
-    return there;
-}
+#include "calculators/cuda/wgmma.cuh"
 
 /* Four numbers from there; zeros, and nothing is read, where they are not wanted. */
 static __device__ __forceinline__ float4 read_there(uint32_t address, bool wanted)
@@ -68,21 +60,6 @@ struct halo16_bounds {
         return make_float4(of(v.x), of(v.y), of(v.z), of(v.w));
     }
 };
-
-/* c (64,PIXELS) += a b for one product of a step; a as wgmma_factor has it, b as wgmma_rows. */
-template <typename FACTOR, int PIXELS>
-static __device__ __forceinline__ void halo_multiply_both(float (&c)[PIXELS / 8][4], uint64_t a, uint64_t b)
-{
-    constexpr bool FP16 = FACTOR::MATH == SDLF_MATH_FP16;
-    if constexpr (PIXELS == 256 && FP16)
-        wgmma_fp16_both_256(c, a, b);
-    else if constexpr (PIXELS == 256)
-        wgmma_bf16_both_256(c, a, b);
-    else if constexpr (FP16)
-        wgmma_fp16_both_128(c, a, b);
-    else
-        wgmma_bf16_both_128(c, a, b);
-}
 
 template <typename FACTOR, int GROUPS, int PIXELS>
 struct halo16_tile : halo_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROUPS> {

@@ -101,30 +101,13 @@ template <int THREADS> static __device__ __forceinline__ void halo_await_reads()
     asm volatile("barrier.sync 15, %0;" ::"n"(THREADS) : "memory");
 }
 
-/* From the shared memory of another block of the cluster. */
-static __device__ __forceinline__ float4 halo_read_part(uint32_t address, int rank)
-{
-    float4 four = {0, 0, 0, 0};
-#if __CUDA_ARCH__ >= 900
-    asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %4, %5;\n"
-                 "ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [there]; }"
-                 : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
-                 : "r"(address), "r"(rank)
-                 : "memory");
-#else
-    (void)address;
-    (void)rank;
-#endif
-    return four;
-}
-
 /* The sum of the same place's numbers over the blocks of a cluster, MOST at most, in their order. All are asked for before the first is waited for. */
 template <int MOST = HALO_SPLITS> static __device__ __forceinline__ float4 halo_sum_parts(uint32_t address, int count)
 {
     if (count == 1) return halo_read_four(address);
     float4 part[MOST], total = {0, 0, 0, 0};
 #pragma unroll
-    for (int rank = 0; rank < MOST; rank++) part[rank] = rank < count ? halo_read_part(address, rank) : total;
+    for (int rank = 0; rank < MOST; rank++) part[rank] = rank < count ? read_other(address, rank) : total;
 #pragma unroll
     for (int rank = 0; rank < MOST; rank++) {
         total.x += part[rank].x;

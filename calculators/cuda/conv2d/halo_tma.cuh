@@ -23,25 +23,7 @@
 
 #include "calculators/cuda/conv2d/halo_tma_load.cuh"
 #include "calculators/cuda/conv2d/halo_tma_split_k.cuh"
-#include "calculators/cuda/wgmma_both.cuh"
-
-/* c (64,PIXELS) += a b for one product of a step; a as wgmma_factor has it, b as wgmma_rows. */
-template <int PIXELS>
-static __device__ __forceinline__ void patch_multiply_box(float (&c)[PIXELS / 8][4], uint64_t a, uint64_t b)
-{
-    if constexpr (PIXELS == 256)
-        wgmma_tf32_both_256(c, a, b);
-    else if constexpr (PIXELS == 224)
-        wgmma_tf32_both_224(c, a, b);
-    else if constexpr (PIXELS == 216)
-        wgmma_tf32_both_216(c, a, b);
-    else if constexpr (PIXELS == 208)
-        wgmma_tf32_both_208(c, a, b);
-    else if constexpr (PIXELS == 128)
-        wgmma_tf32_both_128(c, a, b);
-    else
-        wgmma_tf32_both_112(c, a, b);
-}
+#include "calculators/cuda/wgmma.cuh"
 
 template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int STAGES, int LINES, bool THROUGH,
           int SHARES = 1>
@@ -115,7 +97,8 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             barrier_await(&ring->full[at.stage], at.phase);
             wgmma_begin();
 #pragma unroll
-            for (int inner = 0; inner < 4; inner++) patch_multiply_box<N>(sum, rows + inner * 2, pixels + inner * 2);
+            for (int inner = 0; inner < 4; inner++)
+                wgmma_product<SDLF_MATH_TF32, N>::run(sum, rows + inner * 2, pixels + inner * 2);
             wgmma_commit();
             wgmma_await<1>();
             if (number >= b.first + SHARES) release(bar, ring, stage_before, slot_before, over);

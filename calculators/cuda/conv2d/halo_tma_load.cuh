@@ -6,8 +6,8 @@
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_LOAD_CUH
 
 #include "calculators/cuda/conv2d/halo_tma_epilogue.cuh"
+#include "calculators/cuda/mbarrier.cuh"
 #include "calculators/cuda/tma.cuh"
-#include "calculators/cuda/wgmma.cuh"
 
 template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int STAGES, int LINES, int SHARES = 1>
 struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, SHARES> {

@@ -20,7 +20,7 @@
 #include "calculators/cuda/conv2d/mbconv_epilogue.cuh"
 #include "calculators/cuda/conv2d/mbconv_load.cuh"
 #include "calculators/cuda/launch.cuh"
-#include "calculators/cuda/wgmma.cuh"
+#include "calculators/cuda/mbarrier.cuh"
 
 /* Sums of 16 filters by up to 2 tiles of pixels from `tile` on. */
 template <typename F>

@@ -10,7 +10,7 @@
 #include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/conv2d/pointwise_warps.h"
 #include "calculators/cuda/divider.cuh"
-#include "calculators/cuda/wgmma.cuh"
+#include "calculators/cuda/mbarrier.cuh"
 
 struct warps_problem {
     cuda_pointwise_warps p;

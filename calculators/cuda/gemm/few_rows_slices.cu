@@ -9,8 +9,8 @@
  * arrives. In the end the slices' sums meet in shared memory, in order. */
 #include "calculators/cuda/gemm/few_rows.cuh"
 #include "calculators/cuda/launch.cuh"
+#include "calculators/cuda/mbarrier.cuh"
 #include "calculators/cuda/tma.cuh"
-#include "calculators/cuda/wgmma.cuh"
 
 enum { LINE = SLICES_DEPTH * sizeof(float) /* bytes */, CHUNKS = SLICES_DEPTH / 4 };
 enum { WARP = 32, WARPS = THREADS / WARP, SLACK = 2 /* tiles that a warp may be behind another */ };

@@ -13,7 +13,7 @@
  *
  * Rows of a are asked to leave the L2 cache first: none is read again, and c, which the next kernel reads, stays. */
 #include "calculators/cuda/gemm/resident.cuh"
-#include "calculators/cuda/wgmma.cuh"
+#include "calculators/cuda/mbarrier.cuh"
 
 enum { WARPS = 4, RESIDENT = 4 /* blocks */, STAGES = 2 };
 
