@@ -144,8 +144,8 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
 
 /* ---- the rule ---- */
 
-/* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 3, boxes where it takes
- * them, else patch. Liked for what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
+/* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 3, halo-16bit where it
+ * takes them, else halo. Liked for what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
  *
  * Row-major, in this order:
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
