@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab/conv2d.h"
 
+#include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/implicit.h"
 
 static bool takes_counted(const sdlf_calculator *calculator, const sdlf_operation *op)
@@ -10,7 +11,7 @@ static bool takes_counted(const sdlf_calculator *calculator, const sdlf_operatio
 }
 
 /* In the order of LAB_CONV2D_NAMES. */
-const cuda_conv2d_algorithm lab_conv2d[LAB_CONV2D_ALGORITHMS] = {
+static const cuda_conv2d_algorithm algorithms[LAB_CONV2D_ALGORITHMS] = {
     {.forward = lab_conv2d_naive},
     {.takes = takes_counted, .workspace = lab_conv2d_padded_workspace, .forward = lab_conv2d_padded},
     {.forward = lab_conv2d_finer},
@@ -29,3 +30,8 @@ const cuda_conv2d_algorithm lab_conv2d[LAB_CONV2D_ALGORITHMS] = {
      .prepare = lab_conv2d_winograd_prepare,
      .winograd = 4},
 };
+
+const cuda_conv2d_algorithm *lab_conv2d_algorithm(int number)
+{
+    return &algorithms[number];
+}

@@ -3,6 +3,7 @@
 #ifndef SDLF_LAB_CONV2D_CUH
 #define SDLF_LAB_CONV2D_CUH
 
+#include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/kernels.cuh"
 #include "lab/conv2d.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The teaching ladder of convolution on a GPU: kernels that each add one idea to another one, kept plain, nearly all forward only, never taken by "auto"
- * (docs/reference/convolution.md explains them). `sdlf bench conv` runs them by name; the tables here stand behind the cuda calculator's own. */
+ * (docs/reference/convolution.md explains them). `sdlf bench conv` runs them by name; the tables here are part of the cuda calculator's own
+ * (calculators/cuda/conv2d/algorithms.h). */
 #ifndef SDLF_LAB_CONV2D_H
 #define SDLF_LAB_CONV2D_H
 
-#include "calculators/cuda/conv2d/algorithms.h"
-#include "calculators/cuda/conv2d/conv2d.h"
+#include <sdlf/calculator.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,7 +35,8 @@ enum { LAB_CONV2D_ALGORITHMS = 8 };
         .summary = "tiles of 4x4 outputs, 36 multiplications for 144, products by cuBLAS",                             \
         .takes = CUDA_CONV2D_WINOGRAD_TAKES, .on_request = true                                                        \
     }
-extern const cuda_conv2d_algorithm lab_conv2d[LAB_CONV2D_ALGORITHMS];
+struct cuda_conv2d_algorithm;
+const struct cuda_conv2d_algorithm *lab_conv2d_algorithm(int number);
 
 sdlf_kernel lab_conv2d_naive, lab_conv2d_padded, lab_conv2d_finer, lab_conv2d_shared, lab_conv2d_register;
 sdlf_kernel lab_conv2d_tiled;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The teaching ladder of tall and narrow products on a GPU: c (m,n) = alpha a (m,k) b (k,n), m large, n and k small: the dense half of a graph
- * convolution. docs/notebook/graph-convolution.md explains each by the bytes it moves. "auto" never takes them; they have the numbers from
- * GEMM_ALGORITHMS on. */
+ * convolution. docs/notebook/graph-convolution.md explains each by the bytes it moves. "auto" never takes them. */
 #ifndef SDLF_LAB_GEMM_H
 #define SDLF_LAB_GEMM_H
 
@@ -18,6 +17,7 @@ enum {
     LAB_GEMM_INNER,    /* a thread a row: one inner product after the other */
     LAB_GEMM_OUTER,    /* a thread a row: one outer product after the other, n sums in registers */
     LAB_GEMM_TILED,    /* the same, a brought in tiles along k through shared memory */
+    LAB_GEMM_ALGORITHMS
 };
 #define LAB_GEMM_NAMES "baseline", "register", "shared", "inner", "outer", "tiled"
 

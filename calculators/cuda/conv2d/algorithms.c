@@ -4,10 +4,10 @@
 #include "calculators/cuda/conv2d/algorithms.h"
 
 #include "calculators/cuda/conv2d/conv2d.h"
-#include "lab/conv2d.h"
 
 const char *const conv2d_algorithms_cuda[] = {
     [CUDA_CONV2D_AUTO] = "auto",
+    LAB_CONV2D_NAMES,
     [CUDA_CONV2D_DIRECT] = "direct",
     [CUDA_CONV2D_TWO_STEP] = "two-step",
     [CUDA_CONV2D_POINTWISE] = "pointwise",
@@ -19,12 +19,12 @@ const char *const conv2d_algorithms_cuda[] = {
     [CUDA_CONV2D_WINOGRAD_2] = "winograd-2x2-steps",
     [CUDA_CONV2D_HALO] = "halo",
     [CUDA_CONV2D_HALO16] = "halo-16bit",
-    LAB_CONV2D_NAMES,
-    NULL,
+    [CUDA_CONV2D_ALGORITHMS] = NULL,
 };
 
 const sdlf_algorithm_note conv2d_notes_cuda[] = {
     [CUDA_CONV2D_AUTO] = {.summary = "what a plan takes by itself"},
+    LAB_CONV2D_NOTES,
     [CUDA_CONV2D_DIRECT] = {.summary = "one thread an output"},
     [CUDA_CONV2D_TWO_STEP] = {.summary = "patches as a matrix in memory, then a product by cuBLAS",
                               .takes = "matrices up to the sizes of cuBLAS"},
@@ -50,7 +50,6 @@ const sdlf_algorithm_note conv2d_notes_cuda[] = {
          .takes = "channels last, one group, windows of up to 120 taps; not in fp32"},
     [CUDA_CONV2D_HALO16] = {.summary = "the same, with parts of the image that the copy engine brings",
                             .takes = "what halo takes with stride 1, channels in quads; on compute capability 9.0"},
-    LAB_CONV2D_NOTES,
 };
 
 /* Arrays of an algorithm's own, each written and read: the matrix of patches, of all images; else all of the workspace. */

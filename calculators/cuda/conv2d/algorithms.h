@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The ways that the cuda calculator has to a convolution: their names, what is known of them, and what each of them does. Those
- * of the teaching ladder (lab/conv2d.h) come behind them. */
+ * of the teaching ladder (lab/conv2d.h) are among them. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_ALGORITHMS_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_ALGORITHMS_H
 
-#include <sdlf/calculator.h>
+#include "lab/conv2d.h"
 
-/* operation->algorithm; from CUDA_CONV2D_ALGORITHMS on those of lab/conv2d.h */
+/* operation->algorithm */
 enum {
     CUDA_CONV2D_AUTO,
-    CUDA_CONV2D_DIRECT,
+    CUDA_CONV2D_LAB, /* the first of lab/conv2d.h */
+    CUDA_CONV2D_DIRECT = CUDA_CONV2D_LAB + LAB_CONV2D_ALGORITHMS,
     CUDA_CONV2D_TWO_STEP,
     CUDA_CONV2D_POINTWISE,
     CUDA_CONV2D_POINTWISE_WARPS,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The convolution slots: which algorithms there are, and what each of them takes. Which one "auto" takes: conv2d/automatic.c. */
-#include "lab/conv2d.h"
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/halo.h"
 #include "calculators/cuda/conv2d/halo16.h"
@@ -164,7 +163,8 @@ static sdlf_kernel *kernel_of(const cuda_conv2d_algorithm *algorithm, sdlf_opera
 
 const cuda_conv2d_algorithm *cuda_conv2d_algorithm_of(int number)
 {
-    return number < CUDA_CONV2D_ALGORITHMS ? &algorithms[number] : &lab_conv2d[number - CUDA_CONV2D_ALGORITHMS];
+    bool of_lab = number >= CUDA_CONV2D_LAB && number < CUDA_CONV2D_DIRECT;
+    return of_lab ? lab_conv2d_algorithm(number - CUDA_CONV2D_LAB) : &algorithms[number];
 }
 
 static const cuda_conv2d_algorithm *chosen(const sdlf_calculator *calculator, const sdlf_operation *op)

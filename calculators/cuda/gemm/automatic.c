@@ -3,7 +3,6 @@
  * times on an H200. */
 #include "calculators/cuda/gemm/factors.h"
 #include "calculators/cuda/gemm/gemm.h"
-#include "lab/gemm.h"
 
 /* ---- what each takes ---- */
 
@@ -66,7 +65,7 @@ bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op
     case GEMM_SWEEP: return takes_sweep(op);
     case GEMM_VECTOR: return takes_vector(calculator, op);
     case GEMM_RESIDENT: return takes_resident(calculator, op);
-    default: return is_plain(op) && lab_gemm_takes(op, algorithm - GEMM_ALGORITHMS);
+    default: return is_plain(op) && lab_gemm_takes(op, algorithm - GEMM_LAB);
     }
 }
 

@@ -7,18 +7,13 @@
 
 #include "calculators/cuda/gemm/blas.h"
 #include "calculators/cuda/gemm/factors.h"
-#include "lab/gemm.h"
 
 const char *const gemm_algorithms_cuda[] = {
     [GEMM_AUTO] = "auto", /* gemm_automatic_cuda chooses */
-    [GEMM_CUBLAS] = "cublas",
-    [GEMM_VECTOR] = "vector",
-    [GEMM_RESIDENT] = "resident",
-    [GEMM_FEW_ROWS] = "few-rows",
-    [GEMM_FEW_COLUMNS] = "few-columns",
-    [GEMM_SWEEP] = "sweep",
-    LAB_GEMM_NAMES,
-    NULL,
+    [GEMM_CUBLAS] = "cublas",     LAB_GEMM_NAMES,
+    [GEMM_VECTOR] = "vector",     [GEMM_RESIDENT] = "resident",
+    [GEMM_FEW_ROWS] = "few-rows", [GEMM_FEW_COLUMNS] = "few-columns",
+    [GEMM_SWEEP] = "sweep",       [GEMM_ALGORITHMS] = NULL,
 };
 
 static const cuda_calculator *known(const sdlf_calculator *calculator)
@@ -203,6 +198,6 @@ sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
     case GEMM_SWEEP: return cuda_gemm_sweep(base, op);
     case GEMM_VECTOR: return gemm_vector_cuda(base, op);
     case GEMM_RESIDENT: return by_resident(base, op);
-    default: return lab_gemm(base, op, algorithm - GEMM_ALGORITHMS);
+    default: return lab_gemm(base, op, algorithm - GEMM_LAB);
     }
 }

@@ -3,17 +3,19 @@
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_H
 #define SDLF_CALCULATORS_CUDA_GEMM_H
 
-#include "calculators/cuda/cuda.h"
+#include "lab/gemm.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Indices into gemm_algorithms_cuda; from GEMM_ALGORITHMS on those of lab/gemm.h. */
+/* Indices into gemm_algorithms_cuda. */
 enum {
     GEMM_AUTO = 0,
     GEMM_CUBLAS,
-    GEMM_VECTOR,   /* rows of a in pieces of 16 bytes, copied ahead of time, 4x4 sums a thread */
+    GEMM_LAB, /* the first of lab/gemm.h */
+    GEMM_VECTOR =
+        GEMM_LAB + LAB_GEMM_ALGORITHMS, /* rows of a in pieces of 16 bytes, copied ahead of time, 4x4 sums a thread */
     GEMM_RESIDENT, /* b in registers; rows of a as they lie, in bulk, past the cache; in float64 on tensor cores */
     GEMM_FEW_ROWS,
     GEMM_FEW_COLUMNS,
