@@ -4,7 +4,7 @@
  *
  *   y[n,g] (K/G, PQ) = w[g] (K/G, CRS/G)  columns[n,g] (CRS/G, PQ)
  *
- * A block of 256 threads computes 64 x 64 numbers. In steps of 16 of the sum it brings 64x16 of w and 16x64 of the columns into shared
+ * A block of 256 threads computes 64 x 64 numbers. In steps of 16 of the sum it loads 64x16 of w and 16x64 of the columns into shared
  * memory; a thread holds 4 x 4 results in registers, 16 apart, and makes 16 products of 8 reads. Bias, residual and activation are
  * applied on the way out. The workspace holds the columns of as many images as fit 256 MiB. */
 #include "lab/conv2d.cuh"

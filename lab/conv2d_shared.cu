@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution with a tile of the image in shared memory: one thread an output, as in conv2d/direct.cu, but a block of 32x8 of them
- * brings what all their windows read of a channel, the tile and its halo, into shared memory once, zeros where it leaves the image.
+ * loads what all their windows read of a channel, the tile and its halo, into shared memory once, zeros where it leaves the image.
  * The loop over the window then reads there and asks nothing.
  *
  * A block is a tile of one filter's plane; its threads have neighbouring q. Reads of x from memory: (tile + halo) / tile for each

@@ -2,7 +2,7 @@
 /* Tiled convolution: what a block reads again and again lies in shared memory, what a thread does in registers.
  *
  * Forward and backward input (which is a convolution of dy, see conv2d/implicit.h): a block computes up to 256 pixels of one image, a
- * rectangle, for 32 filters. Channel by channel it brings the rectangle with its halo and the weights of those filters, 64 taps at a time. A
+ * rectangle, for 32 filters. Channel by channel it loads the rectangle with its halo and the weights of those filters, 64 taps at a time. A
  * thread holds 4 pixels x 8 filters: for each tap it reads 4 numbers of the image and 8 weights, which a whole warp shares, and
  * makes 32 products. Reads of the image: once for every 32 filters, and the halo; of the weights: once for every rectangle.
  *
@@ -23,8 +23,8 @@ template <typename T> static __device__ T *shared_memory()
 
 /* to[0 .. height * width) = the rectangle of the image from (top, left) on, 0 outside. */
 template <typename T>
-static __device__ void bring_rectangle(T *to, const T *image, const cuda_implicit &p, int top, int left, int height,
-                                       int width)
+static __device__ void load_rectangle(T *to, const T *image, const cuda_implicit &p, int top, int left, int height,
+                                      int width)
 {
     for (int e = static_cast<int>(threadIdx.x); e < height * width; e += THREADS) {
         int row = top + e / width, column = left + e % width;
@@ -86,8 +86,8 @@ static __global__ void __launch_bounds__(THREADS) tiled(const __grid_constant__ 
     T sum[PIXELS][SHARE] = {};
     for (int c = 0; c < channels; c++) {
         __syncthreads();
-        bring_rectangle(image, source + c * p.source_plane, p, top * step[0] + low[0], left * step[1] + low[1], height,
-                        width);
+        load_rectangle(image, source + c * p.source_plane, p, top * step[0] + low[0], left * step[1] + low[1], height,
+                       width);
         for (int begin = 0; begin < taps; begin += TAPS) {
             int count = taps - begin < TAPS ? taps - begin : TAPS;
             if (begin > 0) __syncthreads();
@@ -160,8 +160,8 @@ static __global__ void __launch_bounds__(THREADS)
         const T *dy = static_cast<const T *>(p.a) + n * p.a_image + group * p.a_group;
         __syncthreads();
         for (int c = 0; c < channels; c++)
-            bring_rectangle(image + c * height * width, x + (first_channel + c) * p.source_plane, p,
-                            top * p.stride[0] - p.padding[0], left * p.stride[1] - p.padding[1], height, width);
+            load_rectangle(image + c * height * width, x + (first_channel + c) * p.source_plane, p,
+                           top * p.stride[0] - p.padding[0], left * p.stride[1] - p.padding[1], height, width);
         for (int i = static_cast<int>(threadIdx.x); i < t.height * t.width * FILTERS; i += THREADS) {
             int pixel = i % (t.height * t.width), k = i / (t.height * t.width);
             int row = top + pixel / t.width, column = left + pixel % t.width;

@@ -73,7 +73,7 @@ template <typename T> static __global__ void gemm_inner(tall<T> g)
     }
 }
 
-/* A thread walks its row of a once, with n sums in registers: T m k. Lanes are k elements apart, so each read brings a
+/* A thread walks its row of a once, with n sums in registers: T m k. Lanes are k elements apart, so each read loads a
  * sector of 32 bytes for one element and hopes to find it in the cache for the next. */
 template <typename T> static __global__ void gemm_outer(tall<T> g)
 {

@@ -16,7 +16,7 @@ enum {
     LAB_GEMM_SHARED,   /* b in shared memory */
     LAB_GEMM_INNER,    /* a thread a row: one inner product after the other */
     LAB_GEMM_OUTER,    /* a thread a row: one outer product after the other, n sums in registers */
-    LAB_GEMM_TILED,    /* the same, a brought in tiles along k through shared memory */
+    LAB_GEMM_TILED,    /* the same, a loaded in tiles along k through shared memory */
     LAB_GEMM_ALGORITHMS
 };
 #define LAB_GEMM_NAMES "baseline", "register", "shared", "inner", "outer", "tiled"

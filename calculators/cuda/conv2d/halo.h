@@ -47,7 +47,7 @@ typedef struct cuda_halo {
     const float *x, *bias, *residual;
     const char *w; /* prepared */
     float *y;
-    /* What a kernel behind this one reads, brought into the L2 cache by blocks of boxes. It begins when these have ended: on a multiprocessor that
+    /* What a kernel behind this one reads, loaded into the L2 cache by blocks of boxes. It begins when these have ended: on a multiprocessor that
      * it shares with one, shared memory would not become first-level cache again, which such kernels live on. */
     const char *ahead;
     int64_t ahead_bytes;

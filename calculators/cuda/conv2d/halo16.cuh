@@ -31,10 +31,10 @@ struct halo16_product : halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING
         uint64_t box_there[HALO16_MOST], box_full[HALO16_MOST], box_empty[HALO16_MOST];
     };
 
-    /* ---- bringing, by one thread ---- */
+    /* ---- loading, by one thread ---- */
 
-    static __device__ __forceinline__ void bring_weights(const cuda_halo &p, const block &b, uint32_t to, int step,
-                                                         uint64_t *full)
+    static __device__ __forceinline__ void load_weights(const cuda_halo &p, const block &b, uint32_t to, int step,
+                                                        uint64_t *full)
     {
         const int64_t tap = static_cast<int64_t>(p.filters_padded) * ROW;
         const char *from = p.w + step * HALO16_TAPS * tap + b.filter * ROW;
@@ -44,8 +44,8 @@ struct halo16_product : halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING
     }
 
     /* The box of a chunk of an image that lies where the copy engine cannot read. */
-    static __device__ __noinline__ void bring_slowly(const cuda_halo &p, const block &b, uint32_t to, uint64_t *there,
-                                                     int chunk)
+    static __device__ __noinline__ void load_slowly(const cuda_halo &p, const block &b, uint32_t to, uint64_t *there,
+                                                    int chunk)
     {
         for (int i = 0; i < p.patch_pixels * HALO_CHANNELS; i++) {
             int place = i / HALO_CHANNELS, number = i % HALO_CHANNELS, channel = chunk * HALO_CHANNELS + number;
@@ -64,10 +64,10 @@ struct halo16_product : halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING
         barrier_arrive(there);
     }
 
-    static __device__ __forceinline__ void bring_box(const cuda_halo &p, const block &b, const CUtensorMap *map,
-                                                     uint32_t to, uint64_t *there, int chunk)
+    static __device__ __forceinline__ void load_box(const cuda_halo &p, const block &b, const CUtensorMap *map,
+                                                    uint32_t to, uint64_t *there, int chunk)
     {
-        if (!p.quads) return bring_slowly(p, b, to, there, chunk);
+        if (!p.quads) return load_slowly(p, b, to, there, chunk);
         tma_expect(halo_address(there), p.patch_pixels * PLACE);
         tma_load_image(to, map, {chunk * HALO_CHANNELS, b.column - p.padding[1], b.row - p.padding[0], b.image},
                        halo_address(there));
@@ -75,21 +75,21 @@ struct halo16_product : halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING
 
     /* Boxes that there is room for, once what earlier kernels wrote is there. Nothing of the block takes longer to come, so that a thread
      * does this which does nothing else before it. */
-    static __device__ __forceinline__ void bring_first(const cuda_halo &p, const block &b, const CUtensorMap *map,
-                                                       uint32_t boxes, barriers *bar)
+    static __device__ __forceinline__ void load_first(const cuda_halo &p, const block &b, const CUtensorMap *map,
+                                                      uint32_t boxes, barriers *bar)
     {
         await_inputs();
         if (p.ahead_bytes == 0) let_next_start();
         const int most = min(b.chunks - b.chunk, p.patches);
-        for (int i = 0; i < most; i++) bring_box(p, b, map, boxes + i * p.patch_bytes, &bar->box_there[i], b.chunk + i);
+        for (int i = 0; i < most; i++) load_box(p, b, map, boxes + i * p.patch_bytes, &bar->box_there[i], b.chunk + i);
     }
 
     /* The weights that there is room for. */
-    static __device__ __forceinline__ void bring_early(const cuda_halo &p, const block &b, uint32_t weights,
-                                                       barriers *bar)
+    static __device__ __forceinline__ void load_early(const cuda_halo &p, const block &b, uint32_t weights,
+                                                      barriers *bar)
     {
         for (int step = b.first; step < b.last && step < b.first + STAGES; step++)
-            bring_weights(p, b, weights + (step - b.first) * LINE, step, &bar->weights_full[step - b.first]);
+            load_weights(p, b, weights + (step - b.first) * LINE, step, &bar->weights_full[step - b.first]);
         if (p.ahead_bytes > 0)
             prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z),
                            gridDim.x * gridDim.y * gridDim.z);
@@ -98,8 +98,8 @@ struct halo16_product : halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING
 
     /* Then what has room first: weights of a step when the step STAGES before it is over, a box when the last step of the one that had its
      * place is. */
-    static __device__ __forceinline__ void bring(const cuda_halo &p, const block &b, const CUtensorMap *map,
-                                                 uint32_t weights, uint32_t boxes, barriers *bar)
+    static __device__ __forceinline__ void load(const cuda_halo &p, const block &b, const CUtensorMap *map,
+                                                uint32_t weights, uint32_t boxes, barriers *bar)
     {
         int chunk = min(b.chunk + p.patches, b.chunks), slot = 0, box_phase = 0;
         int step = min(b.first + STAGES, b.last), stage = 0, phase = 0;
@@ -107,7 +107,7 @@ struct halo16_product : halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING
             int over = (chunk - p.patches + 1) * b.lines - 1;
             if (chunk < b.chunks && (step == b.last || over <= step - STAGES || chunk * b.lines <= step)) {
                 barrier_await(&bar->box_empty[slot], box_phase);
-                bring_box(p, b, map, boxes + slot * p.patch_bytes, &bar->box_there[slot], chunk);
+                load_box(p, b, map, boxes + slot * p.patch_bytes, &bar->box_there[slot], chunk);
                 chunk++;
                 if (++slot == p.patches) {
                     slot = 0;
@@ -116,7 +116,7 @@ struct halo16_product : halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING
                 continue;
             }
             barrier_await(&bar->weights_empty[stage], phase);
-            bring_weights(p, b, weights + stage * LINE, step, &bar->weights_full[stage]);
+            load_weights(p, b, weights + stage * LINE, step, &bar->weights_full[stage]);
             step++;
             if (++stage == STAGES) {
                 stage = 0;
@@ -230,14 +230,14 @@ struct halo16_product : halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING
         if (helper == 0) tma_prefetch(map);
         __syncthreads();
         if (helper >= 0) { /* passes all barriers that the others pass */
-            if (helper == 0) bring_early(p, b, weights, bar);
+            if (helper == 0) load_early(p, b, weights, bar);
             __syncwarp();
             barrier_of_threads(THREADS);
-            if (helper == 0) bring(p, b, map, weights, boxes, bar);
+            if (helper == 0) load(p, b, map, weights, boxes, bar);
             __syncwarp();
             halo_await_reads<THREADS>();
         } else {
-            if (thread == WORKERS) bring_first(p, b, map, boxes, bar);
+            if (thread == WORKERS) load_first(p, b, map, boxes, bar);
             __syncwarp();
             barrier_await(&bar->box_there[0], 0);
             both::template round_patch<WARPS + ROUNDING>(p, boxes, thread);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over boxes: channels last, on tensor cores, with patches that the copy engine brings.
+/* Convolution over boxes: channels last, on tensor cores, with patches that the copy engine loads.
  *
  * As in conv2d/halo.h a block makes a rectangle of pixels of one image, by some filters, and holds for 32 channels at a time all of the
  * image that the rectangle's windows cover. That part is a box of the image: one instruction of one thread copies it, puts zeros where it

@@ -109,7 +109,7 @@ struct halo16_tile : halo_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROU
         }
     }
 
-    /* A patch that this warp brought, or that a barrier says is there. */
+    /* A patch that this warp loaded, or that a barrier says is there. */
     template <int OF> static __device__ __forceinline__ void round_patch(const cuda_halo &p, uint32_t patch, int thread)
     {
         __syncwarp();

@@ -16,7 +16,7 @@ struct halo_product : halo_tile<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP
     using sums = typename tile::sums;
     using tile::ACROSS, tile::DOWN, tile::HALVES, tile::OF_LANE, tile::ROW, tile::STEP;
     static constexpr int THREADS = tile::WORKERS;
-    static_assert(STEP % (16 * THREADS) == 0, "every thread brings as much of the weights");
+    static_assert(STEP % (16 * THREADS) == 0, "every thread loads as much of the weights");
 
     static __device__ __forceinline__ void load_weights(const cuda_halo &p, const block &b, char *weights, int step)
     {
@@ -59,7 +59,7 @@ struct halo_product : halo_tile<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP
         }
     }
 
-    static __device__ __forceinline__ void bring(const cuda_halo &p, char *patches, const int *source, int chunk)
+    static __device__ __forceinline__ void load_chunk(const cuda_halo &p, char *patches, const int *source, int chunk)
     {
         tile::template load_patch<THREADS>(p, patches + chunk % p.patches * p.patch_bytes, source, chunk,
                                            static_cast<int>(threadIdx.x));
@@ -88,7 +88,7 @@ struct halo_product : halo_tile<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP
         bool fresh = true; /* the first step needs its patch whichever tap it begins with */
 #pragma unroll
         for (int i = 0; i < STAGES - 1; i++) {
-            if (b.first + i < b.last && (fresh || next_tap == 0)) bring(p, patches, source, next_chunk);
+            if (b.first + i < b.last && (fresh || next_tap == 0)) load_chunk(p, patches, source, next_chunk);
             close_copies();
             fresh = false;
             if (++next_tap == taps) {
@@ -109,7 +109,7 @@ struct halo_product : halo_tile<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP
             __syncthreads();
             if (step + STAGES - 1 < b.last) {
                 load_weights(p, b, weights, step + STAGES - 1);
-                if (next_tap == 0) bring(p, patches, source, next_chunk);
+                if (next_tap == 0) load_chunk(p, patches, source, next_chunk);
             }
             close_copies();
             if (++next_tap == taps) {

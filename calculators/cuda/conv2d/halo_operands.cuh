@@ -95,7 +95,7 @@ struct halo_bf16 {
 /* ---- a block's and a cluster's parts ---- */
 
 /* The last step's reads are over: a block's sums may take the place of its factors. By THREADS threads, at places of their own; those that
- * brought factors are among them, since racecheck names hazards where warps pass barriers unequally often. */
+ * loaded factors are among them, since racecheck names hazards where warps pass barriers unequally often. */
 template <int THREADS> static __device__ __forceinline__ void halo_await_reads()
 {
     asm volatile("barrier.sync 15, %0;" ::"n"(THREADS) : "memory");

@@ -15,7 +15,7 @@ static bool halo_tma_map(CUtensorMap *map, const cuda_halo &p, int group_pixels)
     return make_image_map(map, x);
 }
 
-/* Blocks that are alone on a multiprocessor have registers for another warp, which brings a ring of weights for the second group. */
+/* Blocks that are alone on a multiprocessor have registers for another warp, which loads a ring of weights for the second group. */
 template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES, int BLOCKS, bool THROUGH = false,
           int SHARES = 1>
 static sdlf_status launch_tile(sdlf_calculator *base, const cuda_halo &p, const cuda_halo_launch &how)

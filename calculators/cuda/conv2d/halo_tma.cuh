@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution over a patch in tf32, with products of warpgroups whose two factors lie in shared memory, and patches that the bulk copy engine
- * brings there as boxes of x (boxes.cuh): for compute capability 9.0a.
+ * loads there as boxes of x (boxes.cuh): for compute capability 9.0a.
  *
  * Operands are swapped: the rows of the product are filters, 64 of each group, its columns are pixels. A tile is PIXEL_GROUPS times 8 pixels across and
  * PIXELS / 8 lines high, or, of convolutions that are products already, one row. 8 neighbouring pixels of a line are 8 rows of 128
@@ -29,11 +29,11 @@ template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int STAGES
           int SHARES = 1>
 struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH, SHARES> {
     using results = halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH, SHARES>;
-    using bring = halo_tma_load<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, STAGES, LINES, SHARES>;
+    using loader = halo_tma_load<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, STAGES, LINES, SHARES>;
     using block = typename results::block;
     using sums = typename results::sums;
-    using barriers = typename bring::barriers;
-    using ring = typename bring::ring;
+    using barriers = typename loader::barriers;
+    using ring = typename loader::ring;
     using results::GROUPS, results::WORKERS, results::WARPS, results::THREADS, results::TILE;
     using results::ROW, results::STEP, results::PART, results::LEAVING;
     static_assert(RINGS == 1 || (RINGS == 2 && GROUPS == 2), "a group that is ahead has a ring of its own");
@@ -140,21 +140,21 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         const unsigned units = static_cast<unsigned>(p.images * p.tiles_down * p.tiles_across * p.tiles_filters) *
                                static_cast<unsigned>(p.splits);
         if (warp < WARPS) {
-            bring::make_taps(p, tap_at);
+            loader::make_taps(p, tap_at);
             barrier_of_block<true>();
             if (SHARES > 1) even_barriers<false>();
         } else {
-            bring::make_barriers(p, bar, warp - WARPS); /* 0: of patches; then of a ring */
+            loader::make_barriers(p, bar, warp - WARPS); /* 0: of patches; then of a ring */
             barrier_of_block<false>();
         }
         if (warp == WARPS) {
             if (p.ahead_bytes > 0 && threadIdx.x % 32 == 0)
                 prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x, gridDim.x);
-            bring::bring_patches(p, x, patches, bar, units);
+            loader::load_patches(p, x, patches, bar, units);
         } else if (warp > WARPS) {
             const int number = warp - WARPS - 1;
             if (p.fresh) await_inputs();
-            bring::bring_weights(p, shared + number * STAGES * STEP, &bar->weights[number], number * 64, units);
+            loader::load_weights(p, shared + number * STAGES * STEP, &bar->weights[number], number * 64, units);
         } else {
             const block b(p, blockIdx.x);
             const int share = SHARES > 1 ? warp / (WARPS / SHARES) : 0;
@@ -173,7 +173,7 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
                 multiply(p, b, sum, at, share, rows, pixels, tap_at, bar, ring, lead);
                 lead = 0;
                 if (SHARES == 1 && p.direct) {
-                    const int4 tile_at = bar->tile[number % bring::TILES];
+                    const int4 tile_at = bar->tile[number % loader::TILES];
                     if (p.pools)
                         results::store_pooled(p, tile_at, sum, leaving + group * LEAVING, group);
                     else
@@ -191,7 +191,7 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             for (int i = 0; i < (p.splits > 1 ? SHARES : 1); i++) halo_await_reads<THREADS>();
         }
         await_cluster(); /* all parts are there; a block that has a sum to itself is a cluster of one */
-        await_inputs();  /* the warps that brought factors */
+        await_inputs();  /* the warps that loaded factors */
         const block b(p, blockIdx.x);
         float *part = reinterpret_cast<float *>(shared);
         if (p.pools)
@@ -203,7 +203,7 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
     }
 
   private:
-    /* Barriers and taps are made. Who brings does not wait for the taps. */
+    /* Barriers and taps are made. Who loads does not wait for the taps. */
     template <bool WAITS> static __device__ __forceinline__ void barrier_of_block()
     {
         if (WAITS)

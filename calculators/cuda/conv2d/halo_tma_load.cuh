@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What brings the factors of a convolution over boxes in tf32 (conv2d/halo_tma.cuh) into shared memory: one warp has patches copied, another
+/* What loads the factors of a convolution over boxes in tf32 (conv2d/halo_tma.cuh) into shared memory: one warp has patches copied, another
  * the weights of each ring, as far ahead as there is room. A whole warp goes through the loop, and one lane of it copies: then numbers are in the
  * registers that a warp has once, which copies take. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_LOAD_CUH
@@ -31,7 +31,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
         return static_cast<uint32_t>(__cvta_generic_to_shared(barrier));
     }
 
-    /* By the warps that bring, each what it fills: number 0 patches, the others a ring. */
+    /* By the warps that load, each what it fills: number 0 patches, the others a ring. */
     static __device__ __forceinline__ void make_barriers(const cuda_halo &p, barriers *bar, int number)
     {
         const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -58,7 +58,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
     }
 
     /* The patch of a chunk of an image that lies where the copy engine cannot read; of windows without a stride. */
-    static __device__ __noinline__ void bring_slowly(const cuda_halo &p, const block &b, uint32_t to, int chunk)
+    static __device__ __noinline__ void load_slowly(const cuda_halo &p, const block &b, uint32_t to, int chunk)
     {
         for (int i = 0; i < p.patch_down * p.patch_across * HALO_CHANNELS; i++) {
             int place = i / HALO_CHANNELS, number = i % HALO_CHANNELS, channel = chunk * HALO_CHANNELS + number;
@@ -82,8 +82,8 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
         __syncwarp();
     }
 
-    static __device__ void bring_patches(const cuda_halo &p, const CUtensorMap *x, uint32_t patches, barriers *bar,
-                                         unsigned units)
+    static __device__ void load_patches(const cuda_halo &p, const CUtensorMap *x, uint32_t patches, barriers *bar,
+                                        unsigned units)
     {
         const bool row = p.tile_down == 1; /* then a box is one group's */
         const int remainders = p.pixel_step[0] * p.pixel_step[1], boxes = row ? PIXEL_GROUPS : remainders;
@@ -112,7 +112,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
                                            {chunk * HALO_CHANNELS, w + right, h + down, b.image}, full);
                     }
                 } else if (one) {
-                    bring_slowly(p, b, to, chunk);
+                    load_slowly(p, b, to, chunk);
                     barrier_arrive(&bar->patch_full[slot]);
                 }
                 if (one && number == 0 && turn == 0 && slot == 0 && p.ahead_bytes == 0) let_next_start();
@@ -125,7 +125,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
     }
 
     /* Those of the tiles' filters from `skipped` on. */
-    static __device__ void bring_weights(const cuda_halo &p, char *weights, ring *ring, int skipped, unsigned units)
+    static __device__ void load_weights(const cuda_halo &p, char *weights, ring *ring, int skipped, unsigned units)
     {
         const int64_t pitch = static_cast<int64_t>(p.filters_padded) * ROW; /* from step to step */
         int stage = 0, turn = 0;

@@ -4,7 +4,7 @@
  * A group of warps writes its 64 filters of a tile, finished, into a staging area of shared memory, in the order in which the copy engine takes
  * it: two halves of 32 filters, channels of a pixel a row of 128 bytes, 16-byte chunks at chunk ^ (row % 8). One thread of a warp of its own has it
  * stored, which clips it at the edges of y, and the group goes on with its next tile at once. The groups use the area in turn; while it is one's, the
- * other multiplies. Of whole lines, places that are no pixels are staged, too: they lie outside y. A residual is brought into the area before it is given to a group, which adds to what it finds there.
+ * other multiplies. Of whole lines, places that are no pixels are staged, too: they lie outside y. A residual is loaded into the area before it is given to a group, which adds to what it finds there.
  *
  * The largest of each 2x2 results are found in registers: a thread has two neighbours of a line, and those of the next line. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_STORE_CUH
@@ -15,7 +15,7 @@
 template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, bool THROUGH>
 struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, FILTER_GROUPS, STAGES, 2, THROUGH> {
     using base = halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, FILTER_GROUPS, STAGES, 2, THROUGH>;
-    using bring = typename base::bring;
+    using loader = typename base::loader;
     using barriers = typename base::barriers;
     using block = typename base::block;
     using sums = typename base::sums;
@@ -136,7 +136,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
                 const image_place first = {b.filter() + group / PIXEL_GROUPS * 64, column / down_by, b.row(p) / down_by,
                                            b.image};
                 const image_place second = {first.channel + 32, first.column, first.row, first.image};
-                const uint32_t free = bring::place_of(&turn->free[group]);
+                const uint32_t free = loader::place_of(&turn->free[group]);
                 if (p.residual != nullptr && one) {
                     tma_expect(free, 2 * rows * ROW);
                     tma_load_image(area, residual, first, free);
@@ -144,7 +144,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
                 } else if (one) {
                     barrier_arrive(&turn->free[group]);
                 }
-                bring::await_with_warp(&turn->full[group], phase);
+                loader::await_with_warp(&turn->full[group], phase);
                 if (one) {
                     tma_store_image(y, area, first);
                     tma_store_image(y, area + half_bytes, second);
@@ -159,9 +159,9 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
                                                          int warp)
     {
         if (warp < WARPS) {
-            bring::make_taps(p, tap_at);
+            loader::make_taps(p, tap_at);
         } else if (warp <= WARPS + RINGS) {
-            bring::make_barriers(p, bar, warp - WARPS);
+            loader::make_barriers(p, bar, warp - WARPS);
         } else if (threadIdx.x % 32 == 0) {
             for (int i = 0; i < GROUPS; i++) {
                 barrier_init(&turn->full[i], 128);
@@ -184,20 +184,20 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
         turns *turn = reinterpret_cast<turns *>(bar + 1);
         int *tap_at = reinterpret_cast<int *>(turn + 1);
         const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32,
-                                     0);                    /* to the compiler, too, the same in all lanes */
-        const int group = warp / 4, bringer = warp - WARPS; /* 0: of patches; then of a ring; the last one stores */
+                                     0);                     /* to the compiler, too, the same in all lanes */
+        const int group = warp / 4, producer = warp - WARPS; /* 0: of patches; then of a ring; the last one stores */
         const unsigned units = static_cast<unsigned>(p.images * p.tiles_down * p.tiles_across * p.tiles_filters);
         make_barriers(p, bar, turn, tap_at, warp);
-        if (bringer == 0) {
+        if (producer == 0) {
             if (p.ahead_bytes > 0 && threadIdx.x % 32 == 0)
                 prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x, gridDim.x);
-            bring::bring_patches(p, x, patches, bar, units);
-        } else if (bringer > RINGS) {
+            loader::load_patches(p, x, patches, bar, units);
+        } else if (producer > RINGS) {
             store(p, y, residual, area, turn, units);
-        } else if (bringer > 0) {
-            const int number = bringer - 1;
+        } else if (producer > 0) {
+            const int number = producer - 1;
             if (p.fresh) await_inputs();
-            bring::bring_weights(p, shared + number * STAGES * STEP, &bar->weights[number], number * 64, units);
+            loader::load_weights(p, shared + number * STAGES * STEP, &bar->weights[number], number * 64, units);
         } else {
             make_tiles(p, group, filters, patches, area, tap_at, bar, turn, units);
         }
@@ -209,7 +209,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
                                                       unsigned units)
     {
         typename base::position at = {0, 0, 0, 0};
-        typename bring::ring *ring = &bar->weights[RINGS > 1 ? group : 0];
+        typename loader::ring *ring = &bar->weights[RINGS > 1 ? group : 0];
         const uint32_t rows = filters + (RINGS > 1 ? group * STAGES * STEP : 0);
         const uint32_t pixels = patches + group % PIXEL_GROUPS * (p.tile_down == 1 ? PIXELS : 8) * ROW;
         const int filter = static_cast<int>(threadIdx.x) % 128 / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;

@@ -105,17 +105,17 @@ static double rounds(int64_t tasks, int at_once)
 static double estimate(const cuda_calculator *calculator, const cuda_mbconv *p)
 {
     const int warps = p->threads / 32, slot = calculator->math == SDLF_MATH_TF32 ? 2 : 4;
-    double brought = rounds((int64_t)p->tiles_in * p->deep_in, warps) * slot;
+    double loaded = rounds((int64_t)p->tiles_in * p->deep_in, warps) * slot;
     double expanded = rounds((int64_t)p->slice / 16 * cuda_ceil_div(p->tiles_in, 2), warps);
-    if (!p->expands) brought = rounds((int64_t)p->tiles_in * 8 * p->slice, p->threads), expanded = 0;
+    if (!p->expands) loaded = rounds((int64_t)p->tiles_in * 8 * p->slice, p->threads), expanded = 0;
     double windows = rounds(strips_of(p, p->strip), p->threads) * (p->strip == 2 ? 600 : 1000);
     double projected = rounds((int64_t)p->filter_tiles * cuda_ceil_div(p->tiles_out, 2), warps);
     double finished =
         rounds((int64_t)cuda_ceil_div(p->filters, p->blocks) * cuda_ceil_div(p->rows * p->out_width, 4), p->threads);
     double share = (double)p->images * p->bands * p->blocks / calculator->multiprocessors;
     double waves = cuda_ceil_div((int64_t)p->images * p->bands, cuda_clusters_at_once(calculator, p->blocks, 1));
-    double steps = 140 * brought + expanded * (40 * p->deep_in + 220) + windows +
-                   projected * (130 * p->deep_out + 250) + finished * (500 + 40 * p->blocks);
+    double steps = 140 * loaded + expanded * (40 * p->deep_in + 220) + windows + projected * (130 * p->deep_out + 250) +
+                   finished * (500 + 40 * p->blocks);
     return 1000 + waves * steps + 500 * share + (p->blocks > CUDA_CLUSTER_PORTABLE ? 500 : 0);
 }
 

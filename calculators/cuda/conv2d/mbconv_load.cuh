@@ -115,7 +115,7 @@ static __device__ __forceinline__ void mbconv_find_places(int *to, const mbconv_
     }
 }
 
-/* x, rounded: a warp brings 8 pixels of a step's channels at a time, and asks for several of these before it waits. */
+/* x, rounded: a warp loads 8 pixels of a step's channels at a time, and asks for several of these before it waits. */
 template <typename F>
 static __device__ __forceinline__ void mbconv_bring(char *to, const mbconv_problem &g, const mbconv_place &at)
 {

@@ -30,7 +30,7 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
     static constexpr int STAGE = W_NUMBERS + X_NUMBERS, SUMS = SLICES * FILTERS * PIXELS;
     static constexpr int64_t SHARED = (STAGES * STAGE > SUMS ? STAGES * STAGE : SUMS) * static_cast<int64_t>(sizeof(T));
 
-    static __device__ __forceinline__ void bring_w(T *to, const T *w, int filters, int channels, int step, bool wide)
+    static __device__ __forceinline__ void load_w(T *to, const T *w, int filters, int channels, int step, bool wide)
     {
         if (wide) {
             constexpr int CHUNKS = CHANNELS / CHUNK;
@@ -55,8 +55,8 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
     }
 
     /* from: channel 0 of the thread's pixel, or of the first of its chunk; NULL: there is none. */
-    static __device__ __forceinline__ void bring_x(T *to, const T *from, const T *any, int64_t plane, int channels,
-                                                   int step, bool wide)
+    static __device__ __forceinline__ void load_x(T *to, const T *from, const T *any, int64_t plane, int channels,
+                                                  int step, bool wide)
     {
         if (wide) {
             constexpr int CHUNKS = PIXELS / CHUNK;
@@ -129,8 +129,8 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
 #pragma unroll
         for (int step = 0; step < STAGES - 1; step++) {
             if (step < steps) {
-                bring_w(shared + step * STAGE, w, filters, p.channels, step, p.wide_w);
-                bring_x(shared + step * STAGE + W_NUMBERS, from, x, plane, p.channels, step, p.wide_x);
+                load_w(shared + step * STAGE, w, filters, p.channels, step, p.wide_w);
+                load_x(shared + step * STAGE + W_NUMBERS, from, x, plane, p.channels, step, p.wide_x);
             }
             close_copies();
         }
@@ -140,8 +140,8 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
             __syncthreads();
             if (step + STAGES - 1 < steps) {
                 T *to = shared + (stage == 0 ? STAGES - 1 : stage - 1) * STAGE;
-                bring_w(to, w, filters, p.channels, step + STAGES - 1, p.wide_w);
-                bring_x(to + W_NUMBERS, from, x, plane, p.channels, step + STAGES - 1, p.wide_x);
+                load_w(to, w, filters, p.channels, step + STAGES - 1, p.wide_w);
+                load_x(to + W_NUMBERS, from, x, plane, p.channels, step + STAGES - 1, p.wide_x);
             }
             close_copies();
             const T *now = shared + stage * STAGE;

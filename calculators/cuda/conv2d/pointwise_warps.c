@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 1x1 convolutions by warps that bring what they multiply themselves: what is taken, and into which blocks it is cut. */
+/* 1x1 convolutions by warps that load what they multiply themselves: what is taken, and into which blocks it is cut. */
 #include "calculators/cuda/conv2d/pointwise_warps.h"
 
 #include "calculators/cuda/conv2d/conv2d.h"

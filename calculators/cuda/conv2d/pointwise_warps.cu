@@ -3,7 +3,7 @@
  *
  * A warp makes GROUP filters of TILE pixels, counted through all images, over some steps of 8 channels; it waits for no other warp until its
  * sums are made. Numbers of x go from memory into registers, several channels ahead; weights lie in shared memory, where the bulk
- * copy engine brings all that a block needs at once, before the kernel that makes x has ended. Parts of a sum meet in shared memory and
+ * copy engine loads all that a block needs at once, before the kernel that makes x has ended. Parts of a sum meet in shared memory and
  * are added in order.
  *
  * Moves x once for every group of filters, w once for every block, y once. */
@@ -94,7 +94,7 @@ static __global__ void __launch_bounds__(F::THREADS, F::RESIDENT)
     if (p.fresh) await_inputs();
     const int own = warps_first(p, slice), end = warps_first(p, slice + 1), steps = end - own;
     warps_part part = {shared + own * STEP, own, end, F::HALVES ? (steps + 1) / 2 : steps, barriers + 2 * slice};
-    if (warp < p.slices && threadIdx.x % 32 == 0) { /* those of the first tile bring weights for all */
+    if (warp < p.slices && threadIdx.x % 32 == 0) { /* those of the first tile load weights for all */
         const float *from = p.w + (static_cast<int64_t>(group) * p.steps + own) * STEP;
         const int early = part.early * STEP, late = (steps - part.early) * STEP;
         copy_bulk(shared + own * STEP, from, early * 4, part.barrier);

@@ -2,7 +2,7 @@
 /* Convolutions of few channels and many filters: the windows are small, so that a product would spend its time with gathering them.
  *
  * A block makes 32 x 4 pixels of up to 64 filters, and where there are many of them, those below, too: several rectangles with the weights
- * brought once. It brings the rectangle of the image that these need, halo and padding included, and the weights into shared memory,
+ * loaded once. It loads the rectangle of the image that these need, halo and padding included, and the weights into shared memory,
  * all of it asynchronously. A thread makes 4 neighbouring pixels of OWN filters: lanes are
  * 8 x 4 groups of pixels, warps are filters, so that weights are read by all lanes at once. For each row of a window it
  * reads 3 stride + SIDE pixels and OWN SIDE weights for 4 OWN SIDE products. OWN is 8, or 4 where blocks are few, so that there are

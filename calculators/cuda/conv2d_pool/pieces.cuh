@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How the tensor-core kernels (conv2d_pool/forward_first.cu, conv2d_pool/forward_sliced.cu) cut the batch:
- * pieces are whole images, or rows of windows of one image; a block brings the rows of x that some pieces touch to shared memory,
+ * pieces are whole images, or rows of windows of one image; a block loads the rows of x that some pieces touch to shared memory,
  * with zeros around them and factors rounded, and a table that says of each of its windows where its patch begins there. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_PIECES_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_PIECES_CUH

@@ -2,7 +2,7 @@
 /* The gradients of conv2d + ReLU + max-pool by weights and biases, and their update, in the tensors' own precision.
  *
  * Only marked positions count, one of four, at most: 2 N K P Q R R C FLOPs, 320 MFLOP for simple_cnn's layer at batch 1,024.
- * A block takes pieces of images (some rows of windows of one image) for one channel and up to 32 filters. It brings the
+ * A block takes pieces of images (some rows of windows of one image) for one channel and up to 32 filters. It loads the
  * piece's rows of x, with zeros around them, and its dy and mask to shared memory. A lane is a filter (with up to 16 filters half
  * a warp looks at a window, with up to 8 a quarter, and so on): it takes four windows at a time, finds their marked positions and
  * adds dy times the R x R patch there to R R sums in registers. Lanes of a warp look at the same window, so that they read at
