@@ -24,7 +24,6 @@ static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
     [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = &sdlf_conv2d_relu_max_pool_forward_operation,
     [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = &sdlf_conv2d_relu_max_pool_backward_operation,
     [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = &sdlf_conv2d_relu_max_pool_backward_sgd_operation,
-    [SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD] = &sdlf_conv2d_pointwise_depthwise_forward_operation,
     [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = &sdlf_conv2d_inverted_residual_forward_operation,
     [SDLF_MAX_POOL2D_FORWARD] = &sdlf_max_pool2d_forward_operation,
     [SDLF_MAX_POOL2D_BACKWARD] = &sdlf_max_pool2d_backward_operation,

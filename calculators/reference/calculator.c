@@ -105,8 +105,6 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
                                                    .mixed = true},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_reference},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_reference},
-            [SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD] = {.run = conv2d_pointwise_depthwise_forward_reference,
-                                                         .workspace = conv2d_pointwise_depthwise_workspace_reference},
             [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = conv2d_inverted_residual_forward_reference,
                                                        .workspace = conv2d_inverted_residual_workspace_reference,
                                                        .channels_last = true},

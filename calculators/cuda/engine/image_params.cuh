@@ -4,7 +4,7 @@
 #define SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_PARAMS_CUH
 
 #include "calculators/cuda/divider.cuh"
-#include "calculators/cuda/engine/tma.cuh"
+#include "calculators/cuda/tma.cuh"
 #include "calculators/cuda/nhwc/vector8.cuh"
 
 /* Sums for batch normalisation (engine_moments). */

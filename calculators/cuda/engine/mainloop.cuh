@@ -18,8 +18,8 @@
 
 #include "calculators/cuda/cluster.cuh"
 #include "calculators/cuda/engine/mma_tf32.cuh"
-#include "calculators/cuda/engine/tma.cuh"
 #include "calculators/cuda/engine/wgmma16.cuh"
+#include "calculators/cuda/tma.cuh"
 
 enum { K_BYTES = 128, ENGINE_PAD = 8 };
 

@@ -97,11 +97,6 @@ typedef struct sdlf_operation {
         } conv2d_pool;
         struct {
             sdlf_window2d window;       /* of the depthwise convolution */
-            sdlf_activation between;    /* behind the pointwise one */
-            sdlf_activation activation; /* at the end */
-        } conv2d_pair;                  /* conv2d_pointwise_depthwise */
-        struct {
-            sdlf_window2d window;       /* of the depthwise convolution */
             sdlf_activation expanded;   /* behind the first pointwise convolution, */
             sdlf_activation filtered;   /* behind the depthwise one, */
             sdlf_activation activation; /* at the end */

@@ -128,19 +128,12 @@ typedef enum sdlf_operation_kind {
      *   out: w! (K,C/G,R,S), v!? (K,C/G,R,S), b!? (K), bv!? (K), dx? (N,C,H,W) */
     SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD,
 
-    /* conv2d_pointwise_depthwise_forward: a 1x1 convolution and the depthwise one behind it, as networks for small devices have them.
-     * What lies between is never stored:
-     * h[n,k,i,j] = between(bias[k] + sum over c of x[n,c,i,j] w[k,c]), and h = 0 outside (not between(bias));
-     * y[n,k,p,q] = act(depthwise_bias[k] + sum over r,s of h[n,k,h(p,r),w(q,s)] depthwise[k,r,s]),
-     * with h(p,r) = p stride_h + r dilation_h - padding_top, and w(q,s) alike.
-     *   in: x (N,C,H,W), w (K,C,1,1), depthwise (K,1,R,S), bias? (K), depthwise_bias? (K)   out: y (N,K,P,Q)
-     * 2 N K (H W C + P Q R S) FLOPs. */
-    SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD,
-
-    /* conv2d_inverted_residual_forward: that, and the 1x1 convolution behind it with its residual: a block of MobileNetV2 (Sandler et
-     * al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018). What lies between is never stored:
+    /* conv2d_inverted_residual_forward: a 1x1 convolution, the depthwise one behind it and the 1x1 convolution behind that with its
+     * residual: a block of MobileNetV2 (Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018). What lies between
+     * is never stored:
      * h[n,m,i,j] = expanded(bias[m] + sum over c of x[n,c,i,j] expand[m,c]), and h = 0 outside (not expanded(bias));
-     * z[n,m,p,q] = filtered(depthwise_bias[m] + sum over r,s of h[n,m,h(p,r),w(q,s)] depthwise[m,r,s]);
+     * z[n,m,p,q] = filtered(depthwise_bias[m] + sum over r,s of h[n,m,h(p,r),w(q,s)] depthwise[m,r,s]),
+     * with h(p,r) = p stride_h + r dilation_h - padding_top, and w(q,s) alike;
      * y[n,k,p,q] = act(project_bias[k] + residual[n,k,p,q] + sum over m of z[n,m,p,q] project[k,m]).
      * Without expand h = x, M = C, there is no bias and expanded is the identity: a depthwise separable convolution.
      * x, residual and y are row-major or channels last; y is another memory than x and residual.
