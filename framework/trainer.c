@@ -101,7 +101,7 @@ sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan)
 
 static sdlf_status write_tensor(sdlf_plan *plan, const char *input, const sdlf_tensor *tensor)
 {
-    return sdlf_plan_write(plan, input, tensor->data, tensor->dtype, sdlf_tensor_bytes(tensor));
+    return sdlf_plan_write_converted(plan, input, tensor->data, tensor->dtype, sdlf_tensor_count(tensor));
 }
 
 /* A batch to the plan that takes that many samples, which is `*plan`. */

@@ -105,6 +105,7 @@ static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, con
     return samples_open(dataset,
                         &(samples_request){.set = name,
                                            .split = split,
+                                           .whole = s->set.test_data != NULL,
                                            .sample = s->sample,
                                            .model = s->model,
                                            .strict = s->set.strict,

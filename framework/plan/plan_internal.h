@@ -146,6 +146,12 @@ typedef struct plan_state {
     int buffer; /* where it grows: of both; 0: not made yet */
 } plan_state;
 
+/* An input whose values a gather takes for indices along an axis of that length, negative ones from its end. */
+typedef struct plan_index_bound {
+    int input, reader; /* nodes */
+    int64_t length;
+} plan_index_bound;
+
 struct sdlf_plan {
     sdlf_model *model;
     sdlf_plan_options options;
@@ -177,6 +183,8 @@ struct sdlf_plan {
     plan_feed feed;
     plan_state *states;
     int state_count;
+    plan_index_bound *index_bounds;
+    int index_bound_count;
     sdlf_plan_constant *constants; /* own list of borrowed names and tensors; names only while the plan is made */
     int parameter_buffer_base;     /* buffers of the model's parameters follow each other from here */
     sdlf_tensor metrics;           /* absent when there is no softmax_cross_entropy */
@@ -284,6 +292,12 @@ void plan_take_options(sdlf_plan *plan, const sdlf_plan *from);
 sdlf_status plan_settle_sizes(sdlf_plan *plan);
 /* Give a parameter, of which the bound plan keeps nothing in another form, other values, `count` of them. */
 sdlf_status plan_put_values(sdlf_plan *plan, int parameter, const float *values, int64_t count);
+
+/* ---- indices ---- */
+
+/* Do the values that are about to become an input's, of the tensor's type and number, index what reads them? Errors:
+ * SDLF_ERROR_ARGUMENT with the reader, the index and the bounds. Costs nothing for inputs that are no indices. */
+sdlf_status plan_check_indices(const sdlf_plan *plan, const char *input, const sdlf_tensor *tensor, const void *host);
 
 /* ---- nodes and steps ---- */
 

@@ -213,8 +213,13 @@ sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *bi
 
 /* Copy a whole input from, or a whole output to, host memory: `bytes` bytes of elements of `dtype`, as many as
  * sdlf_plan_input and sdlf_plan_output say. Constants are not written. Errors: SDLF_ERROR_SHAPE where the type or the
- * number of bytes is another one (the message has both). */
+ * number of bytes is another one (the message has both); SDLF_ERROR_ARGUMENT for an index out of range, in an input that a
+ * gather or an embedding reads, directly or converted (the message has layer, index and bounds). */
 sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host, sdlf_dtype dtype, int64_t bytes);
+/* The same of `count` elements of any type, converted as sdlf_convert does, which takes memory where they have another
+ * type than the input. Errors: also SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_plan_write_converted(sdlf_plan *plan, const char *input, const void *host, sdlf_dtype dtype,
+                                      int64_t count);
 sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host, sdlf_dtype dtype, int64_t bytes);
 
 /* `host` is in host memory and holds the whole output, as sdlf_plan_read has it. Where only the beginning of an axis

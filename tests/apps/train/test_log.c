@@ -118,6 +118,32 @@ static void logs_json_lines(void)
     CHECK_EQUAL(ends, 1);
 }
 
+/* Without --resume the log of an earlier run gets another name, each its own; what is no file or is empty stays. */
+static void older_logs_are_kept(void)
+{
+    char path[512], older[520];
+    snprintf(path, sizeof path, "%s", test_path("older.jsonl"));
+    test_write_file(path, "", 0);
+    for (int run = 0; run < 3; run++) {
+        const program *p = SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--log", path, "--seed",
+                                run == 0   ? "7"
+                                : run == 1 ? "8"
+                                           : "9");
+        snprintf(older, sizeof older, "%s.%d", path, run);
+        if (run == 0)
+            CHECK_TEXT(p->err, "");
+        else
+            CHECK_SAYS(p, strrchr(older, '/') + 1);
+    }
+    for (int run = 0; run < 3; run++) {
+        snprintf(older, sizeof older, run < 2 ? "%s.%d" : "%s", path, run + 1);
+        json_t *start = start_of(older);
+        CHECK_EQUAL(json_integer_value(json_object_get(start, "seed")), run + 7);
+        json_decref(start);
+    }
+    SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--log", "/dev/null");
+}
+
 /* Each option that --help lists, so that a new one cannot be left out. */
 static void the_log_names_every_option(void)
 {
@@ -256,6 +282,7 @@ int main(void)
     RUN(small_batches_take_smaller_rates);
     RUN(a_loss_scale_is_told);
     RUN(logs_json_lines);
+    RUN(older_logs_are_kept);
     RUN(the_log_names_every_option);
     RUN(the_log_says_what_was_trained_with);
     RUN(a_network_brings_its_options);
