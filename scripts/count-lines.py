@@ -15,7 +15,7 @@ import sys
 import tarfile
 
 FOLDERS = ["framework/include", "framework/plan", "framework/formats", "framework", "layers", "calculators/reference", "calculators/cpu",
-           "calculators/cuda/conv2d", "calculators/cuda/gemm", "calculators", "communicators", "datasets", "graphs", "apps", "python",
+           "calculators/cuda/conv2d", "calculators/cuda/gemm", "calculators", "lab", "communicators", "datasets", "graphs", "apps", "python",
            "scripts", "tests", ""]
 C_LIKE = re.compile(r"\.(c|h|cu|cuh|cpp|js)$")
 OTHERS = re.compile(r"\.(py|sh|cmake)$|(^|/)CMakeLists\.txt$")

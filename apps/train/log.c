@@ -151,6 +151,9 @@ json_t *training_log_line(const sdlf_progress *now)
                                json_pack("{so so so ss sb}", "test_loss", json_number(now->test_loss), "test_accuracy",
                                          json_number(now->test_accuracy), "test_seconds",
                                          json_number(now->test_seconds), "weights", weights, "best", (int)now->best));
+        if (now->loss_scale > 0)
+            json_object_update_new(line, json_pack("{so sI}", "loss_scale", json_number(now->loss_scale),
+                                                   "skipped_steps", (json_int_t)now->skipped_steps));
         if (isfinite(now->test_iou)) json_object_set_new(line, "test_iou", json_number(now->test_iou));
         if (isfinite(now->test_error)) json_object_set_new(line, "test_error", json_number(now->test_error));
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The CUDA calculator: opening a device, its memory, and the table of kernels. */
 #include "calculators/cuda/cuda.h"
-#include "calculators/cuda/gemm/blas_library.h"
+#include "calculators/cuda/gemm/blas.h"
 #include "calculators/cuda/slots.h"
 
 #include <assert.h>

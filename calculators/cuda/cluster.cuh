@@ -42,32 +42,56 @@ static __device__ __forceinline__ void await_cluster()
 }
 
 /* Where the same place of another block's shared memory is. */
-static __device__ __forceinline__ uint32_t address_in(const void *shared, int block)
+static __device__ __forceinline__ uint32_t address_in(uint32_t mine, int block)
 {
     uint32_t other = 0;
 #if __CUDA_ARCH__ >= 900
-    uint32_t mine = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(mine), "r"(block));
 #else
-    (void)shared;
+    (void)mine;
     (void)block;
 #endif
     return other;
 }
 
+static __device__ __forceinline__ uint32_t address_in(const void *shared, int block)
+{
+    return address_in(static_cast<uint32_t>(__cvta_generic_to_shared(shared)), block);
+}
+
 /* Four numbers of another block. */
-static __device__ __forceinline__ float4 read_other(const float *shared, int block)
+static __device__ __forceinline__ float4 read_other(uint32_t mine, int block)
 {
     float4 four = {};
 #if __CUDA_ARCH__ >= 900
     asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
                  : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
+                 : "r"(address_in(mine, block))
+                 : "memory");
+#else
+    (void)address_in(mine, block);
+#endif
+    return four;
+}
+
+static __device__ __forceinline__ float4 read_other(const float *shared, int block)
+{
+    return read_other(static_cast<uint32_t>(__cvta_generic_to_shared(shared)), block);
+}
+
+/* Two numbers of another block. */
+static __device__ __forceinline__ float2 read_other2(const float *shared, int block)
+{
+    float2 two = {};
+#if __CUDA_ARCH__ >= 900
+    asm volatile("ld.shared::cluster.v2.f32 {%0,%1}, [%2];"
+                 : "=f"(two.x), "=f"(two.y)
                  : "r"(address_in(shared, block))
                  : "memory");
 #else
     (void)address_in(shared, block);
 #endif
-    return four;
+    return two;
 }
 
 /* A number into another block's memory. */

@@ -48,7 +48,7 @@ typedef struct cuda_calculator {
     sdlf_math math;
     char space[16];                    /* "cuda:0" */
     char name[256];                    /* of the device */
-    struct cuda_blas_library *library; /* owned; gemm/blas_library.h, which C++ cannot read */
+    struct cuda_blas_library *library; /* owned; gemm/blas.h, which C++ cannot read */
     cudaStream_t stream, transfers;
     cublasHandle_t blas;
     cublasLtHandle_t blas_lt;
@@ -66,6 +66,12 @@ cuda_calculator *cuda_calculator_from(sdlf_calculator *calculator);
 static inline cudaStream_t cuda_stream(sdlf_calculator *calculator)
 {
     return cuda_calculator_from(calculator)->stream;
+}
+
+/* a / b, rounded up: blocks of b that hold a. */
+static inline int64_t cuda_ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
 }
 
 extern const sdlf_queue_class cuda_queues;
@@ -142,7 +148,7 @@ sdlf_kernel resample_cuda, resample_backward_cuda, normalize_forward_cuda, norma
 sdlf_kernel batch_norm2d_forward_cuda, batch_norm2d_infer_cuda, batch_norm2d_backward_cuda;
 sdlf_kernel softmax_forward_cuda, softmax_backward_cuda, log_softmax_forward_cuda, log_softmax_backward_cuda;
 sdlf_kernel softmax_cross_entropy_forward_cuda, softmax_cross_entropy_backward_cuda;
-sdlf_kernel update_cuda, clip_scale_cuda;
+sdlf_kernel update_cuda, clip_scale_cuda, check_finite_cuda, loss_scale_update_cuda;
 
 int64_t arg_reduce_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t batch_norm2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
@@ -161,7 +167,7 @@ sdlf_kernel gemm_prepare_cuda;
 int64_t gemm_backward_sgd_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool conv2d_pool_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_kernel conv2d_pool_forward_cuda, conv2d_boxes_pool_prepare_cuda;
+sdlf_kernel conv2d_pool_forward_cuda, conv2d_halo16_pool_prepare_cuda;
 bool conv2d_pool_forward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_pool_forward_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_pool_forward_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -5,8 +5,7 @@
 #define SDLF_CALCULATORS_CUDA_SLOTS_H
 
 #include "calculators/cuda/conv2d/algorithms.h"
-#include "calculators/cuda/conv2d/inverted.h"
-#include "calculators/cuda/conv2d/pair.h"
+#include "calculators/cuda/conv2d/mbconv.h"
 #include "calculators/cuda/cuda.h"
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/together.h"
@@ -108,23 +107,18 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
                                            .supports = conv2d_pool_forward_supports_cuda, \
                                            .workspace = conv2d_pool_forward_workspace_cuda, \
                                            .prepared = conv2d_pool_forward_prepared_cuda, \
-                                           .prepare = conv2d_boxes_pool_prepare_cuda}, \
+                                           .prepare = conv2d_halo16_pool_prepare_cuda}, \
     [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_cuda, \
                                             .supports = conv2d_pool_backward_supports_cuda, \
                                             .workspace = conv2d_pool_backward_workspace_cuda}, \
     [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_cuda, \
                                                 .supports = conv2d_pool_backward_supports_cuda, \
                                                 .workspace = conv2d_pool_backward_workspace_cuda}, \
-    [SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD] = {.run = conv2d_pair_cuda, \
-                                                 .supports = conv2d_pair_supports_cuda, \
-                                                 .workspace = conv2d_pair_workspace_cuda, \
-                                                 .prepared = conv2d_pair_prepared_cuda, \
-                                                 .prepare = conv2d_pair_prepare_cuda}, \
-    [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = conv2d_inverted_cuda, \
-                                               .supports = conv2d_inverted_supports_cuda, \
-                                               .workspace = conv2d_inverted_workspace_cuda, \
-                                               .prepared = conv2d_inverted_prepared_cuda, \
-                                               .prepare = conv2d_inverted_prepare_cuda}, \
+    [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = conv2d_mbconv_cuda, \
+                                               .supports = conv2d_mbconv_supports_cuda, \
+                                               .workspace = conv2d_mbconv_workspace_cuda, \
+                                               .prepared = conv2d_mbconv_prepared_cuda, \
+                                               .prepare = conv2d_mbconv_prepare_cuda}, \
     [SDLF_MAX_POOL2D_FORWARD] = CUDA_POOL_SLOT(max_pool2d_forward_cuda), \
     [SDLF_MAX_POOL2D_BACKWARD] = CUDA_POOL_SLOT(max_pool2d_backward_cuda), \
     [SDLF_AVG_POOL2D_FORWARD] = CUDA_POOL_SLOT(avg_pool2d_forward_cuda), \
@@ -165,6 +159,8 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_ADAM_UPDATE] = {.run = update_cuda}, \
     [SDLF_RMSPROP_UPDATE] = {.run = update_cuda}, \
     [SDLF_CLIP_SCALE] = {.run = clip_scale_cuda}, \
+    [SDLF_CHECK_FINITE] = {.run = check_finite_cuda}, \
+    [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_cuda}, \
     [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cuda, \
                                 .supports = gemm_backward_sgd_supports_cuda, \
                                 .workspace = gemm_backward_sgd_workspace_cuda}

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of tiles by a warpgroup, four warps together (wgmma), and bulk copies: compute capability 9.0a alone.
+/* Products of tiles by a warpgroup, four warps together (wgmma): compute capability 9.0a alone.
  *
- * wgmma.m64nNk8 (tf32) and k16 (halves): c (64,N) += a b. Warp w of the group has rows 16 w .. 16 w + 15 of a and c, laid out as in mma.sync
- * (mma.cuh); b (N rows of k) lies in shared memory, swizzled, where a descriptor says. The product is under way until
- * wgmma_await: neither a's registers nor c may be touched before. */
+ * wgmma.m64nNk8 (tf32) and k16 (fp16, bf16): c (64,N) += a b. Warp w of the group has rows 16 w .. 16 w + 15 of c, laid out as in mma.sync
+ * (mma.cuh); a (64 rows of k) and b (N rows of k) lie in shared memory, swizzled, where descriptors say. The product is under way until
+ * wgmma_await: c may not be touched before. */
 #ifndef SDLF_CALCULATORS_CUDA_WGMMA_CUH
 #define SDLF_CALCULATORS_CUDA_WGMMA_CUH
 
 #include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/mbarrier.cuh"
 #include "calculators/cuda/wgmma_sums.cuh"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -20,7 +21,7 @@ template <typename... Operands> static __device__ __forceinline__ void wgmma_is_
     __trap();
 }
 
-/* b: rows of 128 or 64 bytes one below the other, 16-byte chunks at chunk ^ (row % 8), or chunk ^ (row / 2 % 4). `address` is the first
+/* An operand: rows of 128 or 64 bytes one below the other, 16-byte chunks at chunk ^ (row % 8), or chunk ^ (row / 2 % 4). `address` is the first
  * row's, a multiple of 1024, plus the offset of the product's numbers in a row. */
 static __device__ __forceinline__ uint64_t wgmma_factor(uint32_t address, int row_bytes)
 {
@@ -53,142 +54,46 @@ template <int OPEN> static __device__ __forceinline__ void wgmma_await()
 #endif
 }
 
-static __device__ __forceinline__ void wgmma_tf32_64(float (*c)[4], const uint32_t (&a)[4], uint64_t b)
+/* An operand: 8 rows of 128 bytes, then 8 more `group_bytes` behind them, and so on; each row's 16-byte chunks at chunk ^ (address of the row / 128 % 8).
+ * `address` is any row's, plus the offset of the product's numbers in a row. */
+static __device__ __forceinline__ uint64_t wgmma_rows(uint32_t address, int group_bytes)
 {
+    return (address >> 4 & 0x3fff) | static_cast<uint64_t>(1) << 16 | static_cast<uint64_t>(group_bytes >> 4) << 32 |
+           static_cast<uint64_t>(1) << 62;
+}
+
+/* c += a b in that mode, whose descriptors are wgmma_factor's or wgmma_rows'. */
+template <sdlf_math MATH, int N> struct wgmma_product;
+
 #ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {" WGMMA_NAMES_64
-                 "}, {%32,%33,%34,%35}, %36, add, 1, 1; }"
-                 : WGMMA_SUMS_64(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+#define WGMMA_PRODUCT(MATH, N, KIND, FLAGS, A, B)                                                                      \
+    template <> struct wgmma_product<MATH, N> {                                                                        \
+        static __device__ __forceinline__ void run(float (&c)[N / 8][4], uint64_t a, uint64_t b)                       \
+        {                                                                                                              \
+            asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"                                                  \
+                         "wgmma.mma_async.sync.aligned.m64n" #N KIND " {" WGMMA_NAMES_##N "}, %" #A ", %" #B           \
+                                                                                          ", add, 1, 1" FLAGS "; }"    \
+                         : WGMMA_SUMS_##N(c)                                                                           \
+                         : "l"(a), "l"(b));                                                                            \
+        }                                                                                                              \
+    };
+WGMMA_PRODUCT(SDLF_MATH_TF32, 112, "k8.f32.tf32.tf32", "", 56, 57)
+WGMMA_PRODUCT(SDLF_MATH_TF32, 128, "k8.f32.tf32.tf32", "", 64, 65)
+WGMMA_PRODUCT(SDLF_MATH_TF32, 208, "k8.f32.tf32.tf32", "", 104, 105)
+WGMMA_PRODUCT(SDLF_MATH_TF32, 216, "k8.f32.tf32.tf32", "", 108, 109)
+WGMMA_PRODUCT(SDLF_MATH_TF32, 224, "k8.f32.tf32.tf32", "", 112, 113)
+WGMMA_PRODUCT(SDLF_MATH_TF32, 256, "k8.f32.tf32.tf32", "", 128, 129)
+WGMMA_PRODUCT(SDLF_MATH_FP16, 128, "k16.f32.f16.f16", ", 0, 0", 64, 65)
+WGMMA_PRODUCT(SDLF_MATH_FP16, 256, "k16.f32.f16.f16", ", 0, 0", 128, 129)
+WGMMA_PRODUCT(SDLF_MATH_BF16, 128, "k16.f32.bf16.bf16", ", 0, 0", 64, 65)
+WGMMA_PRODUCT(SDLF_MATH_BF16, 256, "k16.f32.bf16.bf16", ", 0, 0", 128, 129)
 #else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
-static __device__ __forceinline__ void wgmma_tf32_128(float (*c)[4], const uint32_t (&a)[4], uint64_t b)
-{
-#ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {" WGMMA_NAMES_128
-                 "}, {%64,%65,%66,%67}, %68, add, 1, 1; }"
-                 : WGMMA_SUMS_128(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-#else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
-static __device__ __forceinline__ void wgmma_fp16_64(float (*c)[4], const uint32_t (&a)[4], uint64_t b)
-{
-#ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" WGMMA_NAMES_64
-                 "}, {%32,%33,%34,%35}, %36, add, 1, 1, 0; }"
-                 : WGMMA_SUMS_64(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-#else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
-static __device__ __forceinline__ void wgmma_fp16_128(float (*c)[4], const uint32_t (&a)[4], uint64_t b)
-{
-#ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" WGMMA_NAMES_128
-                 "}, {%64,%65,%66,%67}, %68, add, 1, 1, 0; }"
-                 : WGMMA_SUMS_128(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-#else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
-static __device__ __forceinline__ void wgmma_bf16_64(float (*c)[4], const uint32_t (&a)[4], uint64_t b)
-{
-#ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" WGMMA_NAMES_64
-                 "}, {%32,%33,%34,%35}, %36, add, 1, 1, 0; }"
-                 : WGMMA_SUMS_64(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-#else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
-static __device__ __forceinline__ void wgmma_bf16_128(float (*c)[4], const uint32_t (&a)[4], uint64_t b)
-{
-#ifdef SDLF_HAS_WGMMA
-    asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" WGMMA_NAMES_128
-                 "}, {%64,%65,%66,%67}, %68, add, 1, 1, 0; }"
-                 : WGMMA_SUMS_128(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-#else
-    wgmma_is_missing(c, a, b);
-#endif
-}
-
-/* ---- barriers of shared memory, which count arrivals and bytes ---- */
-
-static __device__ __forceinline__ void barrier_init(uint64_t *barrier, int arrivals)
-{
-    asm volatile(
-        "mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(barrier))),
-        "r"(arrivals)
-        : "memory");
-}
-
-static __device__ __forceinline__ void barrier_arrive(uint64_t *barrier)
-{
-    asm volatile(
-        "mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(barrier)))
-        : "memory");
-}
-
-/* Wait until the phase of that parity is over: 0 for the first, 1 for the second, and so on. */
-static __device__ __forceinline__ void barrier_await(uint64_t *barrier, int parity)
-{
-    uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(barrier)), done = 0;
-    while (done == 0) {
-        asm volatile("{ .reg .pred over; mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n"
-                     "selp.b32 %0, 1, 0, over; }"
-                     : "=r"(done)
-                     : "r"(address), "r"(parity)
-                     : "memory");
+template <sdlf_math MATH, int N> struct wgmma_product {
+    static __device__ __forceinline__ void run(float (&c)[N / 8][4], uint64_t a, uint64_t b)
+    {
+        wgmma_is_missing(c, a, b);
     }
-}
-
-/* Arrive once this thread's copies (copy_async) are there. */
-static __device__ __forceinline__ void barrier_arrive_with_copies(uint64_t *barrier)
-{
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(
-                     static_cast<uint32_t>(__cvta_generic_to_shared(barrier)))
-                 : "memory");
-}
-
-/* Arrive, and let the phase last until `bytes` that are copied are there too; all sizes and addresses are multiples of 16. */
-static __device__ __forceinline__ void copy_bulk(void *shared, const void *from, int bytes, uint64_t *barrier)
-{
-    uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(barrier));
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address), "r"(bytes) : "memory");
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     static_cast<uint32_t>(__cvta_generic_to_shared(shared))),
-                 "l"(from), "r"(bytes), "r"(address)
-                 : "memory");
-}
-
-/* The block's first `threads` threads wait for each other. */
-static __device__ __forceinline__ void barrier_of_threads(int threads)
-{
-    asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
-}
-
-static __device__ __forceinline__ void barriers_made()
-{
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
+};
+#endif
 
 #endif

@@ -112,7 +112,6 @@ const sdlf_calculator_class sdlf_cudnn_calculator_class = {
             [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = NULL},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = NULL},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = NULL},
-            [SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD] = {.run = NULL},
             [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = NULL},
             [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cudnn,
                                          .supports = pool2d_supports_cudnn,

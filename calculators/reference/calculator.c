@@ -105,8 +105,6 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
                                                    .mixed = true},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_reference},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_reference},
-            [SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD] = {.run = conv2d_pointwise_depthwise_forward_reference,
-                                                         .workspace = conv2d_pointwise_depthwise_workspace_reference},
             [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = conv2d_inverted_residual_forward_reference,
                                                        .workspace = conv2d_inverted_residual_workspace_reference,
                                                        .channels_last = true},
@@ -151,6 +149,8 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_ADAM_UPDATE] = {.run = adam_update_reference},
             [SDLF_RMSPROP_UPDATE] = {.run = rmsprop_update_reference},
             [SDLF_CLIP_SCALE] = {.run = clip_scale_reference},
+            [SDLF_CHECK_FINITE] = {.run = check_finite_reference},
+            [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_reference},
             [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_reference},
         },
 };

@@ -12,11 +12,9 @@ sdlf_kernel reduce_reference, add_reference;
 sdlf_kernel conv2d_forward_reference, conv2d_backward_input_reference, conv2d_backward_weights_reference;
 sdlf_kernel conv2d_relu_max_pool_forward_reference, conv2d_relu_max_pool_backward_reference;
 sdlf_kernel conv2d_relu_max_pool_backward_sgd_reference;
-sdlf_kernel conv2d_pointwise_depthwise_forward_reference, conv2d_inverted_residual_forward_reference;
+sdlf_kernel conv2d_inverted_residual_forward_reference;
 int64_t conv2d_inverted_residual_workspace_reference(const sdlf_calculator *calculator,
                                                      const sdlf_operation *operation);
-int64_t conv2d_pointwise_depthwise_workspace_reference(const sdlf_calculator *calculator,
-                                                       const sdlf_operation *operation);
 sdlf_kernel max_pool2d_forward_reference, max_pool2d_backward_reference;
 sdlf_kernel avg_pool2d_forward_reference, avg_pool2d_backward_reference;
 sdlf_kernel global_avg_pool2d_forward_reference, global_avg_pool2d_backward_reference;
@@ -28,6 +26,7 @@ sdlf_kernel log_softmax_forward_reference, log_softmax_backward_reference;
 sdlf_kernel softmax_cross_entropy_forward_reference, softmax_cross_entropy_backward_reference;
 sdlf_kernel random_uniform_reference, random_normal_reference;
 sdlf_kernel sgd_update_reference, adam_update_reference, rmsprop_update_reference, clip_scale_reference;
+sdlf_kernel check_finite_reference, loss_scale_update_reference;
 
 sdlf_kernel binary_reference, binary_backward_reference, select_reference;
 sdlf_kernel arg_reduce_reference, gather_reference, gather_backward_reference, top_k_reference;

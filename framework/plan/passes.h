@@ -98,7 +98,6 @@ sdlf_status plan_fuse_values(sdlf_plan *plan);
 sdlf_status plan_fuse_transposed_operands(sdlf_plan *plan);
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_inverted(sdlf_plan *plan);
-sdlf_status plan_fuse_conv_pair(sdlf_plan *plan);
 sdlf_status plan_fuse_feed(sdlf_plan *plan);
 sdlf_status plan_fuse_loss(sdlf_plan *plan);
 sdlf_status plan_fuse_updates(sdlf_plan *plan);

@@ -74,6 +74,25 @@ static sdlf_status check_lists(const sdlf_plan_options *options)
     return SDLF_OK;
 }
 
+/* Defaults of loss scaling, which inference takes no notice of. */
+static sdlf_status complete_loss_scale(sdlf_plan_options *options)
+{
+    sdlf_loss_scale_rule *rule = &options->loss_scale_rule;
+    if (options->mode != SDLF_TRAIN) options->loss_scale = 0;
+    if (options->loss_scale == SDLF_LOSS_SCALE_DYNAMIC) {
+        options->loss_scale = 65536;
+        if (rule->interval == 0) rule->interval = 2000;
+    }
+    if (rule->growth == 0) rule->growth = 2;
+    if (rule->backoff == 0) rule->backoff = 0.5f;
+    if (!(options->loss_scale >= 0) || isinf(options->loss_scale))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: loss_scale must be a number from 0, not %g",
+                         (double)options->loss_scale);
+    if (options->loss_scale > 0 && options->gradients_only)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: loss_scale is for updates, which gradients_only leaves out");
+    return SDLF_OK;
+}
+
 static sdlf_status check_options(sdlf_plan_options *options)
 {
     if (options->batch < 1)
@@ -101,6 +120,8 @@ static sdlf_status check_options(sdlf_plan_options *options)
                          options->lookahead_share);
     if (options->accumulate && (options->mode != SDLF_TRAIN || options->gradients_only || options->feed != NULL))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: accumulate is for training plans without a feed that update");
+    sdlf_status scaling = complete_loss_scale(options);
+    if (scaling != SDLF_OK) return scaling;
     if (options->eval_mode && (options->mode != SDLF_TRAIN || !options->gradients_only))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: eval_mode is for training plans with gradients_only");
     if (!(options->rank_fraction >= 0) || isinf(options->rank_fraction) || options->first_sample < 0)

@@ -18,8 +18,7 @@ static bool writes_parameter(const sdlf_plan *plan, const sdlf_operation *operat
 static bool has_prepared_weights(const sdlf_plan *plan, const sdlf_operation *operation)
 {
     if (!sdlf_tensor_present(&operation->prepared) || operation->in[0].layout == SDLF_CSR) return false;
-    bool joined = operation->kind == SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD ||
-                  operation->kind == SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD;
+    bool joined = operation->kind == SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD;
     for (int i = 1; i < (joined ? SDLF_MAX_INPUTS : 2); i++) {
         if (!sdlf_tensor_present(&operation->in[i])) continue;
         buffer_kind kind = plan->buffers[operation->in[i].buffer].kind;

@@ -33,14 +33,15 @@ may apps/examples 'nothing'
 common='calculators/[a-z_]+\.h|framework/operations/|framework/(clock|heap|portable)\.h'
 may calculators/reference "calculators/reference/|$common"
 may calculators/cpu "calculators/cpu/|$common|framework/clock\\.h"
-may calculators/cuda "calculators/cuda/|$common"
+may calculators/cuda "calculators/cuda/|lab/(conv2d|gemm)\\.h|$common"
+may lab 'lab/|calculators/cuda/'
 may communicators 'communicators/|framework/(clock|float16)\.h|calculators/cuda/cuda\.h'
 may communicators/mpi 'communicators/|framework/(clock|float16)\.h'
 may calculators/cudnn "calculators/(cudnn|cuda)/|$common"
 
 # CUDA's own headers, and those of libraries on it, stand in these folders alone.
-cuda=$(grep -rnE '^ *# *include <(cuda|cudnn|cublas)' --include='*.[ch]' --include='*.cu' --include='*.cuh' framework layers datasets graphs apps calculators communicators |
-    grep -vE '^(calculators/(cuda|cudnn)|communicators/nccl)/' || true)
+cuda=$(grep -rnE '^ *# *include <(cuda|cudnn|cublas)' --include='*.[ch]' --include='*.cu' --include='*.cuh' framework layers datasets graphs apps calculators communicators lab |
+    grep -vE '^(calculators/(cuda|cudnn)|communicators/nccl|lab)/' || true)
 if [ -n "$cuda" ]; then
     printf '%s\n' "$cuda"
     failed=$((failed + $(wc -l <<< "$cuda")))

@@ -39,7 +39,7 @@ files() {
     while read -r path; do
         [ -e "$path" ] || [ -e "framework/include/sdlf/$path" ] || [ -e "$(dirname "$from")/$path" ] ||
             wrong "$from: there is no $path"
-    done < <(grep -oE '(^|[` ])(framework|layers|calculators|communicators|datasets|graphs|apps|tests|scripts|docs|operations)/[A-Za-z0-9_/.-]*\.[a-z]+\b' "$from" |
+    done < <(grep -oE '(^|[` ])(framework|layers|calculators|communicators|datasets|graphs|apps|lab|tests|scripts|docs|operations)/[A-Za-z0-9_/.-]*\.[a-z]+\b' "$from" |
         sed 's/^[` ]//' | sort -u)
 }
 

@@ -19,7 +19,7 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 
 cd "$source"
-cp -a --parents CMakeLists.txt CMakePresets.json LICENSE cmake framework layers calculators communicators datasets graphs apps tests "$copy"
+cp -a --parents CMakeLists.txt CMakePresets.json LICENSE cmake framework layers calculators communicators datasets graphs apps lab tests "$copy"
 cd "$copy"
 
 awk '

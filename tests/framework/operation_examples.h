@@ -86,17 +86,6 @@ static inline sdlf_operation convolution(sdlf_operation_kind kind)
     return o;
 }
 
-static inline sdlf_operation convolution_pair(void)
-{
-    sdlf_tensor bias = t(sdlf_shape(K));
-    return (sdlf_operation){
-        .kind = SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD,
-        .in = {t(sdlf_shape(N, C, H, W)), t(sdlf_shape(K, C, 1, 1)), t(sdlf_shape(K, 1, 3, 3)), bias, bias},
-        .out = {t(sdlf_shape(N, K, H, W))},
-        .conv2d_pair = {.window = window_3x3, .between = {.function = SDLF_RELU}},
-    };
-}
-
 static inline sdlf_operation inverted_residual(void)
 {
     sdlf_tensor bias = t(sdlf_shape(K)), x = t(sdlf_shape(N, C, H, W));
@@ -249,8 +238,15 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
         break;
     case SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD: o.in[1] = labels, o.in[2] = one, o.in[3] = t(sdlf_shape(3)); break;
     case SDLF_CLIP_SCALE:
-        o.out[0] = one;
+        o.in[1] = o.out[0] = one;
         o.clip.max_norm = 1;
+        break;
+    case SDLF_CHECK_FINITE: o.out[0] = one; break;
+    case SDLF_LOSS_SCALE_UPDATE:
+        o.in[0] = o.out[1] = one;
+        o.in[1] = o.out[2] = of(SDLF_INT64, sdlf_shape(1));
+        o.out[0] = t(sdlf_shape(3));
+        o.loss_scale = (sdlf_loss_scale_rule){.growth = 2, .backoff = 0.5f, .interval = 2000};
         break;
     case SDLF_CONV2D_FORWARD:
     case SDLF_CONV2D_BACKWARD_INPUT:
@@ -258,7 +254,6 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return convolution(kind);
-    case SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD: return convolution_pair();
     case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD: return inverted_residual();
     case SDLF_MAX_POOL2D_FORWARD:
     case SDLF_MAX_POOL2D_BACKWARD:

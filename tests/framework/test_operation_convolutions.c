@@ -62,22 +62,7 @@ static void fused_pools(void)
     }
 }
 
-/* A 1x1 convolution and the depthwise one behind it. */
-static void pairs(void)
-{
-    sdlf_operation good = example(SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD), bad = good;
-    bad.in[1] = t(sdlf_shape(K, C, 3, 3));
-    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'w' has shape 8x4x3x3, expected 8x4x1x1");
-    bad = good, bad.in[2] = t(sdlf_shape(K, 2, 3, 3));
-    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'depthwise' has shape 8x2x3x3, expected 8x1x3x3");
-    bad = good, bad.conv2d_pair.window.stride[0] = 2;
-    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'y' has shape 2x8x6x6, expected 2x8x3x6");
-    bad = good, bad.conv2d_pair.between.function = SDLF_ACTIVATION_FUNCTION_COUNT;
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no activation function");
-    CHECK_EQUAL(sdlf_operation_cost(&good).flops, 2LL * N * K * H * W * (C + 9));
-}
-
-/* And the 1x1 convolution behind that. */
+/* A block of MobileNetV2. */
 static void inverted_residuals(void)
 {
     const sdlf_tensor none = {.dtype = SDLF_NONE};
@@ -159,7 +144,6 @@ int main(void)
 {
     RUN(convolutions);
     RUN(fused_pools);
-    RUN(pairs);
     RUN(inverted_residuals);
     RUN(layouts);
     return test_summary();

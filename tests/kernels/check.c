@@ -33,7 +33,6 @@ static bool has_factors(sdlf_operation_kind kind)
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD:
-    case SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD:
     case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD: return true;
     default: return false;
     }
@@ -62,7 +61,6 @@ static bool is_forward(sdlf_operation_kind kind)
 bool kernel_may_stay_in_parts(const sdlf_operation *operation)
 {
     switch (operation->kind) {
-    case SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD:
     case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
     case SDLF_BATCH_NORM2D_FORWARD:

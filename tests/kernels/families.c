@@ -11,7 +11,6 @@ const kernel_family kernel_families[KERNEL_FAMILIES] = {
     {"elementwise", elementwise_cases, elementwise_bench},
     {"conv2d", conv2d_cases, conv2d_bench},
     {"conv2d_relu_max_pool", conv2d_pool_cases, conv2d_pool_bench},
-    {"conv2d_pointwise_depthwise", conv2d_pair_cases, conv2d_pair_bench},
     {"conv2d_inverted_residual", conv2d_inverted_cases, conv2d_inverted_bench},
     {"pool2d", pool2d_cases, pool2d_bench},
     {"batch_norm2d", batch_norm_cases, batch_norm_bench},

@@ -72,11 +72,10 @@ void kernel_emit(kernel_sink *sink, const kernel_case *made, const char *format,
 /* A generator emits cases of type t (float32 or float64), or the sizes that --bench times (float32). */
 typedef void kernel_generator(kernel_sink *sink, sdlf_dtype t);
 kernel_generator memory_cases, memory_bench, gather_cases, gather_bench, gemm_cases, gemm_bench, elementwise_cases,
-    elementwise_bench, conv2d_cases, conv2d_bench, conv2d_pool_cases, conv2d_pool_bench, conv2d_pair_cases,
-    conv2d_pair_bench, conv2d_inverted_cases, conv2d_inverted_bench, pool2d_cases, pool2d_bench, batch_norm_cases,
-    batch_norm_bench, softmax_cases, softmax_bench, spmm_cases, spmm_bench, random_cases, random_bench, update_cases,
-    update_bench, broadcast_cases, broadcast_bench, indexing_cases, indexing_bench, rows_cases, rows_bench,
-    quantized_cases, quantized_bench;
+    elementwise_bench, conv2d_cases, conv2d_bench, conv2d_pool_cases, conv2d_pool_bench, conv2d_inverted_cases,
+    conv2d_inverted_bench, pool2d_cases, pool2d_bench, batch_norm_cases, batch_norm_bench, softmax_cases, softmax_bench,
+    spmm_cases, spmm_bench, random_cases, random_bench, update_cases, update_bench, broadcast_cases, broadcast_bench,
+    indexing_cases, indexing_bench, rows_cases, rows_bench, quantized_cases, quantized_bench;
 
 /* One of each activation function, with options that bite in [-1, 1), and how many of the first are tried as epilogues
  * of every product: those that have a place of their own there, and one that stands for the others. */

@@ -44,11 +44,11 @@ static const struct gemm_choice {
     {SDLF_MATH_FP32, 281903, 16, 128, false, false, "resident"},   /* 42.6; vector 49.3 */
     {DOUBLE, 20000, 8, 64, false, false, "resident"},              /* 4.3; cublas 6.5 */
     {SDLF_MATH_TF32, 10000, 16, 1024, true, false, "cublas"},      /* 12.0; few-columns 31.7 */
-    {SDLF_MATH_TF32, 96, 1000, 1280, true, false, "cublas"},       /* 8.0; few-rows 9.2 */
-    {SDLF_MATH_BF16, 10000, 10, 1024, true, false, "few-columns"}, /* 24.2; tensor 26.9 */
-    {SDLF_MATH_BF16, 60000, 3, 128, true, false, "tensor"},        /* 15.6; cublas 32.4, few-columns 87.5 */
-    {SDLF_MATH_BF16, 128, 4096, 4096, true, false, "few-rows"},    /* b rounded anew each time otherwise */
-    {SDLF_MATH_BF16, 128, 4096, 4096, true, true, "cublas"},       /* 15.7; few-rows 42.8 */
+    {SDLF_MATH_TF32, 96, 1000, 1280, true, false, "cublas"},       /* 8.0 */
+    {SDLF_MATH_BF16, 10000, 10, 1024, true, false, "few-columns"}, /* 24.2 */
+    {SDLF_MATH_BF16, 60000, 3, 128, true, false, "cublas"},        /* 32.4; few-columns 87.5 */
+    {SDLF_MATH_BF16, 64, 1024, 6272, true, false, "cublas"},
+    {SDLF_MATH_BF16, 128, 4096, 4096, true, true, "cublas"}, /* 15.7 */
 };
 
 static void products(void)

@@ -109,7 +109,7 @@ static int64_t wrong_ones(const job *j, int64_t depth)
 static bool rounds(const sdlf_calculator *calculator, sdlf_operation_kind kind, const char *algorithm)
 {
     if (strcmp(calculator->type->name, "cudnn") == 0 && kind != SDLF_GEMM) return false;
-    static const char *const names[] = {"cublas", "few-rows", "tensor", "two-step", "implicit-gemm"};
+    static const char *const names[] = {"cublas", "two-step", "implicit-gemm"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], algorithm) == 0) return true;
     }

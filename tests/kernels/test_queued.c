@@ -76,16 +76,6 @@ static follower block(int written)
     return (follower){o, written};
 }
 
-static follower pair(void)
-{
-    sdlf_operation o = {.kind = SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD, .conv2d_pair = {.window = window_of(3)}};
-    o.in[0] = tensor(sdlf_shape(1, 4, 2, 2));
-    o.in[1] = tensor(sdlf_shape(32, 4, 1, 1));
-    o.in[2] = tensor(sdlf_shape(32, 1, 3, 3));
-    o.out[0] = tensor(sdlf_shape(1, 32, 2, 2));
-    return (follower){o, 0};
-}
-
 static int followers(follower *to)
 {
     static const convolution convolutions[] = {
@@ -117,7 +107,6 @@ static int followers(follower *to)
     to[count++] = multiply(16, 64);
     to[count++] = block(0);
     to[count++] = block(7);
-    to[count++] = pair();
     return count;
 }
 

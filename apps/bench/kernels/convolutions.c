@@ -88,21 +88,7 @@ static void add_conv2d_pool(kernel_rows *rows, int64_t batch, int64_t c, int64_t
                         (long long)side, (long long)side, (long long)k, dx && i > 0 ? ", dx" : "");
 }
 
-/* Blocks of MobileNetV2. Images by themselves: that is what the kind is for. */
-static void add_conv2d_pair(kernel_rows *rows, int64_t c, int64_t side, int64_t k, int stride)
-{
-    sdlf_operation forward = {.kind = SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD};
-    forward.conv2d_pair.window = window_of(3, stride);
-    int64_t out = sdlf_window2d_output(&forward.conv2d_pair.window, 0, side);
-    forward.in[0] = kernel_rows_tensor(rows, sdlf_shape(1, c, side, side));
-    forward.in[1] = kernel_rows_tensor(rows, sdlf_shape(k, c, 1, 1));
-    forward.in[2] = kernel_rows_tensor(rows, sdlf_shape(k, 1, 3, 3));
-    forward.out[0] = kernel_rows_tensor(rows, sdlf_shape(1, k, out, out));
-    kernel_rows_add(rows, &forward, true, "1x%lldx%lldx%lld, %lld of 1x1, 3x3%s", (long long)c, (long long)side,
-                    (long long)side, (long long)k, stride > 1 ? ", stride 2" : "");
-}
-
-/* The same, with the convolution behind these and, where it adds its input, the sum. */
+/* Blocks of MobileNetV2, with the sum where they add their input. Images by themselves: that is what the kind is for. */
 static void add_conv2d_inverted(kernel_rows *rows, int64_t c, int64_t side, int64_t m, int64_t k, int stride)
 {
     sdlf_operation forward = {.kind = SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD};
@@ -123,8 +109,6 @@ void kernel_rows_convolutions(kernel_rows *rows)
     add_conv2d(rows, (geometry){32, 64, 56, 64, 3, 1, 1});     /* ResNet's first stage */
     add_conv2d(rows, (geometry){32, 256, 14, 1024, 1, 1, 1});  /* ResNet-50's third, pointwise */
     add_conv2d(rows, (geometry){32, 144, 56, 144, 3, 1, 144}); /* MobileNetV2 */
-    add_conv2d_pair(rows, 16, 112, 96, 2);
-    add_conv2d_pair(rows, 64, 14, 384, 1);
     add_conv2d_inverted(rows, 16, 112, 96, 24, 2);
     add_conv2d_inverted(rows, 64, 14, 384, 64, 1);
     add_conv2d_inverted(rows, 160, 7, 960, 160, 1);

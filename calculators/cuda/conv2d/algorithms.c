@@ -7,51 +7,25 @@
 
 const char *const conv2d_algorithms_cuda[] = {
     [CUDA_CONV2D_AUTO] = "auto",
-    [CUDA_CONV2D_NAIVE] = "naive",
+    LAB_CONV2D_NAMES,
     [CUDA_CONV2D_DIRECT] = "direct",
-    [CUDA_CONV2D_PADDED] = "padded",
-    [CUDA_CONV2D_FINER] = "finer",
-    [CUDA_CONV2D_SHARED] = "shared",
-    [CUDA_CONV2D_REGISTER] = "register",
-    [CUDA_CONV2D_TILED] = "tiled",
-    [CUDA_CONV2D_IM2COL] = "im2col",
     [CUDA_CONV2D_TWO_STEP] = "two-step",
     [CUDA_CONV2D_POINTWISE] = "pointwise",
     [CUDA_CONV2D_POINTWISE_WARPS] = "pointwise-warps",
     [CUDA_CONV2D_IMPLICIT] = "implicit-gemm",
-    [CUDA_CONV2D_FEW] = "few-channels",
+    [CUDA_CONV2D_STEM] = "few-channels",
     [CUDA_CONV2D_DEPTHWISE] = "depthwise",
     [CUDA_CONV2D_WINOGRAD_FUSED] = "winograd-2x2",
     [CUDA_CONV2D_WINOGRAD_2] = "winograd-2x2-steps",
-    [CUDA_CONV2D_WINOGRAD_4] = "winograd-4x4",
-    [CUDA_CONV2D_PATCH] = "patch",
-    [CUDA_CONV2D_BOXES] = "boxes",
+    [CUDA_CONV2D_HALO] = "halo",
+    [CUDA_CONV2D_HALO16] = "halo-16bit",
     [CUDA_CONV2D_ALGORITHMS] = NULL,
 };
 
-/* What kernels take that count in 32 bits. */
-static const char counted[] = "up to 5e8 pixels, and as many numbers of an image";
-static const char winograd_takes[] = "3x3 windows with stride 1, no dilation, one group, in float32";
-
-const sdlf_algorithm_note conv2d_notes_cuda[CUDA_CONV2D_ALGORITHMS] = {
+const sdlf_algorithm_note conv2d_notes_cuda[] = {
     [CUDA_CONV2D_AUTO] = {.summary = "what a plan takes by itself"},
-    [CUDA_CONV2D_NAIVE] = {.summary = "one thread a pixel, all filters", .on_request = true},
+    LAB_CONV2D_NOTES,
     [CUDA_CONV2D_DIRECT] = {.summary = "one thread an output"},
-    [CUDA_CONV2D_PADDED] = {.summary = "a copy of the image with its border, then one thread an output",
-                            .takes = counted,
-                            .on_request = true},
-    [CUDA_CONV2D_FINER] = {.summary = "eight threads an output, whose sums are added", .on_request = true},
-    [CUDA_CONV2D_SHARED] = {.summary = "one thread an output; tile and halo of a channel in shared memory",
-                            .takes = "windows whose halo fits 48 KiB",
-                            .on_request = true},
-    [CUDA_CONV2D_REGISTER] = {.summary = "4 pixels of 8 filters a thread, in registers",
-                              .takes = counted,
-                              .on_request = true},
-    [CUDA_CONV2D_TILED] = {.summary = "image and weights in shared memory; 4 pixels of 8 filters a thread",
-                           .takes = "windows whose halo fits 48 KiB"},
-    [CUDA_CONV2D_IM2COL] = {.summary = "patches as a matrix in memory, then a plain product of 64x64 tiles",
-                            .takes = counted,
-                            .on_request = true},
     [CUDA_CONV2D_TWO_STEP] = {.summary = "patches as a matrix in memory, then a product by cuBLAS",
                               .takes = "matrices up to the sizes of cuBLAS"},
     [CUDA_CONV2D_POINTWISE] = {.summary = "the product alone, several warps to a sum: the image is the matrix",
@@ -62,35 +36,32 @@ const sdlf_algorithm_note conv2d_notes_cuda[CUDA_CONV2D_ALGORITHMS] = {
              "1x1 with stride 1, channels in eights, planes of fours or 49; fp32, tf32; on compute capability 9.0"},
     [CUDA_CONV2D_IMPLICIT] = {.summary = "a product that gathers its patches from the image; tensor cores but in fp32",
                               .takes = "windows of up to 31 rows and columns together"},
-    [CUDA_CONV2D_FEW] = {.summary =
-                             "all channels of a rectangle and all weights in shared memory; strips for few filters",
-                         .takes = "few channels, windows of 3x3 to 7x7, strides 1 and 2 (3)"},
+    [CUDA_CONV2D_STEM] = {.summary =
+                              "all channels of a rectangle and all weights in shared memory; strips for few filters",
+                          .takes = "few channels, windows of 3x3 to 7x7, strides 1 and 2 (3)"},
     [CUDA_CONV2D_DEPTHWISE] = {.summary = "strips of pixels in registers, a channel a plane",
                                .takes = "filters of one channel"},
     [CUDA_CONV2D_WINOGRAD_FUSED] = {.summary = "tiles of 2x2 outputs, 16 multiplications for 36, in one kernel",
-                                    .takes = winograd_takes},
-    [CUDA_CONV2D_WINOGRAD_2] = {.summary = "the same in three steps, products by cuBLAS", .takes = winograd_takes},
-    [CUDA_CONV2D_WINOGRAD_4] = {.summary = "tiles of 4x4 outputs, 36 multiplications for 144, products by cuBLAS",
-                                .takes = winograd_takes,
-                                .on_request = true},
-    [CUDA_CONV2D_PATCH] =
+                                    .takes = CUDA_CONV2D_WINOGRAD_TAKES},
+    [CUDA_CONV2D_WINOGRAD_2] = {.summary = "the same in three steps, products by cuBLAS",
+                                .takes = CUDA_CONV2D_WINOGRAD_TAKES},
+    [CUDA_CONV2D_HALO] =
         {.summary = "a product that reads its patches from a part of the image in shared memory; tensor cores",
          .takes = "channels last, one group, windows of up to 120 taps; not in fp32"},
-    [CUDA_CONV2D_BOXES] = {.summary = "the same, with parts of the image that the copy engine brings",
-                           .takes = "what patch takes with stride 1, channels in quads; on compute capability 9.0"},
+    [CUDA_CONV2D_HALO16] = {.summary = "the same, with parts of the image that the copy engine loads",
+                            .takes = "what halo takes with stride 1, channels in quads; on compute capability 9.0"},
 };
 
 /* Arrays of an algorithm's own, each written and read: the matrix of patches, of all images; else all of the workspace. */
-static int64_t own_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation, int algorithm)
+static int64_t own_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation, bool columns)
 {
     const sdlf_tensor *x, *w, *y;
     cuda_conv2d_operands(operation, &x, &w, &y);
     cuda_conv2d g = cuda_conv2d_of(operation, x, w, y);
-    if (algorithm != CUDA_CONV2D_TWO_STEP && algorithm != CUDA_CONV2D_IM2COL)
-        return conv2d_workspace_cuda(calculator, operation);
+    if (!columns) return conv2d_workspace_cuda(calculator, operation);
     if (cuda_is_pointwise(&g)) return 0;
-    int64_t columns = g.batch * g.channels * g.window.size[0] * g.window.size[1] * g.out_height * g.out_width;
-    return columns * (int64_t)sdlf_dtype_size(x->dtype);
+    int64_t count = g.batch * g.channels * g.window.size[0] * g.window.size[1] * g.out_height * g.out_width;
+    return count * (int64_t)sdlf_dtype_size(x->dtype);
 }
 
 /* Additions and multiplications of Winograd's transforms of a filter, a patch and a tile (conv2d/winograd.cuh), and of the products
@@ -114,17 +85,16 @@ sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operati
     sdlf_cost cost = sdlf_operation_cost(operation);
     if (sdlf_tensor_present(&operation->prepared))
         cost.bytes += sdlf_tensor_bytes(&operation->prepared) - sdlf_tensor_bytes(&operation->in[1]);
-    if (algorithm == CUDA_CONV2D_WINOGRAD_FUSED) cost.flops = winograd_flops(operation, 2, true);
-    if (algorithm == CUDA_CONV2D_WINOGRAD_2) cost.flops = winograd_flops(operation, 2, false);
-    if (algorithm == CUDA_CONV2D_WINOGRAD_4) cost.flops = winograd_flops(operation, 4, false);
-    cost.bytes += 2 * own_bytes(calculator, operation, algorithm);
+    const cuda_conv2d_algorithm *by = cuda_conv2d_algorithm_of(algorithm);
+    if (by->winograd > 0) cost.flops = winograd_flops(operation, by->winograd, algorithm == CUDA_CONV2D_WINOGRAD_FUSED);
+    cost.bytes += 2 * own_bytes(calculator, operation, by->columns);
     return cost;
 }
 
-/* All of conv2d/patch.h, unless it takes no notice of its inputs' kernel itself. */
+/* All of conv2d/halo.h, unless it takes no notice of its inputs' kernel itself. */
 bool cuda_conv2d_starts_others_late(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     if (op->kind != SDLF_CONV2D_FORWARD || !sdlf_operation_is_channels_last(op) || op->before != NULL) return false;
     int algorithm = op->algorithm == CUDA_CONV2D_AUTO ? conv2d_automatic_cuda(calculator, op) : op->algorithm;
-    return algorithm == CUDA_CONV2D_PATCH || algorithm == CUDA_CONV2D_BOXES;
+    return algorithm == CUDA_CONV2D_HALO || algorithm == CUDA_CONV2D_HALO16;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The convolution that "auto" takes, and whether it likes channels last. docs/reference/cuda-algorithms.md has the rule for users. */
 #include "calculators/cuda/conv2d/algorithms.h"
-#include "calculators/cuda/conv2d/boxes.h"
-#include "calculators/cuda/conv2d/few.h"
-#include "calculators/cuda/conv2d/patch.h"
+#include "calculators/cuda/conv2d/halo.h"
+#include "calculators/cuda/conv2d/halo16.h"
 #include "calculators/cuda/conv2d/pointwise.h"
 #include "calculators/cuda/conv2d/pointwise_warps.h"
+#include "calculators/cuda/conv2d/stem.h"
 #include "calculators/cuda/conv2d/winograd.h"
 #include "calculators/cuda/gemm/factors.h"
 #include "calculators/cuda/nhwc/nhwc.h"
@@ -13,21 +13,20 @@
 enum {
     AUTO = CUDA_CONV2D_AUTO,
     DIRECT = CUDA_CONV2D_DIRECT,
-    TILED = CUDA_CONV2D_TILED,
     TWO_STEP = CUDA_CONV2D_TWO_STEP,
     POINTWISE = CUDA_CONV2D_POINTWISE,
     POINTWISE_WARPS = CUDA_CONV2D_POINTWISE_WARPS,
     IMPLICIT = CUDA_CONV2D_IMPLICIT,
-    FEW = CUDA_CONV2D_FEW,
+    STEM = CUDA_CONV2D_STEM,
     DEPTHWISE = CUDA_CONV2D_DEPTHWISE,
     WINOGRAD_FUSED = CUDA_CONV2D_WINOGRAD_FUSED,
     WINOGRAD_2 = CUDA_CONV2D_WINOGRAD_2,
-    PATCH = CUDA_CONV2D_PATCH,
-    BOXES = CUDA_CONV2D_BOXES,
+    HALO = CUDA_CONV2D_HALO,
+    HALO16 = CUDA_CONV2D_HALO16,
 };
 
 /* Numbers of a sum up to which few-channels is taken. */
-enum { FEW_DEPTH = 160 };
+enum { STEM_DEPTH = 160 };
 
 /* FLOPs up to which tensor cores save nothing: of thin images, of 1x1 convolutions, and of these where they cannot have channels last; and
  * numbers of a thin image's sum, and channels of a 1x1 convolution, below which these are bound by memory whatever computes them. */
@@ -89,7 +88,8 @@ static bool prefers_warps(const sdlf_calculator *calculator, const sdlf_operatio
 
 /* A 1x1 convolution: by the kernel whose warps share sums where results are few, else by cuBLAS, which has tensor cores for
  * doubles and larger tiles; a pass more for bias and activation counted. AUTO: it is none. */
-static int pointwise_forward_rung(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
+static int pointwise_forward_algorithm(const sdlf_calculator *calculator, const sdlf_operation *op,
+                                       const cuda_conv2d *g)
 {
     if (!cuda_pointwise_takes(calculator, op)) return AUTO;
     if (suits_warps(calculator, op, g)) return POINTWISE_WARPS;
@@ -109,11 +109,11 @@ bool cuda_pointwise_is_small(int64_t channels, int64_t flops)
 static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g,
                      int64_t pointwise)
 {
-    bool thin = g->channels <= PATCH_THIN && cuda_few_takes(calculator, op);
+    bool thin = g->channels <= HALO_THIN && cuda_stem_takes(calculator, op);
     if (!thin && !cuda_pointwise_takes(calculator, op)) return false;
     int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
     int64_t flops = 2 * sdlf_tensor_count(&op->out[0]) * depth;
-    if (thin) return flops <= SMALL_THIN || depth < THIN_DEPTH || g->filters <= FEW_FILTERS;
+    if (thin) return flops <= SMALL_THIN || depth < THIN_DEPTH || g->filters <= STEM_FILTERS;
     return flops <= pointwise || cuda_pointwise_is_small(g->channels, flops);
 }
 
@@ -124,14 +124,14 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
     int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
     int64_t pixels = g->batch * g->out_height * g->out_width;
     bool suits = exact || is_small(calculator, op, g, ROW_POINTWISE);
-    if (cuda_few_takes(calculator, op) && (g->filters <= FEW_FILTERS || (suits && depth <= FEW_DEPTH))) return FEW;
+    if (cuda_stem_takes(calculator, op) && (g->filters <= STEM_FILTERS || (suits && depth <= STEM_DEPTH))) return STEM;
     if (!exact && prefers_warps(calculator, op, g)) return POINTWISE_WARPS;
     if (!suits) return AUTO;
-    int rung = pointwise_forward_rung(calculator, op, g);
-    bool moves = rung == TWO_STEP && cuda_has_half_factors(((const cuda_calculator *)calculator)->math) &&
+    int algorithm = pointwise_forward_algorithm(calculator, op, g);
+    bool moves = algorithm == TWO_STEP && cuda_has_half_factors(((const cuda_calculator *)calculator)->math) &&
                  sdlf_tensor_count(&op->out[0]) < LARGE_RESULTS;
-    if (!exact) return moves ? AUTO : rung; /* rounding both factors first would move them three times */
-    if (rung != AUTO) return rung;
+    if (!exact) return moves ? AUTO : algorithm; /* rounding both factors first would move them three times */
+    if (algorithm != AUTO) return algorithm;
     if (cuda_winograd_2_takes(calculator, op) && g->channels >= 16 && g->filters >= 16) {
         bool fused = cuda_winograd_fused_takes(calculator, op) && !cuda_winograd_prefers_steps(op);
         return fused ? WINOGRAD_FUSED : WINOGRAD_2;
@@ -144,8 +144,8 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
 
 /* ---- the rule ---- */
 
-/* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 4, boxes where it takes
- * them, else patch. Liked for what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
+/* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 3, halo-16bit where it
+ * takes them, else halo. Liked for what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
  *
  * Row-major, in this order:
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
@@ -164,7 +164,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *                  plain product with a long sum
  *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs
  *                  no columns in memory, and adds bias, residual and activation on the way out
- *   tiled          windows of more than 31 rows and columns together, which implicit-gemm does not take
+ *   two-step       windows of more than 31 rows and columns together, which implicit-gemm does not take, such as patches of a transformer
  *   direct         sizes that none of the others can count */
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
@@ -172,7 +172,7 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
     cuda_conv2d g = cuda_conv2d_geometry(op);
     if (sdlf_operation_is_channels_last(op)) {
         if (g.group_channels == 1 && g.groups > 1) return DEPTHWISE;
-        return cuda_few_last_takes(calculator, op) ? FEW : cuda_boxes_takes(calculator, op) ? BOXES : PATCH;
+        return cuda_stem_tensor_takes(calculator, op) ? STEM : cuda_halo16_takes(calculator, op) ? HALO16 : HALO;
     }
     if (g.groups > 1 && g.group_filters <= 4 && cuda_conv2d_takes(calculator, op, DEPTHWISE)) return DEPTHWISE;
     if (op->kind != SDLF_CONV2D_FORWARD && cuda_conv2d_takes(calculator, op, POINTWISE)) return POINTWISE;
@@ -180,7 +180,7 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
     int chosen = op->kind == SDLF_CONV2D_FORWARD ? exact_forward(calculator, op, &g, exact) : AUTO;
     if (chosen != AUTO) return chosen;
     if (cuda_conv2d_takes(calculator, op, IMPLICIT)) return IMPLICIT;
-    return cuda_tiled_takes(calculator, op) ? TILED : DIRECT;
+    return cuda_conv2d_takes(calculator, op, TWO_STEP) ? TWO_STEP : DIRECT;
 }
 
 /* Where there is a kernel for tensor cores, and these save something. Depthwise convolutions, which are slower so, and small ones
@@ -188,8 +188,8 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     sdlf_operation turned = sdlf_operation_channels_last(op);
-    bool wanted = op->algorithm == PATCH || op->algorithm == BOXES;
-    if ((op->algorithm != AUTO && !wanted) || !cuda_patch_takes(calculator, &turned)) return false;
+    bool wanted = op->algorithm == HALO || op->algorithm == HALO16;
+    if ((op->algorithm != AUTO && !wanted) || !cuda_halo_takes(calculator, &turned)) return false;
     cuda_conv2d g = cuda_conv2d_geometry(op);
     bool expands = cuda_is_pointwise(&g) && g.filters >= EXPANSION * g.channels &&
                    sdlf_operation_cost(op).flops > LARGE_EXPANSION &&

@@ -4,7 +4,7 @@
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_CLIP_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_CLIP_CUH
 
-#include "calculators/cuda/conv2d/range.h"
+#include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/kernels.cuh"
 
 /* Turn the activation into SDLF_CLIP, between infinite bounds if need be. False: it is another. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The convolution slots: which algorithms there are, and what each of them takes. Which one "auto" takes: conv2d/automatic.c. */
 #include "calculators/cuda/conv2d/algorithms.h"
-#include "calculators/cuda/conv2d/boxes.h"
-#include "calculators/cuda/conv2d/few.h"
+#include "calculators/cuda/conv2d/halo.h"
+#include "calculators/cuda/conv2d/halo16.h"
 #include "calculators/cuda/conv2d/implicit.h"
-#include "calculators/cuda/conv2d/patch.h"
 #include "calculators/cuda/conv2d/pointwise.h"
 #include "calculators/cuda/conv2d/pointwise_warps.h"
+#include "calculators/cuda/conv2d/stem.h"
 #include "calculators/cuda/conv2d/winograd.h"
 #include "calculators/cuda/nhwc/nhwc.h"
 
@@ -46,12 +46,6 @@ static bool takes_implicit(const sdlf_calculator *calculator, const sdlf_operati
     return cuda_implicit_takes(op);
 }
 
-static bool takes_counted(const sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    (void)calculator;
-    return cuda_implicit_counts(op);
-}
-
 /* Numbers of a tensor, and blocks of backward weights, are counted in 32 bits. */
 static bool takes_depthwise(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
@@ -63,14 +57,14 @@ static bool takes_depthwise(const sdlf_calculator *calculator, const sdlf_operat
 }
 
 /* One filter a channel. */
-static bool takes_depthwise_last(const sdlf_calculator *calculator, const sdlf_operation *op)
+static bool takes_depthwise_nhwc(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     const sdlf_tensor *w = &op->in[1];
     return op->kind == SDLF_CONV2D_FORWARD && w->shape.dim[0] == op->in[0].shape.dim[1] &&
            !sdlf_operation_is_mixed(op) && takes_depthwise(calculator, op);
 }
 
-static int64_t depthwise_last_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
+static int64_t depthwise_nhwc_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
     return sdlf_operation_is_channels_last(op) ? sdlf_tensor_bytes(&op->in[1]) : 0;
@@ -78,40 +72,23 @@ static int64_t depthwise_last_prepared(const sdlf_calculator *calculator, const 
 
 static sdlf_status depthwise(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return sdlf_operation_is_channels_last(op) ? conv2d_depthwise_last_cuda(calculator, op)
+    return sdlf_operation_is_channels_last(op) ? conv2d_depthwise_nhwc_cuda(calculator, op)
                                                : conv2d_depthwise_forward_cuda(calculator, op);
 }
 
-static sdlf_status few(sdlf_calculator *calculator, const sdlf_operation *op)
+static sdlf_status stem(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return sdlf_operation_is_channels_last(op) ? conv2d_few_last_cuda(calculator, op) : conv2d_few_cuda(calculator, op);
+    return sdlf_operation_is_channels_last(op) ? conv2d_stem_tensor_cuda(calculator, op)
+                                               : conv2d_stem_cuda(calculator, op);
 }
 
-static int64_t few_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
+static int64_t stem_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return sdlf_operation_is_channels_last(op) ? cuda_few_last_prepared(calculator, op) : 0;
+    (void)calculator;
+    return sdlf_operation_is_channels_last(op) ? cuda_stem_tensor_prepared(op) : 0;
 }
 
-static const struct algorithm {
-    bool (*takes)(const sdlf_calculator *calculator, const sdlf_operation *operation);        /* NULL: everything */
-    int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation); /* NULL: none */
-    sdlf_kernel *forward, *backward_input, *backward_weights; /* NULL: it has no such kind */
-    /* The same of operations whose activations are channels last; NULL: none. */
-    bool (*takes_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
-    /* Weights made ready; NULL: as they are. */
-    int64_t (*prepared)(const sdlf_calculator *calculator, const sdlf_operation *operation);
-    sdlf_kernel *prepare;
-} algorithms[CUDA_CONV2D_ALGORITHMS] = {
-    [CUDA_CONV2D_NAIVE] = {.forward = conv2d_naive_cuda},
-    [CUDA_CONV2D_PADDED] = {.takes = takes_counted,
-                            .workspace = conv2d_padded_workspace_cuda,
-                            .forward = conv2d_padded_cuda},
-    [CUDA_CONV2D_FINER] = {.forward = conv2d_finer_cuda},
-    [CUDA_CONV2D_SHARED] = {.takes = cuda_shared_takes, .forward = conv2d_shared_cuda},
-    [CUDA_CONV2D_REGISTER] = {.takes = takes_counted, .forward = conv2d_register_cuda},
-    [CUDA_CONV2D_IM2COL] = {.takes = takes_counted,
-                            .workspace = conv2d_im2col_workspace_cuda,
-                            .forward = conv2d_im2col_cuda},
+static const cuda_conv2d_algorithm algorithms[CUDA_CONV2D_ALGORITHMS] = {
     [CUDA_CONV2D_DIRECT] = {.forward = conv2d_forward_direct_cuda,
                             .backward_input = conv2d_backward_input_direct_cuda,
                             .backward_weights = conv2d_backward_weights_direct_cuda},
@@ -119,7 +96,8 @@ static const struct algorithm {
                               .workspace = conv2d_two_step_workspace_cuda,
                               .forward = conv2d_forward_two_step_cuda,
                               .backward_input = conv2d_backward_input_two_step_cuda,
-                              .backward_weights = conv2d_backward_weights_two_step_cuda},
+                              .backward_weights = conv2d_backward_weights_two_step_cuda,
+                              .columns = true},
     [CUDA_CONV2D_POINTWISE] = {.takes = takes_pointwise,
                                .workspace = pointwise_workspace,
                                .forward = pointwise_forward,
@@ -130,59 +108,51 @@ static const struct algorithm {
                                      .forward = conv2d_pointwise_warps_cuda,
                                      .prepared = cuda_pointwise_warps_prepared,
                                      .prepare = conv2d_pointwise_warps_prepare_cuda},
-    [CUDA_CONV2D_TILED] = {.takes = cuda_tiled_takes,
-                           .workspace = conv2d_tiled_workspace_cuda,
-                           .forward = conv2d_tiled_cuda,
-                           .backward_input = conv2d_tiled_cuda,
-                           .backward_weights = conv2d_tiled_cuda},
     [CUDA_CONV2D_IMPLICIT] = {.takes = takes_implicit,
                               .workspace = conv2d_implicit_workspace_cuda,
                               .forward = conv2d_implicit_cuda,
                               .backward_input = conv2d_implicit_cuda,
                               .backward_weights = conv2d_implicit_cuda},
-    [CUDA_CONV2D_FEW] = {.takes = cuda_few_takes,
-                         .takes_last = cuda_few_last_takes,
-                         .forward = few,
-                         .prepared = few_prepared,
-                         .prepare = conv2d_few_last_prepare_cuda},
+    [CUDA_CONV2D_STEM] = {.takes = cuda_stem_takes,
+                          .takes_last = cuda_stem_tensor_takes,
+                          .forward = stem,
+                          .prepared = stem_prepared,
+                          .prepare = conv2d_stem_tensor_prepare_cuda},
     [CUDA_CONV2D_DEPTHWISE] = {.takes = takes_depthwise,
-                               .takes_last = takes_depthwise_last,
+                               .takes_last = takes_depthwise_nhwc,
                                .workspace = conv2d_depthwise_workspace_cuda,
                                .forward = depthwise,
                                .backward_input = conv2d_depthwise_backward_input_cuda,
                                .backward_weights = conv2d_depthwise_backward_weights_cuda,
-                               .prepared = depthwise_last_prepared,
-                               .prepare = conv2d_depthwise_last_prepare_cuda},
+                               .prepared = depthwise_nhwc_prepared,
+                               .prepare = conv2d_depthwise_nhwc_prepare_cuda},
     [CUDA_CONV2D_WINOGRAD_FUSED] = {.takes = cuda_winograd_fused_takes,
                                     .workspace = conv2d_winograd_fused_workspace_cuda,
                                     .forward = conv2d_winograd_fused_cuda,
                                     .prepared = conv2d_winograd_fused_prepared_cuda,
-                                    .prepare = conv2d_winograd_fused_prepare_cuda},
+                                    .prepare = conv2d_winograd_fused_prepare_cuda,
+                                    .winograd = 2},
     [CUDA_CONV2D_WINOGRAD_2] = {.takes = cuda_winograd_2_takes,
                                 .workspace = conv2d_winograd_2_workspace_cuda,
                                 .forward = conv2d_winograd_2_cuda,
                                 .prepared = conv2d_winograd_2_prepared_cuda,
-                                .prepare = conv2d_winograd_2_prepare_cuda},
-    [CUDA_CONV2D_WINOGRAD_4] = {.takes = cuda_winograd_4_takes,
-                                .workspace = conv2d_winograd_4_workspace_cuda,
-                                .forward = conv2d_winograd_4_cuda,
-                                .prepared = conv2d_winograd_4_prepared_cuda,
-                                .prepare = conv2d_winograd_4_prepare_cuda},
-    [CUDA_CONV2D_PATCH] = {.takes = cuda_patch_takes,
-                           .takes_last = cuda_patch_takes,
-                           .workspace = conv2d_patch_workspace_cuda,
-                           .forward = conv2d_patch_cuda,
-                           .prepared = cuda_patch_prepared,
-                           .prepare = conv2d_patch_prepare_cuda},
-    [CUDA_CONV2D_BOXES] = {.takes = cuda_boxes_takes,
-                           .takes_last = cuda_boxes_takes,
-                           .workspace = conv2d_patch_workspace_cuda,
-                           .forward = conv2d_boxes_cuda,
-                           .prepared = cuda_patch_prepared,
-                           .prepare = conv2d_patch_prepare_cuda},
+                                .prepare = conv2d_winograd_2_prepare_cuda,
+                                .winograd = 2},
+    [CUDA_CONV2D_HALO] = {.takes = cuda_halo_takes,
+                          .takes_last = cuda_halo_takes,
+                          .workspace = conv2d_halo_workspace_cuda,
+                          .forward = conv2d_halo_cuda,
+                          .prepared = cuda_halo_prepared,
+                          .prepare = conv2d_halo_prepare_cuda},
+    [CUDA_CONV2D_HALO16] = {.takes = cuda_halo16_takes,
+                            .takes_last = cuda_halo16_takes,
+                            .workspace = conv2d_halo_workspace_cuda,
+                            .forward = conv2d_halo16_cuda,
+                            .prepared = cuda_halo_prepared,
+                            .prepare = conv2d_halo_prepare_cuda},
 };
 
-static sdlf_kernel *kernel_of(const struct algorithm *algorithm, sdlf_operation_kind kind)
+static sdlf_kernel *kernel_of(const cuda_conv2d_algorithm *algorithm, sdlf_operation_kind kind)
 {
     switch (kind) {
     case SDLF_CONV2D_FORWARD: return algorithm->forward;
@@ -191,14 +161,21 @@ static sdlf_kernel *kernel_of(const struct algorithm *algorithm, sdlf_operation_
     }
 }
 
-static const struct algorithm *chosen(const sdlf_calculator *calculator, const sdlf_operation *op)
+const cuda_conv2d_algorithm *cuda_conv2d_algorithm_of(int number)
 {
-    return &algorithms[op->algorithm == CUDA_CONV2D_AUTO ? conv2d_automatic_cuda(calculator, op) : op->algorithm];
+    bool of_lab = number >= CUDA_CONV2D_LAB && number < CUDA_CONV2D_DIRECT;
+    return of_lab ? lab_conv2d_algorithm(number - CUDA_CONV2D_LAB) : &algorithms[number];
+}
+
+static const cuda_conv2d_algorithm *chosen(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return cuda_conv2d_algorithm_of(op->algorithm == CUDA_CONV2D_AUTO ? conv2d_automatic_cuda(calculator, op)
+                                                                      : op->algorithm);
 }
 
 /* ---- the slots ---- */
 
-static bool is_taken(const struct algorithm *by, const sdlf_calculator *calculator, const sdlf_operation *op)
+static bool is_taken(const cuda_conv2d_algorithm *by, const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     return by->takes == NULL || by->takes(calculator, op);
 }
@@ -212,7 +189,7 @@ bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 {
     if (cuda_is_nhwc(op)) return conv2d_supports_nhwc(calculator, op);
     if (op->kind == SDLF_CONV2D_BACKWARD_INPUT && sdlf_tensor_present(&op->in[2])) return false;
-    const struct algorithm *algorithm = chosen(calculator, op);
+    const cuda_conv2d_algorithm *algorithm = chosen(calculator, op);
     if (kernel_of(algorithm, op->kind) == NULL) return false;
     if (sdlf_operation_is_channels_last(op))
         return algorithm->takes_last != NULL && algorithm->takes_last(calculator, op);
@@ -222,7 +199,7 @@ bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     if (cuda_is_nhwc(op)) return conv2d_workspace_nhwc(calculator, op);
-    const struct algorithm *algorithm = chosen(calculator, op);
+    const cuda_conv2d_algorithm *algorithm = chosen(calculator, op);
     return algorithm->workspace != NULL ? algorithm->workspace(calculator, op) : 0;
 }
 
@@ -235,7 +212,7 @@ sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     if (cuda_is_nhwc(op)) return op->kind == SDLF_CONV2D_FORWARD ? conv2d_prepared_nhwc(op) : 0;
-    const struct algorithm *algorithm = chosen(calculator, op);
+    const cuda_conv2d_algorithm *algorithm = chosen(calculator, op);
     return algorithm->prepared != NULL ? algorithm->prepared(calculator, op) : 0;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution on the GPU: its geometry, and the algorithms that a slot chooses between. For C and for CUDA C. */
-#ifndef SDLF_CALCULATORS_CUDA_CONV2D_H
-#define SDLF_CALCULATORS_CUDA_CONV2D_H
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_CONV2D_H
+#define SDLF_CALCULATORS_CUDA_CONV2D_CONV2D_H
+
+#include <math.h>
 
 #include "calculators/cuda/cuda.h"
 
@@ -54,6 +56,15 @@ static inline cuda_conv2d cuda_conv2d_geometry(const sdlf_operation *op)
     return cuda_conv2d_of(op, x, w, y);
 }
 
+/* The bounds within which an activation keeps numbers, if it does no more; infinite where there are none. False: it is another activation. */
+static inline bool activation_range(const sdlf_activation *activation, float *low, float *high)
+{
+    const bool clips = activation->function == SDLF_CLIP;
+    *low = clips ? activation->low : activation->function == SDLF_RELU ? 0.0f : -INFINITY;
+    *high = clips ? activation->high : INFINITY;
+    return clips || activation->function == SDLF_IDENTITY || activation->function == SDLF_RELU;
+}
+
 /* Direct: one step, every size (conv2d/direct.cu). */
 sdlf_kernel conv2d_forward_direct_cuda, conv2d_backward_input_direct_cuda, conv2d_backward_weights_direct_cuda;
 
@@ -63,24 +74,15 @@ bool cuda_is_pointwise(const cuda_conv2d *g);
 sdlf_kernel conv2d_forward_two_step_cuda, conv2d_backward_input_two_step_cuda, conv2d_backward_weights_two_step_cuda;
 int64_t conv2d_two_step_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* The lower rungs of the ladder in docs/reference/convolution.md, a file each, forward alone. */
-sdlf_kernel conv2d_naive_cuda, conv2d_padded_cuda, conv2d_finer_cuda, conv2d_shared_cuda, conv2d_register_cuda;
-sdlf_kernel conv2d_im2col_cuda;
-bool cuda_shared_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t conv2d_im2col_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t conv2d_padded_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-
-/* Tiled: image and weights in shared memory (conv2d/tiled.c); implicit GEMM (conv2d/implicit.c). All three kinds. */
-sdlf_kernel conv2d_tiled_cuda, conv2d_implicit_cuda;
-bool cuda_tiled_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t conv2d_tiled_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+/* Implicit GEMM (conv2d/implicit.c), all three kinds. */
+sdlf_kernel conv2d_implicit_cuda;
 int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* Depthwise, groups = channels: a filter or a few to each (conv2d/depthwise.cu, depthwise_backward.cu); and over channels that lie
- * last: forward, one filter a channel (conv2d/depthwise_last.cu). */
+ * last: forward, one filter a channel (conv2d/depthwise_nhwc.cu). */
 sdlf_kernel conv2d_depthwise_forward_cuda, conv2d_depthwise_backward_input_cuda, conv2d_depthwise_backward_weights_cuda;
 int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_kernel conv2d_depthwise_last_cuda, conv2d_depthwise_last_prepare_cuda;
+sdlf_kernel conv2d_depthwise_nhwc_cuda, conv2d_depthwise_nhwc_prepare_cuda;
 
 /* Patches of `images` images from x, group by group: columns (images, G, C/G R S, P Q), of x's dtype, or rounded to the 16 bits
  * of the math mode with lines as in gemm/factors.h; and back: dx gathers them. */

@@ -2,11 +2,9 @@
 /* Depthwise convolution (groups = channels; K/C filters a channel), forward: nothing is shared between channels, so that memory
  * decides, and what counts is how many bytes are asked for at a time.
  *
- * Windows 3x3 of many small planes: runs of whole planes (depthwise_planes.cuh). Windows 3x3 and 5x5 with strides 1 and 2: rectangles of
- * pixels (depthwise_rectangles.cuh). Other windows: a strip of 4 pixels down a column, or of one or two where all pixels are few, tap by
+ * Windows 3x3 and 5x5 with strides 1 and 2: rectangles of pixels (depthwise_rectangles.cuh). Other windows: a strip of 4 pixels down a column, or of one or two where all pixels are few, tap by
  * tap. Moves 4 (NCHW + NKPQ) bytes (float32). */
 #include "calculators/cuda/conv2d/depthwise.cuh"
-#include "calculators/cuda/conv2d/depthwise_planes.cuh"
 #include "calculators/cuda/conv2d/depthwise_rectangles.cuh"
 #include "calculators/cuda/launch.cuh"
 
@@ -82,9 +80,6 @@ extern "C" sdlf_status conv2d_depthwise_forward_cuda(sdlf_calculator *base, cons
         using T = decltype(zero);
         depthwise_operands<T> o = {data_of<T>(op->in[0]),  data_of<T>(op->in[1]),  optional<T>(op->in[2]),
                                    optional<T>(op->in[3]), data_of<T>(op->out[0]), op->conv2d.activation};
-        if constexpr (sizeof(T) == sizeof(float)) {
-            if (launch_suited_planes(calculator, o, g)) return;
-        }
         forward(calculator, o, g);
     });
     return cuda_check_launch("conv2d, depthwise");

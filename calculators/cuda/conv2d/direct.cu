@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution in one step, for every size, stride, dilation and group: the plain rung of the ladder.
+/* Convolution in one step, for every size, stride, dilation and group: the plain algorithm of the ladder.
  *
  * Forward: a thread an output; a warp covers 32 neighbours in q, so that reads of x coalesce and all lanes read one weight.
  * Backward by the input: a thread an element of dx gathers from the outputs that used it. Backward by the weights: a block a

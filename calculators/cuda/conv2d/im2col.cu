@@ -1,113 +1,154 @@
 /* SPDX-License-Identifier: MIT */
-/* im2col and a product of our own: the first step writes every window as a column (conv2d/columns.cu), the second multiplies, as a
- * textbook has it:
+/* im2col and col2im, the first step of two-step convolution, and the sum of per-image parts.
  *
- *   y[n,g] (K/G, PQ) = w[g] (K/G, CRS/G)  columns[n,g] (CRS/G, PQ)
- *
- * A block of 256 threads computes 64 x 64 numbers. In steps of 16 of the sum it brings 64x16 of w and 16x64 of the columns into shared
- * memory; a thread holds 4 x 4 results in registers, 16 apart, and makes 16 products of 8 reads. Bias, residual and activation are
- * applied on the way out. The workspace holds the columns of as many images as fit 256 MiB. */
-#include "calculators/cuda/conv2d/rung.cuh"
+ * columns[n][c][r][s][p][q] = x[n][c][p stride + r dilation - pad][q ...], 0 outside. A thread 16 bytes of a line of P Q columns;
+ * where lines are no multiple of that they are written number by number. Moves the image in, from memory once and R S times from
+ * the caches, and R S times the image out, or half as much where columns are rounded (gemm/factors.h).
+ * col2im: a thread an element of dx, which gathers. */
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
-static const int64_t WORKSPACE = INT64_C(256) << 20;
-enum { SIDE = 64, DEPTH = 16, EACH = 4, THREADS = 256, APART = SIDE / EACH };
+#include "calculators/cuda/conv2d/conv2d.h"
+#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/kernels.cuh"
+
+enum { THREADS = 256 };
+
+static __device__ __forceinline__ void put(float x, float *to)
+{
+    *to = x;
+}
+
+static __device__ __forceinline__ void put(double x, double *to)
+{
+    *to = x;
+}
+
+static __device__ __forceinline__ void put(float x, __half *to)
+{
+    *to = __float2half_rn(x);
+}
+
+static __device__ __forceinline__ void put(float x, __nv_bfloat16 *to)
+{
+    *to = __float2bfloat16_rn(x);
+}
+
+/* `line` numbers from one line of columns to the next, `chunks` threads for each; `lines` of all images. */
+template <typename T, typename Column>
+static __global__ void im2col(const T *x, Column *columns, cuda_conv2d g, int64_t lines, int64_t line, int64_t chunks)
+{
+    const int each = 16 / sizeof(Column);
+    const sdlf_window2d &window = g.window;
+    int area = static_cast<int>(g.out_height * g.out_width), width = static_cast<int>(g.out_width);
+    int64_t kernel = static_cast<int64_t>(window.size[0]) * window.size[1];
+    for (int64_t e = grid_first(); e < lines * chunks; e += grid_step()) {
+        int64_t row = e / chunks, plane = row / kernel;
+        int first = static_cast<int>(e - row * chunks) * each, position = static_cast<int>(row - plane * kernel);
+        int p = first / width, q = first % width, r = position / window.size[1], s = position % window.size[1];
+        const T *from = x + plane * g.height * g.width;
+        __align__(16) Column made[each];
+#pragma unroll
+        for (int i = 0; i < each; i++) {
+            int64_t h = static_cast<int64_t>(p) * window.stride[0] + static_cast<int64_t>(r) * window.dilation[0] -
+                        window.padding_before[0];
+            int64_t w = static_cast<int64_t>(q) * window.stride[1] + static_cast<int64_t>(s) * window.dilation[1] -
+                        window.padding_before[1];
+            bool inside = first + i < area && h >= 0 && h < g.height && w >= 0 && w < g.width;
+            put(inside ? from[h * g.width + w] : T(0), &made[i]);
+            if (++q == width) {
+                q = 0;
+                p++;
+            }
+        }
+        Column *to = columns + row * line + first;
+        if (line % each == 0) {
+            *reinterpret_cast<uint4 *>(to) = *reinterpret_cast<uint4 *>(made);
+        } else {
+            for (int i = 0; i < each && first + i < area; i++) to[i] = made[i];
+        }
+    }
+}
+
+template <typename T> static __global__ void col2im(const T *columns, T *dx, cuda_conv2d g, int64_t count)
+{
+    const sdlf_window2d &window = g.window;
+    int64_t area = g.out_height * g.out_width, kernel = static_cast<int64_t>(window.size[0]) * window.size[1];
+    for (int64_t e = grid_first(); e < count; e += grid_step()) {
+        int64_t column = e % g.width, row = e / g.width % g.height, plane = e / (g.width * g.height);
+        T sum = 0;
+        for (int r = 0; r < window.size[0]; r++) {
+            int64_t down = row + window.padding_before[0] - r * window.dilation[0];
+            if (down < 0 || down % window.stride[0] != 0 || down / window.stride[0] >= g.out_height) continue;
+            for (int s = 0; s < window.size[1]; s++) {
+                int64_t right = column + window.padding_before[1] - s * window.dilation[1];
+                if (right < 0 || right % window.stride[1] != 0 || right / window.stride[1] >= g.out_width) continue;
+                sum += columns[(plane * kernel + r * window.size[1] + s) * area +
+                               down / window.stride[0] * g.out_width + right / window.stride[1]];
+            }
+        }
+        dx[e] = sum;
+    }
+}
 
 template <typename T>
-static __global__ void __launch_bounds__(THREADS)
-    product(const __grid_constant__ rung<T> o, const T *columns, int64_t first_image, int64_t images)
+static __global__ void sum_parts(const T *from, T *to, int64_t count, int64_t parts, bool accumulate)
 {
-    __shared__ T a[DEPTH][SIDE + 1], b[DEPTH][SIDE];
-    const cuda_conv2d &g = o.g;
-    int area = static_cast<int>(g.out_height * g.out_width), filters = static_cast<int>(g.group_filters);
-    int depth = static_cast<int>(g.group_channels) * g.window.size[0] * g.window.size[1];
-    int64_t across = (area + SIDE - 1) / SIDE, down = (filters + SIDE - 1) / SIDE;
-    int thread = threadIdx.x, column = thread % APART, row = thread / APART;
-    for (int64_t block = blockIdx.x; block < across * down * g.groups * images; block += gridDim.x) {
-        int64_t plane = block / (across * down), group = plane % g.groups, n = first_image + plane / g.groups;
-        int left = static_cast<int>(block % across) * SIDE, top = static_cast<int>(block / across % down) * SIDE;
-        const T *w = o.w + group * filters * depth, *from = columns + plane * depth * area;
-        T sum[EACH][EACH] = {};
-        for (int first = 0; first < depth; first += DEPTH) {
-            for (int i = thread; i < SIDE * DEPTH; i += THREADS) {
-                int k = top + i / DEPTH, e = first + i % DEPTH;
-                a[i % DEPTH][i / DEPTH] = k < filters && e < depth ? w[static_cast<int64_t>(k) * depth + e] : T(0);
-            }
-            for (int i = thread; i < SIDE * DEPTH; i += THREADS) {
-                int pixel = left + i % SIDE, e = first + i / SIDE;
-                b[i / SIDE][i % SIDE] = pixel < area && e < depth ? from[static_cast<int64_t>(e) * area + pixel] : T(0);
-            }
-            __syncthreads();
-#pragma unroll
-            for (int e = 0; e < DEPTH; e++) {
-                T left_factor[EACH], right_factor[EACH];
-#pragma unroll
-                for (int i = 0; i < EACH; i++) left_factor[i] = a[e][row + i * APART];
-#pragma unroll
-                for (int j = 0; j < EACH; j++) right_factor[j] = b[e][column + j * APART];
-#pragma unroll
-                for (int i = 0; i < EACH; i++) {
-#pragma unroll
-                    for (int j = 0; j < EACH; j++) sum[i][j] += left_factor[i] * right_factor[j];
-                }
-            }
-            __syncthreads();
-        }
-#pragma unroll
-        for (int i = 0; i < EACH; i++) {
-#pragma unroll
-            for (int j = 0; j < EACH; j++) {
-                int k = top + row + i * APART, pixel = left + column + j * APART;
-                if (k >= filters || pixel >= area) continue;
-                int64_t filter = group * filters + k;
-                rung_put(o, (n * g.filters + filter) * area + pixel, filter, sum[i][j]);
-            }
-        }
+    for (int64_t e = grid_first(); e < count; e += grid_step()) {
+        T sum = accumulate ? to[e] : T(0);
+        for (int64_t i = 0; i < parts; i++) sum += from[i * count + e];
+        to[e] = sum;
     }
 }
 
-/* Numbers of one image's columns, and the images whose columns fit WORKSPACE: one at least. */
-static int64_t column_count(const cuda_conv2d &g)
+template <typename T, typename Column>
+static void launch(const cuda_calculator *calculator, const cuda_conv2d &g, const void *x, void *columns,
+                   int64_t images, int64_t line)
 {
-    if (cuda_is_pointwise(&g)) return 0;
-    return g.channels * g.window.size[0] * g.window.size[1] * g.out_height * g.out_width;
+    const int each = 16 / sizeof(Column);
+    int64_t lines = images * g.channels * g.window.size[0] * g.window.size[1];
+    int64_t chunks = (g.out_height * g.out_width + each - 1) / each;
+    im2col<T, Column><<<cuda_blocks(calculator, lines * chunks, THREADS), THREADS, 0, calculator->stream>>>(
+        static_cast<const T *>(x), static_cast<Column *>(columns), g, lines, line, chunks);
 }
 
-static int64_t images_at_once(const cuda_conv2d &g, sdlf_dtype dtype)
-{
-    int64_t bytes = column_count(g) * (int64_t)sdlf_dtype_size(dtype);
-    int64_t images = bytes > 0 ? WORKSPACE / bytes : g.batch;
-    return images < 1 ? 1 : images > g.batch ? g.batch : images;
-}
-
-extern "C" int64_t conv2d_im2col_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    (void)calculator;
-    cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
-    return images_at_once(g, op->in[0].dtype) * column_count(g) * (int64_t)sdlf_dtype_size(op->in[0].dtype);
-}
-
-extern "C" sdlf_status conv2d_im2col_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status cuda_im2col(sdlf_calculator *base, const cuda_conv2d *g, sdlf_dtype dtype, bool rounded,
+                                   const void *x, void *columns, int64_t images)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
-    int64_t tiles = (g.out_height * g.out_width + SIDE - 1) / SIDE * ((g.group_filters + SIDE - 1) / SIDE) * g.groups;
-    int64_t step = images_at_once(g, op->in[0].dtype);
-    sdlf_status status = SDLF_OK;
-    for (int64_t n = 0; n < g.batch && status == SDLF_OK; n += step) {
-        int64_t images = g.batch - n < step ? g.batch - n : step;
-        with_float(op->out[0].dtype, [&](auto zero) {
-            using T = decltype(zero);
-            rung<T> o = rung_of<T>(op);
-            const T *image = o.x + n * g.channels * g.height * g.width, *columns = image;
-            if (!cuda_is_pointwise(&g)) {
-                columns = static_cast<const T *>(op->workspace.data);
-                status = cuda_im2col(base, &g, op->in[0].dtype, false, image, op->workspace.data, images);
-            }
-            if (status != SDLF_OK) return;
-            unsigned blocks = cuda_blocks(calculator, tiles * images * THREADS, THREADS);
-            product<T><<<blocks, THREADS, 0, calculator->stream>>>(o, columns, n, images);
+    int64_t area = g->out_height * g->out_width;
+    if (!rounded)
+        with_float(dtype, [&](auto zero) {
+            launch<decltype(zero), decltype(zero)>(calculator, *g, x, columns, images, area);
         });
-        if (status == SDLF_OK) status = cuda_check_launch("conv2d_forward, im2col");
-    }
-    return status;
+    else if (calculator->math == SDLF_MATH_FP16)
+        launch<float, __half>(calculator, *g, x, columns, images, cuda_factor_line(area));
+    else
+        launch<float, __nv_bfloat16>(calculator, *g, x, columns, images, cuda_factor_line(area));
+    return cuda_check_launch("im2col");
+}
+
+extern "C" sdlf_status cuda_col2im(sdlf_calculator *base, const cuda_conv2d *g, sdlf_dtype dtype, const void *columns,
+                                   void *dx, int64_t images)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    int64_t count = images * g->channels * g->height * g->width;
+    with_float(dtype, [&](auto zero) {
+        using T = decltype(zero);
+        col2im<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+            static_cast<const T *>(columns), static_cast<T *>(dx), *g, count);
+    });
+    return cuda_check_launch("col2im");
+}
+
+extern "C" sdlf_status cuda_sum_parts(sdlf_calculator *base, sdlf_dtype dtype, const void *from, void *to,
+                                      int64_t count, int64_t parts, bool accumulate)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    with_float(dtype, [&](auto zero) {
+        using T = decltype(zero);
+        sum_parts<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+            static_cast<const T *>(from), static_cast<T *>(to), count, parts, accumulate);
+    });
+    return cuda_check_launch("conv2d weights gradient");
 }

@@ -11,11 +11,6 @@ static const int64_t MOST = INT32_MAX / 4;
 static const int64_t MOST_PARTS = INT64_C(256) << 20; /* bytes of all parts */
 enum { ALIGNMENT = 256 };
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static int greatest_divisor(int a, int b)
 {
     while (b != 0) {
@@ -140,10 +135,10 @@ static void cut(cuda_implicit *p, int tile, int splits)
 {
     int64_t largest = p->columns;
     if (p->transposed)
-        largest = p->columns / ((int64_t)p->extent[0] * p->extent[1]) * divide_up(p->extent[0], p->stride[0]) *
-                  divide_up(p->extent[1], p->stride[1]);
-    p->row_tiles = (int)divide_up(p->rows, cuda_implicit_tiles[tile].rows);
-    p->column_tiles = (int)divide_up(largest, cuda_implicit_tiles[tile].columns);
+        largest = p->columns / ((int64_t)p->extent[0] * p->extent[1]) * cuda_ceil_div(p->extent[0], p->stride[0]) *
+                  cuda_ceil_div(p->extent[1], p->stride[1]);
+    p->row_tiles = (int)cuda_ceil_div(p->rows, cuda_implicit_tiles[tile].rows);
+    p->column_tiles = (int)cuda_ceil_div(largest, cuda_implicit_tiles[tile].columns);
     p->splits = splits;
 }
 
@@ -167,10 +162,10 @@ static double clocks_of(const cuda_calculator *calculator, const cuda_implicit *
     int width =
         dtype == SDLF_FLOAT32 && (calculator->math == SDLF_MATH_FP16 || calculator->math == SDLF_MATH_BF16) ? 2 : 1;
     int64_t phases = (int64_t)p->phases[0] * p->phases[1];
-    double steps = (double)divide_up(divide_up(p->depth / phases, IMPLICIT_DEPTH * width), p->splits) + 8;
+    double steps = (double)cuda_ceil_div(cuda_ceil_div(p->depth / phases, IMPLICIT_DEPTH * width), p->splits) + 8;
     double step = (double)size->rows * size->columns * IMPLICIT_DEPTH / rate_of(calculator, dtype, tile);
     double least = 400; /* a step of one block alone: the way to memory and back */
-    double load = (double)divide_up(blocks_of(p), calculator->multiprocessors);
+    double load = (double)cuda_ceil_div(blocks_of(p), calculator->multiprocessors);
     double turn = load < 4 ? load : 4; /* blocks at a time */
     double clocks = load / turn * steps * (turn * step > least ? turn * step : least) * (1 + 0.25 / turn);
     if (p->splits > 1) clocks += 4000 + (double)p->result_count * (p->splits + 1) * sdlf_dtype_size(dtype) / 2000;
@@ -181,7 +176,7 @@ static double clocks_of(const cuda_calculator *calculator, const cuda_implicit *
 static int choose(const cuda_calculator *calculator, cuda_implicit *p, sdlf_dtype dtype)
 {
     static const int splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
-    int64_t bytes = p->result_count * (int64_t)sdlf_dtype_size(dtype), steps = divide_up(p->depth, IMPLICIT_DEPTH);
+    int64_t bytes = p->result_count * (int64_t)sdlf_dtype_size(dtype), steps = cuda_ceil_div(p->depth, IMPLICIT_DEPTH);
     int best_tile = 2, best_splits = 1;
     double best = -1;
     for (int tile = 0; tile < IMPLICIT_TILES; tile++) {
@@ -208,7 +203,7 @@ static int64_t exchanged_bytes(const cuda_implicit *p, sdlf_dtype dtype)
 {
     if (!p->transposed) return 0;
     int64_t bytes = (int64_t)p->groups * p->rows * p->depth * (int64_t)sdlf_dtype_size(dtype);
-    return divide_up(bytes, ALIGNMENT) * ALIGNMENT;
+    return cuda_ceil_div(bytes, ALIGNMENT) * ALIGNMENT;
 }
 
 int64_t cuda_implicit_workspace(const cuda_implicit *p, sdlf_dtype dtype)
@@ -275,12 +270,10 @@ sdlf_status cuda_implicit_end(sdlf_calculator *calculator, const cuda_implicit *
 static sdlf_status multiply(sdlf_calculator *base, const cuda_implicit *p, sdlf_dtype dtype, int tile)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    if (dtype == SDLF_FLOAT32 && calculator->math == SDLF_MATH_FP16) return cuda_implicit_fp16(base, p, tile);
-    if (dtype == SDLF_FLOAT32 && cuda_has_tensor_cores(calculator)) {
-        if (calculator->math == SDLF_MATH_TF32) return cuda_implicit_tf32(base, p, tile);
-        if (calculator->math == SDLF_MATH_BF16) return cuda_implicit_bf16(base, p, tile);
-    }
-    return cuda_implicit_simt(base, p, dtype, tile);
+    bool rounds =
+        calculator->math != SDLF_MATH_FP32 && (calculator->math == SDLF_MATH_FP16 || cuda_has_tensor_cores(calculator));
+    return dtype == SDLF_FLOAT32 && rounds ? cuda_implicit_tensor(base, p, tile)
+                                           : cuda_implicit_simt(base, p, dtype, tile);
 }
 
 sdlf_status conv2d_implicit_cuda(sdlf_calculator *calculator, const sdlf_operation *op)

@@ -81,9 +81,8 @@ sdlf_status cuda_implicit_end(sdlf_calculator *calculator, const cuda_implicit *
 
 /* Queue the product on one kind of cores; tile: of cuda_implicit_tiles (float64 has tile 2 alone). */
 sdlf_status cuda_implicit_simt(sdlf_calculator *calculator, const cuda_implicit *problem, sdlf_dtype dtype, int tile);
-sdlf_status cuda_implicit_tf32(sdlf_calculator *calculator, const cuda_implicit *problem, int tile);
-sdlf_status cuda_implicit_fp16(sdlf_calculator *calculator, const cuda_implicit *problem, int tile);
-sdlf_status cuda_implicit_bf16(sdlf_calculator *calculator, const cuda_implicit *problem, int tile);
+sdlf_status cuda_implicit_tensor(sdlf_calculator *calculator, const cuda_implicit *problem,
+                                 int tile); /* tf32, fp16, bf16 */
 
 /* w' of backward input. */
 sdlf_status cuda_implicit_exchange(sdlf_calculator *calculator, const cuda_implicit *problem, sdlf_dtype dtype,

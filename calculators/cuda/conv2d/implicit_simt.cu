@@ -26,8 +26,8 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
     };
 
     /* a: the thread's first row; `rows` are left from the tile's first on. */
-    static __device__ __forceinline__ void bring_a(T *to, const T *a, int64_t a_step, int rows, int depth,
-                                                   const int64_t *a_offset, int step)
+    static __device__ __forceinline__ void load_a(T *to, const T *a, int64_t a_step, int rows, int depth,
+                                                  const int64_t *a_offset, int step)
     {
         int local = static_cast<int>(threadIdx.x) % STEP, position = step * STEP + local;
         const T *from = a + (WEIGHTS ? a_offset[local] : position);
@@ -40,8 +40,8 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
     }
 
     /* Forward and backward input: the thread's own pixel, a tap a number. */
-    static __device__ __forceinline__ void bring_b(T *to, const T *source, const implicit_tap *taps,
-                                                   const implicit_pixel *, const implicit_pixel &own)
+    static __device__ __forceinline__ void load_b(T *to, const T *source, const implicit_tap *taps,
+                                                  const implicit_pixel *, const implicit_pixel &own)
     {
         const T *from = source;
         int j = static_cast<int>(threadIdx.x) % COLUMNS;
@@ -54,8 +54,8 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
     }
 
     /* Backward weights: the thread's own pixel of the step, a tap a number. */
-    static __device__ __forceinline__ void bring_b(T *to, const T *source, const implicit_pixel *pixels,
-                                                   const implicit_tap *columns, const implicit_tap &)
+    static __device__ __forceinline__ void load_b(T *to, const T *source, const implicit_pixel *pixels,
+                                                  const implicit_tap *columns, const implicit_tap &)
     {
         int local = static_cast<int>(threadIdx.x) % STEP;
         implicit_pixel own = pixels[local];
@@ -123,13 +123,13 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
         T sum[DOWN][ACROSS] = {};
         positions.write(p, block, mine.position[0], mine.a_offset[0]);
         __syncthreads();
-        /* Stage k is brought at turn k; it is multiplied STAGES - 1 turns later. */
+        /* Stage k is loaded at turn k; it is multiplied STAGES - 1 turns later. */
         for (int turn = 0; turn < block.last - block.first + STAGES - 1; turn++) {
             int step = block.first + turn;
             if (step < block.last) {
                 int stage = turn % STAGES;
-                bring_a(mine.a[stage], a, a_step, rows, depth, mine.a_offset[turn % 2], step);
-                bring_b(mine.b[stage], source, mine.position[turn % 2], mine.column, own);
+                load_a(mine.a[stage], a, a_step, rows, depth, mine.a_offset[turn % 2], step);
+                load_b(mine.b[stage], source, mine.position[turn % 2], mine.column, own);
                 positions.write(p, block, mine.position[(turn + 1) % 2], mine.a_offset[(turn + 1) % 2]);
             }
             close_copies();

@@ -57,7 +57,7 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
     static constexpr int THREADS = 32 * (ROWS / WARP_ROWS) * (COLUMNS / WARP_COLUMNS);
     static constexpr int WIDTH = MATH::WIDTH, STEP = IMPLICIT_DEPTH * WIDTH; /* numbers of the sum in a step */
     static constexpr int A_STRIDE = IMPLICIT_DEPTH + 8, B_STRIDE = COLUMNS + 4;
-    static constexpr int A_QUADS = ROWS * IMPLICIT_DEPTH / 4 / THREADS; /* of 4 words that a thread brings */
+    static constexpr int A_QUADS = ROWS * IMPLICIT_DEPTH / 4 / THREADS; /* of 4 words that a thread loads */
     static constexpr int B_WORDS = COLUMNS * IMPLICIT_DEPTH / THREADS;
     static constexpr int DOWN = WARP_ROWS / 16, ACROSS = WARP_COLUMNS / 8; /* mma tiles of a warp */
 
@@ -82,7 +82,7 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
             return nullptr;
     }
 
-    /* The numbers of a step that this thread brings. */
+    /* The numbers of a step that this thread loads. */
     struct cargo {
         float a[A_QUADS][4 * WIDTH];
         float b[B_WORDS][WIDTH];

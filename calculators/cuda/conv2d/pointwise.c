@@ -11,11 +11,6 @@ const cuda_pointwise_tile cuda_pointwise_tiles[POINTWISE_TILES] = {{64, 128}, {3
 /* Bytes of shared memory that the tiles need at most, in float32 and in float64. */
 enum { SHARED_SINGLE = 96 << 10, SHARED_DOUBLE = 116 << 10 };
 
-static int divide_up(int a, int b)
-{
-    return a / b + (a % b != 0);
-}
-
 bool cuda_pointwise_takes(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     const sdlf_window2d *window = &op->conv2d.window;
@@ -34,9 +29,9 @@ static int choose(const cuda_calculator *calculator, const cuda_pointwise *p, sd
 {
     for (int tile = dtype == SDLF_FLOAT64; tile < POINTWISE_TILES - 1; tile++) {
         const cuda_pointwise_tile *size = &cuda_pointwise_tiles[tile];
-        int64_t blocks = (int64_t)divide_up(p->filters, size->filters) * divide_up(p->pixels, size->pixels);
+        int64_t blocks = (int64_t)cuda_ceil_div(p->filters, size->filters) * cuda_ceil_div(p->pixels, size->pixels);
         bool fits =
-            size->filters < 2 * p->filters && divide_up(p->filters, size->filters) * size->filters < 2 * p->filters;
+            size->filters < 2 * p->filters && cuda_ceil_div(p->filters, size->filters) * size->filters < 2 * p->filters;
         if (fits && blocks * 4 >= calculator->multiprocessors * INT64_C(3)) return tile;
     }
     return POINTWISE_TILES - 1;
@@ -72,7 +67,7 @@ sdlf_status conv2d_pointwise_cuda(sdlf_calculator *base, const sdlf_operation *o
     p.wide_w = aligned(p.w) && p.channels % chunk == 0;
     p.wide_x = aligned(p.x) && p.plain && p.height * p.width % chunk == 0;
     int tile = choose(calculator, &p, x->dtype);
-    p.filter_blocks = divide_up(p.filters, cuda_pointwise_tiles[tile].filters);
-    p.pixel_blocks = divide_up(p.pixels, cuda_pointwise_tiles[tile].pixels);
+    p.filter_blocks = cuda_ceil_div(p.filters, cuda_pointwise_tiles[tile].filters);
+    p.pixel_blocks = cuda_ceil_div(p.pixels, cuda_pointwise_tiles[tile].pixels);
     return cuda_pointwise_product(base, &p, x->dtype, tile);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pointwise convolutions, forward, by kernels of SDLF's own: 1x1, any stride, no padding, one group (conv2d/pointwise.cuh). */
+/* Pointwise convolutions, forward, by kernels of SDLF's own: 1x1, any stride, no padding, one group (conv2d/pointwise.cu). */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_H
 

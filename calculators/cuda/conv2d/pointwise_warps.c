@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* 1x1 convolutions by warps that bring what they multiply themselves: what is taken, and into which blocks it is cut. */
+/* 1x1 convolutions by warps that load what they multiply themselves: what is taken, and into which blocks it is cut. */
 #include "calculators/cuda/conv2d/pointwise_warps.h"
 
+#include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/conv2d/pointwise.h"
-#include "calculators/cuda/conv2d/range.h"
 
 #include <assert.h>
 #include <string.h>
@@ -21,11 +21,6 @@ const cuda_pointwise_warps_tile cuda_pointwise_warps_tiles[WARPS_TILES] = {
 
 /* Blocks of a grid in its second direction, and tiles of a block that does not cut the sum. */
 enum { MOST_GROUPS = 65535, MOST_TILES = 4 };
-
-static int divide_up(int64_t a, int64_t b)
-{
-    return (int)((a + b - 1) / b);
-}
 
 static cuda_pointwise_warps problem_of(const sdlf_operation *op)
 {
@@ -66,12 +61,12 @@ static double estimate(const cuda_calculator *calculator, const cuda_pointwise_w
     const double block = 281, cached = 2835, parted = 20;
     const cuda_pointwise_warps_tile *tile = &cuda_pointwise_warps_tiles[number];
     int warps = p->slices * p->tiles;
-    double blocks = (double)divide_up(divide_up(p->pixels, tile->pixels), p->tiles) * p->groups;
-    int load = divide_up((int64_t)blocks, calculator->multiprocessors) * warps;
-    double turns = divide_up(load, resident(calculator, tile, warps, p->shared)), at_once = load / turns;
-    double products = (double)tile->step * divide_up((int64_t)at_once, 4);
+    double blocks = (double)cuda_ceil_div(cuda_ceil_div(p->pixels, tile->pixels), p->tiles) * p->groups;
+    int load = cuda_ceil_div((int64_t)blocks, calculator->multiprocessors) * warps;
+    double turns = cuda_ceil_div(load, resident(calculator, tile, warps, p->shared)), at_once = load / turns;
+    double products = (double)tile->step * cuda_ceil_div((int64_t)at_once, 4);
     double wait = (double)tile->away * WARPS_CHANNELS / tile->ahead;
-    double steps = divide_up(p->steps, p->slices) * (products > wait ? products : wait) + tile->away;
+    double steps = cuda_ceil_div(p->steps, p->slices) * (products > wait ? products : wait) + tile->away;
     double parts = p->slices > 1 ? at_once * tile->filters * tile->pixels / parted : 0;
     double work = turns * (steps + parts) + block * blocks / calculator->multiprocessors;
     double numbers = blocks * p->channels * (p->tiles * tile->pixels + tile->filters) + (double)p->pixels * p->filters;
@@ -93,7 +88,7 @@ static int choose(const cuda_calculator *calculator, cuda_pointwise_warps *p)
     for (int i = 0; i < WARPS_TILES; i++) {
         const cuda_pointwise_warps_tile *tile = &cuda_pointwise_warps_tiles[i];
         if (!suits(tile, p, calculator->math == SDLF_MATH_TF32)) continue;
-        tried.groups = divide_up(p->filters, tile->filters);
+        tried.groups = cuda_ceil_div(p->filters, tile->filters);
         for (int warps = 2; warps <= tile->most && tried.groups <= MOST_GROUPS; warps++) {
             for (int split = 0; split < 2; split++) {
                 if (!split && (warps > MOST_TILES || (warps & (warps - 1)) != 0)) continue;

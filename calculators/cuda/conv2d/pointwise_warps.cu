@@ -1,8 +1,137 @@
 /* SPDX-License-Identifier: MIT */
-/* 1x1 convolutions by warps that bring what they multiply themselves: the tiles (conv2d/pointwise_warps.cuh). */
-#include "calculators/cuda/conv2d/pointwise_warps.cuh"
-
+/* The product behind a 1x1 convolution of row-major images: y[n,k,pixel] = clip(sum over c of w[k,c] x[n,c,pixel] + bias + residual).
+ *
+ * A warp makes GROUP filters of TILE pixels, counted through all images, over some steps of 8 channels; it waits for no other warp until its
+ * sums are made. Numbers of x go from memory into registers, several channels ahead; weights lie in shared memory, where the bulk
+ * copy engine loads all that a block needs at once, before the kernel that makes x has ended. Parts of a sum meet in shared memory and
+ * are added in order.
+ *
+ * Moves x once for every group of filters, w once for every block, y once. */
 #include <type_traits>
+
+#include "calculators/cuda/cluster.cuh"
+#include "calculators/cuda/conv2d/pointwise_warps_fma.cuh"
+#include "calculators/cuda/conv2d/pointwise_warps_mma.cuh"
+#include "calculators/cuda/launch.cuh"
+
+/* The first step of a slice. */
+static __device__ __forceinline__ int warps_first(const cuda_pointwise_warps &p, int slice)
+{
+    return static_cast<int>(static_cast<unsigned>(slice * p.steps) / static_cast<unsigned>(p.slices));
+}
+
+/* A quad, or its i-th number. */
+template <int KEPT> static __device__ __forceinline__ bundle<float, KEPT> warps_results(const float4 &four, int i)
+{
+    if constexpr (KEPT == 4)
+        return {{four.x, four.y, four.z, four.w}};
+    else
+        return {{i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w}};
+}
+
+/* Results of one warp: its own sums, or those of all slices, of which it adds up a share. */
+template <typename F>
+static __device__ __forceinline__ void warps_finish(const F &f, float4 *parts, const warps_problem &g, int slice,
+                                                    int group, int tile)
+{
+    const cuda_pointwise_warps &p = g.p;
+    const int lane = static_cast<int>(threadIdx.x) % 32, first = group * F::GROUP + F::lane_filter();
+    if (p.slices == 1) {
+        warps_spot spot[F::SPOTS];
+#pragma unroll
+        for (int s = 0; s < F::SPOTS; s++) spot[s] = warps_spot_of(g, F::pixel_of(tile, s), first);
+#pragma unroll
+        for (int u = 0; u < F::UNITS; u++) {
+            const float4 four = f.quad(u);
+#pragma unroll
+            for (int i = 0; i < 4 / F::KEPT; i++) {
+                const int filter = F::filter_of(u, i);
+                const warps_spot &at = spot[F::spot_of(u, i)];
+                if (at.inside && first + filter < p.filters)
+                    warps_keep<F::KEPT>(p, at.to + filter * p.area, first + filter, warps_results<F::KEPT>(four, i));
+            }
+        }
+        return;
+    }
+    __syncthreads(); /* all have read their weights, where sums are put now */
+    float4 *own = parts + (static_cast<int>(threadIdx.x) / 32 - slice) * F::UNITS * 32 + lane;
+#pragma unroll
+    for (int u = 0; u < F::UNITS; u++) own[(slice * F::UNITS + u) * 32] = f.quad(u);
+    __syncthreads();
+#pragma unroll 1
+    for (int u = slice; u < F::UNITS; u += p.slices) {
+        float4 all = own[u * 32];
+        for (int other = 1; other < p.slices; other++) all = plus(all, own[(other * F::UNITS + u) * 32]);
+#pragma unroll
+        for (int i = 0; i < 4 / F::KEPT; i++) {
+            const int filter = F::filter_of(u, i);
+            const warps_spot at = warps_spot_of(g, F::pixel_of(tile, F::spot_of(u, i)), first + filter);
+            if (at.inside && first + filter < p.filters)
+                warps_keep<F::KEPT>(p, at.to, first + filter, warps_results<F::KEPT>(all, i));
+        }
+    }
+}
+
+template <typename F>
+static __global__ void __launch_bounds__(F::THREADS, F::RESIDENT)
+    pointwise_warps(const __grid_constant__ warps_problem g)
+{
+#if __CUDA_ARCH__ >= 900
+    extern __shared__ __align__(128) char memory[];
+    uint64_t *barriers = reinterpret_cast<uint64_t *>(memory);
+    float *shared = reinterpret_cast<float *>(memory + WARPS_BARRIERS);
+    constexpr int STEP = F::GROUP * WARPS_CHANNELS; /* numbers of w */
+    static_assert(2 * WARPS_MOST * sizeof(uint64_t) <= WARPS_BARRIERS && WARPS_BARRIERS % 128 == 0, "barriers");
+    const cuda_pointwise_warps &p = g.p;
+    const int warp = static_cast<int>(threadIdx.x) / 32, slice = warp % p.slices, group = static_cast<int>(blockIdx.y);
+    const int tile = static_cast<int>(blockIdx.x) * p.tiles + warp / p.slices;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < 2 * p.slices; i++) barrier_init(barriers + i, 1);
+        barriers_made();
+    }
+    __syncthreads();
+    let_next_start();
+    if (p.fresh) await_inputs();
+    const int own = warps_first(p, slice), end = warps_first(p, slice + 1), steps = end - own;
+    warps_part part = {shared + own * STEP, own, end, F::HALVES ? (steps + 1) / 2 : steps, barriers + 2 * slice};
+    if (warp < p.slices && threadIdx.x % 32 == 0) { /* those of the first tile load weights for all */
+        const float *from = p.w + (static_cast<int64_t>(group) * p.steps + own) * STEP;
+        const int early = part.early * STEP, late = (steps - part.early) * STEP;
+        copy_bulk(shared + own * STEP, from, early * 4, part.barrier);
+        if (late > 0) copy_bulk(shared + own * STEP + early, from + early, late * 4, part.barrier + 1);
+    }
+    if (!p.fresh) await_inputs();
+    F f;
+    f.run(g, part, tile);
+    warps_finish(f, reinterpret_cast<float4 *>(shared), g, slice, group, tile);
+#endif
+}
+
+template <typename F> static sdlf_status warps_launch(const cuda_calculator *calculator, const cuda_pointwise_warps &p)
+{
+    warps_problem g;
+    g.p = p;
+    g.area = divider<int32_t>(p.area);
+    const int tiles = (p.pixels + F::TILE - 1) / F::TILE, blocks = (tiles + p.tiles - 1) / p.tiles;
+    sdlf_status status = allow_shared(pointwise_warps<F>, p.shared);
+    if (status != SDLF_OK) return status;
+    launch_overlapped(calculator, pointwise_warps<F>,
+                      dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(p.groups)),
+                      dim3(static_cast<unsigned>(32 * p.slices * p.tiles)), static_cast<int>(p.shared), g);
+    return cuda_check_launch("conv2d, pointwise by warps");
+}
+
+/* A number a thread: group by group, 0 beyond the filters. */
+template <typename F> static __global__ void warps_make_ready(cuda_pointwise_warps p, const float *w, float *to)
+{
+    const int64_t each = static_cast<int64_t>(p.steps) * WARPS_CHANNELS * F::GROUP;
+    for (int64_t e = grid_first(); e < p.groups * each; e += grid_step()) {
+        int filter, channel;
+        F::place(static_cast<int>(e % each), filter, channel);
+        filter += static_cast<int>(e / each) * F::GROUP;
+        to[e] = filter < p.filters ? F::ready(w[static_cast<int64_t>(filter) * p.channels + channel]) : 0;
+    }
+}
 
 enum { PREPARE_THREADS = 256 };
 

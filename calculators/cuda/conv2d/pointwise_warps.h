@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* 1x1 convolutions, forward, with stride 1, of row-major images, by warps that bring what they multiply themselves: numbers of the image go
+/* 1x1 convolutions, forward, with stride 1, of row-major images, by warps that load what they multiply themselves: numbers of the image go
  * from memory straight into registers, so that rows of any length are read as they lie; weights, made ready, lie in shared memory
- * (pointwise_warps.cuh). In fp32 and tf32, from compute capability 9.0 on. */
+ * (pointwise_warps.cu). In fp32 and tf32, from compute capability 9.0 on. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the warps of pointwise_warps.cuh have in common: the part of the sum that a warp makes, where its pixels lie and where its results go.
+/* What the warps of pointwise_warps.cu have in common: the part of the sum that a warp makes, where its pixels lie and where its results go.
  *
  * How it makes them is a type's, warps_fma (pointwise_warps_fma.cuh) or warps_mma (pointwise_warps_mma.cuh). Both have: GROUP filters and
  * TILE pixels of a warp; run(), its sums over some steps of 8 channels; UNITS quads of results a lane, quad(), which are of SPOTS places in a
@@ -10,7 +10,7 @@
 #include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/conv2d/pointwise_warps.h"
 #include "calculators/cuda/divider.cuh"
-#include "calculators/cuda/wgmma.cuh"
+#include "calculators/cuda/mbarrier.cuh"
 
 struct warps_problem {
     cuda_pointwise_warps p;

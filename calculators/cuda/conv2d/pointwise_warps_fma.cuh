@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a warp of pointwise_warps.cuh makes on the ordinary cores. */
+/* What a warp of pointwise_warps.cu makes on the ordinary cores. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_FMA_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_FMA_CUH
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a warp of pointwise_warps.cuh makes on tensor cores. */
+/* What a warp of pointwise_warps.cu makes on tensor cores. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_MMA_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_MMA_CUH
 
@@ -60,7 +60,7 @@ template <int WIDE, int PIECES, int ROWS, int AHEAD, int AREA, int MOST, int BLO
                       (static_cast<int64_t>(part.first) * WARPS_CHANNELS + lane % 4) * area;
 #pragma unroll
         for (int u = 0; u < AHEAD; u++) {
-            if (u < steps) bring(ring[u], from, area);
+            if (u < steps) load(ring[u], from, area);
         }
         barrier_await(part.barrier, 0);
         int left = steps, late = part.early;
@@ -71,7 +71,7 @@ template <int WIDE, int PIECES, int ROWS, int AHEAD, int AREA, int MOST, int BLO
                 if (HALVES && late-- == 0) barrier_await(part.barrier + 1, 0);
                 multiply(w, ring[u]);
                 w += ROWS * 32;
-                bring(ring[u], from, area);
+                load(ring[u], from, area);
             }
         }
 #pragma unroll
@@ -80,12 +80,12 @@ template <int WIDE, int PIECES, int ROWS, int AHEAD, int AREA, int MOST, int BLO
             if (HALVES && late-- == 0) barrier_await(part.barrier + 1, 0);
             multiply(w, ring[u % AHEAD]);
             w += ROWS * 32;
-            if (u + AHEAD < left) bring(ring[u % AHEAD], from, area);
+            if (u + AHEAD < left) load(ring[u % AHEAD], from, area);
         }
     }
 
-    static __device__ __forceinline__ void bring(bundle<float, WIDE> (&to)[PIECES][2], const float *(&from)[PIECES],
-                                                 int area)
+    static __device__ __forceinline__ void load(bundle<float, WIDE> (&to)[PIECES][2], const float *(&from)[PIECES],
+                                                int area)
     {
 #pragma unroll
         for (int i = 0; i < PIECES; i++) {

@@ -11,9 +11,53 @@
  * at multiples of 16 bytes.
  *
  * The workspace holds as many images' columns as fit WORKSPACE, at least one. */
-#include "calculators/cuda/conv2d/batch_product.h"
 #include "calculators/cuda/conv2d/conv2d.h"
+#include "calculators/cuda/gemm/blas.h"
 #include "calculators/cuda/gemm/factors.h"
+
+/* A row-major matrix among `images` x `groups` of them; strides in elements. */
+typedef struct matrix {
+    const void *data;
+    bool rounded; /* in 16 bits */
+    int64_t line; /* from one row to the next: cuBLAS's leading dimension */
+    int64_t group_stride, image_stride;
+    bool transposed;
+} matrix;
+
+static const char *at(const matrix *m, int64_t group, sdlf_dtype dtype)
+{
+    return (const char *)m->data + (size_t)(group * m->group_stride) * (m->rounded ? 2 : sdlf_dtype_size(dtype));
+}
+
+static cudaDataType_t type_of(const matrix *m, sdlf_dtype dtype, sdlf_math math)
+{
+    if (m->rounded) return math == SDLF_MATH_FP16 ? CUDA_R_16F : CUDA_R_16BF;
+    return dtype == SDLF_FLOAT64 ? CUDA_R_64F : CUDA_R_32F;
+}
+
+/* c (m,n) = op(a) (m,k) op(b) (k,n) for every image and group, or c + that; a and b are both rounded, or neither, and c is of `dtype`.
+ * Sizes fit an int. Errors: what cuBLAS says, as cuda_check_blas does.
+ * cuBLAS, column-major, is asked for c^T = op(b)^T op(a)^T. */
+static sdlf_status batch_product(sdlf_calculator *base, sdlf_dtype dtype, int64_t m, int64_t n, int64_t k, matrix a,
+                                 matrix b, matrix c, int64_t images, int64_t groups, bool accumulate)
+{
+    cuda_calculator *calculator = cuda_calculator_from(base);
+    bool wide = dtype == SDLF_FLOAT64;
+    const float one32 = 1, kept32 = accumulate ? 1 : 0;
+    const double one64 = 1, kept64 = accumulate ? 1 : 0;
+    sdlf_math math = calculator->math;
+    for (int64_t group = 0; group < groups; group++) {
+        cublasStatus_t status = calculator->library->gemm_strided_batched(
+            calculator->blas, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+            (int)n, (int)m, (int)k, wide ? (const void *)&one64 : &one32, at(&b, group, dtype),
+            type_of(&b, dtype, math), (int)b.line, b.image_stride, at(&a, group, dtype), type_of(&a, dtype, math),
+            (int)a.line, a.image_stride, wide ? (const void *)&kept64 : &kept32, (void *)at(&c, group, dtype),
+            type_of(&c, dtype, math), (int)c.line, c.image_stride, (int)images,
+            wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(math), CUBLAS_GEMM_DEFAULT);
+        if (status != CUBLAS_STATUS_SUCCESS) return cuda_check_blas(status, "conv2d, two-step product");
+    }
+    return SDLF_OK;
+}
 
 static const int64_t WORKSPACE = INT64_C(256) << 20;
 
@@ -116,22 +160,22 @@ static int64_t line_of(int64_t columns, bool rounded)
     return rounded ? cuda_factor_line(columns) : columns;
 }
 
-static cuda_matrix columns_matrix(const cuda_conv2d *g, const void *columns, bool rounded)
+static matrix columns_matrix(const cuda_conv2d *g, const void *columns, bool rounded)
 {
     int64_t line = line_of(area_of(g), rounded), all = column_rows(g) * line;
-    return (cuda_matrix){columns, rounded, line, all / g->groups, all, false};
+    return (matrix){columns, rounded, line, all / g->groups, all, false};
 }
 
-static cuda_matrix output_matrix(const cuda_conv2d *g, const void *y, bool rounded)
+static matrix output_matrix(const cuda_conv2d *g, const void *y, bool rounded)
 {
     int64_t line = line_of(area_of(g), rounded);
-    return (cuda_matrix){y, rounded, line, g->group_filters * line, g->filters * line, false};
+    return (matrix){y, rounded, line, g->group_filters * line, g->filters * line, false};
 }
 
-static cuda_matrix weight_matrix(const cuda_conv2d *g, const void *w, int64_t image_stride, bool rounded)
+static matrix weight_matrix(const cuda_conv2d *g, const void *w, int64_t image_stride, bool rounded)
 {
     int64_t line = line_of(weight_count(g) / g->filters, rounded);
-    return (cuda_matrix){w, rounded, line, g->group_filters * line, image_stride, false};
+    return (matrix){w, rounded, line, g->group_filters * line, image_stride, false};
 }
 
 /* ---- what products need ---- */
@@ -143,7 +187,7 @@ static char *image_of(const sdlf_tensor *tensor, int64_t n)
 
 /* The weights: as they are, or rounded. */
 static sdlf_status make_weights(sdlf_calculator *base, const sdlf_operation *op, const cuda_conv2d *g, const room *r,
-                                cuda_matrix *weights)
+                                matrix *weights)
 {
     *weights = weight_matrix(g, r->rounded ? op->workspace.data : op->in[1].data, 0, r->rounded);
     if (!r->rounded) return SDLF_OK;
@@ -153,7 +197,7 @@ static sdlf_status make_weights(sdlf_calculator *base, const sdlf_operation *op,
 
 /* Columns of some images of x from the n-th on. */
 static sdlf_status make_columns(sdlf_calculator *base, const sdlf_operation *op, const cuda_conv2d *g, const room *r,
-                                int64_t n, int64_t images, cuda_matrix *columns)
+                                int64_t n, int64_t images, matrix *columns)
 {
     const sdlf_tensor *x = &op->in[0];
     bool pointwise = cuda_is_pointwise(g);
@@ -167,7 +211,7 @@ static sdlf_status make_columns(sdlf_calculator *base, const sdlf_operation *op,
 
 /* Some images of dy from the n-th on. */
 static sdlf_status make_output(sdlf_calculator *base, const sdlf_operation *op, const cuda_conv2d *g, const room *r,
-                               const sdlf_tensor *dy, int64_t n, int64_t images, cuda_matrix *output)
+                               const sdlf_tensor *dy, int64_t n, int64_t images, matrix *output)
 {
     void *made = outputs_in(op, r);
     *output = output_matrix(g, r->rounded ? made : (const void *)image_of(dy, n), r->rounded);
@@ -186,14 +230,14 @@ sdlf_status conv2d_forward_two_step_cuda(sdlf_calculator *base, const sdlf_opera
     int64_t area = area_of(&g);
     bool has_residual = sdlf_tensor_present(&op->in[3]);
     bool in_place = has_residual && op->in[3].data == y->data; /* the product is added to it */
-    cuda_matrix weights, columns;
+    matrix weights, columns;
     sdlf_status status = make_weights(base, op, &g, &r, &weights);
     for (int64_t n = 0; n < g.batch && status == SDLF_OK; n += r.images) {
         int64_t images = g.batch - n < r.images ? g.batch - n : r.images;
         status = make_columns(base, op, &g, &r, n, images, &columns);
         if (status == SDLF_OK)
-            status = cuda_batch_product(base, x->dtype, g.group_filters, area, weight_count(&g) / g.filters, weights,
-                                        columns, output_matrix(&g, image_of(y, n), false), images, g.groups, in_place);
+            status = batch_product(base, x->dtype, g.group_filters, area, weight_count(&g) / g.filters, weights,
+                                   columns, output_matrix(&g, image_of(y, n), false), images, g.groups, in_place);
     }
     cuda_epilogue epilogue = {
         .dtype = y->dtype,
@@ -216,7 +260,7 @@ sdlf_status conv2d_backward_input_two_step_cuda(sdlf_calculator *base, const sdl
     cuda_conv2d g = cuda_conv2d_geometry(op);
     const sdlf_tensor *dy = &op->in[0], *dx = &op->out[0];
     const room r = room_of(base, op, &g);
-    cuda_matrix weights, output;
+    matrix weights, output;
     sdlf_status status = make_weights(base, op, &g, &r, &weights);
     weights.transposed = true;
     for (int64_t n = 0; n < g.batch && status == SDLF_OK; n += r.images) {
@@ -224,8 +268,8 @@ sdlf_status conv2d_backward_input_two_step_cuda(sdlf_calculator *base, const sdl
         void *columns = cuda_is_pointwise(&g) ? image_of(dx, n) : columns_in(op, &r);
         status = make_output(base, op, &g, &r, dy, n, images, &output);
         if (status == SDLF_OK)
-            status = cuda_batch_product(base, dx->dtype, weight_count(&g) / g.filters, area_of(&g), g.group_filters,
-                                        weights, output, columns_matrix(&g, columns, false), images, g.groups, false);
+            status = batch_product(base, dx->dtype, weight_count(&g) / g.filters, area_of(&g), g.group_filters, weights,
+                                   output, columns_matrix(&g, columns, false), images, g.groups, false);
         if (status == SDLF_OK && !cuda_is_pointwise(&g))
             status = cuda_col2im(base, &g, dx->dtype, columns, image_of(dx, n), images);
     }
@@ -239,7 +283,7 @@ sdlf_status conv2d_backward_weights_two_step_cuda(sdlf_calculator *base, const s
     const room r = room_of(base, op, &g);
     int64_t weights = weight_count(&g);
     char *parts = parts_in(op, &r);
-    cuda_matrix columns, output;
+    matrix columns, output;
     sdlf_status status = SDLF_OK;
     for (int64_t n = 0; n < g.batch && status == SDLF_OK; n += r.images) {
         int64_t images = g.batch - n < r.images ? g.batch - n : r.images;
@@ -247,8 +291,8 @@ sdlf_status conv2d_backward_weights_two_step_cuda(sdlf_calculator *base, const s
         columns.transposed = true;
         if (status == SDLF_OK) status = make_output(base, op, &g, &r, dy, n, images, &output);
         if (status == SDLF_OK)
-            status = cuda_batch_product(base, dw->dtype, g.group_filters, weights / g.filters, area_of(&g), output,
-                                        columns, weight_matrix(&g, parts, weights, false), images, g.groups, false);
+            status = batch_product(base, dw->dtype, g.group_filters, weights / g.filters, area_of(&g), output, columns,
+                                   weight_matrix(&g, parts, weights, false), images, g.groups, false);
         if (status == SDLF_OK) status = cuda_sum_parts(base, dw->dtype, parts, dw->data, weights, images, n > 0);
     }
     if (status != SDLF_OK || !sdlf_tensor_present(&op->out[1])) return status;

@@ -3,28 +3,24 @@
 #include "calculators/cuda/conv2d/winograd.h"
 
 #include "calculators/cuda/conv2d/implicit.h"
-#include "calculators/cuda/gemm/blas_library.h"
+#include "calculators/cuda/gemm/blas.h"
 
 #include <string.h>
 
 enum { MOST_SPLITS = 16 };
 
-/* How it is computed: in one kernel, tiles of 2x2; or in steps. */
-typedef enum form { FUSED, STEPS_2, STEPS_4 } form;
+/* How it is computed: in steps, or, NULL, in one kernel with tiles of 2x2. */
+typedef const cuda_winograd_steps *form;
+static const form FUSED = NULL;
 
 static int tile_side(form how)
 {
-    return how == STEPS_4 ? 4 : 2;
+    return how == NULL ? 2 : how->side;
 }
 
 static int64_t points_of(form how)
 {
-    return how == STEPS_4 ? 36 : WINOGRAD_POINTS;
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
+    return (int64_t)(tile_side(how) + 2) * (tile_side(how) + 2);
 }
 
 static const cuda_calculator *view(const sdlf_calculator *calculator)
@@ -36,18 +32,18 @@ static const cuda_calculator *view(const sdlf_calculator *calculator)
 static int64_t filter_numbers(const sdlf_operation *op, form how)
 {
     const int64_t *w = op->in[1].shape.dim;
-    if (how != FUSED) return points_of(how) * w[0] * w[1];
-    return WINOGRAD_POINTS * divide_up(w[0], WINOGRAD_FILTERS) * WINOGRAD_FILTERS * divide_up(w[1], WINOGRAD_CHANNELS) *
-           WINOGRAD_CHANNELS;
+    if (how != NULL) return points_of(how) * w[0] * w[1];
+    return WINOGRAD_POINTS * cuda_ceil_div(w[0], WINOGRAD_FILTERS) * WINOGRAD_FILTERS *
+           cuda_ceil_div(w[1], WINOGRAD_CHANNELS) * WINOGRAD_CHANNELS;
 }
 
 static int64_t tiles_of(const sdlf_operation *op, form how)
 {
     const int64_t *y = op->out[0].shape.dim;
-    return y[0] * divide_up(y[2], tile_side(how)) * divide_up(y[3], tile_side(how));
+    return y[0] * cuda_ceil_div(y[2], tile_side(how)) * cuda_ceil_div(y[3], tile_side(how));
 }
 
-static bool takes(const sdlf_operation *op, form how)
+bool cuda_winograd_takes(const sdlf_operation *op, form how)
 {
     const sdlf_window2d *window = &op->conv2d.window;
     if (op->kind != SDLF_CONV2D_FORWARD || op->out[0].dtype != SDLF_FLOAT32 || op->conv2d.groups != 1) return false;
@@ -68,8 +64,8 @@ static int choose_splits(const cuda_calculator *calculator, int64_t blocks, int6
     double least = 0;
     for (int splits = 1; splits <= MOST_SPLITS && splits <= steps; splits++) {
         if (splits > 1 && blocks > CUDA_TICKETS) break;
-        double cost = (double)divide_up(blocks * splits, calculator->multiprocessors) *
-                      ((double)divide_up(steps, splits) + 2.0 + (splits > 1 ? 2.0 + 0.25 * splits : 0));
+        double cost = (double)cuda_ceil_div(blocks * splits, calculator->multiprocessors) *
+                      ((double)cuda_ceil_div(steps, splits) + 2.0 + (splits > 1 ? 2.0 + 0.25 * splits : 0));
         if (splits > 1 && cost >= least) continue;
         best = splits;
         least = cost;
@@ -94,28 +90,28 @@ static cuda_winograd problem_of(const cuda_calculator *calculator, const sdlf_op
     p.filters = (int)y[1];
     p.out_height = (int)y[2];
     p.out_width = (int)y[3];
-    p.tiles_down = (int)divide_up(y[2], tile_side(how));
-    p.tiles_across = (int)divide_up(y[3], tile_side(how));
+    p.tiles_down = (int)cuda_ceil_div(y[2], tile_side(how));
+    p.tiles_across = (int)cuda_ceil_div(y[3], tile_side(how));
     p.tiles = (int)tiles_of(op, how);
     for (int i = 0; i < 2; i++) p.padding[i] = op->conv2d.window.padding_before[i];
-    p.filter_blocks = (int)divide_up(p.filters, WINOGRAD_FILTERS);
-    p.tile_blocks = (int)divide_up(p.tiles, WINOGRAD_TILES);
-    p.splits =
-        choose_splits(calculator, (int64_t)p.filter_blocks * p.tile_blocks, divide_up(p.channels, WINOGRAD_CHANNELS));
+    p.filter_blocks = (int)cuda_ceil_div(p.filters, WINOGRAD_FILTERS);
+    p.tile_blocks = (int)cuda_ceil_div(p.tiles, WINOGRAD_TILES);
+    p.splits = choose_splits(calculator, (int64_t)p.filter_blocks * p.tile_blocks,
+                             cuda_ceil_div(p.channels, WINOGRAD_CHANNELS));
     return p;
 }
 
 static sdlf_status make_filters(sdlf_calculator *calculator, const sdlf_operation *op, void *to, form how)
 {
     const int64_t *w = op->in[1].shape.dim;
-    if (how == FUSED) return cuda_winograd_filters_fused(calculator, op->in[1].data, to, (int)w[0], (int)w[1]);
-    return cuda_winograd_filters(calculator, op->in[1].data, to, (int)w[0], (int)w[1], tile_side(how));
+    if (how == NULL) return cuda_winograd_filters_fused(calculator, op->in[1].data, to, (int)w[0], (int)w[1]);
+    return how->filters(calculator, op->in[1].data, to, (int)w[0], (int)w[1]);
 }
 
 /* u, where it is not ready, then the rest. u's size is a multiple of 16 numbers: what follows is aligned. */
 static int64_t filters_in_workspace(const sdlf_operation *op, form how)
 {
-    return sdlf_tensor_present(&op->prepared) ? 0 : divide_up(filter_numbers(op, how), 16) * 16;
+    return sdlf_tensor_present(&op->prepared) ? 0 : cuda_ceil_div(filter_numbers(op, how), 16) * 16;
 }
 
 static sdlf_status place_filters(sdlf_calculator *calculator, const sdlf_operation *op, cuda_winograd *p, form how)
@@ -131,21 +127,21 @@ static sdlf_status place_filters(sdlf_calculator *calculator, const sdlf_operati
 
 bool cuda_winograd_fused_takes(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (view(calculator)->shared_most < cuda_winograd_shared() || !takes(op, FUSED)) return false;
+    if (view(calculator)->shared_most < cuda_winograd_shared() || !cuda_winograd_takes(op, FUSED)) return false;
     const int64_t *w = op->in[1].shape.dim;
-    return divide_up(w[0], WINOGRAD_FILTERS) <=
-           INT32_MAX / divide_up(tiles_of(op, FUSED), WINOGRAD_TILES) / MOST_SPLITS;
+    return cuda_ceil_div(w[0], WINOGRAD_FILTERS) <=
+           INT32_MAX / cuda_ceil_div(tiles_of(op, FUSED), WINOGRAD_TILES) / MOST_SPLITS;
 }
 
 int64_t conv2d_winograd_fused_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
-    return filter_numbers(op, FUSED) * (int64_t)sizeof(float);
+    return cuda_winograd_prepared(op, FUSED);
 }
 
 sdlf_status conv2d_winograd_fused_prepare_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return make_filters(calculator, op, op->prepared.data, FUSED);
+    return cuda_winograd_prepare(calculator, op, FUSED);
 }
 
 int64_t conv2d_winograd_fused_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
@@ -172,26 +168,26 @@ bool cuda_winograd_prefers_steps(const sdlf_operation *op)
 {
     static const int64_t cache = INT64_C(32) << 20;
     const int64_t *w = op->in[1].shape.dim;
-    int64_t bytes = WINOGRAD_POINTS * tiles_of(op, STEPS_2) * (w[0] + w[1]) * (int64_t)sizeof(float);
+    int64_t bytes = WINOGRAD_POINTS * tiles_of(op, &cuda_winograd_steps_2) * (w[0] + w[1]) * (int64_t)sizeof(float);
     return w[0] * w[1] >= 80 * (w[0] + w[1]) || bytes <= cache;
 }
 
-static int64_t steps_workspace(const sdlf_operation *op, form how)
+int64_t cuda_winograd_workspace(const sdlf_operation *op, form how)
 {
     const int64_t *w = op->in[1].shape.dim;
     int64_t numbers = filters_in_workspace(op, how) + points_of(how) * tiles_of(op, how) * (w[0] + w[1]);
-    return divide_up(numbers * (int64_t)sizeof(float), 64) * 64;
+    return cuda_ceil_div(numbers * (int64_t)sizeof(float), 64) * 64;
 }
 
 /* Products (K,tiles) = u (K,C) v (C,tiles), one for each point; in cuBLAS's view, which is column-major, of the transposed. */
-static sdlf_status run_steps(sdlf_calculator *base, const sdlf_operation *op, form how)
+sdlf_status cuda_winograd_run(sdlf_calculator *base, const sdlf_operation *op, form how)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
     cuda_winograd p = problem_of(calculator, op, how);
     sdlf_status status = place_filters(base, op, &p, how);
     float *v = p.scratch, *products = v + points_of(how) * p.channels * p.tiles;
     const float one = 1, zero = 0;
-    if (status == SDLF_OK) status = cuda_winograd_patches(base, &p, v, tile_side(how));
+    if (status == SDLF_OK) status = how->patches(base, &p, v);
     if (status != SDLF_OK) return status;
     cublasStatus_t multiplied = calculator->library->gemm_strided_batched(
         calculator->blas, CUBLAS_OP_N, CUBLAS_OP_N, p.tiles, p.filters, p.channels, &one, v, CUDA_R_32F, p.tiles,
@@ -199,61 +195,43 @@ static sdlf_status run_steps(sdlf_calculator *base, const sdlf_operation *op, fo
         CUDA_R_32F, p.tiles, (int64_t)p.filters * p.tiles, (int)points_of(how), CUBLAS_COMPUTE_32F,
         CUBLAS_GEMM_DEFAULT);
     if (multiplied != CUBLAS_STATUS_SUCCESS) return cuda_check_blas(multiplied, "conv2d, Winograd's products");
-    return cuda_winograd_outputs(base, &p, products, tile_side(how));
+    return how->outputs(base, &p, products);
+}
+
+int64_t cuda_winograd_prepared(const sdlf_operation *op, form how)
+{
+    return filter_numbers(op, how) * (int64_t)sizeof(float);
+}
+
+sdlf_status cuda_winograd_prepare(sdlf_calculator *calculator, const sdlf_operation *op, form how)
+{
+    return make_filters(calculator, op, op->prepared.data, how);
 }
 
 bool cuda_winograd_2_takes(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
-    return takes(op, STEPS_2);
+    return cuda_winograd_takes(op, &cuda_winograd_steps_2);
 }
 
 int64_t conv2d_winograd_2_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
-    return filter_numbers(op, STEPS_2) * (int64_t)sizeof(float);
+    return cuda_winograd_prepared(op, &cuda_winograd_steps_2);
 }
 
 sdlf_status conv2d_winograd_2_prepare_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return make_filters(calculator, op, op->prepared.data, STEPS_2);
+    return cuda_winograd_prepare(calculator, op, &cuda_winograd_steps_2);
 }
 
 int64_t conv2d_winograd_2_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
-    return steps_workspace(op, STEPS_2);
+    return cuda_winograd_workspace(op, &cuda_winograd_steps_2);
 }
 
 sdlf_status conv2d_winograd_2_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return run_steps(calculator, op, STEPS_2);
-}
-
-bool cuda_winograd_4_takes(const sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    (void)calculator;
-    return takes(op, STEPS_4);
-}
-
-int64_t conv2d_winograd_4_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    (void)calculator;
-    return filter_numbers(op, STEPS_4) * (int64_t)sizeof(float);
-}
-
-sdlf_status conv2d_winograd_4_prepare_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    return make_filters(calculator, op, op->prepared.data, STEPS_4);
-}
-
-int64_t conv2d_winograd_4_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    (void)calculator;
-    return steps_workspace(op, STEPS_4);
-}
-
-sdlf_status conv2d_winograd_4_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    return run_steps(calculator, op, STEPS_4);
+    return cuda_winograd_run(calculator, op, &cuda_winograd_steps_2);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Winograd's transforms along one axis, and of two: columns first, then rows. M outputs; M + 2 points: 0, 1, -1 and infinity
- * for M = 2, with 2 and -2 for M = 4. */
+ * for M = 2. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_WINOGRAD_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_WINOGRAD_CUH
 
@@ -31,40 +31,6 @@ template <> struct winograd_axis<2> {
     {
         to[0] = p[0] + p[gap] + p[2 * gap];
         to[to_gap] = p[gap] - p[2 * gap] - p[3 * gap];
-    }
-};
-
-template <> struct winograd_axis<4> {
-    static __device__ __forceinline__ void patch(float *d, int gap)
-    {
-        float d0 = d[0], d1 = d[gap], d2 = d[2 * gap], d3 = d[3 * gap], d4 = d[4 * gap], d5 = d[5 * gap];
-        float a = d4 - 4 * d2, b = d3 - 4 * d1, c = d4 - d2, e = 2 * (d3 - d1);
-        d[0] = 4 * d0 - 5 * d2 + d4;
-        d[gap] = a + b;
-        d[2 * gap] = a - b;
-        d[3 * gap] = c + e;
-        d[4 * gap] = c - e;
-        d[5 * gap] = 4 * d1 - 5 * d3 + d5;
-    }
-    static __device__ __forceinline__ void filter(float *to, const float *g, int to_gap, int gap)
-    {
-        float a = (-1.0f / 6) * (g[0] + g[2 * gap]), b = (1.0f / 6) * g[gap];
-        float c = (1.0f / 24) * g[0] + (1.0f / 6) * g[2 * gap], e = (1.0f / 12) * g[gap];
-        to[0] = 0.25f * g[0];
-        to[to_gap] = a - b;
-        to[2 * to_gap] = a + b;
-        to[3 * to_gap] = c + e;
-        to[4 * to_gap] = c - e;
-        to[5 * to_gap] = g[2 * gap];
-    }
-    static __device__ __forceinline__ void output(float *to, const float *p, int to_gap, int gap)
-    {
-        float a = p[gap] + p[2 * gap], b = p[gap] - p[2 * gap];
-        float c = p[3 * gap] + p[4 * gap], e = p[3 * gap] - p[4 * gap];
-        to[0] = p[0] + a + c;
-        to[to_gap] = b + 2 * e;
-        to[2 * to_gap] = a + 4 * c;
-        to[3 * to_gap] = b + 8 * e + p[5 * gap];
     }
 };
 

@@ -8,7 +8,7 @@
  *
  *   winograd-2x2         16 multiplications for 36, all three steps in one kernel (conv2d/winograd_fused.cu)
  *   winograd-2x2-steps   the same in three: patches, 16 matrix products by cuBLAS, outputs (conv2d/winograd_steps.cu)
- *   winograd-4x4         so too, 36 multiplications for 144
+ *   winograd-4x4         so too, 36 multiplications for 144 (lab/conv2d_winograd.cu)
  *
  * Transformed filters are what `prepare` makes; where they are not ready, each call makes them in its workspace. docs/reference/convolution.md
  * says how exact the results are. */
@@ -41,30 +41,37 @@ typedef struct cuda_winograd {
  * nothing; of the steps: (points, K, C). */
 sdlf_status cuda_winograd_filters_fused(sdlf_calculator *calculator, const float *w, float *u, int filters,
                                         int channels);
-sdlf_status cuda_winograd_filters(sdlf_calculator *calculator, const float *w, float *u, int filters, int channels,
-                                  int m);
 /* y = act(conv2d(x, w) + bias + residual) in one kernel. */
 sdlf_status cuda_winograd_fused(sdlf_calculator *calculator, const cuda_winograd *problem);
 int64_t cuda_winograd_shared(void); /* bytes of shared memory that it takes */
-/* v (points, C, tiles) from x; y from the products (points, K, tiles); tiles of mxm. */
-sdlf_status cuda_winograd_patches(sdlf_calculator *calculator, const cuda_winograd *problem, float *v, int m);
-sdlf_status cuda_winograd_outputs(sdlf_calculator *calculator, const cuda_winograd *problem, const float *products,
-                                  int m);
 
-/* The algorithms: fused, steps of 2x2, steps of 4x4. */
+/* In steps, tiles of side x side (conv2d/winograd_steps.cuh): u from w; v (points, C, tiles) from x; y from the products (points, K, tiles). */
+typedef struct cuda_winograd_steps {
+    int side;
+    sdlf_status (*filters)(sdlf_calculator *calculator, const float *w, float *u, int filters, int channels);
+    sdlf_status (*patches)(sdlf_calculator *calculator, const cuda_winograd *problem, float *v);
+    sdlf_status (*outputs)(sdlf_calculator *calculator, const cuda_winograd *problem, const float *products);
+} cuda_winograd_steps;
+extern const cuda_winograd_steps cuda_winograd_steps_2;
+bool cuda_winograd_takes(const sdlf_operation *operation, const cuda_winograd_steps *steps);
+int64_t cuda_winograd_prepared(const sdlf_operation *operation, const cuda_winograd_steps *steps);
+sdlf_status cuda_winograd_prepare(sdlf_calculator *calculator, const sdlf_operation *operation,
+                                  const cuda_winograd_steps *steps);
+int64_t cuda_winograd_workspace(const sdlf_operation *operation, const cuda_winograd_steps *steps);
+sdlf_status cuda_winograd_run(sdlf_calculator *calculator, const sdlf_operation *operation,
+                              const cuda_winograd_steps *steps);
+
+/* The algorithms: fused, steps of 2x2. */
 bool cuda_winograd_fused_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 /* Of an operation that both take: are the steps faster than the one kernel? */
 bool cuda_winograd_prefers_steps(const sdlf_operation *operation);
 bool cuda_winograd_2_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
-bool cuda_winograd_4_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_winograd_fused_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_winograd_2_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t conv2d_winograd_4_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_winograd_fused_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_winograd_2_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t conv2d_winograd_4_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_kernel conv2d_winograd_fused_cuda, conv2d_winograd_2_cuda, conv2d_winograd_4_cuda;
-sdlf_kernel conv2d_winograd_fused_prepare_cuda, conv2d_winograd_2_prepare_cuda, conv2d_winograd_4_prepare_cuda;
+sdlf_kernel conv2d_winograd_fused_cuda, conv2d_winograd_2_cuda;
+sdlf_kernel conv2d_winograd_fused_prepare_cuda, conv2d_winograd_2_prepare_cuda;
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@ enum {
     ITEMS = ROUND * TILES / THREADS, /* tiles of a thread in a round */
 };
 
-static __device__ __forceinline__ void bring_filters(float *to, const float *from)
+static __device__ __forceinline__ void load_filters(float *to, const float *from)
 {
 #pragma unroll
     for (int i = 0; i < U / 4 / THREADS; i++) {
@@ -152,7 +152,7 @@ static __global__ void __launch_bounds__(THREADS, 1) winograd_fused(const __grid
     static_assert(U == THREADS * 128 / static_cast<int>(sizeof(float)), "a line a thread");
     prefetch_line(u + threadIdx.x * (128 / sizeof(float)));
     await_kernels();
-    bring_filters(shared, u);
+    load_filters(shared, u);
     close_copies();
     read_columns<PAIRS>(d, from, p.width, first * CHANNELS + warp < p.channels ? inside : 0, lone);
     leave_patch(shared + 2 * U, d, lone);
@@ -165,7 +165,7 @@ static __global__ void __launch_bounds__(THREADS, 1) winograd_fused(const __grid
         if (more) {
             u += U;
             from += CHANNELS * plane;
-            bring_filters(shared + next * U, u);
+            load_filters(shared + next * U, u);
             read_columns<PAIRS>(d, from, p.width, (step + 1) * CHANNELS + warp < p.channels ? inside : 0, lone);
         }
         close_copies();

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d + ReLU + max-pool: forward, by kernels for row-major activations or by those over boxes (conv2d/boxes.h) for such as lie channels
+/* conv2d + ReLU + max-pool: forward, by kernels for row-major activations or by those over boxes (conv2d/halo16.h) for such as lie channels
  * last; of the backward pass, what is supported, and its parts in order. */
 #include "calculators/cuda/conv2d_pool/conv2d_pool.h"
 
-#include "calculators/cuda/conv2d/boxes.h"
+#include "calculators/cuda/conv2d/halo16.h"
 
 bool conv2d_pool_forward_supports_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    return sdlf_operation_is_channels_last(op) ? cuda_boxes_pool_takes(base, op) : conv2d_pool_supports_cuda(base, op);
+    return sdlf_operation_is_channels_last(op) ? cuda_halo16_pool_takes(base, op) : conv2d_pool_supports_cuda(base, op);
 }
 
 int64_t conv2d_pool_forward_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    return sdlf_operation_is_channels_last(op) ? cuda_boxes_pool_workspace(base, op) : 0;
+    return sdlf_operation_is_channels_last(op) ? cuda_halo16_pool_workspace(base, op) : 0;
 }
 
 int64_t conv2d_pool_forward_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    return sdlf_operation_is_channels_last(op) ? cuda_boxes_pool_prepared(base, op) : 0;
+    return sdlf_operation_is_channels_last(op) ? cuda_halo16_pool_prepared(base, op) : 0;
 }
 
 sdlf_status conv2d_pool_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    return sdlf_operation_is_channels_last(op) ? conv2d_boxes_pool_cuda(base, op)
+    return sdlf_operation_is_channels_last(op) ? conv2d_halo16_pool_cuda(base, op)
                                                : conv2d_relu_max_pool_forward_cuda(base, op);
 }
 

@@ -20,13 +20,10 @@ bool cuda_conv2d_pool_input_fits(const cuda_calculator *calculator, const sdlf_o
 sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
                                    const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx);
 
-/* The same on tensor cores; is that wanted, and possible? First for small images. */
+/* The same on tensor cores, for small images; is that wanted, and possible? */
 bool cuda_conv2d_pool_input_sliced_suits(const cuda_calculator *calculator, const sdlf_operation *op,
                                          const sdlf_tensor *dy);
 sdlf_status cuda_conv2d_pool_input_sliced(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
-                                          const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx);
-bool cuda_conv2d_pool_input_suits(const cuda_calculator *calculator, const sdlf_operation *op, const sdlf_tensor *dy);
-sdlf_status cuda_conv2d_pool_input_tensor(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
                                           const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx);
 
 #ifdef __cplusplus

@@ -107,14 +107,6 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
                 status = cuda_conv2d_pool_forward_sliced(calculator, p, side_size);
                 return;
             }
-            if (cuda_conv2d_pool_forward_suits(calculator, p.g, side_size)) {
-                status = cuda_conv2d_pool_forward_tensor(calculator, p, side_size);
-                return;
-            }
-            if (cuda_conv2d_pool_forward_pairs_suits(calculator, p.g, side_size)) {
-                status = cuda_conv2d_pool_forward_pairs(calculator, p, side_size);
-                return;
-            }
         }
         int64_t threads = static_cast<int64_t>(THREADS) * calculator->multiprocessors; /* one block each */
         with_side(side_size, [&](auto side) {
@@ -145,7 +137,17 @@ static const sdlf_tensor &weights_of(const sdlf_operation *op)
  * faster once the sums are long: implicit GEMM cuts these and has the tensor cores. */
 enum { LONGEST_UNMASKED = 256 };
 
-extern "C" bool conv2d_pool_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
+/* On tensor cores, few taps and small images have kernels; larger layers are faster as a convolution and a pooling by themselves. */
+static bool suits_math(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    const int side = op->conv2d_pool.window.size[0];
+    if (op->in[0].dtype != SDLF_FLOAT32 || calculator->math == SDLF_MATH_FP32) return true;
+    const pool_geometry g = pool_geometry_of(op, op->in[0], pooled_of(op));
+    return cuda_conv2d_pool_forward_first_suits(calculator, g, side) ||
+           cuda_conv2d_pool_forward_sliced_suits(calculator, g, side);
+}
+
+extern "C" bool conv2d_pool_supports_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const sdlf_window2d &window = op->conv2d_pool.window, &pool = op->conv2d_pool.pool;
     int side = window.size[0];
@@ -154,5 +156,6 @@ extern "C" bool conv2d_pool_supports_cuda(const sdlf_calculator *, const sdlf_op
         fits = fits && op->in[0].shape.dim[1] * side * side <= LONGEST_UNMASKED;
     for (int i = 0; i < 2; i++)
         fits = fits && window.stride[i] == 1 && window.dilation[i] == 1 && pool.size[i] == 2 && pool.stride[i] == 2;
-    return fits && pool_counts_fit(op->in[0], weights_of(op), pooled_of(op));
+    return fits && pool_counts_fit(op->in[0], weights_of(op), pooled_of(op)) &&
+           suits_math(reinterpret_cast<const cuda_calculator *>(base), op);
 }

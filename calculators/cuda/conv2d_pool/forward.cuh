@@ -42,16 +42,10 @@ template <typename T> static __device__ __forceinline__ T pool_four(const T *fou
     return largest;
 }
 
-/* Two windows a thread, without tensor cores: are there enough of them? */
-bool cuda_conv2d_pool_forward_pairs_suits(const cuda_calculator *calculator, const pool_geometry &g, int side);
-sdlf_status cuda_conv2d_pool_forward_pairs(const cuda_calculator *calculator, const pool_forward<float> &p, int side);
-
-/* On tensor cores: is that wanted, and possible? The first of these that suits: few taps; small images; any. */
+/* On tensor cores: is that wanted, and possible? Few taps; small images. */
 bool cuda_conv2d_pool_forward_first_suits(const cuda_calculator *calculator, const pool_geometry &g, int side);
 sdlf_status cuda_conv2d_pool_forward_first(const cuda_calculator *calculator, const pool_forward<float> &p, int side);
 bool cuda_conv2d_pool_forward_sliced_suits(const cuda_calculator *calculator, const pool_geometry &g, int side);
 sdlf_status cuda_conv2d_pool_forward_sliced(const cuda_calculator *calculator, const pool_forward<float> &p, int side);
-bool cuda_conv2d_pool_forward_suits(const cuda_calculator *calculator, const pool_geometry &g, int side);
-sdlf_status cuda_conv2d_pool_forward_tensor(const cuda_calculator *calculator, const pool_forward<float> &p, int side);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_relu_max_pool_forward on tensor cores for few taps: C R R up to 32, a network's first layer (see
- * conv2d_pool/forward_tensor.cu for the rest).
+/* conv2d_relu_max_pool_forward on tensor cores, factors rounded to tf32, float16 or bfloat16, for few taps: C R R up to 32, a network's
+ * first layer.
  *
  * The convolution is a product: weights (filters, taps) x patches (taps, positions). All weights stay in a warp's registers. A
  * warp makes units of 16 windows and 32 filters; it multiplies the patches of the four positions of the windows one after the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_relu_max_pool_forward on tensor cores for small images of several channels (see conv2d_pool/forward_tensor.cu for the rest):
+/* conv2d_relu_max_pool_forward on tensor cores for small images of several channels:
  * a second layer, whose few windows would leave most of the device without work.
  *
  * The convolution is a product: weights (32 filters, taps) x patches (taps, positions). A block's warps share the taps: each keeps

@@ -130,6 +130,9 @@ extern "C" bool cuda_conv2d_pool_input_fits(const cuda_calculator *calculator, c
                                             const sdlf_tensor *dy)
 {
     bool fits = false;
+    const sdlf_tensor &dx = op->out[op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD ? 2 : 4];
+    if (calculator->math != SDLF_MATH_FP32 && dy->dtype == SDLF_FLOAT32 && sdlf_tensor_present(&dx))
+        return cuda_conv2d_pool_input_sliced_suits(calculator, op, dy);
     with_float(dy->dtype, [&](auto zero) {
         const auto p = shared_out<decltype(zero)>(op, *dy);
         fits = p.quads <= MOST_THREADS && memory_of(p) + (8 << 10) <= calculator->shared_most;
@@ -145,8 +148,6 @@ extern "C" sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_
     if (sdlf_tensor_count(dx) == 0) return SDLF_OK;
     if (cuda_conv2d_pool_input_sliced_suits(cuda_calculator_from(base), op, dy))
         return cuda_conv2d_pool_input_sliced(base, op, w, dy, mask, dx);
-    if (cuda_conv2d_pool_input_suits(cuda_calculator_from(base), op, dy))
-        return cuda_conv2d_pool_input_tensor(base, op, w, dy, mask, dx);
     with_float(dx->dtype, [&](auto zero) {
         using T = decltype(zero);
         pool_input<T> p = shared_out<T>(op, *dy);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How the tensor-core kernels of a first layer (conv2d_pool/forward_first.cu, conv2d_pool/weights_tensor.cu) cut the batch:
- * pieces are whole images, or rows of windows of one image; a block brings the rows of x that some pieces touch to shared memory,
- * with zeros around them and factors rounded, and tables that say of each of its windows where its patch begins there, and
- * where it lies in the pooled tensors. */
+/* How the tensor-core kernels (conv2d_pool/forward_first.cu, conv2d_pool/forward_sliced.cu) cut the batch:
+ * pieces are whole images, or rows of windows of one image; a block loads the rows of x that some pieces touch to shared memory,
+ * with zeros around them and factors rounded, and a table that says of each of its windows where its patch begins there. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_PIECES_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_PIECES_CUH
 
@@ -75,30 +74,6 @@ static __device__ __forceinline__ void load_pieces(const float *__restrict__ fro
     }
 }
 
-/* The same in two parts, between which the thread may do something else: the copy, which needs await_copies<0> at its end, and the rounding by
- * each thread of what it has copied. */
-template <int THREADS, typename Use>
-static __device__ __forceinline__ void for_pieces(const pool_geometry &g, const pool_pieces &l, int first, int channels,
-                                                  Use use)
-{
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, n = first / l.pieces, part = first % l.pieces;
-    for (int i = 0; i < l.pieces_each; i++) {
-        int top = 2 * part * l.piece_rows - g.top;
-        for (int line = warp; line < channels * l.lines; line += THREADS / 32) {
-            int c = channels == 1 ? 0 : line / l.lines, row = top + line - c * l.lines;
-            for (int column = lane; column < l.line; column += 32) {
-                int j = column - g.left;
-                bool valid = n < g.batch && row >= 0 && row < g.height && j >= 0 && j < g.width;
-                use(i * l.zone + line * l.line + column, n, (c * g.height + row) * g.width + j, valid);
-            }
-        }
-        if (++part == l.pieces) {
-            part = 0;
-            n++;
-        }
-    }
-}
-
 /* Of each window of a piece its corner in x. */
 template <int THREADS>
 static __device__ __forceinline__ void list_corners(const pool_geometry &g, const pool_pieces &l, int *corner)
@@ -106,35 +81,6 @@ static __device__ __forceinline__ void list_corners(const pool_geometry &g, cons
     for (int w = threadIdx.x; w < l.windows; w += THREADS) {
         int row = w / g.out_width;
         corner[w] = row < l.piece_rows ? 2 * row * l.line + 2 * (w - row * g.out_width) : 0;
-    }
-}
-
-/* Of each window its corner in x, and its place in a pooled tensor (filter 0), -1 where there is none. */
-template <int THREADS>
-static __device__ __forceinline__ void list_windows(const pool_geometry &g, const pool_pieces &l, int first,
-                                                    int *corner, int *place)
-{
-    const int warps = THREADS / 32;
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, n = first / l.pieces, part = first % l.pieces;
-    int area = g.out_height * g.out_width;
-    for (int i = 0; i < l.pieces_each; i++) {
-        for (int row = warp; row < l.piece_rows; row += warps) {
-            int p = part * l.piece_rows + row;
-            bool valid = n < g.batch && p < g.out_height;
-            for (int column = lane; column < g.out_width; column += 32) {
-                int w = i * l.piece_windows + row * g.out_width + column;
-                corner[w] = i * l.zone + 2 * row * l.line + 2 * column;
-                place[w] = valid ? n * g.filters * area + p * g.out_width + column : -1;
-            }
-        }
-        if (++part == l.pieces) {
-            part = 0;
-            n++;
-        }
-    }
-    for (int w = l.pieces_each * l.piece_windows + threadIdx.x; w < l.windows; w += THREADS) {
-        corner[w] = 0;
-        place[w] = -1;
     }
 }
 

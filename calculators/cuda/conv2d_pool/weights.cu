@@ -2,7 +2,7 @@
 /* The gradients of conv2d + ReLU + max-pool by weights and biases, and their update, in the tensors' own precision.
  *
  * Only marked positions count, one of four, at most: 2 N K P Q R R C FLOPs, 320 MFLOP for simple_cnn's layer at batch 1,024.
- * A block takes pieces of images (some rows of windows of one image) for one channel and up to 32 filters. It brings the
+ * A block takes pieces of images (some rows of windows of one image) for one channel and up to 32 filters. It loads the
  * piece's rows of x, with zeros around them, and its dy and mask to shared memory. A lane is a filter (with up to 16 filters half
  * a warp looks at a window, with up to 8 a quarter, and so on): it takes four windows at a time, finds their marked positions and
  * adds dy times the R x R patch there to R R sums in registers. Lanes of a warp look at the same window, so that they read at
@@ -239,7 +239,6 @@ extern "C" sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdl
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     sdlf_status status = SDLF_OK;
-    if (cuda_conv2d_pool_weights_suits(calculator, op)) return cuda_conv2d_pool_weights_tensor(calculator, op);
     with_float(op->in[0].dtype, [&](auto zero) {
         const auto p = weights_of<decltype(zero)>(calculator, op);
         with_side(op->conv2d_pool.window.size[0],
@@ -252,10 +251,7 @@ extern "C" int64_t cuda_conv2d_pool_weights_workspace(const cuda_calculator *cal
 {
     const pool_operands operands = pool_operands_of(op);
     int64_t numbers = sdlf_tensor_count(&operands.w) + operands.dy.shape.dim[1], blocks = 0;
-    if (cuda_conv2d_pool_weights_suits(calculator, op))
-        blocks = cuda_conv2d_pool_weights_tensor_blocks(calculator, op);
-    else
-        with_float(op->in[0].dtype, [&](auto zero) { blocks = weights_of<decltype(zero)>(calculator, op).blocks; });
+    with_float(op->in[0].dtype, [&](auto zero) { blocks = weights_of<decltype(zero)>(calculator, op).blocks; });
     return blocks * numbers * static_cast<int64_t>(sdlf_dtype_size(op->in[0].dtype));
 }
 

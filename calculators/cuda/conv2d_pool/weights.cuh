@@ -21,9 +21,4 @@ static inline pool_operands pool_operands_of(const sdlf_operation *op)
 /* The operation's outputs from the workspace's parts (blocks, K C R R + K) of dw, then db: blocks are added in order. */
 sdlf_status cuda_conv2d_pool_finish(const cuda_calculator *calculator, const sdlf_operation *op, int blocks);
 
-/* On tensor cores: is that wanted, and possible? Which does not depend on addresses. How many blocks leave parts. */
-bool cuda_conv2d_pool_weights_suits(const cuda_calculator *calculator, const sdlf_operation *op);
-int cuda_conv2d_pool_weights_tensor_blocks(const cuda_calculator *calculator, const sdlf_operation *op);
-sdlf_status cuda_conv2d_pool_weights_tensor(const cuda_calculator *calculator, const sdlf_operation *op);
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The product of a k-step by mma.sync in tf32, of operands that are MN-major in shared memory: rows of 32 of the reduction (pixels) as
- * engine/tma.cuh loads them, [BM / 32][32][32] and [128 / CHUNK][32][CHUNK]. Four warps, two rows of two, have BM/2 x 64 of the tile each: what they load from shared memory binds.
+ * tma.cuh loads them, [BM / 32][32][32] and [128 / CHUNK][32][CHUNK]. Four warps, two rows of two, have BM/2 x 64 of the tile each: what they load from shared memory binds.
  *
  * A fragment's column t is pixel 2 t of eight, its column t + 4 pixel 2 t + 1, in both operands: so the 32 lanes of a load of a row of 128 bytes find
  * 32 banks. */

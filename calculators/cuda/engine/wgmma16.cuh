@@ -2,7 +2,7 @@
 /* Products of a warpgroup (wgmma.mma_async m64nNk16, of tf32 m64nNk8) of operands that both lie in shared memory, summed in float32:
  * compute capability 9.0a. An operand is K-major (rows of the reduction's elements) or, of 16 bits, MN-major (rows of the result's).
  *
- * Shared memory as engine/tma.cuh loads it: rows of CHUNK elements, eight rows an atom.
+ * Shared memory as tma.cuh loads it: rows of CHUNK elements, eight rows an atom.
  *   K-major   rows of M (or N), CHUNK of K in each: the product's 32 bytes of K are an offset within the rows
  *   MN-major  rows of K, CHUNK of M (or N) in each; the next CHUNK stands `chunk_bytes` further: the product's 16 of K are 16 rows */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_WGMMA16_CUH

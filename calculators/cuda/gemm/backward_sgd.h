@@ -3,7 +3,7 @@
  *
  *   dx = (dy w) f'(x);   v = momentum v + dy^T x + decay w;   w -= rate v;   the same for the biases with the sum of dy
  *
- * Large batches (gemm/backward_sgd_products.c) are bound by the products, which cuBLAS makes. Small ones are bound by the way
+ * Large batches (gemm/backward_sgd.c) are bound by the products, which cuBLAS makes. Small ones are bound by the way
  * of w and v through memory, and a sweep moves them once: a block owns some columns i and walks down its rows u (all, or a
  * part) in tiles. Of each tile it makes g = dy^T x, with x's columns kept all the way, and from g the new v and w; and it adds
  * the tile's part to dx (N, its columns). So w and v are read once and written once, 16 U I bytes, and nothing else of that

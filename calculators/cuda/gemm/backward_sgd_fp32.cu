@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_backward_sgd in one sweep, in float32 (see gemm/backward_sgd.h).
  *
- * A block has a strip of columns, and walks down its units in tiles. Warps 0 to 3 make dx, and bring the tiles of w and of dy; warps 4
+ * A block has a strip of columns, and walks down its units in tiles. Warps 0 to 3 make dx, and load the tiles of w and of dy; warps 4
  * to 7 make g and the update, which takes longer (of two warps a scheduler seems to prefer the younger). Four lanes share a line of the strip, in
  * vectors. Of g (TILE,STRIP) a thread has TILE / 32 neighbouring units u; of dx (ROWS,STRIP) 8 rows n, ROWS / 8 apart, for a part of the
  * units. Both halves make TILE ROWS STRIP multiplications a tile; in wide strips a thread of g reads 4 vectors from shared memory for 48

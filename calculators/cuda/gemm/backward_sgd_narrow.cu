@@ -15,7 +15,7 @@ template <int UNITS> struct narrow_memory {
     float bias_parts[LINES][UNITS];
 };
 
-/* What a thread brings of a piece: numbers of dy's rows, UNITS a row, and its own rows of x; zeros where there are none. */
+/* What a thread loads of a piece: numbers of dy's rows, UNITS a row, and its own rows of x; zeros where there are none. */
 template <int UNITS> struct narrow_piece {
     float dy[(PIECE * UNITS + THREADS - 1) / THREADS], x[PIECE / LINES];
 };

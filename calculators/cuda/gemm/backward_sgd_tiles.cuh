@@ -75,7 +75,7 @@ template <class S> static __device__ __forceinline__ void prefetch_tiles(const s
     }
 }
 
-/* A tile's w and v; each of its warps brings 16 units. */
+/* A tile's w and v; each of its warps loads 16 units. */
 template <class S>
 static __device__ __forceinline__ void load_tile(float *w, float *v, const sweep &s, int u0, int i0, int part)
 {

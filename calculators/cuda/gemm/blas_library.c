@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Loading cuBLAS and cuBLASLt: from where the system's loader looks, or else from the toolkit that this was built with. */
-#include "calculators/cuda/gemm/blas_library.h"
+#include "calculators/cuda/gemm/blas.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

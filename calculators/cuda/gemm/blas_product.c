@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Products through cuBLASLt, with bias, residual and ReLU in their own epilogue (gemm/blas_product.h).
+/* Products through cuBLASLt, with bias, residual and ReLU in their own epilogue (gemm/blas.h).
  *
  * Our matrices are row-major, cuBLAS's column-major, so it is asked for the transposed product c^T = op(b)^T op(a)^T: its
  * rows are our columns, and its bias, one number a row, is ours. */
-#include "calculators/cuda/gemm/blas_product.h"
+#include "calculators/cuda/gemm/blas.h"
 
-#include "calculators/cuda/gemm/blas_library.h"
 #include "calculators/cuda/gemm/factors.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * (the products are small): a last layer's forward pass, bound by launching and by reading a, 4 m k bytes.
  *
  * Few rows: a block makes one row, a warp one number of it: a lane adds every 32nd product, four at once where lines allow it, and the
- * 32 sums meet in a fixed order. Many rows, lines of whole quads: a block makes ROWS rows, all their numbers; a thread brings every
+ * 32 sums meet in a fixed order. Many rows, lines of whole quads: a block makes ROWS rows, all their numbers; a thread loads every
  * 256th quad of all of them and of b, all at once where k is up to 1,024, and the threads' sums meet, first in each warp, in a fixed
  * order. So a moves once, and b, small, once for every ROWS rows, from the L2 cache. */
 #include "calculators/cuda/gemm/gemm.h"

@@ -7,8 +7,7 @@
  * 64 deep, arrive by asynchronous copies, three ahead. A thread has 8 x 8 of the numbers (4 x 8 of 16 rows), lines apart, for a slice
  * of each tile's depth: of four k it reads 16 vectors from shared memory for 256 FMAs. The slices' sums meet in shared memory, in
  * order; the parts' go to scratch memory, and a second kernel adds them in order and finishes. From 17 rows on another kernel makes
- * the parts where compute capability 9.0 is there (gemm/few_rows_slices.cu). Modes other than fp32 go to tensor cores
- * (gemm/few_rows_tensor.cu). */
+ * the parts where compute capability 9.0 is there (gemm/few_rows_slices.cu). */
 #include "calculators/cuda/gemm/few_rows.cuh"
 #include "calculators/cuda/gemm/gemm.h"
 #include "calculators/cuda/launch.cuh"
@@ -147,7 +146,7 @@ template <int ROWS> static sdlf_status launch(const cuda_calculator *calculator,
     return cuda_check_launch("gemm");
 }
 
-static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &c = op->out[0];
@@ -184,10 +183,4 @@ static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op)
     launch_overlapped(calculator, few_rows_finish, cuda_blocks(calculator, e.count, FINISH_THREADS), FINISH_THREADS, 0,
                       e);
     return cuda_check_launch("gemm");
-}
-
-extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op)
-{
-    bool simple = cuda_calculator_from(base)->math == SDLF_MATH_FP32;
-    return simple ? compute(base, op) : cuda_gemm_few_rows_tensor(base, op);
 }

@@ -4,13 +4,13 @@
  *
  * A warp has 64 rows, all 64 columns of the block, and a slice of each tile's depth: an eighth of it, four k, or a quarter where a
  * block has 128 rows. Eight lanes share the rows, four the columns; a lane's rows are 8 apart, its columns 4. One thread has the copy engine
- * bring tiles of a and b, as boxes whose lines' 16-byte chunks stand at chunk ^ line % 8: lanes that read together read different banks.
+ * load tiles of a and b, as boxes whose lines' 16-byte chunks stand at chunk ^ line % 8: lanes that read together read different banks.
  * A warp waits for a tile to be there, that thread for the place of another to be free, on barriers in shared memory where every lane
  * arrives. In the end the slices' sums meet in shared memory, in order. */
-#include "calculators/cuda/boxes.cuh"
 #include "calculators/cuda/gemm/few_rows.cuh"
 #include "calculators/cuda/launch.cuh"
-#include "calculators/cuda/wgmma.cuh"
+#include "calculators/cuda/mbarrier.cuh"
+#include "calculators/cuda/tma.cuh"
 
 enum { LINE = SLICES_DEPTH * sizeof(float) /* bytes */, CHUNKS = SLICES_DEPTH / 4 };
 enum { WARP = 32, WARPS = THREADS / WARP, SLACK = 2 /* tiles that a warp may be behind another */ };
@@ -110,15 +110,15 @@ static __global__ void __launch_bounds__(THREADS, 1)
     const int row = lane / 4, column = lane % 4, band = warp % S::bands, slice = warp / S::bands;
     const int n0 = blockIdx.x * COLUMNS, first = blockIdx.y * p.tiles_each, count = min(p.tiles_each, p.tiles - first);
     const uint32_t tiles = static_cast<uint32_t>(__cvta_generic_to_shared(memory.tiles)), size = sizeof memory.tiles[0];
-    const auto bring = [&](int tile, int stage) {
+    const auto load = [&](int tile, int stage) {
         const uint32_t full = static_cast<uint32_t>(__cvta_generic_to_shared(&memory.full[stage]));
         const int k = (first + tile) * SLICES_DEPTH;
-        box_expect(full, size);
-        box_load(tiles + stage * size, &a_map, {k, 0, 0, 0}, full);
-        box_load(tiles + stage * size + ROWS * LINE, &b_map, {k, n0, 0, 0}, full);
+        tma_expect(full, size);
+        tma_load_image(tiles + stage * size, &a_map, {k, 0, 0, 0}, full);
+        tma_load_image(tiles + stage * size + ROWS * LINE, &b_map, {k, n0, 0, 0}, full);
     };
-    const bool brings = threadIdx.x == 0;
-    if (brings) {
+    const bool loads = threadIdx.x == 0;
+    if (loads) {
         for (int stage = 0; stage < SLICES_STAGES; stage++) {
             barrier_init(&memory.full[stage], 1);
             barrier_init(&memory.empty[stage], THREADS);
@@ -127,17 +127,17 @@ static __global__ void __launch_bounds__(THREADS, 1)
     }
     __syncthreads();
     await_kernels();
-    if (brings) {
+    if (loads) {
 #pragma unroll 1
-        for (int tile = 0; tile < AHEAD && tile < count; tile++) bring(tile, tile);
+        for (int tile = 0; tile < AHEAD && tile < count; tile++) load(tile, tile);
     }
     float sums[S::mine][S::across] = {};
     int next = AHEAD, next_parity = 1 /* of a new barrier that phase is over */, at = 0, parity = 0;
 #pragma unroll 1
     for (int tile = 0; tile < count; tile++) {
-        if (brings && tile + AHEAD < count) {
+        if (loads && tile + AHEAD < count) {
             barrier_await(&memory.empty[next], next_parity);
-            bring(tile + AHEAD, next);
+            load(tile + AHEAD, next);
             if (++next == SLICES_STAGES) {
                 next = 0;
                 next_parity ^= 1;
@@ -161,7 +161,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
 /* Lines of k numbers, and boxes of so many of them. False: the driver has no such maps. */
 static bool map_lines(CUtensorMap *map, const float *data, int lines, int k, int box)
 {
-    return make_box_map(
+    return make_image_map(
         map,
         {.data = data, .images = 1, .height = 1, .width = lines, .channels = k, .size = {1, box}, .stride = {1, 1}});
 }

@@ -5,27 +5,15 @@
  * as many bytes of workspace as the factors have; constant weights are rounded once, when they are made ready. */
 #include "calculators/cuda/gemm/gemm.h"
 
-#include "calculators/cuda/gemm/blas_product.h"
+#include "calculators/cuda/gemm/blas.h"
 #include "calculators/cuda/gemm/factors.h"
-#include "calculators/cuda/gemm/packed.h"
-#include "calculators/cuda/gemm/tall.h"
 
 const char *const gemm_algorithms_cuda[] = {
     [GEMM_AUTO] = "auto", /* gemm_automatic_cuda chooses */
-    [GEMM_CUBLAS] = "cublas",
-    [GEMM_BASELINE] = "baseline",
-    [GEMM_REGISTER] = "register",
-    [GEMM_SHARED] = "shared",
-    [GEMM_INNER] = "inner",
-    [GEMM_OUTER] = "outer",
-    [GEMM_TILED] = "tiled",
-    [GEMM_VECTOR] = "vector",
-    [GEMM_RESIDENT] = "resident",
-    [GEMM_FEW_ROWS] = "few-rows",
-    [GEMM_FEW_COLUMNS] = "few-columns",
-    [GEMM_TENSOR] = "tensor",
-    [GEMM_SWEEP] = "sweep",
-    [GEMM_ALGORITHMS] = NULL,
+    [GEMM_CUBLAS] = "cublas",     LAB_GEMM_NAMES,
+    [GEMM_VECTOR] = "vector",     [GEMM_RESIDENT] = "resident",
+    [GEMM_FEW_ROWS] = "few-rows", [GEMM_FEW_COLUMNS] = "few-columns",
+    [GEMM_SWEEP] = "sweep",       [GEMM_ALGORITHMS] = NULL,
 };
 
 static const cuda_calculator *known(const sdlf_calculator *calculator)
@@ -193,6 +181,12 @@ static sdlf_status by_cublas(sdlf_calculator *base, const sdlf_operation *op)
     return finish(base, op, product.bias == NULL, false, !product.relu);
 }
 
+static sdlf_status by_resident(sdlf_calculator *base, const sdlf_operation *op)
+{
+    if (!gemm_resident_aligned(op)) return gemm_vector_cuda(base, op);
+    return op->out[0].dtype == SDLF_FLOAT32 ? gemm_resident_cuda(base, op) : gemm_resident64_cuda(base, op);
+}
+
 sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     if (sdlf_tensor_count(&op->out[0]) == 0) return SDLF_OK;
@@ -201,8 +195,9 @@ sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
     case GEMM_CUBLAS: return by_cublas(base, op);
     case GEMM_FEW_ROWS: return cuda_gemm_few_rows(base, op);
     case GEMM_FEW_COLUMNS: return cuda_gemm_few_columns(base, op);
-    case GEMM_TENSOR: return cuda_gemm_tensor(base, op);
     case GEMM_SWEEP: return cuda_gemm_sweep(base, op);
-    default: return gemm_tall_cuda(base, op, algorithm);
+    case GEMM_VECTOR: return gemm_vector_cuda(base, op);
+    case GEMM_RESIDENT: return by_resident(base, op);
+    default: return lab_gemm(base, op, algorithm - GEMM_LAB);
     }
 }

@@ -3,11 +3,25 @@
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_H
 #define SDLF_CALCULATORS_CUDA_GEMM_H
 
-#include "calculators/cuda/cuda.h"
+#include "lab/gemm.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Indices into gemm_algorithms_cuda. */
+enum {
+    GEMM_AUTO = 0,
+    GEMM_CUBLAS,
+    GEMM_LAB, /* the first of lab/gemm.h */
+    GEMM_VECTOR =
+        GEMM_LAB + LAB_GEMM_ALGORITHMS, /* rows of a in pieces of 16 bytes, copied ahead of time, 4x4 sums a thread */
+    GEMM_RESIDENT, /* b in registers; rows of a as they lie, in bulk, past the cache; in float64 on tensor cores */
+    GEMM_FEW_ROWS,
+    GEMM_FEW_COLUMNS,
+    GEMM_SWEEP,
+    GEMM_ALGORITHMS
+};
 
 enum { FEW_ROWS = 128, FEW_COLUMNS = 16, SWEEP_ROWS = 4 };
 
@@ -33,11 +47,8 @@ bool cuda_gemm_rounds(const cuda_calculator *calculator, const sdlf_operation *o
 /* The copies of few-rows and sweep are of 16 bytes. Where operands do not lie so, which plans see to, another way is taken. */
 bool cuda_gemm_lies_aligned(const sdlf_operation *op);
 
-/* a (m,k) times b (n,k) transposed, m up to FEW_ROWS; k a multiple of 4, a and b at multiples of 16 bytes. */
+/* a (m,k) times b (n,k) transposed in fp32, m up to FEW_ROWS; k a multiple of 4, a and b at multiples of 16 bytes. */
 sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op);
-
-/* The same on tensor cores, in any mode but fp32. */
-sdlf_status cuda_gemm_few_rows_tensor(sdlf_calculator *base, const sdlf_operation *op);
 
 /* The same factors, n up to FEW_COLUMNS, any m and k. */
 sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op);
@@ -46,9 +57,15 @@ sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *o
  * bf16. */
 sdlf_status cuda_gemm_sweep(sdlf_calculator *base, const sdlf_operation *op);
 
-/* Any product in fp16 or bf16, factors rounded on their way. */
-bool cuda_gemm_tensor_takes(const cuda_calculator *calculator, const sdlf_operation *op);
-sdlf_status cuda_gemm_tensor(sdlf_calculator *base, const sdlf_operation *op);
+/* Tall and narrow products c (m,n) = alpha a (m,k) b (k,n), m large, n and k small: the dense half of a graph convolution. */
+sdlf_status gemm_vector_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+bool gemm_vector_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
+sdlf_status gemm_resident_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+bool gemm_resident_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
+sdlf_status gemm_resident64_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+bool gemm_resident64_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
+/* Do rows of a begin where they can be copied from? Elsewhere `vector` takes its place. */
+bool gemm_resident_aligned(const sdlf_operation *operation);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@
  * without gaps, or be one matrix for all. */
 #include "calculators/matmul.h"
 
-#include "calculators/cuda/gemm/blas_library.h"
+#include "calculators/cuda/gemm/blas.h"
 #include "calculators/cuda/gemm/factors.h"
 
 /* The matrices of an operand. */

@@ -8,12 +8,12 @@
  *
  * A warp's lanes are 8 side by side along k and 4 along n: a lane has 4 neighbouring columns of b, and of these the inner numbers 4 q to
  * 4 q + 3 of every 32, at most 64 numbers. It multiplies the same numbers of each of 8 rows, which are one run of memory, so that one
- * bulk copy brings them, a tile ahead. 8 lanes side by side then have parts of the same 32 sums: each gives half of what it
+ * bulk copy loads them, a tile ahead. 8 lanes side by side then have parts of the same 32 sums: each gives half of what it
  * has to a lane that keeps the other half, three times, after which it has 4 columns of one row. Sums have one order.
  *
  * Rows of a are asked to leave the L2 cache first: none is read again, and c, which the next kernel reads, stays. */
 #include "calculators/cuda/gemm/resident.cuh"
-#include "calculators/cuda/wgmma.cuh"
+#include "calculators/cuda/mbarrier.cuh"
 
 enum { WARPS = 4, RESIDENT = 4 /* blocks */, STAGES = 2 };
 

@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-#include "calculators/cuda/gemm/tall.h"
+#include "calculators/cuda/gemm/gemm.h"
 #include "calculators/cuda/kernels.cuh"
 
 enum { WARP = 32, ROWS = 8 /* of a warp's tile */, COLUMNS = 16, CHUNK = 32, MOST_CHUNKS = 4 };

@@ -10,7 +10,7 @@
  * registers: for each inner element it reads 4 of a and 4 of b for 16 multiply-adds. A slab's 16-byte chunks are laid down
  * at chunk ^ (row % 8), so that the lanes' rows meet no bank twice. b, padded to whole groups of 4 columns, stays in shared
  * memory. */
-#include "calculators/cuda/gemm/tall.h"
+#include "calculators/cuda/gemm/gemm.h"
 #include "calculators/cuda/mma.cuh"
 
 enum { WARP = 32, WARPS = 4, STAGES = 4, LANE_ROWS = 4, LANE_COLUMNS = 4, SLAB_BYTES = 128, CHUNKS = SLAB_BYTES / 16 };

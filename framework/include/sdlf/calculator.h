@@ -85,9 +85,8 @@ typedef struct sdlf_kernel_slot {
      * contract allows it? `supports` says which. False: none. */
     bool storage;
 
-    /* Constant weights, operand in[1] (or the matrix in[0], where that is sparse; of conv2d_pointwise_depthwise and
-     * conv2d_inverted_residual all weights and biases, which plans join where they are constant), prepacked once for
-     * all runs: the bytes that they take in the form that `run` likes best (0: as they are), and the kernel that writes
+    /* Constant weights, operand in[1] (or the matrix in[0], where that is sparse; of conv2d_inverted_residual all
+     * weights and biases, which plans join where they are constant), prepacked once for all runs: the bytes that they take in the form that `run` likes best (0: as they are), and the kernel that writes
      * that form to operation->prepared from that operand, with all else of the operation as it will be run. `run` does
      * without where operation->prepared is absent; what it needs of a workspace may depend on it, so ask for that
      * afterwards. In the host's memory it leaves in[1], of conv2d_inverted_residual all three weights, unread where

@@ -97,11 +97,6 @@ typedef struct sdlf_operation {
         } conv2d_pool;
         struct {
             sdlf_window2d window;       /* of the depthwise convolution */
-            sdlf_activation between;    /* behind the pointwise one */
-            sdlf_activation activation; /* at the end */
-        } conv2d_pair;                  /* conv2d_pointwise_depthwise */
-        struct {
-            sdlf_window2d window;       /* of the depthwise convolution */
             sdlf_activation expanded;   /* behind the first pointwise convolution, */
             sdlf_activation filtered;   /* behind the depthwise one, */
             sdlf_activation activation; /* at the end */
@@ -158,7 +153,8 @@ typedef struct sdlf_operation {
         struct {
             float max_norm;
         } clip;
-        sdlf_quantize_options quantize; /* dequantize's too */
+        sdlf_loss_scale_rule loss_scale; /* loss_scale_update */
+        sdlf_quantize_options quantize;  /* dequantize's too */
         sdlf_quantized_conv2d_options quantized_conv2d;
         sdlf_quantized_add_options quantized_add;
         sdlf_quantized_pool2d_options quantized_pool2d;

@@ -18,7 +18,6 @@ sdlf_status plan_fuse(sdlf_plan *plan)
         plan_fuse_qdq_integers,        /* after them: products have their activations */
         plan_fuse_packed,              /* products whose weights are integers, and nothing else is */
         plan_fuse_conv_inverted, /* after them: the convolutions have their activations, and the last its residual */
-        plan_fuse_conv_pair,     /* of what is left */
         plan_fuse_feed,          /* labels with the batch's indices */
         plan_fuse_loss,          /* forward and backward */
         plan_fuse_norm_backward, /* with the activation behind it */

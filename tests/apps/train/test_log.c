@@ -51,6 +51,35 @@ static void small_batches_take_smaller_rates(void)
     CHECK_CLOSE(rate_with("16", "adam"), 0.001, 1e-9);
 }
 
+/* What an epoch, and the log's line of it, say of the loss scale; a checkpoint keeps it and its option. */
+static void a_loss_scale_is_told(void)
+{
+    char weights[1024];
+    snprintf(weights, sizeof weights, "%s", test_path("scaled.safetensors"));
+    const char *path = test_path("scaled.jsonl");
+    const program *p =
+        SDLF(0, "train", SMALL, "--epochs", "1", "--out", weights, "--log", path, "--loss-scale", "dynamic");
+    CHECK_SAYS(p, "  scale 65536  weights ");
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = fopen(path, "r");
+    if (!CHECK(file != NULL)) return;
+    CHECK(getdelim(&text, &size, 0, file) > 0);
+    fclose(file);
+    CHECK(text != NULL && strstr(text, "\"loss_scale\":\"dynamic\"") != NULL);
+    CHECK(text != NULL && strstr(text, "\"loss_scale\":65536.0,\"skipped_steps\":0") != NULL);
+    free(text);
+    CHECK_SAYS(SDLF(0, "train", "--resume", weights, "--epochs", "2", "--no-save"), "  scale 65536  weights ");
+    CHECK_SAYS(SDLF(2, "train", "--resume", weights, "--epochs", "2", "--no-save", "--loss-scale", "64"),
+               "loss_scale is not what the checkpoint was trained with");
+    CHECK_SAYS(SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--loss-scale", "48"), "  scale 48  weights ");
+    p = SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--loss-scale", "1");
+    CHECK(strstr(p->out, "scale") == NULL);
+    CHECK_SAYS(SDLF(2, "train", SMALL, "--loss-scale", "often"),
+               "expected a number above 0 or 'dynamic', found 'often'");
+    CHECK_SAYS(SDLF(2, "train", SMALL, "--loss-scale", "0"), "expected a number above 0 or 'dynamic', found '0'");
+}
+
 /* Every line of the log is an object; the events come in order. */
 static void logs_json_lines(void)
 {
@@ -251,6 +280,7 @@ static void what_a_killed_run_left_can_be_read(void)
 int main(void)
 {
     RUN(small_batches_take_smaller_rates);
+    RUN(a_loss_scale_is_told);
     RUN(logs_json_lines);
     RUN(older_logs_are_kept);
     RUN(the_log_names_every_option);

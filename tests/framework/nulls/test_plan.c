@@ -107,6 +107,8 @@ static void no_plan(void)
     REFUSED(sdlf_plan_set_step_number(NULL, 1), "plan");
     REFUSED(sdlf_plan_metrics(NULL, &metrics), "plan");
     REFUSED(sdlf_plan_clear_metrics(NULL), "plan");
+    REFUSED(sdlf_plan_loss_scale(NULL, &(sdlf_loss_scale){.scale = 0}), "plan");
+    REFUSED(sdlf_plan_set_loss_scale(NULL, &(sdlf_loss_scale){.scale = 1}), "plan");
     REFUSED(sdlf_plan_mark(NULL), "plan");
     REFUSED(sdlf_plan_mark_passed(NULL, &passed), "plan");
     REFUSED(sdlf_plan_wait_mark(NULL, &metrics), "plan");
@@ -151,6 +153,8 @@ static void a_plan_without_the_rest(void)
     REFUSED(sdlf_plan_trim(plan, "class", NULL), "host");
     REFUSED(sdlf_plan_begin_epoch(plan, NULL), "epoch");
     REFUSED(sdlf_plan_metrics(plan, NULL), "metrics");
+    REFUSED(sdlf_plan_loss_scale(plan, NULL), "scale");
+    REFUSED(sdlf_plan_set_loss_scale(plan, NULL), "scale");
     REFUSED(sdlf_plan_mark_passed(plan, NULL), "passed");
     REFUSED(sdlf_plan_wait_mark(plan, NULL), "metrics");
     REFUSED(sdlf_plan_activation(plan, NULL, false, &binding), "layer");

@@ -128,19 +128,12 @@ typedef enum sdlf_operation_kind {
      *   out: w! (K,C/G,R,S), v!? (K,C/G,R,S), b!? (K), bv!? (K), dx? (N,C,H,W) */
     SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD,
 
-    /* conv2d_pointwise_depthwise_forward: a 1x1 convolution and the depthwise one behind it, as networks for small devices have them.
-     * What lies between is never stored:
-     * h[n,k,i,j] = between(bias[k] + sum over c of x[n,c,i,j] w[k,c]), and h = 0 outside (not between(bias));
-     * y[n,k,p,q] = act(depthwise_bias[k] + sum over r,s of h[n,k,h(p,r),w(q,s)] depthwise[k,r,s]),
-     * with h(p,r) = p stride_h + r dilation_h - padding_top, and w(q,s) alike.
-     *   in: x (N,C,H,W), w (K,C,1,1), depthwise (K,1,R,S), bias? (K), depthwise_bias? (K)   out: y (N,K,P,Q)
-     * 2 N K (H W C + P Q R S) FLOPs. */
-    SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD,
-
-    /* conv2d_inverted_residual_forward: that, and the 1x1 convolution behind it with its residual: a block of MobileNetV2 (Sandler et
-     * al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018). What lies between is never stored:
+    /* conv2d_inverted_residual_forward: a 1x1 convolution, the depthwise one behind it and the 1x1 convolution behind that with its
+     * residual: a block of MobileNetV2 (Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018). What lies between
+     * is never stored:
      * h[n,m,i,j] = expanded(bias[m] + sum over c of x[n,c,i,j] expand[m,c]), and h = 0 outside (not expanded(bias));
-     * z[n,m,p,q] = filtered(depthwise_bias[m] + sum over r,s of h[n,m,h(p,r),w(q,s)] depthwise[m,r,s]);
+     * z[n,m,p,q] = filtered(depthwise_bias[m] + sum over r,s of h[n,m,h(p,r),w(q,s)] depthwise[m,r,s]),
+     * with h(p,r) = p stride_h + r dilation_h - padding_top, and w(q,s) alike;
      * y[n,k,p,q] = act(project_bias[k] + residual[n,k,p,q] + sum over m of z[n,m,p,q] project[k,m]).
      * Without expand h = x, M = C, there is no bias and expanded is the identity: a depthwise separable convolution.
      * x, residual and y are row-major or channels last; y is another memory than x and residual.
@@ -321,7 +314,8 @@ typedef enum sdlf_operation_kind {
     SDLF_RANDOM_NORMAL,
 
     /* ---- optimizer updates. g is the gradient; `rate` the learning rate; with scale? present, g is first multiplied by
-     * scale[0] (gradient clipping). Weight decay of sgd, rmsprop and adam: g += decay w. ---- */
+     * scale[0] (gradient clipping, loss scaling); a scale[0] of 0 skips the step: nothing changes, whatever g is. Weight decay of
+     * sgd, rmsprop and adam: g += decay w. ---- */
 
     /* sgd_update: v = momentum v + g; w -= rate (nesterov ? g + momentum v : v). Without momentum v is absent and
      * w -= rate g.
@@ -338,8 +332,21 @@ typedef enum sdlf_operation_kind {
      *   in: g, rate (1) T, scale? (1) T   out: w!, v!, b!? */
     SDLF_RMSPROP_UPDATE,
 
-    /* clip_scale: scale = min(1, max_norm / (sqrt(sum of squares) + 1e-6)).   in: squares (any count) T   out: scale (1) T */
+    /* clip_scale: scale = min(1, max_norm / (sqrt(sum of squares) + 1e-6)). With factor present, the squares are of gradients that
+     * are still to be multiplied by it: scale = factor min(1, max_norm / (factor sqrt(sum of squares) + 1e-6)), 0 where factor is 0.
+     *   in: squares (any count) T, factor? (1) T   out: scale (1) T */
     SDLF_CLIP_SCALE,
+
+    /* check_finite: found = 1 where an element of x is infinite or NaN; else found stays as it is.   in: x T   out: found! (1) T */
+    SDLF_CHECK_FINITE,
+
+    /* loss_scale_update: dynamic loss scaling. state is (scale, good, skipped): the scale of the loss's gradient, the good steps since
+     * the scale last changed, and the skipped steps. With the old scale, factor = found ? 0 : 1 / scale, the scale? of updates. Then,
+     * where found is not 0: skipped += 1, good = 0, scale = max(backoff scale, 2^-64); else good += 1, and once good is interval:
+     * good = 0, scale = growth scale, unless that is above 2^64. interval 0: the scale stays as it is. done = step - skipped, the steps
+     * that have been taken.
+     *   in: found (1) T, step (1) int64   out: state! (3) T, factor (1) T, done (1) int64 */
+    SDLF_LOSS_SCALE_UPDATE,
 
     /* gemm_backward_sgd: a fully connected layer's backward pass and its update in one sweep over the weights, each tile
      * of which is read and written once: dx = (dy w) f'(x) (the w before the update); then w follows g = dy^T x and b

@@ -101,6 +101,8 @@ static void devices_are_measured(void)
                                                 SDLF_SGD_UPDATE,
                                                 SDLF_ADAM_UPDATE,
                                                 SDLF_CLIP_SCALE,
+                                                SDLF_CHECK_FINITE,
+                                                SDLF_LOSS_SCALE_UPDATE,
                                                 SDLF_REDUCE,
                                                 SDLF_GEMM_BACKWARD_SGD,
                                                 SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD};
@@ -142,7 +144,7 @@ static void the_table_tells(void)
              "reference");
     CHECK_SAYS(p, "gemm_backward_sgd");
     CHECK(strstr(p->out, "has no kernel") == NULL);
-    p = SDLF(0, "bench", "kernels", QUICK, "--operation", "conv2d_pointwise_depthwise_forward", "--calculator", "cpu");
+    p = SDLF(0, "bench", "kernels", QUICK, "--operation", "conv2d_relu_max_pool_backward_sgd", "--calculator", "cpu");
     CHECK_SAYS(p, "2 rows: cpu has no kernel for them in float32."); /* and no empty table */
     CHECK(strstr(p->out, "of limit") == NULL);
 }

@@ -5,7 +5,7 @@
 
 #include "framework/plan/fuse/convolutions.h"
 
-static const char *const block = "conv2d_inverted_residual_forward", *const pair = "conv2d_pointwise_depthwise_forward";
+static const char *const block = "conv2d_inverted_residual_forward";
 
 typedef enum variant {
     PLAIN,
@@ -71,7 +71,6 @@ static void look(const sdlf_plan *plan, const sdlf_calculator *calculator, int k
     CHECK(blocks == 0 || (!in_parts && kind <= SEPARABLE));
     if (!always) return;
     CHECK_EQUAL(blocks, !in_parts && kind <= SEPARABLE);
-    CHECK_EQUAL(count_steps(plan, pair), !in_parts && kind > SEPARABLE && kind != DENSE && kind != ADDED_INSIDE);
 }
 
 static void results_are_those_of_three(void)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolution over boxes: launching. Built for compute capability 9.0a, and called on 9.0 alone. */
+#include "calculators/cuda/conv2d/halo16.cuh"
+
+/* A map of x, a box of which is 32 channels of what a tile's windows cover. False: there is none. */
+static bool make_map(CUtensorMap *map, const cuda_halo &p)
+{
+    const int rows = p.patch_pixels / p.patch_across;
+    return make_image_map(map, {p.x, p.images, p.height, p.width, p.channels, {rows, p.patch_across}, {1, 1}, false});
+}
+
+template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int ROUNDING, int BLOCKS>
+static sdlf_status launch_tile(sdlf_calculator *base, const cuda_halo &p, const cuda_halo16_launch &how)
+{
+    using product = halo16_product<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING>;
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    auto kernel = halo16_kernel<product, BLOCKS>;
+    CUtensorMap map = {};
+    if (p.quads && !make_map(&map, p))
+        return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over boxes: the driver makes no map of the image");
+    const dim3 blocks(static_cast<unsigned>(p.splits), static_cast<unsigned>(p.tiles_filters),
+                      static_cast<unsigned>(p.images * p.tiles_down * p.tiles_across));
+    int64_t shared = how.shared;
+    if (cuda_halo_is_alone(&p)) shared = shared_alone(calculator, cuda_halo_blocks(&p), shared);
+    sdlf_status status = allow_shared(kernel, shared);
+    if (status == SDLF_OK) /* blocks of the kernel behind this one have room, too */
+        status = cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                                 cudaSharedmemCarveoutMaxShared),
+                            "shared memory");
+    if (status != SDLF_OK) return status;
+    launch_cluster(calculator, kernel, blocks, dim3(product::THREADS), static_cast<int>(shared),
+                   dim3(static_cast<unsigned>(p.splits)), map, p, halo16_cut(p), how.pools);
+    return cuda_check_launch("conv2d over boxes");
+}
+
+template <typename FACTOR>
+static sdlf_status launch(sdlf_calculator *calculator, const cuda_halo &p, const cuda_halo16_launch &how)
+{
+    switch (how.tile) {
+    case 0: return launch_tile<FACTOR, 1, 256, 2, 1, 2>(calculator, p, how);
+    case 1: return launch_tile<FACTOR, 2, 256, 3, 3, 1>(calculator, p, how);
+    case 2: return launch_tile<FACTOR, 1, 128, 4, 3, 2>(calculator, p, how);
+    case 3: return launch_tile<FACTOR, 2, 128, 4, 3, 1>(calculator, p, how);
+    case 4: return launch_tile<FACTOR, 2, 128, 2, 1, 2>(calculator, p, how);
+    default: return launch_tile<FACTOR, 1, 128, 8, 3, 1>(calculator, p, how);
+    }
+}
+
+extern "C" sdlf_status cuda_halo16_multiply(sdlf_calculator *calculator, const cuda_halo *problem,
+                                            const cuda_halo16_launch *how)
+{
+    return cuda_calculator_from(calculator)->math == SDLF_MATH_FP16 ? launch<halo_fp16>(calculator, *problem, *how)
+                                                                    : launch<halo_bf16>(calculator, *problem, *how);
+}

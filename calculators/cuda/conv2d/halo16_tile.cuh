@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolution over boxes in fp16 and bf16 (conv2d/halo16.cuh): the product of warpgroups, whose two factors lie in shared memory, numbers of a patch
+ * rounded in place, a block's sums left in its shared memory, and four numbers of a tile's results at a time. For compute capability 9.0a.
+ *
+ * Operands are swapped: the rows of the product are filters, 64 of each of GROUPS warpgroups, its columns are PIXELS pixels of the tile. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO16_TILE_CUH
+#define SDLF_CALCULATORS_CUDA_CONV2D_HALO16_TILE_CUH
+
+#include "calculators/cuda/cluster.cuh"
+#include "calculators/cuda/conv2d/halo.cuh"
+#include "calculators/cuda/wgmma.cuh"
+
+/* Four numbers from there; zeros, and nothing is read, where they are not wanted. */
+static __device__ __forceinline__ float4 read_there(uint32_t address, bool wanted)
+{
+    float4 four = make_float4(0, 0, 0, 0);
+    asm volatile("{ .reg .pred wanted; setp.ne.b32 wanted, %5, 0;\n"
+                 "@wanted ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4]; }"
+                 : "+f"(four.x), "+f"(four.y), "+f"(four.z), "+f"(four.w)
+                 : "r"(address), "r"(static_cast<int>(wanted)));
+    return four;
+}
+
+/* NaN wins. */
+static __device__ __forceinline__ float larger(float a, float b)
+{
+    float most;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+    return most;
+}
+
+static __device__ __forceinline__ float smaller(float a, float b)
+{
+    float least;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
+    return least;
+}
+
+static __device__ __forceinline__ float4 larger(float4 a, float4 b)
+{
+    return make_float4(larger(a.x, b.x), larger(a.y, b.y), larger(a.z, b.z), larger(a.w, b.w));
+}
+
+/* Activations that are a lower and an upper bound. */
+struct halo16_bounds {
+    float low, high;
+
+    __device__ __forceinline__ halo16_bounds(const sdlf_activation &act)
+    {
+        const bool relu = act.function == SDLF_RELU, clip = act.function == SDLF_CLIP;
+        low = relu ? 0.0f : clip ? static_cast<float>(act.low) : -INFINITY;
+        high = clip ? static_cast<float>(act.high) : INFINITY;
+    }
+    __device__ __forceinline__ float of(float v) const
+    {
+        return smaller(larger(v, low), high);
+    }
+    __device__ __forceinline__ float4 of(float4 v) const
+    {
+        return make_float4(of(v.x), of(v.y), of(v.z), of(v.w));
+    }
+};
+
+template <typename FACTOR, int GROUPS, int PIXELS>
+struct halo16_tile : halo_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROUPS> {
+    using tile = halo_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROUPS>;
+    using tile::PLACE, tile::PART;
+    static constexpr int FILTERS = 64 * GROUPS, WORKERS = 128 * GROUPS, WARPS = WORKERS / 32;
+
+    typedef float sums[PIXELS / 8][4];
+
+    /* ---- rounding ---- */
+
+    static __device__ __forceinline__ uint32_t chunk_of(uint32_t row, int chunk)
+    {
+        return row + ((chunk ^ static_cast<int>(row >> 7 & 7)) << 4);
+    }
+
+    static __device__ __forceinline__ void write_words(uint32_t at, uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+    {
+        asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(at), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+    }
+
+    /* 16 channels of a pixel, in the order of prepared weights. */
+    template <int OF> static __device__ __forceinline__ void round_halves(uint32_t row, int places, int thread)
+    {
+        const int half = thread % 32 / 16, number = thread % 16;
+        row += (thread / 32 * 16 + number) * PLACE;
+        for (int left = places - thread / 32 * 16; left > 0; left -= 2 * 16 * OF, row += 2 * 16 * OF * PLACE) {
+            float4 four[2][4];
+#pragma unroll
+            for (int n = 0; n < 2; n++) {
+                if (n * 16 * OF + number >= left) continue;
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    four[n][i] = halo_read_four(chunk_of(row + n * 16 * OF * PLACE, half * 4 + i));
+            }
+            __syncwarp(); /* the other half of the warp has read what is written here */
+#pragma unroll
+            for (int n = 0; n < 2; n++) {
+                if (n * 16 * OF + number >= left) continue;
+                uint32_t to = row + n * 16 * OF * PLACE;
+                const float4(&f)[4] = four[n];
+                write_words(chunk_of(to, half * 2), FACTOR::pair(f[0].x, f[0].y), FACTOR::pair(f[1].x, f[1].y),
+                            FACTOR::pair(f[2].x, f[2].y), FACTOR::pair(f[3].x, f[3].y));
+                write_words(chunk_of(to, half * 2 + 1), FACTOR::pair(f[0].z, f[0].w), FACTOR::pair(f[1].z, f[1].w),
+                            FACTOR::pair(f[2].z, f[2].w), FACTOR::pair(f[3].z, f[3].w));
+            }
+        }
+    }
+
+    /* A patch that this warp loaded, or that a barrier says is there. */
+    template <int OF> static __device__ __forceinline__ void round_patch(const cuda_halo &p, uint32_t patch, int thread)
+    {
+        __syncwarp();
+        round_halves<OF>(patch, p.patch_pixels, thread);
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); /* wgmma reads by another way */
+    }
+
+    /* ---- sums ---- */
+
+    /* Leave this block's part in its shared memory, pixel by pixel; nobody reads patches or weights any more. */
+    static __device__ __forceinline__ void put_part(const sums &sum, float *part)
+    {
+        const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+        float *at = part + lane % 4 * 2 * PART + warp * 16 + lane / 4;
+#pragma unroll
+        for (int j = 0; j < PIXELS / 8; j++) {
+            at[j * 8 * PART] = sum[j][0];
+            at[(j * 8 + 1) * PART] = sum[j][1];
+            at[j * 8 * PART + 8] = sum[j][2];
+            at[(j * 8 + 1) * PART + 8] = sum[j][3];
+        }
+    }
+};
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernels behind conv2d/halo.h multiply, and how: factors of each mode, reading them from shared memory, and sums that the blocks of
+ * a cluster share. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_OPERANDS_CUH
+#define SDLF_CALCULATORS_CUDA_CONV2D_HALO_OPERANDS_CUH
+
+#include "calculators/cuda/cluster.cuh"
+#include "calculators/cuda/conv2d/halo.h"
+#include "calculators/cuda/launch.cuh"
+#include "calculators/cuda/mma.cuh"
+
+/* ---- shared memory ---- */
+
+static __device__ __forceinline__ uint32_t halo_address(const void *shared)
+{
+    return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+}
+
+/* Four 8 x 8 matrices of halves, or 8 x 4 of words: lane l names row l % 8 of matrix l / 8. */
+static __device__ __forceinline__ void halo_read_matrices(uint32_t (&to)[4], uint32_t address)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+static __device__ __forceinline__ float4 halo_read_four(uint32_t address)
+{
+    float4 four;
+    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
+                 : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
+                 : "r"(address)
+                 : "memory");
+    return four;
+}
+
+/* What a pixel's chunk numbers are combined with. */
+static __device__ __forceinline__ int halo_spread(int pixel)
+{
+    return (pixel & 1) << 2 | (pixel >> 1 & 3);
+}
+
+/* ---- factors ---- */
+
+struct halo_tf32 {
+    static constexpr sdlf_math MATH = SDLF_MATH_TF32;
+    static constexpr int BYTES = 4, DEPTH = 8; /* of a weight; numbers of the sum in one mma */
+    static __device__ __forceinline__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+    {
+        mma_tf32(c, a, b);
+    }
+    static __device__ __forceinline__ uint32_t weight(float x)
+    {
+        return factor_bits<SDLF_MATH_TF32>(x);
+    }
+};
+
+struct halo_fp16 {
+    static constexpr sdlf_math MATH = SDLF_MATH_FP16;
+    static constexpr int BYTES = 2, DEPTH = 16;
+    static __device__ __forceinline__ uint32_t pair(float low, float high)
+    {
+        __half2 both = __floats2half2_rn(low, high);
+        return *reinterpret_cast<uint32_t *>(&both);
+    }
+    static __device__ __forceinline__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+    {
+        mma_fp16(c, a, b);
+    }
+    static __device__ __forceinline__ uint16_t weight(float x)
+    {
+        return static_cast<uint16_t>(pair(x, 0));
+    }
+};
+
+struct halo_bf16 {
+    static constexpr sdlf_math MATH = SDLF_MATH_BF16;
+    static constexpr int BYTES = 2, DEPTH = 16;
+    static __device__ __forceinline__ uint32_t pair(float low, float high)
+    {
+        __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+        return *reinterpret_cast<uint32_t *>(&both);
+    }
+    static __device__ __forceinline__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+    {
+        mma_bf16(c, a, b);
+    }
+    static __device__ __forceinline__ uint16_t weight(float x)
+    {
+        return static_cast<uint16_t>(pair(x, 0));
+    }
+};
+
+/* ---- a block's and a cluster's parts ---- */
+
+/* The last step's reads are over: a block's sums may take the place of its factors. By THREADS threads, at places of their own; those that
+ * loaded factors are among them, since racecheck names hazards where warps pass barriers unequally often. */
+template <int THREADS> static __device__ __forceinline__ void halo_await_reads()
+{
+    asm volatile("barrier.sync 15, %0;" ::"n"(THREADS) : "memory");
+}
+
+/* The sum of the same place's numbers over the blocks of a cluster, MOST at most, in their order. All are asked for before the first is waited for. */
+template <int MOST = HALO_SPLITS> static __device__ __forceinline__ float4 halo_sum_parts(uint32_t address, int count)
+{
+    if (count == 1) return halo_read_four(address);
+    float4 part[MOST], total = {0, 0, 0, 0};
+#pragma unroll
+    for (int rank = 0; rank < MOST; rank++) part[rank] = rank < count ? read_other(address, rank) : total;
+#pragma unroll
+    for (int rank = 0; rank < MOST; rank++) {
+        total.x += part[rank].x;
+        total.y += part[rank].y;
+        total.z += part[rank].z;
+        total.w += part[rank].w;
+    }
+    return total;
+}
+
+#endif
