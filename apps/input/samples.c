@@ -168,7 +168,7 @@ sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset
     return status;
 }
 
-/* Numbers in [-1, 1) for a floating input, classes in turn for labels. */
+/* Numbers in [-1, 1) for a floating input, 0 to classes - 1 in turn for integers. */
 static sdlf_status write_random(sdlf_plan *plan, const char *input, int64_t classes, uint64_t seed)
 {
     sdlf_binding binding;
@@ -196,7 +196,7 @@ sdlf_status samples_write_random(sdlf_plan *plan, sdlf_model *model, sdlf_mode m
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < sdlf_model_input_count(model) && status == SDLF_OK; i++) {
         const char *name = sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name;
-        if (strcmp(name, labels) != 0) status = write_random(plan, name, classes, seed + (uint64_t)i);
+        if (strcmp(name, labels) != 0) status = write_random(plan, name, 2, seed + (uint64_t)i);
     }
     if (status == SDLF_OK && mode == SDLF_TRAIN) status = write_random(plan, labels, classes, seed);
     return status;

@@ -51,7 +51,7 @@ sdlf_status samples_check(const sdlf_model *model, const sdlf_dataset *data);
 sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset *data, int64_t batch, sdlf_mode mode);
 
 /* The same with numbers in [-1, 1) that depend only on the seed, for every input of any shape; labels are the classes
- * in turn, of which there are as many as the first output has columns. */
+ * in turn, of which there are as many as the first output has columns, and other integers 0 and 1, which index any table. */
 sdlf_status samples_write_random(sdlf_plan *plan, sdlf_model *model, sdlf_mode mode, uint64_t seed);
 
 #endif

@@ -4,8 +4,8 @@
 #define SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_PARAMS_CUH
 
 #include "calculators/cuda/divider.cuh"
-#include "calculators/cuda/tma.cuh"
 #include "calculators/cuda/nhwc/vector8.cuh"
+#include "calculators/cuda/tma.cuh"
 
 /* Sums for batch normalisation (engine_moments). */
 struct moments_params {

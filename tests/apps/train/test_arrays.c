@@ -71,6 +71,7 @@ static void integers_train_as_floats_do(void)
                              "{\"type\":\"softmax\"}]}",
                              "--no-save")),
                "of input 'tokens', is out of range: expected -2 to 1");
+    SDLF(0, "info", "--net", net_path, "--time", "--calculator", "reference"); /* with integers that index any table */
 }
 
 static void tokens_are_taken_as_they_are(void)
