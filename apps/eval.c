@@ -108,6 +108,7 @@ static sdlf_status find_data(session *s, bool open)
     sdlf_split split = s->set.train_half ? SDLF_SPLIT_TRAIN : SDLF_SPLIT_TEST;
     samples_request request = {.set = data,
                                .split = split,
+                               .whole = s->set.data != NULL && strcmp(s->set.data, known) != 0,
                                .sample = samples_shape(s->model),
                                .model = s->model,
                                .strict = s->set.strict,

@@ -31,8 +31,9 @@ static const argument table_of_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .required = true, .help = "a safetensors file, as train --net char_gpt --data text:FILE writes it"},
-    {"text", ARGUMENT_TEXT, offsetof(settings, text), "TEXT",
-     .help = "text to begin with, in characters that the network knows (default: a new line, or its first character)"},
+    {"text", ARGUMENT_TEXT, offsetof(settings, text), "TEXT", .may_be_empty = true,
+     .help = "text to begin with, in characters that the network knows (default, or where it is empty: a new line, or "
+             "the network's first character)"},
     {"tokens", ARGUMENT_INT, offsetof(settings, tokens), "N", .minimum = 1, .maximum = 1000000, .fallback = "200",
      .help = "characters to add"},
     {"temperature", ARGUMENT_FLOAT, offsetof(settings, temperature), "X", .minimum = 0, .maximum = 100, .fallback = "1",

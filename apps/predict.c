@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf predict: say what is in pictures. */
+/* sdlf predict: say what is in pictures, and in rows of numbers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "apps/arguments/onnx.h"
 #include "apps/command.h"
 #include "apps/input/labels.h"
+#include "apps/input/rows.h"
 #include "apps/output/json.h"
 #include "apps/output/number.h"
 #include "apps/pictures/ascii_art.h"
@@ -41,7 +42,7 @@ static const argument predict_arguments[] = {
      .help = "names of the classes, one a line (default: those that the file carries)"},
     {"draw", ARGUMENT_FLAG, offsetof(settings, draw), .help = "draw each picture as the network sees it"},
     {"index", ARGUMENT_INT, offsetof(settings, index), "N", .minimum = 0, .maximum = 2e9, .fallback = "0",
-     .help = "which picture of an IDX file, from 0"},
+     .help = "which picture of an IDX file, from 0; which row of an array or a table (default: all)"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
@@ -58,22 +59,39 @@ typedef struct session {
     settings set;
     terminal out;
     classifier classifier;
-    int *order; /* the likeliest classes, as many as are shown */
-    int shown;
+    int *order;       /* the likeliest classes, as many as are shown */
+    int shown, width; /* of the files' names */
     labels labels;
     json_t *results;
     bool index_given;
 } session;
 
-static sdlf_status prepare(session *s, int pictures)
+/* Files of rows count as many samples. */
+enum { ROWS_IN_A_FILE = 1000 };
+
+static sdlf_status check(session *s, const arguments *given, classifier_request *request)
 {
-    const classifier_request request = {.dimensions = &s->set.dimensions,
-                                        .weights = s->set.weights,
-                                        .net = s->set.net,
-                                        .calculator = s->set.calculator,
-                                        .choice = s->set.choice,
-                                        .pictures = pictures};
-    sdlf_status status = preprocess_check(&s->set.preprocess);
+    const char *file = NULL; /* of rows */
+    int files = 0;
+    for (int i = 0; i < given->operand_count; i++)
+        if (rows_are_in(given->operand[i])) file = given->operand[i], files++;
+    request->samples = given->operand_count + (files < 1000 ? files : 1000) * ROWS_IN_A_FILE;
+    request->no_pictures = files == given->operand_count;
+    if (s->set.json && s->set.draw)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--draw and --json contradict each other: JSON has no pictures");
+    if (file != NULL && s->set.draw)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--draw is about pictures, and %s is none", file);
+    return request->no_pictures ? preprocess_refuse(given, file) : preprocess_check(&s->set.preprocess);
+}
+
+static sdlf_status prepare(session *s, const arguments *given)
+{
+    classifier_request request = {.dimensions = &s->set.dimensions,
+                                  .weights = s->set.weights,
+                                  .net = s->set.net,
+                                  .calculator = s->set.calculator,
+                                  .choice = s->set.choice};
+    sdlf_status status = check(s, given, &request);
     if (status == SDLF_OK) status = labels_read(&s->labels, s->set.label_file);
     if (status == SDLF_OK) status = classifier_open(&s->classifier, &request, &s->set.preprocess);
     if (status != SDLF_OK) return status;
@@ -85,23 +103,21 @@ static sdlf_status prepare(session *s, int pictures)
     return SDLF_OK;
 }
 
-static sdlf_status classify(session *s, const char *path)
+static void order_classes(session *s)
 {
-    sdlf_status status = classifier_read(&s->classifier, path, s->set.index);
-    if (status != SDLF_OK) return status;
     if (!classifier_gives_values(&s->classifier)) classifier_order(&s->classifier, s->order, s->shown);
     for (int i = 0; classifier_gives_values(&s->classifier) && i < s->shown; i++) s->order[i] = i;
-    return status;
 }
 
 /* "seven.png   7   99.8%   1   0.1%" */
-static void print_text(const session *s, const char *path, int width)
+static void print_text(const session *s, const char *path, int64_t index)
 {
+    int width = s->width;
     char *shown = memory_copy_text(path);
     terminal_clean(shown);
     printf("%-*s", width + (int)strlen(shown) - terminal_columns(shown), shown);
     free(shown);
-    if (s->index_given) printf("  %" PRId64, s->set.index);
+    if (index >= 0) printf("  %" PRId64, index);
     const double *found = s->classifier.probability;
     int count = s->shown; /* of labels of which several may hold, those that do, or else the likeliest */
     for (; s->classifier.loss == SDLF_LOSS_BCE && count > s->set.top && found[s->order[count - 1]] < 0.5;) count--;
@@ -121,7 +137,7 @@ static void print_text(const session *s, const char *path, int width)
         ascii_art_print(&s->out, s->classifier.pixels, s->classifier.frame.rows, s->classifier.frame.columns, 2);
 }
 
-static void add_json(const session *s, const char *path)
+static void add_json(const session *s, const char *path, int64_t index)
 {
     json_t *probabilities = json_array();
     const char *label = labels_name(&s->labels, s->order[0]);
@@ -130,56 +146,82 @@ static void add_json(const session *s, const char *path)
         for (int i = 0; i < s->classifier.class_count; i++)
             json_array_append_new(values, json_number(s->classifier.probability[i]));
         json_array_append_new(s->results, json_pack("{so sI so}", "file", json_text(path), "index",
-                                                    (json_int_t)s->set.index, "values", values));
+                                                    (json_int_t)(index >= 0 ? index : 0), "values", values));
         json_decref(probabilities);
         return;
     }
     for (int i = 0; i < s->classifier.class_count; i++)
         json_array_append_new(probabilities, json_number(s->classifier.probability[i]));
-    json_array_append_new(
-        s->results, json_pack("{so sI si so so so}", "file", json_text(path), "index", (json_int_t)s->set.index,
-                              "class", s->order[0], "label", label ? json_text(label) : json_null(), "probability",
-                              json_number(s->classifier.probability[s->order[0]]), "probabilities", probabilities));
+    json_array_append_new(s->results, json_pack("{so sI si so so so}", "file", json_text(path), "index",
+                                                (json_int_t)(index >= 0 ? index : 0), "class", s->order[0], "label",
+                                                label ? json_text(label) : json_null(), "probability",
+                                                json_number(s->classifier.probability[s->order[0]]), "probabilities",
+                                                probabilities));
 }
 
-/* A picture that cannot be read does not keep the others from being looked at. */
+/* What the classifier has found; `index`: which of the file, -1: there is but one. */
+static void tell(session *s, const char *path, int64_t index)
+{
+    order_classes(s);
+    if (s->set.json)
+        add_json(s, path, index);
+    else
+        print_text(s, path, index);
+}
+
+static sdlf_status tell_picture(session *s, const char *path)
+{
+    sdlf_status status = classifier_read(&s->classifier, path, s->set.index);
+    if (status == SDLF_OK) tell(s, path, s->index_given ? s->set.index : -1);
+    return status;
+}
+
+static sdlf_status tell_rows(session *s, const char *path)
+{
+    rows r;
+    sdlf_status status = rows_open(&r, path, s->classifier.model);
+    int64_t first = s->index_given ? s->set.index : 0, end = s->index_given ? first + 1 : r.count;
+    for (int64_t i = first; status == SDLF_OK && i < end; i++) {
+        const float *sample;
+        status = interrupt_signal() == 0 ? rows_read(&r, i, &sample) : SDLF_ERROR_INTERRUPTED;
+        if (status == SDLF_OK) status = classifier_take(&s->classifier, sample, path);
+        if (status == SDLF_OK) tell(s, path, i);
+    }
+    rows_close(&r);
+    return status;
+}
+
+/* A file that cannot be read does not keep the others from being looked at. */
 static int predict(session *s, const arguments *given)
 {
-    sdlf_status status =
-        s->set.json && s->set.draw
-            ? sdlf_fail(SDLF_ERROR_ARGUMENT, "--draw and --json contradict each other: JSON has no pictures")
-            : prepare(s, given->operand_count);
+    sdlf_status status = prepare(s, given);
     if (status != SDLF_OK) return command_conclude("predict", status);
-    int width = 0, code = COMMAND_OK;
+    int code = COMMAND_OK;
     for (int i = 0; i < given->operand_count; i++) {
         int columns = terminal_columns(given->operand[i]);
-        if (columns > width) width = columns;
+        if (columns > s->width) s->width = columns;
     }
     if (s->set.json) s->results = json_array();
     s->index_given = arguments_given(given, "index");
     int looked_at = 0;
     interrupt_waits();
     for (; looked_at < given->operand_count && interrupt_signal() == 0; looked_at++) {
-        int i = looked_at;
-        status = classify(s, given->operand[i]);
+        const char *path = given->operand[looked_at];
+        status = rows_are_in(path) ? tell_rows(s, path) : tell_picture(s, path);
         if (status == SDLF_ERROR_INTERRUPTED) break;
-        if (status != SDLF_OK) {
-            command_conclude("predict", status);
-            code = COMMAND_FAILED;
-        } else if (s->set.json) {
-            add_json(s, given->operand[i]);
-        } else {
-            print_text(s, given->operand[i], width);
-        }
+        if (status == SDLF_OK) continue;
+        command_conclude("predict", status);
+        code = COMMAND_FAILED;
     }
     if (s->set.json && !json_print(s->results, stdout)) code = COMMAND_FAILED;
-    interrupt_say(!s->set.json, " after %d of %d pictures", looked_at, given->operand_count);
+    interrupt_say(!s->set.json, " after %d of %d files", looked_at, given->operand_count);
     return interrupt_signal() == 0 ? code : command_conclude("predict", SDLF_OK);
 }
 
 static void epilogue(void)
 {
-    printf("\nPictures are files of %s.\n", sdlf_image_formats());
+    printf("\nPictures are files of %s.\nRows of numbers are in files that end in .npy, .csv or .tsv.\n",
+           sdlf_image_formats());
 }
 
 static int run(int count, char **words)
@@ -194,9 +236,12 @@ static int run(int count, char **words)
                                           {0}};
     static const command_usage usage = {
         .command = "predict",
-        .synopsis = "--weights FILE [options] PICTURE...",
-        .text = "Say what is in pictures: their likeliest class and its probability, or all labels that hold, or the "
-                "numbers that a network was trained to meet, as its file says. Pictures are preprocessed as in "
+        .synopsis = "--weights FILE [options] FILE...",
+        .text = "Say what is in pictures, and in the rows of arrays and tables: the likeliest class and its "
+                "probability, or all labels that hold, or the numbers that a network was trained to meet, as its file "
+                "says. Arrays (.npy) and tables of numbers (.csv, .tsv) are normalised as in training where the "
+                "model's file says how, else taken as they are; a table's column of labels is passed over. Pictures "
+                "are preprocessed as in "
                 "training, where the model's file says how that was, or as --preprocess says. For networks that take "
                 "grey a photograph of dark ink on light paper will do: a digit is cut out, turned into light ink on "
                 "black, scaled and centred.",
@@ -204,12 +249,13 @@ static int run(int count, char **words)
         .parts = parts,
         .operands_minimum = 1,
         .operands_maximum = 1 << 20,
-        .operand_name = "a picture",
+        .operand_name = "a picture, an array or a table",
         .operands_standard = ARGUMENT_STANDARD_INPUT,
         .examples = "  sdlf predict --weights simple_cnn.safetensors seven.png\n"
                     "  sdlf predict --weights lenet5.safetensors --draw --top 3 *.png\n"
                     "  sdlf predict --weights lenet5.safetensors --index 7 images-idx3-ubyte\n"
-                    "  sdlf predict --weights mobilenetv2.onnx --preprocess tf --top 5 cat.jpg\n",
+                    "  sdlf predict --weights mobilenetv2.onnx --preprocess tf --top 5 cat.jpg\n"
+                    "  sdlf predict --weights iris.safetensors --json flowers.csv\n",
     };
     switch (arguments_read(&given, &usage, count, words, &s.set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;
@@ -223,4 +269,5 @@ static int run(int count, char **words)
     return code;
 }
 
-const command predict_command = {.name = "predict", .summary = "say what is in pictures", .run = run};
+const command predict_command = {
+    .name = "predict", .summary = "say what is in pictures, or in rows of numbers", .run = run};

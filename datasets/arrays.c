@@ -58,6 +58,19 @@ static sdlf_shape shape_of(sdlf_shape found, sdlf_shape wanted, bool *channels_b
     return made;
 }
 
+/* Where the array is one sample as the network takes it, but no array of such samples: an array of one. */
+static void take_single(sdlf_tensor *found, sdlf_shape wanted)
+{
+    bool behind;
+    sdlf_shape one = {.rank = found->shape.rank + 1, .dim = {1}}, shape = shape_of(found->shape, wanted, &behind);
+    if (wanted.rank == 0 || found->shape.rank < 1 || one.rank > SDLF_MAX_RANK) return;
+    if (shape.rank > 0 && sdlf_shape_equal(sdlf_shape_without(shape, 0), wanted)) return;
+    memcpy(one.dim + 1, found->shape.dim, (size_t)found->shape.rank * sizeof *one.dim);
+    shape = shape_of(one, wanted, &behind);
+    if (shape.rank > 0 && sdlf_shape_equal(sdlf_shape_without(shape, 0), wanted))
+        *found = sdlf_tensor_view(found->dtype, one, found->data);
+}
+
 static void channels_to_planes(char *to, const char *from, sdlf_shape shape, size_t size)
 {
     int64_t area = shape.dim[2] * shape.dim[3], channels = shape.dim[1];
@@ -96,6 +109,7 @@ static sdlf_status take_elements(sdlf_tensor *lying, npy_file *file, sdlf_dtype 
 sdlf_status arrays_take_samples(sdlf_dataset *dataset, npy_file *file, const sdlf_dataset_options *options)
 {
     bool behind;
+    if (options->unlabelled) take_single(&file->tensor, options->sample);
     sdlf_shape shape = shape_of(file->tensor.shape, options->sample, &behind);
     sdlf_dtype dtype = file->tensor.dtype == SDLF_UINT8 ? SDLF_UINT8 : SDLF_FLOAT32;
     bool known = options->sample.rank > 0;

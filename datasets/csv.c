@@ -54,7 +54,7 @@ static sdlf_status find_label_columns(csv_table *t, char **names)
                          "%s: label=%s: expected the name of a column or a number of 1 to %" PRId64 ", or two with .. "
                          "between them",
                          t->name, text_show(wanted).text, t->columns);
-    if (last > t->label && !t->targets)
+    if (last > t->label && !t->targets && !t->options->unlabelled)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "%s: label=%s: several columns are float targets, which want a loss: --loss mse", t->name,
                          text_show(wanted).text);
@@ -68,6 +68,9 @@ static sdlf_status find_label_columns(csv_table *t, char **names)
 static sdlf_status find_label(csv_table *t, char **names)
 {
     static const char *const usual[] = {"label", "class", "target", "y"};
+    bool all = t->options->unlabelled &&
+               (t->options->sample.rank == 0 || sdlf_shape_count(t->options->sample) + 1 != t->columns);
+    if (all && t->options->label == NULL) return SDLF_OK; /* no column is */
     if (t->options->label != NULL) return find_label_columns(t, names);
     t->label = t->columns - 1;
     for (size_t k = 0; names != NULL && k < sizeof usual / sizeof usual[0]; k++)
@@ -97,7 +100,7 @@ static sdlf_status count_rows_and_columns(csv_table *t, csv_text text)
                              "%s: line %" PRId64 ": expected %" PRId64 " columns, as in the first row, found %" PRId64,
                              t->name, line, t->columns < MOST_COLUMNS ? t->columns : MOST_COLUMNS, cells);
     }
-    if (t->rows > 0 && t->columns >= 2 && t->rows <= INT32_MAX) return SDLF_OK;
+    if (t->rows > 0 && t->columns >= (t->options->unlabelled ? 1 : 2) && t->rows <= INT32_MAX) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_FORMAT,
                      "%s: expected rows of numbers and a label, found %" PRId64 " rows of %" PRId64 " columns", t->name,
                      t->rows, t->columns);
@@ -158,7 +161,8 @@ static bool wanted(const csv_table *t, const csv_text *text, sdlf_split split)
     const char *end = memchr(text->at, '\n', (size_t)(text->end - text->at));
     size_t length = (size_t)((end != NULL ? end : text->end) - text->at);
     if (length > 0 && text->at[length - 1] == '\r') length--;
-    return t->options->all || sdlf_dataset_is_for_test(text->at, length) == (split == SDLF_SPLIT_TEST);
+    return t->options->all || t->options->unlabelled ||
+           sdlf_dataset_is_for_test(text->at, length) == (split == SDLF_SPLIT_TEST);
 }
 
 static sdlf_status take_row(csv_table *t, csv_text *text, int64_t row, float *to, float *targets)
@@ -215,12 +219,14 @@ static sdlf_status shape_samples(sdlf_dataset *dataset, const csv_table *t)
     sdlf_shape sample = t->options->sample;
     if (sample.rank == 0) return SDLF_OK;
     int64_t found = dataset->samples.shape.dim[1], kept = dataset->samples.shape.dim[0];
+    if (t->options->unlabelled && sdlf_shape_count(sample) != found) return SDLF_OK; /* whoever wants them tells */
     if (sdlf_shape_count(sample) != found)
         return sdlf_fail(SDLF_ERROR_FORMAT,
                          "%s: shape=%s takes %" PRId64 " numbers, and a row has %" PRId64 " beside its label", t->name,
                          sdlf_shape_print(sample).text, sdlf_shape_count(sample), found);
-    dataset->samples = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(kept, sample.dim[0], sample.dim[1], sample.dim[2]),
-                                        dataset->samples.data);
+    sdlf_shape shape = {.rank = sample.rank + 1, .dim = {kept}};
+    memcpy(shape.dim + 1, sample.dim, (size_t)sample.rank * sizeof *sample.dim);
+    dataset->samples = sdlf_tensor_view(SDLF_FLOAT32, shape, dataset->samples.data);
     return SDLF_OK;
 }
 
@@ -236,7 +242,8 @@ sdlf_status csv_take(sdlf_dataset *dataset, char *bytes, size_t size, const char
     t.kept = calloc((size_t)t.rows, sizeof *t.kept);
     status = t.cell != NULL && t.kept != NULL ? take_rows(dataset, &t, text, split)
                                               : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", name);
-    if (status == SDLF_OK) status = csv_take_labels(dataset, &t);
+    if (status == SDLF_OK && options->unlabelled) dataset->class_count = 1;
+    if (status == SDLF_OK && !options->unlabelled) status = csv_take_labels(dataset, &t);
     if (status == SDLF_OK) status = shape_samples(dataset, &t);
 done:
     free(t.kept);
@@ -300,8 +307,12 @@ static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split 
     if (status == SDLF_OK)
         status = read_file(&bytes, &size, path, (size_t)(here.available / 4)); /* its numbers take as much */
     options.targets = dataset_options->targets;
+    options.unlabelled = dataset_options->unlabelled;
+    options.all = options.all || dataset_options->whole;
+    dataset->held_out = !options.all && !options.unlabelled;
+    if (options.unlabelled && options.sample.rank == 0) options.sample = dataset_options->sample;
     if (status == SDLF_OK) status = csv_take(dataset, bytes, size, path, &options, split);
-    if (status == SDLF_OK) sdlf_dataset_measure(dataset);
+    if (status == SDLF_OK && !options.unlabelled) sdlf_dataset_measure(dataset);
     free(bytes);
     free(path);
     return status;

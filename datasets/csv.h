@@ -41,6 +41,7 @@ typedef struct csv_options {
     sdlf_shape sample; /* of a sample; a scalar: the row of numbers */
     bool all;          /* both halves are all rows */
     bool targets;      /* labels are numbers: float targets */
+    bool unlabelled;   /* samples only */
 } csv_options;
 
 /* Samples, labels and classes of a table of `size` bytes with a 0 behind them, which are changed. Errors:

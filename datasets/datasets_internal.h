@@ -33,6 +33,13 @@ void sdlf_dataset_measure_sums(sdlf_dataset *dataset, const dataset_sums *sums);
  * 0 there: other samples may come and go. */
 bool sdlf_dataset_is_for_test(const char *name, size_t length);
 
+/* Keep the samples of that half, with their labels: sample i is for testing where sdlf_dataset_is_for_test says so of its
+ * number, 8 bytes with the lowest first. Errors: SDLF_ERROR_FORMAT where there are none. */
+sdlf_status sdlf_dataset_hold_out(sdlf_dataset *dataset, sdlf_split split);
+
+/* Does ",all" stand at the end, for which nothing is held out? Then it is cut off. */
+bool sdlf_dataset_takes_all(char *argument);
+
 /* "KIND (PLACE)". Errors: SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_dataset_name(sdlf_dataset *dataset, const char *kind, const char *place);
 

@@ -4,6 +4,7 @@
  *     npz:FILE                   x_train, y_train, x_test and y_test, or other names of `halves`; or one pair of
  *                                `pairs` for both halves
  *     npz:FILE,IMAGES,LABELS     the arrays of these names, for both halves
+ *     npz:...,all                of one pair all samples in both halves: else a fifth is held out (hold_out.c)
  *
  * arrays.h says which arrays they may be. An archive is unpacked array by array, each within the budget of budget.h. */
 #include <stdio.h>
@@ -145,12 +146,14 @@ sdlf_status npz_take(sdlf_dataset *dataset, const zip_archive *archive, const ch
         status = use_array(dataset, archive, wanted.labels, options->targets ? use_targets : use_labels, NULL);
     if (status == SDLF_OK && other != NULL && !options->targets)
         status = use_array(dataset, archive, other, count_labels, NULL);
+    if (status == SDLF_OK && other == NULL && !options->whole) status = sdlf_dataset_hold_out(dataset, split);
     return status;
 }
 
 /* FILE and the names of its arrays, in one block; NULL: they are not said. */
 typedef struct parts {
     char *file, *images, *labels;
+    bool all;
 } parts;
 
 static sdlf_status split_argument(parts *p, const char *argument)
@@ -161,6 +164,7 @@ static sdlf_status split_argument(parts *p, const char *argument)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, wanted, argument != NULL ? argument : "");
     p->file = strdup(argument);
     if (p->file == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "npz: out of memory");
+    p->all = sdlf_dataset_takes_all(p->file);
     p->images = strchr(p->file, ',');
     if (p->images == NULL) return SDLF_OK;
     *p->images++ = '\0';
@@ -183,7 +187,9 @@ static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split 
     if (status == SDLF_OK) status = sdlf_dataset_name(dataset, "npz", p.file);
     if (status == SDLF_OK) status = zip_open(&archive, p.file);
     if (status == SDLF_OK) {
-        status = npz_take(dataset, &archive, p.images, p.labels, split, options);
+        sdlf_dataset_options all = *options;
+        all.whole = options->whole || p.all;
+        status = npz_take(dataset, &archive, p.images, p.labels, split, &all);
         zip_close(&archive);
     }
     if (status == SDLF_OK && !options->outline) sdlf_dataset_measure(dataset);
@@ -211,7 +217,8 @@ const sdlf_dataset_class sdlf_npz_dataset_class = {
     .name = "npz",
     .summary =
         "npz:FILE, the arrays x_train, y_train, x_test and y_test of an archive of NumPy's, or x and y, or images and "
-        "labels; npz:FILE,IMAGES,LABELS names others",
+        "labels, of which a fifth is held out for testing, without with ,all behind it; npz:FILE,IMAGES,LABELS names "
+        "others",
     .load = load,
     .check = check,
 };

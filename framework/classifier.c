@@ -62,11 +62,6 @@ static sdlf_status check_samples(const sdlf_model *model, const model_layer *inp
     sdlf_shape batch = input->output_shape[0]; /* a scalar has none */
     sdlf_shape wanted = batch.rank > 0 ? sdlf_shape_without(batch, 0) : batch;
     sdlf_shape found = sdlf_shape_without(dataset->samples.shape, 0);
-    if (!sdlf_dtype_is_float(input->output_dtype[0]))
-        return sdlf_fail(SDLF_ERROR_SHAPE,
-                         "network '%s': input '%s' is %s, but samples come as float32: as one of float32, which an "
-                         "embedding reads, too, it takes whole numbers up to 16777216 as they are",
-                         model->name, input->layer.name, sdlf_dtype_name(input->output_dtype[0]));
     if (batch.rank == 2 && dataset->labels.shape.rank == 2 && !sdlf_dataset_has_targets(dataset) &&
         !sdlf_shape_equal(wanted, found))
         return sdlf_fail(SDLF_ERROR_SHAPE,

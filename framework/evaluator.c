@@ -173,8 +173,8 @@ static void count_batch(const sdlf_evaluator *evaluator, const sdlf_batch *batch
 /* What the network says of a batch. */
 static sdlf_status look(sdlf_evaluator *evaluator, const void *samples, float *scores)
 {
-    sdlf_status status = sdlf_plan_write(evaluator->plan, evaluator->classifier.samples, samples, SDLF_FLOAT32,
-                                         bytes_of_samples(evaluator));
+    sdlf_status status = sdlf_plan_write_converted(evaluator->plan, evaluator->classifier.samples, samples,
+                                                   SDLF_FLOAT32, bytes_of_samples(evaluator) / (int64_t)sizeof(float));
     if (status == SDLF_OK) status = sdlf_plan_forward(evaluator->plan);
     if (status != SDLF_OK) return status;
     return sdlf_plan_read(evaluator->plan, evaluator->classifier.output, scores, SDLF_FLOAT32,

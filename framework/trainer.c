@@ -101,7 +101,7 @@ sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan)
 
 static sdlf_status write_tensor(sdlf_plan *plan, const char *input, const sdlf_tensor *tensor)
 {
-    return sdlf_plan_write(plan, input, tensor->data, tensor->dtype, sdlf_tensor_bytes(tensor));
+    return sdlf_plan_write_converted(plan, input, tensor->data, tensor->dtype, sdlf_tensor_count(tensor));
 }
 
 /* A batch to the plan that takes that many samples, which is `*plan`. */
@@ -212,6 +212,8 @@ static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
     if (trainer->options.loss != SDLF_LOSS_BCE) progress.test_error = sdlf_evaluation_rmse(&test);
     if (trainer->test != NULL) progress.test_seconds = sdlf_clock() - start;
     progress.weights = sdlf_model_hash(trainer->model);
+    progress.loss_scale = trainer->scale.scale;
+    progress.skipped_steps = trainer->scale.skipped;
     trainer->epoch++;
     trainer->epoch_step = 0;
     trainer->metrics = (sdlf_metrics){.samples = 0};

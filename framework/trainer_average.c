@@ -62,6 +62,7 @@ sdlf_status sdlf_trainer_take_weights(sdlf_trainer *trainer)
 sdlf_status sdlf_trainer_rest(sdlf_trainer *trainer)
 {
     sdlf_status status = sdlf_plan_store_parameters(trainer->full);
+    if (status == SDLF_OK) status = sdlf_plan_loss_scale(trainer->full, &trainer->scale);
     if (status != SDLF_OK || trainer->options.ema <= 0 || trainer->at_rest) return status;
     swap_all(trainer);
     trainer->at_rest = true;

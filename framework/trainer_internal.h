@@ -72,6 +72,7 @@ struct sdlf_trainer {
     int64_t epoch_step;      /* steps done of the epoch under way */
     int64_t collected;       /* of these, those whose results are in `metrics` */
     sdlf_metrics metrics;    /* of the epoch under way */
+    sdlf_loss_scale scale;   /* as it was when the parameters were stored last */
     double seconds;          /* spent on it by this trainer */
     double waited;           /* of these, for batches */
     trainer_best best;

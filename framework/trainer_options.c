@@ -33,6 +33,12 @@ const sdlf_field sdlf_trainer_later_fields[] = {
      .fallback = 1,
      .zero_means_default = true,
      .help = "the difference from which on huber is linear"},
+    {.name = "loss_scale",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_trainer_options, loss_scale),
+     .minimum = (double)SDLF_LOSS_SCALE_DYNAMIC,
+     .maximum = 1e30,
+     .help = "what the loss's gradient is multiplied by; -1: dynamic; 1: nothing"},
     {.name = "ema",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_trainer_options, ema),
@@ -175,6 +181,11 @@ sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: %s is for classes, and the loss is %s",
                          options->label_smoothing > 0 ? "label_smoothing" : "class_weights",
                          sdlf_loss_names[options->loss]);
+    if (options->loss_scale == 0) options->loss_scale = options->math == SDLF_MATH_FP16 ? SDLF_LOSS_SCALE_DYNAMIC : 1;
+    if (!(options->loss_scale > 0) && options->loss_scale != SDLF_LOSS_SCALE_DYNAMIC)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "trainer: loss_scale: expected a number above 0, or -1: dynamic; found %g",
+                         (double)options->loss_scale);
     if (options->augment.seed == 0) options->augment.seed = options->seed;
     if (options->batch < 1 || options->batch > MAXIMUM_BATCH)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: batch: expected 1 to %d, found %" PRId64, MAXIMUM_BATCH,

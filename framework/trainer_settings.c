@@ -138,6 +138,7 @@ static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *option
     options->lookahead = 0;
     options->lookahead_share = 0;
     options->huber_delta = 0;
+    options->loss_scale = 1; /* checkpoints from before there was loss scaling say nothing */
     options->accumulate = 1;
     options->mixing = (sdlf_mixing){.mixup = 0};
     options->automatic = (sdlf_auto_augment){.trivial = false};

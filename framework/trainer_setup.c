@@ -198,6 +198,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .no_fusion = wanted->no_fusion,
         .optimizer = wanted->optimizer,
         .clip_norm = wanted->clip_norm,
+        .loss_scale = wanted->loss_scale != 1 ? wanted->loss_scale : 0,
         .label_smoothing = wanted->label_smoothing,
         .loss = wanted->loss,
         .weighted = trainer->weights != NULL,
@@ -224,6 +225,8 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
     options.rate_offsets = trainer->rate_offsets;
     options.weight_decays = trainer->weight_decays;
     if (status == SDLF_OK) status = choose_plans(trainer, test, &options);
+    if (status == SDLF_OK && trainer->scale.scale > 0 && options.loss_scale != 0)
+        status = sdlf_plan_set_loss_scale(trainer->full, &trainer->scale);
     free(placement);
     return status;
 }

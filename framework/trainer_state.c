@@ -18,6 +18,7 @@ void sdlf_trainer_note_state(sdlf_trainer *trainer)
         .loss_sum = trainer->metrics.loss_sum,
         .correct = trainer->metrics.correct,
         .samples = trainer->metrics.samples,
+        .loss_scale = trainer->scale,
         .seed = trainer->options.seed,
         .batch = trainer->options.batch,
         .epochs = trainer->options.epochs,
@@ -65,6 +66,12 @@ sdlf_status sdlf_trainer_take_state(sdlf_trainer *trainer)
         !(state->samples >= 0) || !isfinite(state->loss_sum) || !isfinite(state->correct))
         return sdlf_fail(SDLF_ERROR_FORMAT, "resume: the training state says %d of %d epochs and %" PRId64 " steps",
                          state->epoch, state->epochs, state->step);
+    const sdlf_loss_scale *scale = &state->loss_scale;
+    if (!(scale->scale >= 0) || isinf(scale->scale) || scale->good < 0 || scale->skipped < 0 ||
+        scale->good > state->step || scale->skipped > state->step)
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "resume: the training state says a loss scale of %g and %" PRId64 " skipped steps of %" PRId64,
+                         scale->scale, scale->skipped, state->step);
     if (state->epoch_step >= trainer->steps || state->step != state->epoch * trainer->steps + state->epoch_step)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "resume: the checkpoint stands at step %" PRId64 ", %" PRId64 " into epoch %d, which does not "
@@ -80,6 +87,7 @@ sdlf_status sdlf_trainer_take_state(sdlf_trainer *trainer)
     if (status != SDLF_OK) return status;
     trainer->epoch = state->epoch;
     trainer->epoch_step = state->epoch_step;
+    trainer->scale = *scale;
     trainer->metrics =
         (sdlf_metrics){.loss_sum = state->loss_sum, .correct = state->correct, .samples = state->samples};
     return SDLF_OK;

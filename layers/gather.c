@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gather: y = x at the indices (the second input, int32 or int64) along an axis, which the indices' shape replaces.
- * Negative indices count from the end; where one lies outside, y is 0. dx is, for each element, the sum of dy over
+ * Negative indices count from the end; where one that the network computes lies outside, y is 0. dx is, for each element, the sum of dy over
  * where it went. */
 #include "layers/views.h"
 

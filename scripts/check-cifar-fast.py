@@ -133,7 +133,7 @@ def main():
     np, torch = comparing.need("numpy"), comparing.need("torch")
     with tempfile.TemporaryDirectory() as folder:
         images, labels = pictures(np, options.samples)
-        options.data = f"npz:{folder}/data.npz"
+        options.data = f"npz:{folder}/data.npz,all"
         np.savez(f"{folder}/data.npz", x=images, y=labels)
         first, _ = sdlf_training(np, options, folder, 1, ["--optimizer", "sgd", "--learning-rate", "1e-12", "--momentum", "0"])
         last, losses = sdlf_training(np, options, folder, options.steps, recipe(options))

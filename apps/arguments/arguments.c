@@ -9,20 +9,37 @@
 
 #include <sdlf/suggest.h>
 
+#include "apps/arguments/config.h"
 #include "apps/arguments/value.h"
 #include "apps/input/bytes.h"
 #include "apps/output/terminal.h"
+
+static arguments_outcome say_wrong(const char *command, const char *origin, const char *format, va_list values)
+{
+    char text[1024];
+    vsnprintf(text, sizeof text, format, values);
+    terminal_error(command, "%s%s%s", origin ? origin : "", origin ? ": " : "", text);
+    fprintf(stderr, "'sdlf%s%s --help' lists the options.\n", command ? " " : "", command ? command : "");
+    return ARGUMENTS_WRONG;
+}
 
 arguments_outcome arguments_wrong(const char *command, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    char text[1024];
-    vsnprintf(text, sizeof text, format, values);
+    arguments_outcome outcome = say_wrong(command, NULL, format, values);
     va_end(values);
-    terminal_error(command, "%s", text);
-    fprintf(stderr, "'sdlf%s%s --help' lists the options.\n", command ? " " : "", command ? command : "");
-    return ARGUMENTS_WRONG;
+    return outcome;
+}
+
+/* The same of the word that is being read, with the file and the line that it comes from. */
+__attribute__((format(printf, 2, 3))) static arguments_outcome wrong(const arguments *a, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    arguments_outcome outcome = say_wrong(a->usage->command, a->origin, format, values);
+    va_end(values);
+    return outcome;
 }
 
 const argument *arguments_row(const command_usage *usage, int index, size_t *offset)
@@ -59,17 +76,22 @@ bool arguments_given(const arguments *a, const char *name)
     return a->given[index];
 }
 
-static arguments_outcome unknown_option(const command_usage *usage, const char *name)
+static bool is_origin(const char *word)
+{
+    return strncmp(word, CONFIG_ORIGIN, strlen(CONFIG_ORIGIN)) == 0;
+}
+
+static arguments_outcome unknown_option(const arguments *a, const char *name)
 {
     sdlf_suggestion s = {.word = name};
     const argument *row;
-    for (int i = 0; (row = arguments_row(usage, i, NULL)); i++) {
+    for (int i = 0; (row = arguments_row(a->usage, i, NULL)); i++) {
         if (row->type != ARGUMENT_HEADING) sdlf_suggest(&s, row->name);
     }
     if (s.best) {
-        return arguments_wrong(usage->command, "unknown option '--%s' (did you mean '--%s'?)", name, s.best);
+        return wrong(a, "unknown option '--%s' (did you mean '--%s'?)", name, s.best);
     }
-    return arguments_wrong(usage->command, "unknown option '--%s'", name);
+    return wrong(a, "unknown option '--%s'", name);
 }
 
 /* Where `place` holds "-": may it? Standard input is read when all words have been understood. */
@@ -77,12 +99,12 @@ static arguments_outcome note_standard(arguments *a, argument_standard standard,
 {
     if (strcmp(*place, "-") != 0 || standard == ARGUMENT_STANDARD_OUTPUT) return ARGUMENTS_OK;
     if (standard == ARGUMENT_NO_STANDARD)
-        return arguments_wrong(a->usage->command,
-                               "%s%s'-' would be standard input or output, which cannot be used here (a file of that "
-                               "name is ./-)",
-                               option, *option ? " " : "");
+        return wrong(a,
+                     "%s%s'-' would be standard input or output, which cannot be used here (a file of that "
+                     "name is ./-)",
+                     option, *option ? " " : "");
     if (a->from_standard && a->from_standard != place && strcmp(*a->from_standard, "-") == 0)
-        return arguments_wrong(a->usage->command, "'-' stands for two inputs, and standard input can be read once");
+        return wrong(a, "'-' stands for two inputs, and standard input can be read once");
     a->from_standard = place;
     return ARGUMENTS_OK;
 }
@@ -102,24 +124,24 @@ static arguments_outcome note_option(arguments *a, const argument *row, void *me
 static arguments_outcome read_option(arguments *a, int index, const char *value, int count, char **words, int *at,
                                      void *settings)
 {
-    const char *command = a->usage->command;
     size_t offset;
     const argument *row = arguments_row(a->usage, index, &offset);
     void *member = (char *)settings + offset + row->offset;
     a->given[index] = true;
     if (row->type == ARGUMENT_FLAG) {
-        if (value) return arguments_wrong(command, "--%s takes no value, found '%s'", row->name, value);
+        if (value) return wrong(a, "--%s takes no value, found '%s'", row->name, value);
         *(bool *)member = true;
         return ARGUMENTS_OK;
     }
-    bool stands_alone = *at + 1 == count || (words[*at + 1][0] == '-' && words[*at + 1][1] != '\0');
+    bool stands_alone = a->origin || *at + 1 == count || (words[*at + 1][0] == '-' && words[*at + 1][1] != '\0');
     if (!value && row->alone && stands_alone) value = row->alone;
     if (!value) {
         value = *at + 1 < count ? words[*at + 1] : NULL;
-        if (!value) return arguments_wrong(command, "--%s needs a value: %s", row->name, argument_expected(row).text);
+        if (value && (a->origin || is_origin(value))) value = NULL; /* a line has its own */
+        if (!value) return wrong(a, "--%s needs a value: %s", row->name, argument_expected(row).text);
         if (strncmp(value, "--", 2) == 0) {
-            return arguments_wrong(command, "--%s needs a value, found the option '%s'; expected %s", row->name, value,
-                                   argument_expected(row).text);
+            return wrong(a, "--%s needs a value, found the option '%s'; expected %s", row->name, value,
+                         argument_expected(row).text);
         }
         (*at)++;
     }
@@ -127,8 +149,8 @@ static arguments_outcome read_option(arguments *a, int index, const char *value,
         sdlf_suggestion near = {.word = value};
         bool listed = row->type == ARGUMENT_CHOICE || row->type == ARGUMENT_NAME;
         for (int i = 0; listed && argument_choice(row, i); i++) sdlf_suggest(&near, argument_choice(row, i));
-        return arguments_wrong(command, "--%s %s: expected %s%s", row->name, *value ? value : "''",
-                               argument_expected(row).text, sdlf_suggestion_print(&near).text);
+        return wrong(a, "--%s %s: expected %s%s", row->name, *value ? value : "''", argument_expected(row).text,
+                     sdlf_suggestion_print(&near).text);
     }
     return note_option(a, row, member);
 }
@@ -143,7 +165,7 @@ static arguments_outcome read_long(arguments *a, int count, char **words, int *a
     memcpy(name, text, length);
     name[length] = '\0';
     int index = find_option(a->usage, name);
-    if (index < 0) return unknown_option(a->usage, name);
+    if (index < 0) return unknown_option(a, name);
     return read_option(a, index, equals ? equals + 1 : NULL, count, words, at, settings);
 }
 
@@ -157,7 +179,7 @@ static arguments_outcome read_short(arguments *a, int count, char **words, int *
             return read_option(a, i, word[2] ? word + 2 : NULL, count, words, at, settings);
         }
     }
-    return arguments_wrong(a->usage->command, "unknown option '%s'; options begin with two dashes", word);
+    return wrong(a, "unknown option '%s'; options begin with two dashes", word);
 }
 
 arguments_outcome arguments_read(arguments *a, const command_usage *usage, int count, char **words, void *settings)
@@ -176,10 +198,13 @@ arguments_outcome arguments_read(arguments *a, const command_usage *usage, int c
     bool options_over = false;
     for (int at = 0; at < count; at++) {
         char *word = words[at];
+        bool from_file = !options_over && is_origin(word) && at + 1 < count;
+        a->origin = from_file ? word + strlen(CONFIG_ORIGIN) : NULL;
+        if (from_file) word = words[++at];
         if (options_over || word[0] != '-' || word[1] == '\0') {
             if (a->operand_count == usage->operands_maximum) {
-                return arguments_wrong(usage->command, "unexpected '%s'%s", word,
-                                       usage->operands_maximum == 0 ? ": there are only options" : "");
+                return wrong(a, "unexpected '%s'%s", word,
+                             usage->operands_maximum == 0 ? ": there are only options" : "");
             }
             a->operand[a->operand_count] = word;
             arguments_outcome outcome = note_standard(a, usage->operands_standard, "", &a->operand[a->operand_count]);

@@ -53,6 +53,7 @@ typedef struct argument {
     const char *const *choices;      /* NULL-terminated */
     const char *(*names)(int index); /* NULL past the end */
     char letter;                     /* 'o' for -o; 0: none */
+    bool may_be_empty;               /* of ARGUMENT_TEXT */
     const char *alone; /* the value of an option at the end or in front of another; NULL: it must have one */
     argument_standard
         standard; /* of ARGUMENT_TEXT, and ARGUMENT_LIST, of which NAME=- is the command's to understand */
@@ -91,6 +92,7 @@ typedef struct arguments {
     const char **operand; /* words that are no options, in order; borrowed from argv */
     int operand_count;
     const char **from_standard; /* the value that is standard input; NULL: none */
+    const char *origin;         /* FILE:LINE of the word that is read; NULL: the command line */
     bool given[ARGUMENTS_MAX];  /* by row, over all parts */
 } arguments;
 

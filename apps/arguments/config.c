@@ -39,6 +39,7 @@ static sdlf_status add_line(config_words *w, char *line, const char *path, long 
                          "%s:%ld: expected 'name = value' with an option's name, or the name of a flag, found '%.60s'",
                          path, number, text);
     for (size_t i = 0; i < length; i++) text[i] = text[i] == '_' ? '-' : text[i];
+    add(w, memory_print(CONFIG_ORIGIN "%s:%ld", path, number));
     if (*rest == '\0')
         add(w, memory_print("--%.*s", (int)length, text));
     else

@@ -6,11 +6,15 @@
  *     name               --name, a flag
  *     # ...              a remark; so are empty lines
  *
+ * Before each of these words stands one that says where it comes from, CONFIG_ORIGIN and FILE:LINE, for messages.
+ *
  * As everywhere, of an option that is given twice the later counts: what follows on the command line. */
 #ifndef SDLF_APPS_ARGUMENTS_CONFIG_H
 #define SDLF_APPS_ARGUMENTS_CONFIG_H
 
 #include <sdlf/status.h>
+
+#define CONFIG_ORIGIN "--@="
 
 /* Words in the place of those given, to be read and moved about. config_release frees them. */
 typedef struct config_words {

@@ -88,7 +88,7 @@ bool argument_store(const argument *row, const char *text, void *member)
     case ARGUMENT_SIZE: return read_size(row, text, (int64_t *)member);
     case ARGUMENT_FLOAT: return read_float(row, text, (double *)member);
     case ARGUMENT_TEXT:
-        if (*text == '\0') return false;
+        if (*text == '\0' && !row->may_be_empty) return false;
         *(const char **)member = text;
         return true;
     case ARGUMENT_NAME:

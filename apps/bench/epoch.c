@@ -130,6 +130,7 @@ static sdlf_status time_layers(session *s, sdlf_model *model, int64_t batch, int
         .forward = s->side[side],
         .optimizer = s->optimizer,
         .no_fusion = s->set.no_fusion,
+        .loss_scale = s->set.choice.math == SDLF_MATH_FP16 ? SDLF_LOSS_SCALE_DYNAMIC : 0,
         .feed = fed ? &feed : NULL,
     };
     sdlf_status status = sdlf_plan_create(plan, model, &options);

@@ -24,6 +24,7 @@ static sdlf_dataset_options options_of(const samples_request *request)
 {
     sdlf_dataset_options options = {.strict = request->strict,
                                     .targets = request->targets,
+                                    .whole = request->whole,
                                     .threads = (int)request->workers,
                                     .cache = request->cache * 1000000,
                                     .progress = request->command != NULL ? show_progress : NULL};
@@ -112,11 +113,7 @@ static sdlf_status write_samples(sdlf_plan *plan, const char *input, const sdlf_
         return sdlf_fail(SDLF_ERROR_SHAPE, "input '%s' takes batches of shape %s, the data have shape %s", input,
                          sdlf_shape_print(wanted->shape).text, sdlf_shape_print(batch->samples.shape).text);
     }
-    void *converted = memory_allocate((size_t)sdlf_tensor_bytes(wanted) + 1);
-    sdlf_convert(wanted->dtype, converted, SDLF_FLOAT32, batch->samples.data, sdlf_tensor_count(wanted));
-    status = sdlf_plan_write(plan, input, converted, wanted->dtype, sdlf_tensor_bytes(wanted));
-    free(converted);
-    return status;
+    return sdlf_plan_write_converted(plan, input, batch->samples.data, SDLF_FLOAT32, sdlf_tensor_count(wanted));
 }
 
 /* How many classes the model tells apart; 0 where nobody can tell. */
@@ -180,14 +177,11 @@ static sdlf_status write_random(sdlf_plan *plan, const char *input, int64_t clas
     int64_t count = sdlf_tensor_count(&binding.tensor);
     sdlf_dtype dtype = binding.tensor.dtype;
     double *drawn = memory_allocate((size_t)count * sizeof *drawn + 1);
-    void *values = memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
     for (int64_t i = 0; i < count; i++) {
         uint32_t word = sdlf_philox4x32(seed, (uint64_t)i / 4, 1, 0).word[i % 4];
         drawn[i] = sdlf_dtype_is_float(dtype) ? 2 * (double)sdlf_uniform_from_word(word) - 1 : (double)(i % classes);
     }
-    sdlf_convert(dtype, values, SDLF_FLOAT64, drawn, count);
-    status = sdlf_plan_write(plan, input, values, dtype, sdlf_tensor_bytes(&binding.tensor));
-    free(values);
+    status = sdlf_plan_write_converted(plan, input, drawn, SDLF_FLOAT64, count);
     free(drawn);
     return status;
 }

@@ -69,7 +69,8 @@ void report_data(const terminal *out, const sdlf_dataset *train, const sdlf_data
     if (train) fprintf(out->file, "  %s train", number_count(train->samples.shape.dim[0]).text);
     if (test) {
         if (train && strcmp(train->name, test->name) != 0) fprintf(out->file, "  %s", test->name);
-        fprintf(out->file, "  %s test", number_count(test->samples.shape.dim[0]).text);
+        fprintf(out->file, "  %s test%s", number_count(test->samples.shape.dim[0]).text,
+                test->held_out ? ", held out" : "");
     }
     bool characters = any->labels.dtype == SDLF_INT32 && any->labels.shape.rank == 2;
     bool as_are = any->mean == 0 && any->scale == 1 && any->channels.count == 0 && !characters;

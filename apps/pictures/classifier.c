@@ -34,7 +34,7 @@ static sdlf_status make_plan(classifier *c)
     if (status == SDLF_OK && threads == 0 && sdlf_calculator_is_on_host(options.forward)) {
         sdlf_plan *outline = NULL;
         status = sdlf_plan_outline(&outline, c->model, &options);
-        double flops = status == SDLF_OK ? (double)report_plan_cost(outline).flops * c->request.pictures : 0;
+        double flops = status == SDLF_OK ? (double)report_plan_cost(outline).flops * c->request.samples : 0;
         sdlf_plan_free(outline);
         if (flops > worth_threads) status = open_calculator(c, 0, &options.forward);
     }
@@ -54,10 +54,12 @@ static sdlf_status check_network(classifier *c)
     sdlf_status status = sdlf_plan_input(c->plan, c->input, &input);
     if (status == SDLF_OK) status = sdlf_plan_output(c->plan, c->output, &output);
     if (status != SDLF_OK) return sdlf_fail_context(status, "%s", c->request.weights);
-    if (input.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&input.tensor) != sdlf_shape_count(shape))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its input '%s' takes %s %s, and one picture of float32 was expected",
+    bool fits =
+        input.tensor.dtype == SDLF_FLOAT32 || (c->request.no_pictures && !sdlf_dtype_is_float(input.tensor.dtype));
+    if (!fits || sdlf_tensor_count(&input.tensor) != sdlf_shape_count(shape))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its input '%s' takes %s %s, and one %s of float32 was expected",
                          c->request.weights, c->input, sdlf_dtype_name(input.tensor.dtype),
-                         sdlf_shape_print(input.tensor.shape).text);
+                         sdlf_shape_print(input.tensor.shape).text, c->request.no_pictures ? "sample" : "picture");
     int64_t classes = sdlf_tensor_count(&output.tensor);
     if (output.tensor.dtype != SDLF_FLOAT32 || output.tensor.shape.rank < 2 || classes < 1 || classes > 1 << 24)
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network gives %s %s, and classes were expected", c->request.weights,
@@ -70,6 +72,8 @@ static sdlf_status check_network(classifier *c)
                          c->request.weights, dim[2], dim[3]);
     c->class_count = (int)classes;
     c->loss = sdlf_model_loss(c->model);
+    c->sample_count = sdlf_shape_count(shape);
+    if (c->request.no_pictures) return SDLF_OK;
     return sdlf_fail_context(preprocess_frame_of(&c->frame, shape, c->preprocess), "%s", c->request.weights);
 }
 
@@ -79,10 +83,10 @@ sdlf_status classifier_open(classifier *c, const classifier_request *request, pr
     sdlf_status status = network_open_to_take(&c->model, request->weights, request->net, request->dimensions);
     if (status == SDLF_OK) status = make_plan(c);
     if (status == SDLF_OK) status = check_network(c);
-    if (status == SDLF_OK)
+    if (status == SDLF_OK && !request->no_pictures)
         status = preprocess_complete(preprocess, sdlf_model_normalization(c->model), request->weights);
     if (status != SDLF_OK) return status;
-    size_t values = (size_t)c->frame.channels * (size_t)c->frame.rows * (size_t)c->frame.columns;
+    size_t values = (size_t)c->sample_count;
     c->pixels = memory_allocate(values * sizeof *c->pixels);
     c->sample = memory_allocate(values * sizeof *c->sample);
     c->score = memory_allocate((size_t)c->class_count * sizeof *c->score);
@@ -101,13 +105,11 @@ void classifier_release(classifier *c)
     machine_close(&c->machine);
 }
 
-/* What the network says of `sample`. */
-static sdlf_status compute(classifier *c, const char *name)
+sdlf_status classifier_take(classifier *c, const float *sample, const char *name)
 {
-    int64_t values = (int64_t)c->frame.channels * c->frame.rows * c->frame.columns;
-    sdlf_status status =
-        sdlf_plan_write(c->plan, c->input, c->sample, SDLF_FLOAT32, values * (int64_t)sizeof *c->sample);
-    if (status == SDLF_OK) status = sdlf_plan_forward(c->plan);
+    sdlf_status status = sdlf_plan_write_converted(c->plan, c->input, sample, SDLF_FLOAT32, c->sample_count);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", name);
+    status = sdlf_plan_forward(c->plan);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(c->plan);
     if (status == SDLF_OK)
         status = sdlf_plan_read(c->plan, c->output, c->score, SDLF_FLOAT32, c->class_count * (int64_t)sizeof *c->score);
@@ -124,13 +126,13 @@ static sdlf_status compute(classifier *c, const char *name)
 sdlf_status classifier_read(classifier *c, const char *path, int64_t index)
 {
     sdlf_status status = preprocess_read(c->sample, c->pixels, c->frame, path, index, c->preprocess);
-    return status == SDLF_OK ? compute(c, path) : status;
+    return status == SDLF_OK ? classifier_take(c, c->sample, path) : status;
 }
 
 sdlf_status classifier_look(classifier *c, const sdlf_image *picture, const char *name)
 {
     sdlf_status status = preprocess_image(c->sample, c->pixels, c->frame, picture, c->preprocess);
-    return status == SDLF_OK ? compute(c, name) : status;
+    return status == SDLF_OK ? classifier_take(c, c->sample, name) : status;
 }
 
 bool classifier_gives_values(const classifier *c)

@@ -15,7 +15,8 @@ typedef struct classifier_request {
     const argument_list *dimensions; /* --dim; NULL: none */
     const char *calculator;
     machine_choice choice;
-    int pictures;          /* how many there will be, for how many threads pay */
+    int samples;           /* how many there will be, for how many threads pay */
+    bool no_pictures;      /* only classifier_take is called: the network may take samples of any shape */
     bool keep_activations; /* the plan has every layer's output after a picture */
 } classifier_request;
 
@@ -31,7 +32,8 @@ typedef struct classifier {
     sdlf_loss loss; /* what it was trained with */
     float *pixels;  /* of the last picture, as they were before they were normalised: (C,H,W), 0 to 255 */
     float *sample, *score;
-    /* Of the last picture, class_count of them; of a network trained with mse, mae or huber the values themselves. */
+    int64_t sample_count; /* of a sample's numbers */
+    /* Of the last sample, class_count of them; of a network trained with mse, mae or huber the values themselves. */
     double *probability;
 } classifier;
 
@@ -44,6 +46,8 @@ void classifier_release(classifier *classifier);
  * SDLF_ERROR_NUMERIC of scores that are no numbers. */
 sdlf_status classifier_read(classifier *classifier, const char *path, int64_t index);
 sdlf_status classifier_look(classifier *classifier, const sdlf_image *picture, const char *name);
+/* The same of a sample that is normalised. */
+sdlf_status classifier_take(classifier *classifier, const float *sample, const char *name);
 
 /* Does it give numbers instead of probabilities? */
 bool classifier_gives_values(const classifier *classifier);

@@ -88,6 +88,14 @@ sdlf_status preprocess_check(const preprocess_settings *s)
     return status == SDLF_OK ? read_numbers(unused, s->std, "std", true) : status;
 }
 
+sdlf_status preprocess_refuse(const arguments *given, const char *path)
+{
+    for (const argument *row = preprocess_arguments; row->name != NULL; row++)
+        if (row->type != ARGUMENT_HEADING && arguments_given(given, row->name))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about pictures, and %s is none", row->name, path);
+    return SDLF_OK;
+}
+
 sdlf_status preprocess_normalization(sdlf_channel_normalization *channels, preprocess_kind kind, int64_t count)
 {
     bool same = means[kind][0] == means[kind][1] && deviations[kind][0] == deviations[kind][1];

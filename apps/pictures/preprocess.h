@@ -46,6 +46,9 @@ extern const argument preprocess_arguments[];
 /* Are --mean and --std numbers? To ask before anything long. Errors: SDLF_ERROR_ARGUMENT. */
 sdlf_status preprocess_check(const preprocess_settings *settings);
 
+/* Errors: SDLF_ERROR_ARGUMENT where one of these options is given, and `path`, as every other input, is no picture. */
+sdlf_status preprocess_refuse(const arguments *given, const char *path);
+
 /* Settle what "auto" stands for; `own` is what the model's file says. Errors: SDLF_ERROR_ARGUMENT where neither `path`,
  * the model, says how samples are normalised nor the settings do: the message names the options. */
 sdlf_status preprocess_complete(preprocess_settings *settings, const sdlf_normalization *own, const char *path);

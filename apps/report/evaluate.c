@@ -45,7 +45,7 @@ static sdlf_status check_shapes(evaluation_run *c, report_evaluation *j, sdlf_mo
     if (status == SDLF_OK) status = sdlf_plan_output(c->plan, c->output, &output);
     if (status != SDLF_OK) return status;
     c->values = sdlf_shape_count(sdlf_shape_without(data->samples.shape, 0));
-    if (input.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&input.tensor) != c->batch * c->values)
+    if (sdlf_tensor_count(&input.tensor) != c->batch * c->values)
         return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' takes samples of %s, and the data has %s",
                          sdlf_model_name(model), sdlf_shape_print(input.tensor.shape).text,
                          sdlf_shape_print(data->samples.shape).text);
@@ -94,13 +94,12 @@ static sdlf_status evaluate_batches(evaluation_run *c, report_evaluation *j)
 {
     sdlf_batch batch;
     sdlf_status status = SDLF_OK;
-    int64_t sample_bytes = c->batch * c->values * (int64_t)sizeof *c->samples;
     int64_t score_bytes = c->batch * j->evaluation.class_count * (int64_t)sizeof *c->scores;
     while (status == SDLF_OK && interrupt_signal() == 0) {
         status = sdlf_loader_next(c->loader, &batch);
         if (status != SDLF_OK || batch.count == 0) break;
         memcpy(c->samples, batch.samples.data, (size_t)(batch.count * c->values) * sizeof *c->samples);
-        status = sdlf_plan_write(c->plan, c->input, c->samples, SDLF_FLOAT32, sample_bytes);
+        status = sdlf_plan_write_converted(c->plan, c->input, c->samples, SDLF_FLOAT32, c->batch * c->values);
         if (status == SDLF_OK) status = sdlf_plan_forward(c->plan);
         if (status == SDLF_OK) status = sdlf_plan_synchronize(c->plan);
         if (status == SDLF_OK) status = sdlf_plan_read(c->plan, c->output, c->scores, SDLF_FLOAT32, score_bytes);

@@ -66,8 +66,15 @@ static void add_line(chart *c, const run_log *run, int colour, const char *key, 
     }
 }
 
+static bool scales_loss(const run_log *run)
+{
+    return isfinite(run_number(json_array_get(run->epochs, 0), "loss_scale"));
+}
+
 void page_print_curves(FILE *file, const page *p)
 {
+    chart scale = {.title = "Loss scale", .across = "epoch", .up = "scale"};
+    bool scaled = false;
     chart loss = {.title = "Loss", .across = "epoch", .up = "loss"};
     chart accuracy = {.title = "Accuracy", .across = "epoch", .up = "right", .percent = true};
     chart rate = {.title = "Learning rate", .across = "epoch", .up = "rate"};
@@ -81,11 +88,13 @@ void page_print_curves(FILE *file, const page *p)
         if (tested) add_line(&accuracy, run, i, "test_accuracy", ", test", false, true);
         add_line(&rate, run, i, "learning_rate", "", true, false);
         add_line(&speed, run, i, NULL, "", p->within_epochs, false);
+        if (scales_loss(run)) add_line(&scale, run, i, "loss_scale", "", false, false);
+        scaled = scaled || scales_loss(run);
     }
-    chart *all[] = {&loss, &accuracy, &rate, &speed};
+    chart *all[] = {&loss, &accuracy, &rate, &speed, &scale};
     fputs("<div class=\"charts\">\n", file);
-    for (int i = 0; i < 4; i++) {
-        chart_print(file, all[i]);
+    for (int i = 0; i < 5; i++) {
+        if (i < 4 || scaled) chart_print(file, all[i]);
         chart_release(all[i]);
     }
     fputs("</div>\n", file);

@@ -41,11 +41,7 @@ sdlf_status run_check_pictures(const run_session *s, const arguments *given)
     if (s->set.inputs.count == 0) return SDLF_OK; /* what is missing is said later */
     for (int i = 0; i < s->set.inputs.count; i++)
         if (!s->input[i].is_array) return SDLF_OK;
-    for (const argument *row = preprocess_arguments; row->name != NULL; row++) {
-        if (row->type == ARGUMENT_HEADING || !arguments_given(given, row->name)) continue;
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about pictures, and %s is none", row->name, s->input[0].path);
-    }
-    return SDLF_OK;
+    return preprocess_refuse(given, s->input[0].path);
 }
 
 /* A pipe, which somebody may fill before the next one: it is read to its end before another file is opened. */
@@ -109,19 +105,9 @@ static const char *input_name(const run_session *s, int index)
     return sdlf_model_layer(s->model, sdlf_model_input(s->model, index).layer)->name;
 }
 
-/* Elements, float or whatever, into the input. */
 static sdlf_status write_values(run_session *s, const char *name, const sdlf_tensor *from)
 {
-    sdlf_binding binding;
-    sdlf_status status = sdlf_plan_input(s->plan, name, &binding);
-    if (status != SDLF_OK) return status;
-    if (from->dtype == binding.tensor.dtype)
-        return sdlf_plan_write(s->plan, name, from->data, from->dtype, sdlf_tensor_bytes(from));
-    void *values = memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
-    sdlf_convert(binding.tensor.dtype, values, from->dtype, from->data, sdlf_tensor_count(from));
-    status = sdlf_plan_write(s->plan, name, values, binding.tensor.dtype, sdlf_tensor_bytes(&binding.tensor));
-    free(values);
-    return status;
+    return sdlf_plan_write_converted(s->plan, name, from->data, from->dtype, sdlf_tensor_count(from));
 }
 
 /* Is every integer a number of that floating type, too? */
@@ -180,7 +166,7 @@ static sdlf_status write_array(run_session *s, const char *name, run_file *file)
     }
     warn_of_normalization(s, file->path, name);
     bool on_host = binding.calculator != NULL && sdlf_calculator_is_on_host(binding.calculator);
-    if (on_host && given->dtype == input->dtype && given->data == NULL)
+    if (on_host && given->dtype == input->dtype && given->data == NULL && sdlf_dtype_is_float(given->dtype))
         return sdlf_tensor_file_read(file->array, input->data);
     status = run_read_array(file);
     return status == SDLF_OK ? write_values(s, name, given) : status;

@@ -165,12 +165,9 @@ static sdlf_status write_part(sdlf_plan *plan, const step_input *input, int64_t 
                          input->file->path, name, sdlf_dtype_name(to->dtype), sdlf_shape_print(to->shape).text,
                          sdlf_dtype_name(part.dtype), sdlf_shape_print(part.shape).text);
     char *packed = memory_allocate((size_t)sdlf_tensor_bytes(&part) + 1);
-    char *values = memory_allocate((size_t)sdlf_tensor_bytes(to) + 1);
     take_part(input, step, packed);
-    sdlf_convert(to->dtype, values, part.dtype, packed, sdlf_tensor_count(&part));
-    status = sdlf_plan_write(plan, name, values, to->dtype, sdlf_tensor_bytes(to));
+    status = sdlf_plan_write_converted(plan, name, packed, part.dtype, sdlf_tensor_count(&part));
     free(packed);
-    free(values);
     return status;
 }
 

@@ -161,7 +161,7 @@ static sdlf_status serve(session *s)
                                         .net = s->set.net,
                                         .calculator = s->set.calculator,
                                         .choice = s->set.choice,
-                                        .pictures = 1,
+                                        .samples = 1,
                                         .keep_activations = true};
     sdlf_status status = preprocess_check(&s->set.preprocess);
     if (status == SDLF_OK) status = labels_read(&s->labels, s->set.label_file);

@@ -15,6 +15,7 @@
 #include "apps/output/evaluation.h"
 #include "apps/output/terminal.h"
 #include "apps/output/trainable.h"
+#include "apps/system/memory.h"
 
 /* The file's last line from `whole` on, which has no end: is it a whole record all the same? */
 static bool is_record(FILE *file, off_t whole)
@@ -66,11 +67,32 @@ static void mend_log(const char *path)
     fclose(file);
 }
 
+/* A log of an earlier run goes to FILE.1, or the first number that is free. */
+static sdlf_status keep_older(const char *path)
+{
+    enum { MOST = 10000 };
+    struct stat at;
+    if (stat(path, &at) != 0 || !S_ISREG(at.st_mode) || at.st_size == 0) return SDLF_OK;
+    for (int i = 1; i < MOST; i++) {
+        char *older = memory_print("%s.%d", path, i);
+        bool free_name = lstat(older, &at) != 0 && errno == ENOENT;
+        bool moved = free_name && rename(path, older) == 0;
+        if (moved) terminal_warning("train", "the log %s of an earlier run is kept as %s", path, older);
+        free(older);
+        if (moved) return SDLF_OK;
+        if (free_name) break;
+    }
+    return sdlf_fail(SDLF_ERROR_IO, "the log %s of an earlier run cannot be kept as %s.1: %s", path, path,
+                     strerror(errno));
+}
+
 sdlf_status training_log_open(training_log *log, const char *path, bool append, int64_t every)
 {
     *log = (training_log){.path = path, .every = every};
     if (!path) return SDLF_OK;
     if (append) mend_log(path);
+    sdlf_status status = append ? SDLF_OK : keep_older(path);
+    if (status != SDLF_OK) return status;
     log->file = fopen(path, append ? "a" : "w");
     if (log->file) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_IO, "the log %s cannot be written: %s", path, strerror(errno));
@@ -129,6 +151,9 @@ json_t *training_log_line(const sdlf_progress *now)
                                json_pack("{so so so ss sb}", "test_loss", json_number(now->test_loss), "test_accuracy",
                                          json_number(now->test_accuracy), "test_seconds",
                                          json_number(now->test_seconds), "weights", weights, "best", (int)now->best));
+        if (now->loss_scale > 0)
+            json_object_update_new(line, json_pack("{so sI}", "loss_scale", json_number(now->loss_scale),
+                                                   "skipped_steps", (json_int_t)now->skipped_steps));
         if (isfinite(now->test_iou)) json_object_set_new(line, "test_iou", json_number(now->test_iou));
         if (isfinite(now->test_error)) json_object_set_new(line, "test_error", json_number(now->test_error));
     }

@@ -23,7 +23,8 @@ typedef struct training_log {
     const sdlf_model *model; /* that it begins with; borrowed */
 } training_log;
 
-/* Open `path` for writing, or at its end if `append`, where a line that was never finished is cut off. A NULL path keeps no log. */
+/* Open `path` for writing, or at its end if `append`, where a line that was never finished is cut off; else what is there
+ * gets another name, `path`.1 or the next that is free. A NULL path keeps no log. */
 sdlf_status training_log_open(training_log *log, const char *path, bool append, int64_t every);
 void training_log_close(training_log *log);
 

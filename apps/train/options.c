@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const argument training_arguments[] = {
@@ -41,6 +42,10 @@ const argument training_arguments[] = {
      .help = "weight decay of parameters, in place of --weight-decay: head=1e-4,norm*=0"},
     {"clip-norm", ARGUMENT_FLOAT, offsetof(training, clip_norm), "X", .minimum = 0, .maximum = 1e6, .above = true,
      .help = "scale the gradient of a step down to this norm where it is longer"},
+    {"loss-scale", ARGUMENT_TEXT, offsetof(training, loss_scale), "N|dynamic",
+     .help =
+         "multiply the loss's gradient by N until the update, which skips steps whose gradients are not finite; "
+         "dynamic: from 65536, halved then, doubled after 2000 good steps (default: dynamic for --math fp16, else 1)"},
     {0},
 };
 
@@ -111,8 +116,8 @@ typedef struct binding {
     const char *option;
     size_t member; /* of `training`: bool, int64_t, int or double */
     size_t to;     /* of sdlf_trainer_options */
-    enum { TO_BOOL, TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT, TO_TEXT } type; /* TO_TEXT: of TEXT_SIZE bytes */
-    unsigned schedules;                                                    /* those that it has a meaning for; 0: all */
+    enum { TO_BOOL, TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT, TO_TEXT, TO_SCALE } type; /* TO_TEXT: of TEXT_SIZE bytes */
+    unsigned schedules; /* those that it has a meaning for; 0: all */
 } binding;
 
 #define KIND(name) (1u << SDLF_SCHEDULE_##name)
@@ -134,6 +139,7 @@ static const binding bindings[] = {
     {"lr-scale", offsetof(training, rate_scales), offsetof(sdlf_trainer_options, rate_scales), TO_TEXT, 0},
     {"decay", offsetof(training, weight_decays), offsetof(sdlf_trainer_options, weight_decays), TO_TEXT, 0},
     {"clip-norm", offsetof(training, clip_norm), offsetof(sdlf_trainer_options, clip_norm), TO_FLOAT, 0},
+    {"loss-scale", offsetof(training, loss_scale), offsetof(sdlf_trainer_options, loss_scale), TO_SCALE, 0},
     {"schedule", offsetof(training, schedule), offsetof(sdlf_trainer_options, schedule.kind), TO_CHOICE, 0},
     {"learning-rate", offsetof(training, learning_rate), offsetof(sdlf_trainer_options, schedule.peak), TO_FLOAT, 0},
     {"warmup", offsetof(training, warmup), offsetof(sdlf_trainer_options, schedule.warmup), TO_FLOAT, 0},
@@ -185,6 +191,26 @@ static bool has_meaning(const binding *b, sdlf_schedule_kind kind)
     return b->schedules == 0 || (b->schedules >> kind & 1) != 0;
 }
 
+/* 0: not given; NaN: no such thing. */
+static float read_loss_scale(const char *text)
+{
+    char *end = NULL;
+    if (text == NULL) return 0;
+    if (strcmp(text, "dynamic") == 0) return SDLF_LOSS_SCALE_DYNAMIC;
+    float scale = strtof(text, &end);
+    return end != text && *end == '\0' && scale > 0 && isfinite(scale) ? scale : NAN;
+}
+
+static void print_loss_scale(training *t, const sdlf_trainer_options *options)
+{
+    float scale = options->loss_scale, usual = options->math == SDLF_MATH_FP16 ? SDLF_LOSS_SCALE_DYNAMIC : 1;
+    t->loss_scale = scale == 0 || scale == usual ? NULL : t->loss_scale_text;
+    if (scale == SDLF_LOSS_SCALE_DYNAMIC)
+        snprintf(t->loss_scale_text, sizeof t->loss_scale_text, "dynamic");
+    else
+        snprintf(t->loss_scale_text, sizeof t->loss_scale_text, "%.9g", (double)scale);
+}
+
 static void copy_to_trainer(const binding *b, const training *t, sdlf_trainer_options *options)
 {
     const void *from = (const char *)t + b->member;
@@ -195,6 +221,7 @@ static void copy_to_trainer(const binding *b, const training *t, sdlf_trainer_op
     case TO_INT64: *(int64_t *)to = *(const int64_t *)from; break;
     case TO_CHOICE: *(int *)to = *(const int *)from; break;
     case TO_FLOAT: *(float *)to = (float)*(const double *)from; break;
+    case TO_SCALE: *(float *)to = read_loss_scale(*(const char *const *)from); break;
     case TO_TEXT: snprintf(to, TEXT_SIZE, "%s", *(const char *const *)from ? *(const char *const *)from : ""); break;
     }
 }
@@ -210,6 +237,7 @@ static void copy_from_trainer(const binding *b, training *t, const sdlf_trainer_
     case TO_INT64: *(int64_t *)to = *(const int64_t *)from; break;
     case TO_CHOICE: *(int *)to = *(const int *)from; break;
     case TO_FLOAT: *(double *)to = known ? (double)*(const float *)from : (double)NAN; break;
+    case TO_SCALE: print_loss_scale(t, options); break;
     case TO_TEXT: *(const char **)to = *(const char *)from ? from : NULL; break; /* the options outlive it */
     }
 }
@@ -232,6 +260,9 @@ sdlf_status training_to_trainer(const training *t, const arguments *a, bool resu
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s: expected fewer than %d characters, found %zu",
                              bindings[i].option, (int)TEXT_SIZE, strlen(text));
     }
+    if (isnan(options->loss_scale))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--loss-scale: expected a number above 0 or 'dynamic', found '%s'",
+                         t->loss_scale);
     if (is_given(a, "huber-delta") && options->loss != SDLF_LOSS_HUBER)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--huber-delta is of --loss huber, and the loss is %s",
                          sdlf_loss_names[options->loss]);

@@ -14,6 +14,8 @@ typedef struct training {
     int64_t lookahead;
     int64_t accumulate;
     const char *rate_scales, *weight_decays;
+    const char *loss_scale; /* a number, or "dynamic" */
+    char loss_scale_text[24];
     int loss; /* sdlf_loss */
     double huber_delta;
     const char *class_weights;

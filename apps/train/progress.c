@@ -50,6 +50,16 @@ static part print_perplexity(const progress *p, double loss)
     return text;
 }
 
+/* "  scale 65536, 3 skipped": of the loss, where that is scaled, and the steps that were skipped. */
+static part print_scale(const sdlf_progress *now)
+{
+    part p = {""};
+    int length = now->loss_scale > 0 ? snprintf(p.text, sizeof p.text, "  scale %.10g", now->loss_scale) : 0;
+    if (length > 0 && now->skipped_steps > 0)
+        snprintf(p.text + length, sizeof p.text - (size_t)length, ", %lld skipped", (long long)now->skipped_steps);
+    return p;
+}
+
 /* "  data 23%": the share of the epoch's time in which the network waited for its data, where that is worth a look. */
 static part print_waited(const sdlf_progress *now)
 {
@@ -127,8 +137,8 @@ static void finish_epoch(progress *p, const sdlf_progress *now)
         if (isfinite(now->test_iou)) fprintf(p->out.file, "  mean IoU %s", number_percent(now->test_iou, 2).text);
         fputs(print_perplexity(p, now->test_loss).text, p->out.file);
     }
-    fprintf(p->out.file, "  %6s%s  weights %08x%s\n", number_duration(now->seconds).text, print_waited(now).text,
-            now->weights, now->best ? "  best" : "");
+    fprintf(p->out.file, "  %6s%s%s  weights %08x%s\n", number_duration(now->seconds).text, print_waited(now).text,
+            print_scale(now).text, now->weights, now->best ? "  best" : "");
     fflush(p->out.file);
 }
 

@@ -105,6 +105,7 @@ static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, con
     return samples_open(dataset,
                         &(samples_request){.set = name,
                                            .split = split,
+                                           .whole = s->set.test_data != NULL,
                                            .sample = s->sample,
                                            .model = s->model,
                                            .strict = s->set.strict,
@@ -178,7 +179,8 @@ static sdlf_status open_machine(train_session *s, sdlf_plan_options *plan)
                                 .mode = SDLF_TRAIN,
                                 .optimizer = s->options.optimizer,
                                 .loss = s->options.loss,
-                                .clip_norm = s->options.clip_norm};
+                                .clip_norm = s->options.clip_norm,
+                                .loss_scale = s->options.loss_scale != 1 ? s->options.loss_scale : 0};
     sdlf_status status = execution_to_plan(&s->set.execution, &s->machine, plan);
     if (status != SDLF_OK || !arguments_given(&s->given, "device-data")) return status;
     for (int i = 0; i < s->machine.count; i++)

@@ -26,9 +26,11 @@ bool session_has_targets(const train_session *s)
 /* What is trained on, before it is read: for its shape and classes. */
 static sdlf_status outline(const train_session *s, sdlf_dataset **data)
 {
-    return samples_outline(
-        data, &(samples_request){
-                  .set = s->set.data, .sample = s->sample, .model = s->model, .targets = session_has_targets(s)});
+    return samples_outline(data, &(samples_request){.set = s->set.data,
+                                                    .sample = s->sample,
+                                                    .model = s->model,
+                                                    .whole = s->set.test_data != NULL,
+                                                    .targets = session_has_targets(s)});
 }
 
 /* "224" or "240x320": height and width of colour pictures. */

@@ -100,6 +100,10 @@ void tensorboard_log_progress(tensorboard_log *board, const sdlf_progress *now)
     if (now->seconds > 0) event_scalar(file, "samples_per_second", at, (double)now->samples / now->seconds);
     if (!epoch) return;
     event_scalar(file, "loss/test", at, now->test_loss);
+    if (now->loss_scale > 0) {
+        event_scalar(file, "loss_scale", at, now->loss_scale);
+        event_scalar(file, "skipped_steps", at, (double)now->skipped_steps);
+    }
     if (!isnan(now->test_accuracy)) event_scalar(file, "accuracy/test", at, now->test_accuracy);
     if (isfinite(now->test_iou)) event_scalar(file, "iou/test", at, now->test_iou);
     if (isfinite(now->test_error)) event_scalar(file, "error/test", at, now->test_error);

@@ -74,7 +74,8 @@ static const argument output_arguments[] = {
      .help = "stop after N epochs without a better test (default: go on to the last epoch)"},
     {"no-save", ARGUMENT_FLAG, offsetof(train_settings, no_save), .help = "keep nothing"},
     {"log", ARGUMENT_TEXT, offsetof(train_settings, log), "FILE",
-     .help = "write a JSON object a line: start, steps, epochs, end (with --resume: after what is there)"},
+     .help = "write a JSON object a line: start, steps, epochs, end. With --resume after what is there, else a log of "
+             "an earlier run is kept as FILE.1, or the next free number"},
     {"log-steps", ARGUMENT_INT, offsetof(train_settings, log_steps), "N", .minimum = 0, .maximum = 1e9,
      .fallback = "50", .help = "steps between two lines in the log, or values for TensorBoard; 0: only epochs"},
     {"tensorboard", ARGUMENT_TEXT, offsetof(train_settings, tensorboard), "DIR",

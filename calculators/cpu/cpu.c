@@ -323,6 +323,8 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                 [SDLF_ADAM_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_RMSPROP_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_CLIP_SCALE] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_CHECK_FINITE] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_LOSS_SCALE_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_GEMM_BACKWARD_SGD] = {.run = run, .supports = supports, .workspace = workspace},
             },
 };

@@ -79,6 +79,21 @@ static __device__ __forceinline__ float4 read_other(const float *shared, int blo
     return read_other(static_cast<uint32_t>(__cvta_generic_to_shared(shared)), block);
 }
 
+/* Two numbers of another block. */
+static __device__ __forceinline__ float2 read_other2(const float *shared, int block)
+{
+    float2 two = {};
+#if __CUDA_ARCH__ >= 900
+    asm volatile("ld.shared::cluster.v2.f32 {%0,%1}, [%2];"
+                 : "=f"(two.x), "=f"(two.y)
+                 : "r"(address_in(shared, block))
+                 : "memory");
+#else
+    (void)address_in(shared, block);
+#endif
+    return two;
+}
+
 /* A number into another block's memory. */
 static __device__ __forceinline__ void write_other(float *shared, int block, float number)
 {

@@ -148,7 +148,7 @@ sdlf_kernel resample_cuda, resample_backward_cuda, normalize_forward_cuda, norma
 sdlf_kernel batch_norm2d_forward_cuda, batch_norm2d_infer_cuda, batch_norm2d_backward_cuda;
 sdlf_kernel softmax_forward_cuda, softmax_backward_cuda, log_softmax_forward_cuda, log_softmax_backward_cuda;
 sdlf_kernel softmax_cross_entropy_forward_cuda, softmax_cross_entropy_backward_cuda;
-sdlf_kernel update_cuda, clip_scale_cuda;
+sdlf_kernel update_cuda, clip_scale_cuda, check_finite_cuda, loss_scale_update_cuda;
 
 int64_t arg_reduce_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t batch_norm2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -159,6 +159,8 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_ADAM_UPDATE] = {.run = update_cuda}, \
     [SDLF_RMSPROP_UPDATE] = {.run = update_cuda}, \
     [SDLF_CLIP_SCALE] = {.run = clip_scale_cuda}, \
+    [SDLF_CHECK_FINITE] = {.run = check_finite_cuda}, \
+    [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_cuda}, \
     [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cuda, \
                                 .supports = gemm_backward_sgd_supports_cuda, \
                                 .workspace = gemm_backward_sgd_workspace_cuda}

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Which operations the CUDA calculator puts together: those whose kernels do so little that starting them is most of it. */
+/* Which operations the CUDA calculator puts together: those whose kernels do so little that starting them is most of it, and convolutions that can
+ * sum up for the batch normalisation behind them. */
 #include "calculators/cuda/together.h"
 
 #include "calculators/augmentation.h"
+#include "calculators/cuda/nhwc/nhwc.h"
 
 /* Is `to` what `from` has written? */
 static bool is_same(const sdlf_tensor *from, const sdlf_tensor *to)
@@ -20,7 +22,7 @@ static bool draws_batch(const sdlf_operation *next, const sdlf_operation *gather
            !sdlf_augmentation_wanted(&gather->gather.augment);
 }
 
-/* Do these updates differ in nothing but the parameter and the decay? */
+/* Do these updates differ in nothing but the parameter and the decay, or these checks in nothing but the tensor? */
 static bool are_alike(const sdlf_operation *a, const sdlf_operation *b)
 {
     if (a->kind != b->kind || a->out[0].dtype != b->out[0].dtype) return false;
@@ -28,6 +30,7 @@ static bool are_alike(const sdlf_operation *a, const sdlf_operation *b)
         if (a->in[i].data != b->in[i].data) return false;
     }
     switch (a->kind) {
+    case SDLF_CHECK_FINITE: return a->out[0].data == b->out[0].data;
     case SDLF_SGD_UPDATE: return a->sgd.momentum == b->sgd.momentum && a->sgd.nesterov == b->sgd.nesterov;
     case SDLF_ADAM_UPDATE:
         return a->adam.beta1 == b->adam.beta1 && a->adam.beta2 == b->adam.beta2 && a->adam.epsilon == b->adam.epsilon &&
@@ -47,13 +50,20 @@ static sdlf_status run_many(sdlf_calculator *base, const sdlf_operation *const *
     *done = conversions > updates ? conversions : updates > 1 ? updates : 0;
     if (*done < 2) *done = 0;
     if (*done == 0) return SDLF_OK;
-    return (conversions > updates ? cuda_convert_many : cuda_update_many)(base, operations, *done);
+    if (conversions > updates) return cuda_convert_many(base, operations, *done);
+    bool checks = operations[0]->kind == SDLF_CHECK_FINITE;
+    return (checks ? cuda_check_finite_many : cuda_update_many)(base, operations, *done);
 }
 
 sdlf_status run_together_cuda(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
 {
     *done = 0;
-    if (count < 2 || !draws_batch(operations[0], operations[1])) return run_many(base, operations, count, done);
-    *done = 2;
-    return cuda_draw_batch(base, operations[0], operations[1]);
+    if (count < 2) return SDLF_OK;
+    if (draws_batch(operations[0], operations[1])) {
+        *done = 2;
+        return cuda_draw_batch(base, operations[0], operations[1]);
+    }
+    *done = conv2d_batch_norm2d_nhwc_count(operations, count);
+    if (*done > 0) return conv2d_batch_norm2d_nhwc(base, operations, *done);
+    return run_many(base, operations, count, done);
 }

@@ -23,6 +23,9 @@ sdlf_status cuda_convert_many(sdlf_calculator *calculator, const sdlf_operation 
 /* sgd_update, adam_update or rmsprop_update of `count` parameters, which differ in nothing but these and the decay. */
 sdlf_status cuda_update_many(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count);
 
+/* check_finite of `count` tensors with one result. */
+sdlf_status cuda_check_finite_many(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -84,6 +84,7 @@ static __global__ void __launch_bounds__(LIST_THREADS)
     const int64_t first =
         static_cast<int64_t>(static_cast<int>(blockIdx.x) - list.first[tensor]) * LIST_PIECE + threadIdx.x;
     const T rate = *list.common.rate, scale = list.common.scale != nullptr ? *list.common.scale : T(1);
+    if (scale == T(0)) return; /* the step is skipped */
     T g[LIST_EACH] = {}, w[LIST_EACH] = {}, a[LIST_EACH] = {}, b[LIST_EACH] = {};
 #pragma unroll
     for (int u = 0; u < LIST_EACH; u++) {
@@ -148,21 +149,24 @@ extern "C" sdlf_status update_cuda(sdlf_calculator *base, const sdlf_operation *
 }
 
 /* One warp; fixed order. */
-template <typename T> static __global__ void clip_scale(const T *squares, T *scale, int64_t count, double max_norm)
+template <typename T>
+static __global__ void clip_scale(const T *squares, const T *factor, T *scale, int64_t count, double max_norm)
 {
+    const double unscale = factor != nullptr ? static_cast<double>(*factor) : 1;
     double sum = 0;
     for (int64_t i = threadIdx.x; i < count; i += 32) sum += squares[i];
     for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
-    double wanted = max_norm / (sqrt(sum) + 1e-6);
-    if (threadIdx.x == 0) *scale = static_cast<T>(wanted > 1 ? 1 : wanted);
+    double wanted = max_norm / (unscale * sqrt(sum) + 1e-6);
+    if (threadIdx.x == 0) *scale = static_cast<T>(unscale == 0 ? 0 : unscale * (wanted > 1 ? 1 : wanted));
 }
 
 extern "C" sdlf_status clip_scale_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     with_float(op->out[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        clip_scale<T><<<1, 32, 0, cuda_stream(base)>>>(data_of<T>(op->in[0]), data_of<T>(op->out[0]),
-                                                       sdlf_tensor_count(&op->in[0]), op->clip.max_norm);
+        clip_scale<T><<<1, 32, 0, cuda_stream(base)>>>(data_of<T>(op->in[0]), optional<T>(op->in[1]),
+                                                       data_of<T>(op->out[0]), sdlf_tensor_count(&op->in[0]),
+                                                       op->clip.max_norm);
     });
     return cuda_check_launch("clip_scale");
 }

@@ -149,6 +149,8 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_ADAM_UPDATE] = {.run = adam_update_reference},
             [SDLF_RMSPROP_UPDATE] = {.run = rmsprop_update_reference},
             [SDLF_CLIP_SCALE] = {.run = clip_scale_reference},
+            [SDLF_CHECK_FINITE] = {.run = check_finite_reference},
+            [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_reference},
             [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_reference},
         },
 };

@@ -26,6 +26,7 @@ sdlf_kernel log_softmax_forward_reference, log_softmax_backward_reference;
 sdlf_kernel softmax_cross_entropy_forward_reference, softmax_cross_entropy_backward_reference;
 sdlf_kernel random_uniform_reference, random_normal_reference;
 sdlf_kernel sgd_update_reference, adam_update_reference, rmsprop_update_reference, clip_scale_reference;
+sdlf_kernel check_finite_reference, loss_scale_update_reference;
 
 sdlf_kernel binary_reference, binary_backward_reference, select_reference;
 sdlf_kernel arg_reduce_reference, gather_reference, gather_backward_reference, top_k_reference;

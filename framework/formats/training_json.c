@@ -63,6 +63,11 @@ sdlf_status training_json_write(char **text, const sdlf_training_state *state)
               json_object_set_new(object, "optimizer", json_string(state->optimizer)) == 0 &&
               json_object_set_new(object, "data", shown_json(state->data)) == 0 &&
               json_object_set_new(object, "settings", json_string(state->settings)) == 0;
+    const sdlf_loss_scale *scale = &state->loss_scale;
+    if (scale->scale > 0)
+        ok = ok && json_object_set_new(object, "loss_scale", json_real(scale->scale)) == 0 &&
+             json_object_set_new(object, "good_steps", json_integer(scale->good)) == 0 &&
+             json_object_set_new(object, "skipped_steps", json_integer(scale->skipped)) == 0;
     return print(text, object, ok);
 }
 
@@ -204,6 +209,11 @@ sdlf_status training_json_read(sdlf_training_state *state, const char *text, con
     found.seed = read_unsigned(&from, "seed");
     found.batch = read_count(&from, "batch", INT64_MAX);
     found.epochs = (int)read_count(&from, "epochs", INT_MAX);
+    if (json_object_get(object, "loss_scale") != NULL) {
+        found.loss_scale.scale = read_real(&from, "loss_scale");
+        found.loss_scale.good = read_count(&from, "good_steps", INT64_MAX);
+        found.loss_scale.skipped = read_count(&from, "skipped_steps", INT64_MAX);
+    }
     read_text(&from, "optimizer", found.optimizer, sizeof found.optimizer);
     read_text(&from, "data", found.data, sizeof found.data);
     read_text(&from, "settings", found.settings, sizeof found.settings);

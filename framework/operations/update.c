@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sgd_update, adam_update, rmsprop_update, clip_scale. Contracts: <sdlf/operation.h>. */
+/* sgd_update, adam_update, rmsprop_update, clip_scale, check_finite, loss_scale_update. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
@@ -98,6 +98,7 @@ static sdlf_status check_clip_scale(const sdlf_operation *operation)
 {
     sdlf_check check = {.operation = operation};
     sdlf_dtype t = sdlf_expect_floating(&check, &operation->in[0]);
+    sdlf_expect_operand(&check, &operation->in[1], t, sdlf_shape(1));
     sdlf_expect_operand(&check, &operation->out[0], t, sdlf_shape(1));
     sdlf_expect(&check, operation->clip.max_norm > 0, "max_norm is %g, expected more than 0",
                 (double)operation->clip.max_norm);
@@ -111,8 +112,59 @@ static int64_t clip_scale_flops(const sdlf_operation *operation)
 
 const sdlf_operation_class sdlf_clip_scale_operation = {
     .name = "clip_scale",
-    .in = {{.name = "squares"}},
+    .in = {{.name = "squares"}, {.name = "factor", .optional = true}},
     .out = {{.name = "scale"}},
     .check = check_clip_scale,
     .flops = clip_scale_flops,
+};
+
+static sdlf_status check_check_finite(const sdlf_operation *operation)
+{
+    sdlf_check check = {.operation = operation};
+    sdlf_dtype t = sdlf_expect_floating(&check, &operation->in[0]);
+    sdlf_expect_operand(&check, &operation->out[0], t, sdlf_shape(1));
+    return check.status;
+}
+
+static int64_t check_finite_flops(const sdlf_operation *operation)
+{
+    return sdlf_tensor_count(&operation->in[0]);
+}
+
+const sdlf_operation_class sdlf_check_finite_operation = {
+    .name = "check_finite",
+    .in = {{.name = "x"}},
+    .out = {{.name = "found", .updated = true}},
+    .check = check_check_finite,
+    .flops = check_finite_flops,
+};
+
+static sdlf_status check_loss_scale(const sdlf_operation *operation)
+{
+    const sdlf_loss_scale_rule *rule = &operation->loss_scale;
+    sdlf_check check = {.operation = operation};
+    sdlf_dtype t = sdlf_expect_floating(&check, &operation->out[0]);
+    sdlf_expect_operand(&check, &operation->out[0], t, sdlf_shape(3));
+    sdlf_expect_operand(&check, &operation->in[0], t, sdlf_shape(1));
+    sdlf_expect_operand(&check, &operation->in[1], SDLF_INT64, sdlf_shape(1));
+    sdlf_expect_operand(&check, &operation->out[1], t, sdlf_shape(1));
+    sdlf_expect_operand(&check, &operation->out[2], SDLF_INT64, sdlf_shape(1));
+    sdlf_expect_between(&check, "growth", (double)rule->growth, 1, 1e30);
+    sdlf_expect_between(&check, "backoff", (double)rule->backoff, 1e-30, 1);
+    sdlf_expect(&check, rule->interval >= 0, "interval is %d, expected 0 or more", rule->interval);
+    return check.status;
+}
+
+static int64_t loss_scale_flops(const sdlf_operation *operation)
+{
+    (void)operation;
+    return 5;
+}
+
+const sdlf_operation_class sdlf_loss_scale_update_operation = {
+    .name = "loss_scale_update",
+    .in = {{.name = "found"}, {.name = "step"}},
+    .out = {{.name = "state", .updated = true}, {.name = "factor"}, {.name = "done"}},
+    .check = check_loss_scale,
+    .flops = loss_scale_flops,
 };

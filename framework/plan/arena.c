@@ -145,6 +145,7 @@ static bool needs_arena(const sdlf_plan *plan, const plan_buffer *buffer)
     bool host = plan_is_host_space(plan, buffer->space), original = buffer->source == (int)(buffer - plan->buffers);
     if (buffer->kind == BUFFER_DATA && host) return false;
     bool kept = buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE;
+    if (buffer->kind == BUFFER_SCALE) return !original || plan_reused_buffer(plan, buffer) == NULL;
     if (!kept && buffer->kind != BUFFER_DATA) return true;
     if (kept && host && original && buffer->dtype == SDLF_FLOAT32) return false;
     if (plan->options.reuse == NULL || host) return true;

@@ -79,7 +79,8 @@ static sdlf_status bind_buffer(sdlf_plan *plan, plan_buffer *buffer)
         buffer->memory = plan_data(plan, buffer->data)->data;
         return SDLF_OK;
     }
-    sdlf_parameter *parameter = buffer->kind == BUFFER_DATA ? NULL : &plan->model->parameters[buffer->parameter];
+    bool of_model = buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE;
+    sdlf_parameter *parameter = of_model ? &plan->model->parameters[buffer->parameter] : NULL;
     if (parameter != NULL && plan_is_host_space(plan, buffer->space)) {
         sdlf_status status = model_fetch_values(plan->model, buffer->parameter);
         if (status != SDLF_OK) return status;
@@ -191,5 +192,6 @@ sdlf_status plan_bind(sdlf_plan *plan)
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, 0);
     if (status == SDLF_OK) status = sdlf_plan_clear_metrics(plan);
     if (status == SDLF_OK) status = plan_clear_sums(plan);
+    if (status == SDLF_OK) status = plan_begin_loss_scale(plan);
     return status == SDLF_OK ? plan_warm_up(plan) : status;
 }

@@ -18,6 +18,7 @@ static void say(plan_words *words, const sdlf_tensor *tensor, const char *what, 
 static void name_kept(const sdlf_plan *plan, plan_words *words)
 {
     say(words, &plan->metrics, "the ", "sums of the loss");
+    say(words, &plan->loss_scale, "the ", "loss scale");
     for (int i = 1; i < plan->buffer_count; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
         bool state = buffer->kind == BUFFER_STATE;

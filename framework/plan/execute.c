@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "framework/heap.h"
 #include "framework/input_layer.h"
 #include "framework/require.h"
 
@@ -232,8 +233,30 @@ sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host
     if (plan->buffers[binding.tensor.buffer].kind == BUFFER_DATA)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' is constant in this plan", input);
     status = check_host(&binding.tensor, "input", input, dtype, bytes);
+    if (status == SDLF_OK) status = plan_check_indices(plan, input, &binding.tensor, host);
     if (status != SDLF_OK) return status;
     return plan_upload_tensor(plan, &binding.tensor, host);
+}
+
+sdlf_status sdlf_plan_write_converted(sdlf_plan *plan, const char *input, const void *host, sdlf_dtype dtype,
+                                      int64_t count)
+{
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(input);
+    SDLF_REQUIRE(host);
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_input(plan, input, &binding);
+    if (status != SDLF_OK) return status;
+    const sdlf_tensor *to = &binding.tensor;
+    int64_t size = (int64_t)sdlf_dtype_size(dtype);
+    if (dtype == to->dtype || count != sdlf_tensor_count(to))
+        return sdlf_plan_write(plan, input, host, dtype, count * size);
+    void *converted = sdlf_heap_allocate(sdlf_tensor_bytes(to));
+    if (converted == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "input '%s': out of memory", input);
+    sdlf_convert(to->dtype, converted, dtype, host, count);
+    status = sdlf_plan_write(plan, input, converted, to->dtype, sdlf_tensor_bytes(to));
+    sdlf_heap_free(converted);
+    return status;
 }
 
 sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host, sdlf_dtype dtype, int64_t bytes)

@@ -7,6 +7,7 @@
 
 sdlf_status plan_build_graph(sdlf_plan *plan);
 sdlf_status plan_lower(sdlf_plan *plan);
+sdlf_status plan_find_index_bounds(sdlf_plan *plan); /* of inputs, before anything is fused */
 sdlf_status plan_fuse(sdlf_plan *plan);
 sdlf_status plan_check_support(sdlf_plan *plan);
 sdlf_status plan_choose(sdlf_plan *plan);

@@ -163,7 +163,7 @@ static void home_written_buffers(placing *p)
             if (!sdlf_tensor_present(&op->out[j])) continue;
             plan_buffer *buffer = &plan->buffers[op->out[j].buffer];
             bool kept = buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE ||
-                        op->out[j].buffer == plan->metrics.buffer;
+                        buffer->kind == BUFFER_SCALE || op->out[j].buffer == plan->metrics.buffer;
             if (kept) buffer->space = plan_space_of(plan, p->old[i].calculator);
         }
     }

@@ -48,6 +48,7 @@ void sdlf_plan_free(sdlf_plan *plan)
     free(plan->tickets);
     free(plan->loss_layers);
     free(plan->rates);
+    free(plan->index_bounds);
     free(plan->constants);
     free(plan->states);
     free(plan);
@@ -70,6 +71,25 @@ static sdlf_status check_lists(const sdlf_plan_options *options)
         if (options->constants[i].input == NULL)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: options->constants[%d].input is NULL", i);
     }
+    return SDLF_OK;
+}
+
+/* Defaults of loss scaling, which inference takes no notice of. */
+static sdlf_status complete_loss_scale(sdlf_plan_options *options)
+{
+    sdlf_loss_scale_rule *rule = &options->loss_scale_rule;
+    if (options->mode != SDLF_TRAIN) options->loss_scale = 0;
+    if (options->loss_scale == SDLF_LOSS_SCALE_DYNAMIC) {
+        options->loss_scale = 65536;
+        if (rule->interval == 0) rule->interval = 2000;
+    }
+    if (rule->growth == 0) rule->growth = 2;
+    if (rule->backoff == 0) rule->backoff = 0.5f;
+    if (!(options->loss_scale >= 0) || isinf(options->loss_scale))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: loss_scale must be a number from 0, not %g",
+                         (double)options->loss_scale);
+    if (options->loss_scale > 0 && options->gradients_only)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: loss_scale is for updates, which gradients_only leaves out");
     return SDLF_OK;
 }
 
@@ -100,6 +120,8 @@ static sdlf_status check_options(sdlf_plan_options *options)
                          options->lookahead_share);
     if (options->accumulate && (options->mode != SDLF_TRAIN || options->gradients_only || options->feed != NULL))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: accumulate is for training plans without a feed that update");
+    sdlf_status scaling = complete_loss_scale(options);
+    if (scaling != SDLF_OK) return scaling;
     if (options->eval_mode && (options->mode != SDLF_TRAIN || !options->gradients_only))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: eval_mode is for training plans with gradients_only");
     if (!(options->rank_fraction >= 0) || isinf(options->rank_fraction) || options->first_sample < 0)
@@ -173,10 +195,12 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     plan->loss_value = -1;
     if (options->feed != NULL) plan->feed = (plan_feed){.present = true, .feed = *options->feed};
     static sdlf_status (*const passes[])(sdlf_plan *) = {
-        plan_build_graph,   plan_lower,       plan_sync_norms,         plan_fuse,
-        plan_check_support, plan_choose,      plan_choose_layouts,     plan_fuse_conv_pool_nhwc,
-        plan_fuse_stored,   plan_fuse_copies, plan_line_up_parameters, plan_add_sums,
-        plan_place,         plan_lay_out,     plan_make_listing,
+        plan_build_graph,  plan_lower,          plan_find_index_bounds,
+        plan_sync_norms,   plan_fuse,           plan_check_support,
+        plan_choose,       plan_choose_layouts, plan_fuse_conv_pool_nhwc,
+        plan_fuse_stored,  plan_fuse_copies,    plan_line_up_parameters,
+        plan_add_sums,     plan_place,          plan_lay_out,
+        plan_make_listing,
     };
     for (size_t i = 0; i < sizeof passes / sizeof passes[0] && status == SDLF_OK; i++) status = passes[i](plan);
     if (status != SDLF_OK) {

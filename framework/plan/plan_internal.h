@@ -33,6 +33,7 @@ typedef enum buffer_kind {
     BUFFER_CONTROL,   /* a scalar that the host sets before a run; valid in every space */
     BUFFER_PARAMETER, /* a parameter's value */
     BUFFER_STATE,     /* an optimizer state */
+    BUFFER_SCALE,     /* the loss scale and its counters, which plans that share parameters share, too */
     BUFFER_DATA,      /* a feed's samples or labels, or a constant input: as constant as parameters in inference */
     BUFFER_DERIVED,   /* computed from parameters when they are loaded (folded batch normalisation) */
     BUFFER_PREPARED,  /* weights in the form that a calculator prepacked, when they are loaded */
@@ -145,6 +146,12 @@ typedef struct plan_state {
     int buffer; /* where it grows: of both; 0: not made yet */
 } plan_state;
 
+/* An input whose values a gather takes for indices along an axis of that length, negative ones from its end. */
+typedef struct plan_index_bound {
+    int input, reader; /* nodes */
+    int64_t length;
+} plan_index_bound;
+
 struct sdlf_plan {
     sdlf_model *model;
     sdlf_plan_options options;
@@ -176,10 +183,17 @@ struct sdlf_plan {
     plan_feed feed;
     plan_state *states;
     int state_count;
+    plan_index_bound *index_bounds;
+    int index_bound_count;
     sdlf_plan_constant *constants; /* own list of borrowed names and tensors; names only while the plan is made */
     int parameter_buffer_base;     /* buffers of the model's parameters follow each other from here */
     sdlf_tensor metrics;           /* absent when there is no softmax_cross_entropy */
-    sdlf_tensor squares, clip;     /* gradient clipping */
+    sdlf_tensor loss_gradient;     /* (1): what a loss's gradient begins with */
+    sdlf_tensor loss_scale;        /* (3): see loss_scale_update; absent without loss scaling */
+    sdlf_tensor factor;            /* (1): 1 / scale, 0 in a step that is skipped; absent likewise */
+    sdlf_tensor steps_taken;       /* (1) int64: those before this one that were not skipped; absent likewise */
+    sdlf_tensor taken_step;        /* (1) bool: this one is not skipped; absent likewise, or where updates ask factor */
+    sdlf_tensor squares, clip;     /* gradient clipping; clip is what updates multiply gradients by */
     sdlf_tensor due;               /* (1) bool: Lookahead's step is due; absent without it */
     sdlf_tensor *rates;            /* of parameters whose rate is scaled, while they are lowered; NULL: none is */
     int64_t accumulated;           /* batches since the last update */
@@ -217,6 +231,9 @@ sdlf_status plan_check_weights(const sdlf_plan *plan);
 /* Plans of ranks with the same one add the same numbers in the same order: it depends on fusion, and so on
  * calculators. */
 uint32_t plan_sums_fingerprint(const sdlf_plan *plan);
+
+/* The loss scale, if the plan has one of its own, becomes that of the options. */
+sdlf_status plan_begin_loss_scale(sdlf_plan *plan);
 
 /* The sums of a plan that accumulates become 0. */
 sdlf_status plan_clear_sums(sdlf_plan *plan);
@@ -275,6 +292,12 @@ void plan_take_options(sdlf_plan *plan, const sdlf_plan *from);
 sdlf_status plan_settle_sizes(sdlf_plan *plan);
 /* Give a parameter, of which the bound plan keeps nothing in another form, other values, `count` of them. */
 sdlf_status plan_put_values(sdlf_plan *plan, int parameter, const float *values, int64_t count);
+
+/* ---- indices ---- */
+
+/* Do the values that are about to become an input's, of the tensor's type and number, index what reads them? Errors:
+ * SDLF_ERROR_ARGUMENT with the reader, the index and the bounds. Costs nothing for inputs that are no indices. */
+sdlf_status plan_check_indices(const sdlf_plan *plan, const char *input, const sdlf_tensor *tensor, const void *host);
 
 /* ---- nodes and steps ---- */
 

@@ -31,11 +31,11 @@ sdlf_status plan_check_reuse(const sdlf_plan *plan)
     return status;
 }
 
-/* Which list a buffer is in: that of its parameter, or the last, of data. -1: nothing that is reused. */
+/* Which list a buffer is in: that of its parameter, or the last, of data and the loss scale. -1: nothing that is reused. */
 static int list_of(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     if (buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE) return buffer->parameter;
-    return buffer->kind == BUFFER_DATA ? plan->model->parameter_count : -1;
+    return buffer->kind == BUFFER_DATA || buffer->kind == BUFFER_SCALE ? plan->model->parameter_count : -1;
 }
 
 sdlf_status plan_list_reused(sdlf_plan *plan)

@@ -92,8 +92,10 @@ static sdlf_status time_steps(sdlf_plan *plan, const sdlf_timing *timing)
     const int repeats = timing->repeats;
     int made = 0;
     sdlf_metrics metrics;
+    sdlf_loss_scale scale;
     sdlf_status status = plan_move_parameters(plan, false);
     if (status == SDLF_OK) status = sdlf_plan_metrics(plan, &metrics);
+    if (status == SDLF_OK) status = sdlf_plan_loss_scale(plan, &scale);
     if (status != SDLF_OK) return status;
     char *saved = malloc(snapshot(plan, NULL, false) + 1);
     double *times = malloc((size_t)plan->step_count * (size_t)repeats * sizeof *times + 1);
@@ -122,6 +124,10 @@ static sdlf_status time_steps(sdlf_plan *plan, const sdlf_timing *timing)
     plan->feed.steps = plan->feed.done = 0; /* the epoch under way is over */
     sdlf_status restored = plan_move_parameters(plan, true);
     if (status == SDLF_OK) status = restored;
+    if (scale.scale > 0) {
+        restored = sdlf_plan_set_loss_scale(plan, &scale);
+        if (status == SDLF_OK) status = restored;
+    }
     if (sdlf_tensor_present(&plan->metrics)) {
         const double sums[3] = {metrics.loss_sum, metrics.correct, metrics.samples};
         restored = plan_upload(plan, plan->metrics.buffer, 0, sums, sizeof sums);

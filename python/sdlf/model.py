@@ -159,6 +159,17 @@ class Model(_sdlf.Model):
         return _sdlf._plan(self, batch, mode, dtype, calculator, backward, threads, device, math, keep_activations, gradients_only,
                            no_fusion, optimizer, clip_norm, label_smoothing, seed, loss, eval_mode)
 
+    def generate(self, text: str = "", tokens: int = 200, *, temperature: float = 1, top_k: int = 0, seed: int = 1) -> str:
+        """What follows a text, so many characters, by a network that predicts the next one (char_gpt, trained on a text: set).
+
+        temperature: below 1 likely characters become likelier; 0: always the likeliest. top_k: draw among so many of the likeliest; 0: all.
+        Each character sees as many before it as the network can; the network must not see ahead (causal). Draws are NumPy's by the seed:
+        others than those of `sdlf generate`.
+        """
+        from .generate import generate
+
+        return generate(self, text, tokens, temperature, top_k, seed)
+
     # ---- looking ----
 
     def grad_cam(self, samples: np.ndarray, classes: Any = None, layer: str | None = None) -> np.ndarray:

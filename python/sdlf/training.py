@@ -52,6 +52,10 @@ class ProgressLine:
             text += f"  test RMSE {progress['test_error']:.4g}"
         if not math.isnan(progress["test_accuracy"]):
             text += f"  test {progress['test_accuracy']:.2%}"
+        if progress["loss_scale"] > 0:
+            text += f"  scale {progress['loss_scale']:.10g}"
+        if progress["skipped_steps"] > 0:
+            text += f", {progress['skipped_steps']} skipped"
         if progress["seconds"] > 0:
             text += f"  {progress['samples'] / progress['seconds']:,.0f} samples/s"
         return text
@@ -122,6 +126,16 @@ AUGMENTATIONS = ("flip", "flip_alternate", "reflect", "crop", "shift", "rotate",
                  "contrast", "saturation", "trivial", "rand_augment", "rand_magnitude", "mixup", "cutmix")
 
 
+def _loss_scale(value: float | str | None) -> float:
+    if value is None:
+        return 0.0
+    if isinstance(value, str) and value != "dynamic":
+        raise ValueError(f"loss_scale: expected a number above 0, 'dynamic' or None, found '{value}'")
+    if not isinstance(value, str) and not value > 0:
+        raise ValueError(f"loss_scale: expected a number above 0, 'dynamic' or None, found {value}")
+    return -1.0 if isinstance(value, str) else float(value)
+
+
 class Trainer:
     """Epochs over a data set.
 
@@ -132,7 +146,8 @@ class Trainer:
     class_weights: "balanced", or a number for each class. ema: test, and leave in the model, a moving average of the weights that keeps so much of
     itself in each step. lookahead: after so many steps slow weights go lookahead_share of the way to the weights, which begin there
     anew. accumulate: batches of a step. rate_scales: factors of the learning rate by parameters, {"trunk": 0.1}. weight_decays: weight decay
-    of parameters in place of the optimizer's, {"head": 1e-4}. checkpoint: a file that is written after each epoch; resume: go on
+    of parameters in place of the optimizer's, {"head": 1e-4}. loss_scale: a number that the loss's gradient is multiplied by until the update,
+    "dynamic", 1 for none; None: dynamic where math is "fp16", else none. checkpoint: a file that is written after each epoch; resume: go on
     from the state that the model came with (`Model.open` of a checkpoint).
     """
 
@@ -149,6 +164,7 @@ class Trainer:
         schedule: Named | None = None,
         label_smoothing: float = 0,
         clip_norm: float = 0,
+        loss_scale: float | str | None = None,
         loss: str = "cross_entropy",
         huber_delta: float = 1,
         class_weights: str | Sequence[float] = "",
@@ -173,7 +189,7 @@ class Trainer:
         self._callbacks = list(callbacks) + ([ProgressLine()] if progress else [])
         words = dict(
             augment or {}, batch=batch, epochs=epochs, seed=seed, optimizer=optimizer, schedule=schedule, label_smoothing=label_smoothing,
-            clip_norm=clip_norm, loss=loss, huber_delta=huber_delta, ema=ema, lookahead=lookahead,
+            clip_norm=clip_norm, loss_scale=_loss_scale(loss_scale), loss=loss, huber_delta=huber_delta, ema=ema, lookahead=lookahead,
             lookahead_share=lookahead_share, accumulate=accumulate,
             class_weights=class_weights if isinstance(class_weights, str) else ",".join(f"{w:.9g}" for w in class_weights),
             rate_scales=",".join(f"{name}={factor:.9g}" for name, factor in (rate_scales or {}).items()),

@@ -9,7 +9,8 @@ namespace
 {
 
 std::shared_ptr<dataset_object> open_dataset(const std::string &specification, const std::string &split,
-                                             nb::object size, int channels, bool strict, bool targets)
+                                             nb::object size, int channels, bool strict, bool targets,
+                                             nb::object sample, bool whole)
 {
     if (split != "train" && split != "test")
         throw nb::value_error(("split '" + split + "' is neither train nor test").c_str());
@@ -20,6 +21,8 @@ std::shared_ptr<dataset_object> open_dataset(const std::string &specification, c
     options.channels = channels;
     options.strict = strict;
     options.targets = targets;
+    options.whole = whole;
+    if (!sample.is_none()) options.sample = to_shape(sample, "sample");
     std::shared_ptr<dataset_object> made = std::make_shared<dataset_object>();
     sdlf_status status;
     {
@@ -158,12 +161,17 @@ void bind_dataset(nb::module_ &module)
         .def_static(
             "open", &open_dataset, nb::arg("specification"), nb::arg("split") = "train", nb::kw_only(),
             nb::arg("size") = nb::none(), nb::arg("channels") = 0, nb::arg("strict") = false,
-            nb::arg("targets") = false,
+            nb::arg("targets") = false, nb::arg("sample") = nb::none(), nb::arg("whole") = false,
             "Open \"mnist:DIR\", \"folder:DIR\", \"cifar10:DIR\", ... as `sdlf train --data` does; `split` is "
             "\"train\" or "
             "\"test\".\n\nsize, channels: of the samples, for pictures of any size; None and 0: as they are. "
             "strict: a file "
-            "that cannot be read is an error. targets: labels are numbers, float targets (csv, npz and npy sets).")
+            "that cannot be read is an error. targets: labels are numbers, float targets (csv, npz and npy sets). "
+            "sample: the shape that the network takes, without the batch, which arrays of any rank (npz, npy) are read "
+            "as. "
+            "whole: all samples of csv, npz and npy sets that are not in two parts, of which else a fifth is held out "
+            "for "
+            "testing.")
         .def_static(
             "from_arrays", &dataset_of_arrays, nb::arg("samples"), nb::arg("labels"), nb::kw_only(),
             nb::arg("classes") = nb::none(), nb::arg("normalization") = nb::none(),

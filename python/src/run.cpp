@@ -64,16 +64,9 @@ std::vector<given> look_at_all(const plan_object &p, const nb::args &positional,
 
 sdlf_status write_one(plan_object &p, const given &g)
 {
-    const sdlf_tensor &to = g.input->binding.tensor;
     if (g.dtype == SDLF_NONE) return SDLF_OK;
-    if (g.dtype == to.dtype)
-        return sdlf_plan_write(p.plan, g.input->name.c_str(), g.array.data(), g.dtype,
-                               static_cast<int64_t>(g.array.nbytes()));
-    int64_t count = sdlf_tensor_count(&to);
-    std::vector<std::max_align_t> converted(
-        static_cast<size_t>(count) * sdlf_dtype_size(to.dtype) / sizeof(std::max_align_t) + 1);
-    sdlf_convert(to.dtype, converted.data(), g.dtype, g.array.data(), count);
-    return sdlf_plan_write(p.plan, g.input->name.c_str(), converted.data(), to.dtype, sdlf_tensor_bytes(&to));
+    return sdlf_plan_write_converted(p.plan, g.input->name.c_str(), g.array.data(), g.dtype,
+                                     static_cast<int64_t>(g.array.size()));
 }
 
 /* Write the inputs, compute, read the results: one array, or a dictionary of several. */

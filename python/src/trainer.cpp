@@ -43,6 +43,8 @@ nb::dict to_dict(const sdlf_progress *p)
     d["test_loss"] = p->test_loss;
     d["test_accuracy"] = p->test_accuracy;
     d["test_iou"] = p->test_iou;
+    d["loss_scale"] = p->loss_scale;
+    d["skipped_steps"] = p->skipped_steps;
     d["test_error"] = p->test_error;
     d["waited"] = p->waited;
     d["seconds"] = p->seconds;
@@ -129,6 +131,8 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
             options.mixing.cutmix = value_of<float>(value, word, "a number");
         else if (word == "clip_norm")
             options.clip_norm = value_of<float>(value, word, "a number");
+        else if (word == "loss_scale")
+            options.loss_scale = value_of<float>(value, word, "a number");
         else if (word == "flip")
             options.augment.flip = value_of<bool>(value, word, "True or False");
         else if (word == "crop")

@@ -259,6 +259,21 @@ def test_names_of_targets():
         sdlf.Dataset.from_arrays(x, t, classes=["one"])
 
 
+def test_loss_scale(separable):
+    def trained(**words):
+        trainer = sdlf.Trainer(make(), separable, batch=32, epochs=2, progress=False, **words)
+        history = trainer.run()
+        assert history["skipped_steps"] == [0, 0]
+        return history["loss_scale"]
+
+    assert trained() == [0, 0]
+    assert trained(loss_scale=512) == [512, 512]
+    assert trained(loss_scale="dynamic") == [65536, 65536]
+    for wrong in ("often", 0, -1):
+        with pytest.raises(ValueError, match="expected a number above 0, 'dynamic' or None"):
+            trained(loss_scale=wrong)
+
+
 def test_options_of_training(separable):
     def trained(**words):
         model = make()

@@ -61,6 +61,15 @@ static void draws_depend_on_the_seed(void)
 
 /* Keys and values that are kept give the text of the whole window, up to the network's length; and the text goes on
  * behind it. */
+/* Without a text and with an empty one it begins in the same way. */
+static void an_empty_text_is_none(void)
+{
+    char first[64];
+    snprintf(first, sizeof first, "%.60s", SDLF(0, "generate", "--weights", weights, "--tokens", "20")->out);
+    CHECK_TEXT(SDLF(0, "generate", "--weights", weights, "--tokens", "20", "--text", "")->out, first);
+    CHECK_TEXT(SDLF(0, "generate", "--weights", weights, "--tokens", "20", "--text=")->out, first);
+}
+
 static void kept_positions_give_the_same_text(void)
 {
     char whole[64];
@@ -220,6 +229,7 @@ int main(void)
     RUN(make_weights);
     RUN(the_text_is_learnt);
     RUN(draws_depend_on_the_seed);
+    RUN(an_empty_text_is_none);
     RUN(kept_positions_give_the_same_text);
     RUN(calculators_agree);
     RUN(nonsense_is_refused);

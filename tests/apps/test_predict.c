@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf predict: the same answers as the library gives, from whatever file the picture comes. */
+/* sdlf predict: the same answers as the library gives, from whatever file the sample comes. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -153,7 +153,7 @@ static void bad_pictures(void)
     CHECK_SAYS(p, "text.png");
     CHECK_SAYS(p, "/nowhere.png");
     CHECK(strstr(p->out, single[0]) != NULL);
-    CHECK_SAYS(SDLF(2, "predict", "--weights", weights, CALCULATOR), "a picture is missing");
+    CHECK_SAYS(SDLF(2, "predict", "--weights", weights, CALCULATOR), "a picture, an array or a table is missing");
     CHECK_SAYS(SDLF(1, "predict", "--weights", weights, CALCULATOR, "--index", "99", idx), "99");
     CHECK_SAYS(SDLF(1, "predict", "--weights", single[0], CALCULATOR, single[0]),
                "expected weights, in a safetensors or an ONNX file");
@@ -218,6 +218,65 @@ static void classes_have_names(void)
                "\"label\": \"n");
 }
 
+/* The same pictures as an array, and as rows of a table, with and without a column of labels. */
+static void rows_of_arrays_and_tables(void)
+{
+    static char text[COUNT * (4 * PIXELS + 16)];
+    static uint8_t file[128 + COUNT * PIXELS];
+    char array[512], table[512], labelled[512];
+    sdlf_dataset *set = NULL;
+    if (!CHECK_OK(sdlf_dataset_open(&set, "digits:600,9", SDLF_SPLIT_TEST))) return;
+    const uint8_t *pixels = set->samples.data;
+    memset(file, ' ', 128);
+    memcpy(file, "\x93NUMPY\x01\x00\x76\x00{'descr': '|u1', 'fortran_order': False, 'shape': (10, 28, 28), }", 76);
+    memcpy(file + 128, pixels, COUNT * PIXELS);
+    snprintf(array, sizeof array, "%s", test_path("pictures.npy"));
+    test_write_file(array, file, sizeof file);
+    for (int labels = 0; labels < 2; labels++) {
+        size_t used = 0;
+        for (int i = 0; i < COUNT; i++) {
+            for (int k = 0; k < PIXELS; k++)
+                used += (size_t)sprintf(text + used, "%s%d", k > 0 ? "," : "", pixels[i * PIXELS + k]);
+            used += (size_t)sprintf(text + used, labels ? ",name\n" : "\n");
+        }
+        snprintf(labels ? labelled : table, sizeof table, "%s", test_path(labels ? "labelled.csv" : "rows.csv"));
+        test_write_file(labels ? labelled : table, text, used);
+    }
+    sdlf_dataset_free(set);
+    const program *p =
+        SDLF(0, "predict", "--weights", weights, CALCULATOR, "--json", array, single[1], table, labelled);
+    for (int i = 0; i < COUNT; i++)
+        for (int k = 0; k < 3; k++) check_entry(p, (size_t)(i + k * COUNT + (k > 0)), i);
+    check_entry(p, COUNT, 1);
+    check_entry(SDLF(0, "predict", "--weights", weights, CALCULATOR, "--json", "--index", "7", table), 0, 7);
+    char line[600];
+    snprintf(line, sizeof line, "%.511s  9   %d  ", array, likeliest(expected[9]));
+    CHECK_SAYS(SDLF(0, "predict", "--weights", weights, CALCULATOR, array), line);
+    CHECK_SAYS(SDLF(1, "predict", "--weights", weights, CALCULATOR, "--index", "10", array), "there is no row 10");
+    CHECK_SAYS(SDLF(2, "predict", "--weights", weights, CALCULATOR, "--fit", "crop", array), "--fit is about pictures");
+    CHECK_SAYS(SDLF(2, "predict", "--weights", weights, CALCULATOR, "--draw", single[0], table), "--draw is about");
+    test_write_file(table, "1,2,3\n", 6);
+    CHECK_SAYS(SDLF(1, "predict", "--weights", weights, CALCULATOR, table),
+               "rows.csv: expected samples of 1x28x28, which the network takes, found 3");
+}
+
+/* Rows of numbers, by a network that takes no pictures, with the names of classes that its file has. */
+static void classes_of_a_table_have_names(void)
+{
+    char table[512], specification[600], path[512], text[4096];
+    size_t used = 0;
+    for (int i = 0; i < 64; i++) used += (size_t)sprintf(text + used, "%d,%d,%s\n", i, 63 - i, i < 32 ? "low" : "high");
+    snprintf(table, sizeof table, "%s", test_path("levels.csv"));
+    test_write_file(table, text, used);
+    snprintf(specification, sizeof specification, "csv:%s", table);
+    snprintf(path, sizeof path, "%s", test_path("levels.safetensors"));
+    SDLF(0, "train", "--data", specification, "--net", "mlp", CALCULATOR, "--epochs", "20", "--batch", "8", "--out",
+         path);
+    const program *p = SDLF(0, "predict", "--weights", path, CALCULATOR, table);
+    CHECK(strstr(p->out, "levels.csv  0   1  ") != NULL && strstr(p->out, "%  low\n") != NULL);
+    CHECK(strstr(p->out, "levels.csv  63   0  ") != NULL && strstr(p->out, "%  high\n") != NULL);
+}
+
 /* A network that was trained on ImageNet, elsewhere, knows what is in three pictures, but not without having them as it
  * had them then. */
 static void a_network_for_imagenet(void)
@@ -258,6 +317,8 @@ int main(void)
     RUN(outputs_that_are_not_finite);
     RUN(files_say_how_pictures_are_normalised);
     RUN(classes_have_names);
+    RUN(rows_of_arrays_and_tables);
+    RUN(classes_of_a_table_have_names);
     RUN(a_network_for_imagenet);
     return test_summary();
 }

@@ -183,6 +183,37 @@ static void no_allocation_is_unchecked(void)
     test_every_allocation("csv", open_and_close, NULL);
 }
 
+/* Samples only: all columns, but for the label's where there is one more than the network takes. */
+static void without_labels(void)
+{
+    static const struct {
+        const char *text, *behind;
+        sdlf_shape takes, wanted;
+        float last;
+    } cases[] = {
+        {"1,2\n3,4\n", "", {0}, {2, {2, 2}}, 4},
+        {"1\n3\n", "", {0}, {2, {2, 1}}, 3},
+        {"u,label\n1,2\n3,4\n", "", {1, {2}}, {2, {2, 2}}, 4},
+        {"label,u,v\na,1,2\nb,3,4\n", "", {1, {2}}, {2, {2, 2}}, 4},
+        {"1,2,b\n3,4,a\n", "", {1, {2}}, {2, {2, 2}}, 4},
+        {"1,2,3,4,b\n5,6,7,8,a\n", "", {3, {1, 2, 2}}, {4, {2, 1, 2, 2}}, 8},
+        {"1,2,3\n4,5,6\n", "", {1, {5}}, {2, {2, 3}}, 6},
+        {"b,7,1,2\na,8,3,4\n", ",label=1..2", {1, {2}}, {2, {2, 2}}, 4},
+    };
+    sdlf_dataset *data = NULL;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        char specification[2048];
+        const sdlf_dataset_options options = {.sample = cases[c].takes, .unlabelled = true};
+        write_table(cases[c].text);
+        snprintf(specification, sizeof specification, "csv:%s%s", test_path("a.csv"), cases[c].behind);
+        if (!CHECK_OK(sdlf_dataset_open_with(&data, specification, SDLF_SPLIT_TEST, &options))) continue;
+        CHECK(sdlf_shape_equal(data->samples.shape, cases[c].wanted));
+        CHECK(((const float *)data->samples.data)[sdlf_tensor_count(&data->samples) - 1] == cases[c].last);
+        CHECK(sdlf_shape_equal(data->labels.shape, sdlf_shape(2)) && data->class_count == 1);
+        sdlf_dataset_free(data);
+    }
+}
+
 int main(void)
 {
     RUN(forms);
@@ -191,5 +222,6 @@ int main(void)
     RUN(targets);
     RUN(wrong_tables);
     RUN(no_allocation_is_unchecked);
+    RUN(without_labels);
     return test_summary();
 }

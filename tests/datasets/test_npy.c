@@ -33,7 +33,7 @@ static sdlf_status open_with(sdlf_dataset **data, const sdlf_dataset_options *op
 {
     char specification[2048], images[1024];
     snprintf(images, sizeof images, "%s", test_path("images.npy"));
-    snprintf(specification, sizeof specification, "npy:%s,%s", images, test_path("labels.npy"));
+    snprintf(specification, sizeof specification, "npy:%s,%s,all", images, test_path("labels.npy"));
     return sdlf_dataset_open_with(data, specification, SDLF_SPLIT_TRAIN, options);
 }
 
@@ -167,7 +167,7 @@ static void wrong_arrays(void)
     const float reals[IMAGES] = {0, 1, 0.5f, 2};
     sdlf_dataset *data = NULL;
     CHECK_FAILS(sdlf_dataset_open(&data, "npy:images.npy", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT,
-                "npy: expected npy:IMAGES,LABELS, found 'npy:images.npy'");
+                "npy: expected npy:IMAGES,LABELS[,all], found 'npy:images.npy'");
     CHECK_FAILS(sdlf_dataset_open(&data, "npy", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "found 'npy:'");
     CHECK_FAILS(sdlf_dataset_check("npy:/not/there,x", SDLF_SPLIT_TRAIN), SDLF_ERROR_IO, "/not/there");
     write_array("images.npy", "|u1", "(4, 2, 2)", NULL, 16);
@@ -238,6 +238,75 @@ static void targets(void)
     }
 }
 
+/* A fifth of the samples, with their labels, is for testing, unless all are wanted; the rest is trained on. */
+static void a_part_is_held_out(void)
+{
+    enum { COUNT = 100 };
+    static uint8_t rows[2 * COUNT];
+    int32_t labels[COUNT], times[COUNT] = {0};
+    for (int i = 0; i < COUNT; i++) labels[i] = i;
+    for (int i = 0; i < 2 * COUNT; i++) rows[i] = (uint8_t)i;
+    write_array("images.npy", "|u1", "(100, 2)", rows, sizeof rows);
+    write_array("labels.npy", "<i4", "(100,)", labels, sizeof labels);
+    char specification[2048], images[1024];
+    snprintf(images, sizeof images, "%s", test_path("images.npy"));
+    snprintf(specification, sizeof specification, "npy:%s,%s", images, test_path("labels.npy"));
+    for (int way = 0; way < 3; way++) /* held out; all, and only shapes of those held out */
+        for (int half = 0; half < 2; half++) {
+            sdlf_dataset *data = NULL;
+            const sdlf_dataset_options options = {.whole = way == 1, .outline = way == 2};
+            if (!CHECK_OK(sdlf_dataset_open_with(&data, specification, (sdlf_split)half, &options))) continue;
+            int64_t kept = data->samples.shape.dim[0];
+            CHECK_EQUAL(data->labels.shape.dim[0], kept);
+            CHECK(data->held_out == (way != 1) && data->class_count == COUNT);
+            CHECK(way == 1 ? kept == COUNT : half == 0 ? kept > 65 && kept < 95 : kept > 5 && kept < 35);
+            for (int64_t i = 0; way == 0 && i < kept; i++) {
+                int32_t label = ((const int32_t *)data->labels.data)[i];
+                times[label]++;
+                CHECK_EQUAL(((const uint8_t *)data->samples.data)[2 * i + 1], 2 * label + 1);
+            }
+            sdlf_dataset_free(data);
+        }
+    for (int i = 0; i < COUNT; i++) CHECK_EQUAL(times[i], 1);
+    sdlf_dataset *data = NULL;
+    write_array("images.npy", "|u1", "(1, 2)", rows, 2);
+    write_array("labels.npy", "<i4", "(1,)", labels, 4);
+    bool first_is_for_test = sdlf_dataset_open(&data, specification, SDLF_SPLIT_TEST) == SDLF_OK;
+    sdlf_dataset_free(data);
+    CHECK_FAILS(sdlf_dataset_open(&data, specification, first_is_for_test ? SDLF_SPLIT_TRAIN : SDLF_SPLIT_TEST),
+                SDLF_ERROR_FORMAT, "too few samples, 1, to hold some out");
+}
+
+/* Samples only: an array of them, or one that is one as the network takes it. */
+static void without_labels(void)
+{
+    static const struct {
+        const char *shape;
+        sdlf_shape takes, wanted;
+    } cases[] = {
+        {"(4, 5, 6)", {0}, {4, {4, 1, 5, 6}}},
+        {"(4, 5, 6)", {3, {1, 5, 6}}, {4, {4, 1, 5, 6}}},
+        {"(4, 5, 6)", {3, {4, 5, 6}}, {4, {1, 4, 5, 6}}},
+        {"(20, 6)", {3, {1, 20, 6}}, {4, {1, 1, 20, 6}}},
+        {"(120,)", {1, {120}}, {2, {1, 120}}},
+        {"(5, 8, 3)", {3, {3, 5, 8}}, {4, {1, 3, 5, 8}}},
+        {"(20, 6)", {1, {7}}, {2, {20, 6}}},
+    };
+    char specification[2048];
+    sdlf_dataset *data = NULL;
+    snprintf(specification, sizeof specification, "npy:%s", test_path("images.npy"));
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const sdlf_dataset_options options = {.sample = cases[c].takes, .unlabelled = true};
+        write_array("images.npy", "|u1", cases[c].shape, NULL, 120);
+        if (!CHECK_OK(sdlf_dataset_open_with(&data, specification, SDLF_SPLIT_TEST, &options))) continue;
+        CHECK(sdlf_shape_equal(data->samples.shape, cases[c].wanted));
+        CHECK(sdlf_shape_equal(data->labels.shape, sdlf_shape(cases[c].wanted.dim[0])) && data->class_count == 1);
+        sdlf_dataset_free(data);
+    }
+    CHECK_FAILS(sdlf_dataset_open_with(&data, "npy", SDLF_SPLIT_TEST, &(sdlf_dataset_options){.unlabelled = true}),
+                SDLF_ERROR_ARGUMENT, "expected npy:FILE");
+}
+
 int main(void)
 {
     RUN(images_of_every_layout);
@@ -247,5 +316,7 @@ int main(void)
     RUN(wrong_arrays);
     RUN(no_allocation_is_unchecked);
     RUN(targets);
+    RUN(without_labels);
+    RUN(a_part_is_held_out);
     return test_summary();
 }

@@ -32,7 +32,8 @@ static sdlf_status open_as(sdlf_dataset **data, const char *behind, sdlf_split s
 {
     char specification[2048];
     snprintf(specification, sizeof specification, "npz:%s%s", test_path("a.npz"), behind);
-    return sdlf_dataset_open_with(data, specification, split, &(sdlf_dataset_options){.outline = outline});
+    return sdlf_dataset_open_with(data, specification, split,
+                                  &(sdlf_dataset_options){.outline = outline, .whole = true});
 }
 
 static const float rows[6] = {1, 2, 3, 4, 5, 7};
@@ -68,6 +69,32 @@ static void halves_stored_and_deflated(void)
 {
     halves((zip_lies){.deflated = false});
     halves(deflated);
+}
+
+/* Of one pair a part is held out, unless all are wanted. */
+static void a_part_is_held_out(void)
+{
+    enum { COUNT = 50 };
+    static float x[2 * COUNT];
+    static const char *const behind[] = {"", ",x,y", ",all", ",x,y,all"};
+    int64_t y[COUNT] = {1};
+    add_array("x.npy", "<f4", "(50, 2)", x, sizeof x, deflated);
+    add_array("y.npy", "<i8", "(50,)", y, sizeof y, deflated);
+    write_zip();
+    for (int way = 0; way < 4; way++) {
+        sdlf_dataset *train = NULL, *test = NULL;
+        char specification[2048];
+        snprintf(specification, sizeof specification, "npz:%s%s", test_path("a.npz"), behind[way]);
+        CHECK_OK(sdlf_dataset_check(specification, SDLF_SPLIT_TEST));
+        if (CHECK_OK(sdlf_dataset_open(&train, specification, SDLF_SPLIT_TRAIN)) &&
+            CHECK_OK(sdlf_dataset_open(&test, specification, SDLF_SPLIT_TEST))) {
+            int64_t trained = train->samples.shape.dim[0], tested = test->samples.shape.dim[0];
+            CHECK(way < 2 ? trained + tested == COUNT : trained == COUNT && tested == COUNT);
+            CHECK(train->held_out == (way < 2) && test->class_count == 2);
+        }
+        sdlf_dataset_free(train);
+        sdlf_dataset_free(test);
+    }
 }
 
 static void names_and_pairs(void)
@@ -258,6 +285,7 @@ int main(void)
 {
     RUN(halves_stored_and_deflated);
     RUN(names_and_pairs);
+    RUN(a_part_is_held_out);
     RUN(arrays_that_are_none);
     RUN(entries_that_lie);
     RUN(bombs);

@@ -238,8 +238,15 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
         break;
     case SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD: o.in[1] = labels, o.in[2] = one, o.in[3] = t(sdlf_shape(3)); break;
     case SDLF_CLIP_SCALE:
-        o.out[0] = one;
+        o.in[1] = o.out[0] = one;
         o.clip.max_norm = 1;
+        break;
+    case SDLF_CHECK_FINITE: o.out[0] = one; break;
+    case SDLF_LOSS_SCALE_UPDATE:
+        o.in[0] = o.out[1] = one;
+        o.in[1] = o.out[2] = of(SDLF_INT64, sdlf_shape(1));
+        o.out[0] = t(sdlf_shape(3));
+        o.loss_scale = (sdlf_loss_scale_rule){.growth = 2, .backoff = 0.5f, .interval = 2000};
         break;
     case SDLF_CONV2D_FORWARD:
     case SDLF_CONV2D_BACKWARD_INPUT:

@@ -170,7 +170,7 @@ static void nonsense_is_refused(void)
                   "output 'y' gives float32 1x8x8 for a sample, but synthetic has 3 classes");
     model = sdlf_model_create("other");
     sdlf_output(model, "y", sdlf_flatten(model, sdlf_input(model, "a", SDLF_UINT8, sdlf_shape(1, 8, 8))));
-    check_refused(model, 0, SDLF_ERROR_SHAPE, "input 'a' is uint8, but samples come as float32");
+    check_refused(model, 0, SDLF_ERROR_SHAPE, "output 'y' gives uint8 64 for a sample");
 }
 
 static void a_scale_of_0_is_refused(void)

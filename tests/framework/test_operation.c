@@ -104,7 +104,7 @@ static void wrong_operands_are_refused(void)
             }
             bad = example((sdlf_operation_kind)kind); /* one dimension more */
             *operand(&bad, i) = of(operand(&bad, i)->dtype, sdlf_shape_prepend(2, operand(&bad, i)->shape));
-            bool any_shape = free_shape || (kind == SDLF_CLIP_SCALE && i == 0);
+            bool any_shape = free_shape || ((kind == SDLF_CLIP_SCALE || kind == SDLF_CHECK_FINITE) && i == 0);
             if (!any_shape) CHECK(sdlf_operation_check(&bad) != SDLF_OK);
             if (any_shape) CHECK_OK(sdlf_operation_check(&bad));
 

@@ -267,6 +267,12 @@ static void updates(void)
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "max_norm is 0");
     bad.clip.max_norm = NAN;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "max_norm");
+    bad = example(SDLF_LOSS_SCALE_UPDATE), bad.loss_scale.growth = 0.5f;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "growth");
+    bad = example(SDLF_LOSS_SCALE_UPDATE), bad.loss_scale.backoff = 2;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "backoff");
+    bad = example(SDLF_LOSS_SCALE_UPDATE), bad.loss_scale.interval = -1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "interval is -1");
 }
 
 int main(void)

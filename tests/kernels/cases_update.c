@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases of the optimizer updates and of clip_scale.
+/* Cases of the optimizer updates, of clip_scale and of loss scaling.
  *
  * Tolerance: each is a handful of operations on every element; 16 rounding errors, 32 where there is a root and a
  * quotient by it. The sum of squares in clip_scale: its n terms are positive, so its relative error grows slowly. */
@@ -66,15 +66,99 @@ static void rmsprop(kernel_sink *sink, sdlf_dtype t, int64_t count, int combinat
                 flag(momentum, " momentum"));
 }
 
-static void clip_scale(kernel_sink *sink, sdlf_dtype t, int64_t count, float max_norm)
+/* A scale of 0: nothing changes, whatever the gradient is. */
+static void skipped(kernel_sink *sink, sdlf_operation_kind kind, sdlf_dtype t, int64_t count)
+{
+    kernel_case made = update(kind, t, count, true);
+    made.in[0].values = VALUES_ANYTHING;
+    made.in[2] = (kernel_fill){VALUES_INTEGERS, 1};
+    made.operation.out[1] = made.operation.out[0];
+    if (kind != SDLF_SGD_UPDATE) made.operation.out[2] = made.operation.out[0];
+    if (kind == SDLF_SGD_UPDATE) made.operation.sgd.momentum = 0.5f;
+    if (kind == SDLF_RMSPROP_UPDATE) made.operation.rmsprop.momentum = made.operation.rmsprop.rho = 0.5;
+    if (kind == SDLF_ADAM_UPDATE) {
+        made.operation.in[3] = kernel_tensor(SDLF_INT64, sdlf_shape(1));
+        made.in[3] = (kernel_fill){VALUES_INTEGERS, 5};
+        made.operation.adam.beta1 = made.operation.adam.beta2 = 0.5;
+    }
+    kernel_emit(sink, &made, "%d skipped", (int)count);
+}
+
+static void clip_scale(kernel_sink *sink, sdlf_dtype t, int64_t count, float max_norm, bool scaled)
 {
     kernel_case made = {.operation = {.kind = SDLF_CLIP_SCALE, .in = {kernel_tensor(t, sdlf_shape(count))}}};
     made.operation.out[0] = kernel_tensor(t, sdlf_shape(1));
+    if (scaled) made.operation.in[1] = made.operation.out[0];
     made.operation.clip.max_norm = max_norm;
-    made.in[0].values = VALUES_POSITIVE;
+    made.in[0].values = made.in[1].values = VALUES_POSITIVE;
     made.tolerance = 16;
     made.floor = 1e-3;
-    kernel_emit(sink, &made, "%d to %g", (int)count, (double)max_norm);
+    kernel_emit(sink, &made, "%d to %g%s", (int)count, (double)max_norm, flag(scaled, " scaled"));
+    if (!scaled) return;
+    made.in[0].values = VALUES_ANYTHING;
+    made.in[1] = (kernel_fill){VALUES_INTEGERS, 1};
+    made.tolerance = 0;
+    kernel_emit(sink, &made, "%d to %g skipped", (int)count, (double)max_norm);
+}
+
+static void check_finite(kernel_sink *sink, sdlf_dtype t, int64_t count, kernel_values values)
+{
+    kernel_case made = {.operation = {.kind = SDLF_CHECK_FINITE, .in = {kernel_tensor(t, sdlf_shape(count))}}};
+    made.operation.out[0] = kernel_tensor(t, sdlf_shape(1));
+    made.in[0] = (kernel_fill){values, 10};
+    made.out[0] = (kernel_fill){VALUES_INTEGERS, 1};
+    kernel_emit(sink, &made, "%d, values %d", (int)count, (int)values);
+}
+
+static void set_state(const sdlf_operation *operation, double scale, double good)
+{
+    const sdlf_tensor *state = &operation->out[0];
+    const double values[3] = {scale, good, 5};
+    sdlf_convert(state->dtype, state->data, SDLF_FLOAT64, values, 3);
+}
+
+static void usual(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    set_state(operation, 1000, 3);
+}
+
+static void largest(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    set_state(operation, 0x1p64, 3);
+}
+
+static void smallest(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    set_state(operation, 0x1p-64, 0);
+}
+
+/* Of four good steps, or a bad one. */
+static void loss_scale_update(kernel_sink *sink, sdlf_dtype t, bool found, int interval, const char *name,
+                              void (*prepare)(sdlf_calculator *, const sdlf_operation *))
+{
+    const sdlf_tensor one = kernel_tensor(t, sdlf_shape(1)), whole = kernel_tensor(SDLF_INT64, sdlf_shape(1));
+    kernel_case made = {.operation = {.kind = SDLF_LOSS_SCALE_UPDATE,
+                                      .in = {one, whole},
+                                      .out = {kernel_tensor(t, sdlf_shape(3)), one, whole},
+                                      .loss_scale = {.growth = 2, .backoff = 0.7f, .interval = interval}}};
+    made.in[0] = found ? (kernel_fill){VALUES_POSITIVE, 0} : (kernel_fill){VALUES_INTEGERS, 1};
+    made.in[1] = (kernel_fill){VALUES_INTEGERS, 1000};
+    made.prepare = prepare;
+    kernel_emit(sink, &made, "%s, %s, interval %d", name, found ? "found" : "good", interval);
+}
+
+static void loss_scale_updates(kernel_sink *sink, sdlf_dtype t)
+{
+    for (int found = 0; found < 2; found++) {
+        for (int interval = 0; interval < 10; interval += 4) {
+            loss_scale_update(sink, t, found, interval, "usual", usual);
+            loss_scale_update(sink, t, found, interval, "largest", largest);
+            loss_scale_update(sink, t, found, interval, "smallest", smallest);
+        }
+    }
 }
 
 void update_cases(kernel_sink *sink, sdlf_dtype t)
@@ -86,9 +170,21 @@ void update_cases(kernel_sink *sink, sdlf_dtype t)
             adam(sink, t, counts[i], combination);
             rmsprop(sink, t, counts[i], combination);
         }
-        clip_scale(sink, t, counts[i], 0.25f);
-        clip_scale(sink, t, counts[i], 1e6f);
+        for (int scaled = 0; scaled < 2; scaled++) {
+            clip_scale(sink, t, counts[i], 0.25f, scaled);
+            clip_scale(sink, t, counts[i], 1e6f, scaled);
+        }
+        skipped(sink, SDLF_SGD_UPDATE, t, counts[i]);
+        skipped(sink, SDLF_ADAM_UPDATE, t, counts[i]);
+        skipped(sink, SDLF_RMSPROP_UPDATE, t, counts[i]);
+        check_finite(sink, t, counts[i], VALUES_UNIFORM);
+        check_finite(sink, t, counts[i], VALUES_HUGE);
+        check_finite(sink, t, counts[i], VALUES_GRID_NAN);
+        check_finite(sink, t, counts[i], VALUES_ANYTHING);
     }
+    check_finite(sink, t, 100003, VALUES_GRID_NAN);
+    check_finite(sink, t, 100003, VALUES_WIDE);
+    loss_scale_updates(sink, t);
 }
 
 /* The parameters of simple_cnn's first fully connected layer. */

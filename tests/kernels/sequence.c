@@ -23,6 +23,12 @@ sdlf_tensor sequence_numbers(sequence *s, sdlf_shape shape, float scale)
 
 /* ---- running ---- */
 
+/* In place. */
+static void round_down(float *numbers, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) memcpy((uint16_t *)(void *)numbers + i, (const char *)(numbers + i) + 2, 2);
+}
+
 static void place(sdlf_calculator *calculator, sequence_operand *o, int number)
 {
     sdlf_tensor tensor = sdlf_tensor_view(o->dtype, o->shape, NULL);
@@ -33,6 +39,7 @@ static void place(sdlf_calculator *calculator, sequence_operand *o, int number)
         made[i] = (float)((double)word * 0x1p-31 - 1) * o->scale;
         if (o->positive) made[i] = fabsf(made[i]);
     }
+    if (made != NULL && o->dtype == SDLF_BFLOAT16) round_down(made, count);
     o->binding = test_tensor(calculator, o->dtype, o->shape, o->from != NULL ? o->from : made);
     o->found = malloc((size_t)bytes);
     free(made);
@@ -43,6 +50,7 @@ static void place(sdlf_calculator *calculator, sequence_operand *o, int number)
 static int run(sequence *s, sdlf_calculator *calculator, bool together, int times)
 {
     const sdlf_operation *operations[SEQUENCE_OPERATIONS];
+    sdlf_binding workspaces[SEQUENCE_OPERATIONS] = {0};
     int done = 0;
     for (int i = 0; i < s->operand_count; i++) place(calculator, &s->operand[i], i);
     for (int k = 0; k < s->count; k++) {
@@ -53,6 +61,11 @@ static int run(sequence *s, sdlf_calculator *calculator, bool together, int time
         for (int i = 0; i < SDLF_MAX_OUTPUTS; i++)
             if (sdlf_tensor_present(&op->out[i])) op->out[i].data = s->operand[op->out[i].buffer].binding.tensor.data;
         CHECK_OK(sdlf_operation_check(op));
+        const sdlf_kernel_slot *slot = &calculator->type->kernel[op->kind];
+        int64_t bytes = slot->workspace != NULL ? slot->workspace(calculator, op) : 0;
+        if (bytes == 0) continue;
+        workspaces[k] = test_tensor(calculator, SDLF_UINT8, sdlf_shape(bytes), NULL);
+        op->workspace = workspaces[k].tensor;
     }
     for (int n = 0; n < times; n++) {
         if (together) CHECK_OK(calculator->type->run_together(calculator, operations, s->count, &done));
@@ -62,6 +75,8 @@ static int run(sequence *s, sdlf_calculator *calculator, bool together, int time
         test_download(&s->operand[i].binding, s->operand[i].found);
         test_release(&s->operand[i].binding);
     }
+    for (int k = 0; k < s->count; k++)
+        if (sdlf_tensor_present(&s->operation[k].workspace)) test_release(&workspaces[k]);
     return done;
 }
 
@@ -74,10 +89,14 @@ static void release(sequence *s)
 
 static double at(const sequence_operand *o, int64_t i)
 {
-    return o->dtype == SDLF_FLOAT64 ? ((const double *)o->found)[i] : (double)((const float *)o->found)[i];
+    if (o->dtype == SDLF_FLOAT64) return ((const double *)o->found)[i];
+    if (o->dtype != SDLF_BFLOAT16) return (double)((const float *)o->found)[i];
+    float value = 0;
+    memcpy((char *)&value + 2, (const uint16_t *)o->found + i, 2);
+    return (double)value;
 }
 
-/* Sums of a few hundred numbers in another order: some units of the last place of the largest. */
+/* Sums of a few hundred numbers in another order: some units of the last place of the largest; in 16 bits one, which rounding decides. */
 static void compare_operand(const sequence_operand *found, const sequence_operand *expected, int number)
 {
     sdlf_tensor tensor = sdlf_tensor_view(found->dtype, found->shape, NULL);
@@ -87,7 +106,7 @@ static void compare_operand(const sequence_operand *found, const sequence_operan
         if (!CHECK(memcmp(found->found, expected->found, bytes) == 0)) CHECK_EQUAL(number, -1);
         return;
     }
-    const double off = 2e-5; /* of the largest number */
+    const double off = found->dtype == SDLF_BFLOAT16 ? 0x1p-7 : 2e-5; /* of the largest number */
     double largest = 0;
     for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs(at(expected, i)));
     for (int64_t i = 0; i < count; i++) wrong += !(fabs(at(found, i) - at(expected, i)) <= off * largest + 1e-30);

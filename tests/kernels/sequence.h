@@ -11,7 +11,7 @@ enum { SEQUENCE_OPERANDS = 360, SEQUENCE_OPERATIONS = 80 };
 typedef struct sequence_operand {
     sdlf_dtype dtype;
     sdlf_shape shape;
-    const void *from; /* NULL: random numbers of float32 */
+    const void *from; /* NULL: random numbers, of float32 or bfloat16 */
     float scale;
     bool exact, written; /* compared bit for bit; compared at all */
     bool positive;       /* of random numbers: from 0 on */

@@ -75,6 +75,85 @@ static void clip_scale(void)
     CHECK(isnan(scale[0]));
 }
 
+static void skipped_updates(void)
+{
+    double w[] = {1}, v[] = {4}, m[] = {3}, g[] = {(double)NAN}, rate[] = {0.5}, scale[] = {0};
+    int64_t step = 0;
+    sdlf_shape one = sdlf_shape(1);
+    sdlf_operation o = {.in = {d(one, g), d(one, rate), d(one, scale)}, .out = {d(one, w), d(one, v)}};
+    o.kind = SDLF_SGD_UPDATE, o.sgd.momentum = 0.5f, o.sgd.decay = 1;
+    compute(o);
+    o.kind = SDLF_RMSPROP_UPDATE, o.rmsprop.rho = 0.5, o.rmsprop.momentum = 0, o.rmsprop.decay = 1;
+    o.rmsprop.epsilon = 0;
+    compute(o);
+    o.kind = SDLF_ADAM_UPDATE, o.adam.beta1 = o.adam.beta2 = 0.5, o.adam.epsilon = 0, o.adam.decay = 1;
+    o.adam.decoupled = true, o.in[3] = of(SDLF_INT64, one, &step), o.out[2] = d(one, m);
+    compute(o);
+    CHECK(w[0] == 1 && v[0] == 4 && m[0] == 3);
+}
+
+static void clip_scale_of_scaled_gradients(void)
+{
+    double squares[] = {9, 16}, scale[1], factor[] = {0.5};
+    sdlf_operation o = {.kind = SDLF_CLIP_SCALE, .out = {d(sdlf_shape(1), scale)}};
+    o.in[0] = d(sdlf_shape(2), squares), o.in[1] = d(sdlf_shape(1), factor);
+    o.clip.max_norm = 1;
+    compute(o); /* the norm is 2.5 */
+    CHECK_VALUES(scale, 0.5 / 2.500001);
+    o.clip.max_norm = 3;
+    compute(o);
+    CHECK_VALUES(scale, 0.5);
+    factor[0] = 0, squares[0] = (double)INFINITY;
+    compute(o);
+    CHECK_VALUES(scale, 0);
+}
+
+static void check_finite(void)
+{
+    double x[] = {1, -1e300, 0}, found[] = {0};
+    sdlf_operation o = {.kind = SDLF_CHECK_FINITE, .in = {d(sdlf_shape(3), x)}, .out = {d(sdlf_shape(1), found)}};
+    compute(o);
+    CHECK(found[0] == 0);
+    x[1] = -(double)INFINITY;
+    compute(o);
+    CHECK(found[0] == 1);
+    x[1] = 2, found[0] = 0, x[2] = (double)NAN;
+    compute(o);
+    CHECK(found[0] == 1);
+    x[2] = 0;
+    compute(o);
+    CHECK(found[0] == 1); /* an earlier tensor's stays */
+}
+
+static void loss_scale_update(void)
+{
+    double found[] = {0}, state[] = {8, 0, 2}, factor[1];
+    int64_t step = 10, done;
+    sdlf_operation o = {.kind = SDLF_LOSS_SCALE_UPDATE, .in = {d(sdlf_shape(1), found)}};
+    o.in[1] = of(SDLF_INT64, sdlf_shape(1), &step), o.out[2] = of(SDLF_INT64, sdlf_shape(1), &done);
+    o.out[0] = d(sdlf_shape(3), state), o.out[1] = d(sdlf_shape(1), factor);
+    o.loss_scale = (sdlf_loss_scale_rule){.growth = 2, .backoff = 0.25f, .interval = 2};
+    compute(o);
+    CHECK_VALUES(state, 8, 1, 2);
+    CHECK(factor[0] == 0.125 && done == 8);
+    compute(o); /* the second good step: the next one's scale is 16, this one's was 8 */
+    CHECK_VALUES(state, 16, 0, 2);
+    CHECK(factor[0] == 0.125);
+    state[1] = 1, found[0] = 1;
+    compute(o);
+    CHECK_VALUES(state, 4, 0, 3);
+    CHECK(factor[0] == 0 && done == 7);
+    o.loss_scale.interval = 0; /* fixed */
+    compute(o);
+    CHECK_VALUES(state, 4, 0, 4);
+    found[0] = 0;
+    compute(o);
+    CHECK_VALUES(state, 4, 1, 4);
+    state[0] = 0x1p64, o.loss_scale.interval = 1;
+    compute(o);
+    CHECK(state[0] == 0x1p64);
+}
+
 static void gemm_backward_sgd(void)
 {
     double x[] = {1, 2, 3, 4}, dy[] = {1, -1}, w[] = {10, 20}, v[] = {2, 2}, rate[] = {0.5}, dx[4];
@@ -148,6 +227,10 @@ int main(void)
     RUN(adam_update);
     RUN(rmsprop_update);
     RUN(clip_scale);
+    RUN(skipped_updates);
+    RUN(clip_scale_of_scaled_gradients);
+    RUN(check_finite);
+    RUN(loss_scale_update);
     RUN(gemm_backward_sgd);
     RUN(conv2d_relu_max_pool_backward_sgd);
     sdlf_calculator_close(reference);

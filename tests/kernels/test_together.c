@@ -7,6 +7,7 @@
  * For tools that make kernels slow: one math mode alone. */
 #include "kernels/sequence.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static bool read_options(int argc, char **argv)
 }
 
 /* Calls `test` for every calculator that puts operations together, in every math mode. */
-static void for_calculators(void (*test)(sdlf_calculator *calculator))
+static void for_calculators(void (*test)(sdlf_calculator *calculator, sdlf_math math))
 {
     bool some = false;
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
@@ -43,7 +44,7 @@ static void for_calculators(void (*test)(sdlf_calculator *calculator))
                 sdlf_calculator_open(&calculator, type->name, &(sdlf_calculator_options){.math = (sdlf_math)math});
             if (status == SDLF_ERROR_UNSUPPORTED) continue; /* a mode that this device has not */
             if (!CHECK_OK(status)) continue;
-            test(calculator);
+            test(calculator, (sdlf_math)math);
             sdlf_calculator_close(calculator);
             some = true;
         }
@@ -91,8 +92,9 @@ static void draw(sdlf_calculator *calculator, int batch, int side)
     free(x);
 }
 
-static void draw_all(sdlf_calculator *calculator)
+static void draw_all(sdlf_calculator *calculator, sdlf_math math)
 {
+    (void)math;
     draw(calculator, 1, 28);
     draw(calculator, 7, 5); /* no whole quads */
     draw(calculator, 64, 28);
@@ -144,8 +146,9 @@ static void updates(sdlf_calculator *calculator, sdlf_operation_kind kind, int c
     free(s);
 }
 
-static void updates_all(sdlf_calculator *calculator)
+static void updates_all(sdlf_calculator *calculator, sdlf_math math)
 {
+    (void)math;
     static const sdlf_operation_kind kinds[] = {SDLF_SGD_UPDATE, SDLF_ADAM_UPDATE, SDLF_RMSPROP_UPDATE};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         updates(calculator, kinds[i], 2, true);
@@ -158,9 +161,42 @@ static void updates_are_one(void)
     for_calculators(updates_all);
 }
 
-/* Weights (K,C,R,S) to 16 bits, (K,R,S,C), as plans for training have them. */
-static void weights_all(sdlf_calculator *calculator)
+/* Are tensors finite, of which none is not (bad -1), or that one, at its end? */
+static void checks(sdlf_calculator *calculator, int count, int bad)
 {
+    static float spoilt[1025];
+    const float zero = 0;
+    sequence *s = calloc(1, sizeof *s);
+    spoilt[1024] = bad % 2 ? (float)NAN : -(float)INFINITY;
+    const sdlf_tensor found =
+        sequence_add(s, (sequence_operand){SDLF_FLOAT32, sdlf_shape(1), .from = &zero, .exact = true, .written = true});
+    for (int i = 0; i < count; i++) {
+        sequence_operand x = {SDLF_FLOAT32, sdlf_shape(i == bad ? 1025 : 1 + 700 * (i % 3)), .scale = 1};
+        if (i == bad) x.from = spoilt;
+        s->operation[s->count++] =
+            (sdlf_operation){.kind = SDLF_CHECK_FINITE, .in = {sequence_add(s, x)}, .out = {found}};
+    }
+    sequence_compare(s, calculator, 1, count);
+    free(s);
+}
+
+static void checks_all(sdlf_calculator *calculator)
+{
+    checks(calculator, 2, -1);
+    checks(calculator, SEQUENCE_OPERATIONS, -1);
+    checks(calculator, SEQUENCE_OPERATIONS, SEQUENCE_OPERATIONS - 1);
+    checks(calculator, SEQUENCE_OPERATIONS, 4);
+}
+
+static void checks_are_one(void)
+{
+    for_calculators(checks_all);
+}
+
+/* Weights (K,C,R,S) to 16 bits, (K,R,S,C), as plans for training have them. */
+static void weights_all(sdlf_calculator *calculator, sdlf_math math)
+{
+    (void)math;
     static const int64_t sizes[][4] = {{16, 3, 3, 3}, {64, 16, 1, 1}, {8, 24, 5, 3}, {1, 1, 1, 1}, {40, 8, 7, 7}};
     for (int half = 0; half < 2; half++) {
         sequence *s = calloc(1, sizeof *s);
@@ -184,11 +220,112 @@ static void weights_become_16_bits_as_one(void)
     for_calculators(weights_all);
 }
 
+/* ---- a convolution that sums up for batch normalisation ---- */
+
+typedef struct layer {
+    int64_t n, side, c, k;
+    int window, stride;
+} layer;
+
+/* An image (N,C,H,W), channels last. */
+static sdlf_tensor channels_last(sdlf_tensor image, int64_t c, int64_t h, int64_t w)
+{
+    const int64_t stride[] = {h * w * c, 1, w * c, c};
+    image.shape = sdlf_shape(sdlf_tensor_count(&image) / (c * h * w), c, h, w);
+    for (int axis = 0; axis < 4; axis++) image.stride[axis] = stride[axis];
+    return image;
+}
+
+static sdlf_tensor image_of(sequence *s, sdlf_dtype dtype, int64_t rows, int64_t channels)
+{
+    return sequence_add(
+        s, (sequence_operand){.dtype = dtype, .shape = sdlf_shape(rows, channels), .scale = 1, .written = true});
+}
+
+/* Forward, behind it batch normalisation; or the gradient by its input, behind it that of batch normalisation, whose slope is of y or of x. */
+static void normalize(sdlf_calculator *calculator, sdlf_dtype dtype, const layer *l, int gradient)
+{
+    enum { FORWARD, OF_NOTHING, OF_Y, OF_X };
+    sequence *s = calloc(1, sizeof *s);
+    const int64_t out = (l->side + 2 * (l->window / 2) - l->window) / l->stride + 1;
+    const int64_t in_rows = l->n * l->side * l->side, out_rows = l->n * out * out;
+    const int64_t c = gradient == FORWARD ? l->k : l->c, rows = gradient == FORWARD ? out_rows : in_rows;
+    sdlf_tensor x = image_of(s, dtype, in_rows, l->c), y = image_of(s, dtype, out_rows, l->k), one[5];
+    sdlf_tensor w = image_of(s, dtype, l->k, l->c * l->window * l->window);
+    sdlf_tensor images[4];
+    for (int i = 0; i < 4; i++) images[i] = image_of(s, dtype, rows, c);
+    for (int i = 0; i < 5; i++) one[i] = sequence_numbers(s, sdlf_shape(c), 1);
+    for (int i = 0; i < 5; i++) s->operand[one[i].buffer].positive = i != 1; /* inverses and variances are */
+    sdlf_operation *conv = &s->operation[0], *norm = &s->operation[1];
+    s->count = 2;
+    const sdlf_activation relu = {.function = gradient == OF_NOTHING ? SDLF_IDENTITY : SDLF_RELU};
+    *conv = (sdlf_operation){.kind = gradient == FORWARD ? SDLF_CONV2D_FORWARD : SDLF_CONV2D_BACKWARD_INPUT,
+                             .conv2d = {.groups = 1}};
+    for (int i = 0; i < 2; i++) {
+        conv->conv2d.window.size[i] = l->window;
+        conv->conv2d.window.stride[i] = l->stride;
+        conv->conv2d.window.dilation[i] = 1;
+        conv->conv2d.window.padding_before[i] = conv->conv2d.window.padding_after[i] = l->window / 2;
+    }
+    const sdlf_tensor image_x = channels_last(x, l->c, l->side, l->side), image_y = channels_last(y, l->k, out, out);
+    conv->in[0] = gradient == FORWARD ? image_x : image_y;
+    conv->in[1] = channels_last(w, l->c, l->window, l->window);
+    conv->out[0] = gradient == FORWARD ? image_y : image_x;
+    norm->batch_norm.epsilon = 1e-5f;
+    norm->batch_norm.momentum = 0.1f;
+    norm->batch_norm.activation = relu;
+    if (gradient == FORWARD) {
+        norm->kind = SDLF_BATCH_NORM2D_FORWARD;
+        norm->in[0] = y;
+        for (int i = 0; i < 2; i++) norm->in[1 + i] = one[i];
+        norm->in[3] = images[0];
+        norm->out[0] = images[1];
+        for (int i = 0; i < 2; i++) norm->out[3 + i] = one[2 + i];
+        for (int i = 0; i < 2; i++) norm->out[1 + i] = sequence_numbers(s, sdlf_shape(c), 1);
+    } else {
+        norm->kind = SDLF_BATCH_NORM2D_BACKWARD;
+        norm->in[0] = images[0];
+        for (int i = 0; i < 3; i++) norm->in[1 + i] = one[i == 1 ? 1 : i];
+        norm->in[4] = x;
+        if (gradient == OF_Y) norm->in[5] = images[1];
+        if (gradient == OF_X) norm->in[6] = one[3];
+        norm->out[0] = images[2];
+        for (int i = 0; i < 2; i++) norm->out[1 + i] = sequence_numbers(s, sdlf_shape(c), 1);
+    }
+    if (sdlf_calculator_supports(calculator, conv) && sdlf_calculator_supports(calculator, norm))
+        sequence_compare(s, calculator, 1, gradient == OF_Y ? 0 : 2);
+    free(s);
+}
+
+static void normalize_all(sdlf_calculator *calculator, sdlf_math math)
+{
+    static const layer layers[] = {
+        {4, 11, 16, 24, 3, 1},  /* rows and columns beyond the tile */
+        {8, 16, 64, 64, 3, 1},  /* whole tiles */
+        {3, 13, 24, 200, 1, 1}, /* several columns of tiles */
+        {2, 4, 512, 64, 3, 1},  /* a tile's sum is shared among the blocks of a cluster */
+        {5, 9, 64, 32, 3, 2},   /* the gradient falls into four classes */
+        {64, 32, 8, 8, 3, 1},   /* many parts */
+    };
+    if (math != SDLF_MATH_TF32 && math != SDLF_MATH_BF16) return;
+    const sdlf_dtype dtype = math == SDLF_MATH_BF16 ? SDLF_BFLOAT16 : SDLF_FLOAT32;
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        for (int gradient = 0; gradient < 4; gradient++) normalize(calculator, dtype, &layers[i], gradient);
+    }
+}
+
+static void convolutions_sum_for_normalization(void)
+{
+    for_calculators(normalize_all);
+}
+
 int main(int argc, char **argv)
 {
     if (!read_options(argc, argv)) return 2;
     RUN(a_batch_is_drawn);
     RUN(updates_are_one);
+    RUN(checks_are_one);
     RUN(weights_become_16_bits_as_one);
+    RUN(convolutions_sum_for_normalization);
     return test_summary();
 }

@@ -92,10 +92,10 @@ static void check_values(layer_builder *build, const void *options, sdlf_dtype d
 static void values_match(void)
 {
     const sdlf_embedding_options pairs = {.vocabulary = 3, .units = 2};
-    const double looked_up[] = {4, 5, 0, 1, 4, 5, 0, 0};
-    check_values(build_embedding, &pairs, SDLF_INT32, sdlf_shape(4), (const int32_t[]){2, 0, -1, 3}, 1, looked_up, 8);
-    check_values(build_embedding, &pairs, SDLF_INT64, sdlf_shape(4), (const int64_t[]){2, 0, -1, 3}, 1, looked_up, 8);
-    check_values(build_embedding, &pairs, SDLF_FLOAT32, sdlf_shape(4), (const float[]){2, 0, -1, 3}, 1, looked_up, 8);
+    const double looked_up[] = {4, 5, 0, 1, 4, 5, 0, 1};
+    check_values(build_embedding, &pairs, SDLF_INT32, sdlf_shape(4), (const int32_t[]){2, 0, -1, -3}, 1, looked_up, 8);
+    check_values(build_embedding, &pairs, SDLF_INT64, sdlf_shape(4), (const int64_t[]){2, 0, -1, -3}, 1, looked_up, 8);
+    check_values(build_embedding, &pairs, SDLF_FLOAT32, sdlf_shape(4), (const float[]){2, 0, -1, -3}, 1, looked_up, 8);
     check_values(build_positions, NULL, SDLF_FLOAT32, sdlf_shape(2, 2), (const float[]){10, 20, 30, 40}, 1,
                  (const double[]){10, 21, 32, 43}, 4);
     /* three positions of one pair: turned by 0, 1 and 2 */

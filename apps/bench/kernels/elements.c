@@ -98,6 +98,12 @@ static void add_updates(kernel_rows *rows, sdlf_tensor x)
     sdlf_tensor squares = kernel_rows_tensor(rows, sdlf_shape(64));
     sdlf_operation clip = {.kind = SDLF_CLIP_SCALE, .in = {squares}, .out = {one}, .clip = {.max_norm = 1}};
     kernel_rows_add(rows, &clip, false, "of 64 parameters");
+    sdlf_operation check = {.kind = SDLF_CHECK_FINITE, .in = {x}, .out = {one}};
+    kernel_rows_add(rows, &check, false, "one gradient");
+    sdlf_tensor state = kernel_rows_tensor(rows, sdlf_shape(3));
+    sdlf_operation scale = {.kind = SDLF_LOSS_SCALE_UPDATE, .in = {one, step}, .out = {state, one, step}};
+    scale.loss_scale = (sdlf_loss_scale_rule){.growth = 2, .backoff = 0.5f, .interval = 2000};
+    kernel_rows_add(rows, &scale, false, "dynamic");
 }
 
 void kernel_rows_elements(kernel_rows *rows)

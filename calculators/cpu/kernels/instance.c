@@ -96,6 +96,8 @@ const cpu_instance instance_cpu = {
             [SDLF_ADAM_UPDATE] = {.run = adam_update_cpu},
             [SDLF_RMSPROP_UPDATE] = {.run = rmsprop_update_cpu},
             [SDLF_CLIP_SCALE] = {.run = clip_scale_cpu},
+            [SDLF_CHECK_FINITE] = {.run = check_finite_cpu},
+            [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_cpu},
             [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cpu,
                                         .supports = gemm_backward_sgd_supports_cpu,
                                         .workspace = gemm_backward_sgd_workspace_cpu},

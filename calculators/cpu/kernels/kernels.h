@@ -60,5 +60,6 @@ sdlf_kernel integer_matmul_cpu, integer_matmul_prepare_cpu;
 workspace_function integer_matmul_workspace_cpu, integer_matmul_prepared_cpu;
 #endif
 sdlf_kernel sgd_update_cpu, adam_update_cpu, rmsprop_update_cpu, clip_scale_cpu;
+sdlf_kernel check_finite_cpu, loss_scale_update_cpu;
 
 #endif

@@ -192,10 +192,10 @@ sdlf_status reduce_cpu(sdlf_calculator *calculator, const sdlf_operation *operat
 
 sdlf_status clip_scale_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    double sum = 0;
+    double sum = 0, factor = sdlf_tensor_present(&operation->in[1]) ? (double)input(operation, 1)[0] : 1;
     (void)calculator;
     for (int64_t i = 0; i < sdlf_tensor_count(&operation->in[0]); i++) sum += (double)input(operation, 0)[i];
-    double scale = (double)operation->clip.max_norm / (sqrt(sum) + 1e-6);
-    output(operation, 0)[0] = (element)(scale > 1 ? 1 : scale);
+    double scale = (double)operation->clip.max_norm / (factor * sqrt(sum) + 1e-6);
+    output(operation, 0)[0] = (element)(factor == 0 ? 0 : factor * (scale > 1 ? 1 : scale));
     return SDLF_OK;
 }

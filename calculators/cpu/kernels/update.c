@@ -26,6 +26,7 @@ static sdlf_status run_update(sdlf_calculator *calculator, const sdlf_operation 
     all->rate = input(operation, 1)[0];
     all->scale = sdlf_tensor_present(&operation->in[2]) ? input(operation, 2)[0] : 1;
     all->operation = operation;
+    if (all->scale == 0) return SDLF_OK; /* the step is skipped */
     cpu_parallel(cpu_from(calculator), cpu_divide_up(all->count, TASK_ELEMENTS), cpu_time_of_elements(all->count), task,
                  all);
     return SDLF_OK;

@@ -13,6 +13,22 @@
 extern "C" {
 #endif
 
+/* What batch normalisation sums over an image by channel, summed while a convolution writes that image: for each part of it, and each channel,
+ * a pair. Forward: the mean and the sum of squared deviations from it. Gradient by the input, which is dy of a batch_norm2d_backward: the sums of g
+ * and g (x - mean), g = dy times the slope of the activation. */
+typedef struct engine_moments {
+    float *parts;                   /* (count, channels, 2); room for engine_most_parts */
+    float *rows;                    /* (count): pixels of each; forward only */
+    const sdlf_operation *gradient; /* the batch_norm2d_backward, which has no operand y; NULL: forward */
+    int count;                      /* written: parts */
+} engine_moments;
+
+/* Blocks that are under way at once: two on each multiprocessor. */
+static inline int engine_most_parts(const cuda_calculator *calculator)
+{
+    return 2 * calculator->multiprocessors;
+}
+
 /* The numbers of a convolution, and its operands' addresses: of a kind's three tensors the output is written. */
 typedef struct engine_conv2d {
     sdlf_dtype dtype; /* of x, w, y: SDLF_BFLOAT16, SDLF_FLOAT16 or SDLF_FLOAT32 */
@@ -25,6 +41,7 @@ typedef struct engine_conv2d {
     const void *prepared; /* forward: weights as engine_prepare makes them, or NULL */
     float *dw;
     void *workspace;
+    engine_moments *moments; /* forward, gradient by the input: to be summed, or NULL */
 } engine_conv2d;
 
 /* Are there kernels for this device in this build? */

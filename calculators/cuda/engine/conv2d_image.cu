@@ -112,14 +112,31 @@ bool engine_takes_backward_input(const cuda_calculator *calculator, const engine
 
 enum { MOST_SPLITS = 8, LEAST_STEPS = 4 };
 
-/* Blocks of a cluster that share the reduction of each of so many tiles: while all of them are under way at once, and each has some k-steps. */
-static int cluster_of(const cuda_calculator *calculator, int64_t tiles, int64_t steps)
+/* Blocks of a cluster that share the reduction of each of so many tiles: while all of them are under way at once, and each has some k-steps. Each
+ * ends with 16 columns or more. */
+static int cluster_of(const cuda_calculator *calculator, int64_t tiles, int64_t steps, int columns)
 {
     int cluster = 1;
-    while (2 * cluster <= MOST_SPLITS && cluster * tiles <= calculator->multiprocessors &&
+    while (2 * cluster <= MOST_SPLITS && 32 * cluster <= columns && cluster * tiles <= calculator->multiprocessors &&
            steps >= 2 * cluster * LEAST_STEPS)
         cluster *= 2;
     return cluster;
+}
+
+/* Blocks for each column of tiles: as many as are under way at once, with as many tiles each as the others. */
+static int slots_of(const cuda_calculator *calculator, int64_t row_tiles, int64_t column_tiles)
+{
+    const int64_t most = std::max<int64_t>(engine_most_parts(calculator) / column_tiles, 1);
+    return static_cast<int>(ceil_div(row_tiles, ceil_div(row_tiles, most)));
+}
+
+/* By what its epilogue does. */
+template <typename Work, int DGRAD> static auto kernel_of(const image_params &p) -> void (*)(image_params)
+{
+    if (p.moments.parts != nullptr) return image_kernel < Work, DGRAD ? SUM_GRADIENTS : SUM_VALUES > ;
+    if (DGRAD || (p.activation.function == SDLF_IDENTITY && p.bias == nullptr)) return image_kernel<Work, ADD_RESIDUAL>;
+    if (is_line_activation(p.activation)) return image_kernel < Work, DGRAD ? ADD_RESIDUAL : LINE_ACTIVATION > ;
+    return image_kernel < Work, DGRAD ? ADD_RESIDUAL : ANY_ACTIVATION > ;
 }
 
 template <typename T, int DGRAD>
@@ -135,7 +152,10 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
         for (int i = 0; i < params->classes; i++)
             steps =
                 std::max<int64_t>(steps, params->of[i].taps[0] * params->of[i].taps[1] * params->chunks / work::PARTS);
-        params->cluster = cluster_of(calculator, tiles * params->column_tiles, steps);
+        params->cluster = cluster_of(calculator, tiles * params->column_tiles, steps, work::BN);
+        params->row_tiles = static_cast<int>(tiles);
+        params->slots = params->cluster > 1 ? params->row_tiles : slots_of(calculator, tiles, params->column_tiles);
+        if (conv->moments != nullptr) conv->moments->count = params->slots;
         const int64_t filters = conv->k, taps = static_cast<int64_t>(conv->r) * conv->s;
         const int64_t channels = DGRAD ? conv->c : engine_packed_channels(conv->c);
         tiled_shape weights = {
@@ -144,8 +164,9 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
         if (!make_tiled_map(&params->weights, conv->dtype, weights))
             status = sdlf_fail(SDLF_ERROR_DEVICE, "%s: the driver refuses a tensor map", what);
         else
-            status = engine_launch<work>(calculator, tiles * params->column_tiles * params->cluster, *params, what,
-                                         params->cluster);
+            status = engine_launch<work>(calculator, kernel_of<work, DGRAD>(*params),
+                                         static_cast<int64_t>(params->slots) * params->column_tiles * params->cluster,
+                                         *params, what, params->cluster);
     };
     auto by_width = [&](auto columns) {
         if (chunk_bytes == 128)
@@ -162,6 +183,23 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
     return status;
 }
 
+template <typename T> static moments_params moments_of(const engine_moments *wanted)
+{
+    moments_params p = {};
+    p.parts = reinterpret_cast<float2 *>(wanted->parts);
+    p.rows = wanted->rows;
+    if (wanted->gradient == nullptr) return p;
+    const sdlf_operation *norm = wanted->gradient;
+    p.x = data_of<T>(norm->in[0]);
+    p.scale = data_of<float>(norm->in[1]);
+    p.mean = data_of<float>(norm->in[2]);
+    p.inverse = data_of<float>(norm->in[3]);
+    p.shift = optional<float>(norm->in[6]);
+    const line_activation line = line_activation_of(norm->batch_norm.activation);
+    p.of_x = rounded_range_of<T>(line.low, line.high);
+    return p;
+}
+
 template <int DGRAD>
 static sdlf_status launch_typed(const cuda_calculator *calculator, const engine_conv2d *conv, image_params *params,
                                 int chunk_bytes)
@@ -173,6 +211,7 @@ static sdlf_status launch_typed(const cuda_calculator *calculator, const engine_
     }
     sdlf_status status = SDLF_OK;
     with_storage(conv->dtype, [&](auto zero) {
+        if (conv->moments != nullptr) params->moments = moments_of<decltype(zero)>(conv->moments);
         status = launch<decltype(zero), DGRAD>(calculator, conv, params, chunk_bytes, tiles);
     });
     return status;
@@ -234,6 +273,7 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
     params.residual = conv.residual;
     params.result = conv.y;
     params.activation = conv.activation;
+    params.line = line_activation_of(conv.activation);
     if (!forward_class(&params.of[0], &conv, chunk, conv.x, channels)) return refused("conv2d_forward");
     return launch_typed<0>(calculator, &conv, &params, chunk_bytes);
 }

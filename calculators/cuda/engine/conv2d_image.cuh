@@ -8,38 +8,8 @@
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_IMAGE_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_IMAGE_CUH
 
-#include "calculators/cuda/divider.cuh"
+#include "calculators/cuda/engine/image_epilogue.cuh"
 #include "calculators/cuda/engine/mainloop.cuh"
-#include "calculators/cuda/nhwc/vector8.cuh"
-
-enum { IMAGE_CLASSES = 4 }; /* strides of 2 x 2 */
-
-/* A class of the result's pixels; pairs are of height and width. */
-struct image_class {
-    CUtensorMap read;          /* im2col over the image that is read */
-    int tiles;                 /* of BM pixels */
-    int pixels;                /* N count[0] count[1] */
-    int taps[2];               /* of the filter that the class sees; a product of 0: its pixels are 0 */
-    int tap_offset[2];         /* pixels of the image that is read from a tap to the next */
-    int first[2], step[2];     /* row and column of the filter of a tap: first + step tap */
-    int lower[2], stride[2];   /* base pixel of result pixel i: lower + stride i */
-    divider<int32_t> count[2]; /* pixels of the class in an image */
-    int start[2], spread[2];   /* where pixel i of the class lies in the result: start + spread i */
-};
-
-struct image_params {
-    image_class of[IMAGE_CLASSES];
-    CUtensorMap
-        weights; /* (channels of x, taps, filters), tiled; where the reduction's must be innermost, (filters, taps, channels) */
-    int classes, column_tiles, chunks; /* chunks of channels of the image that is read */
-    int cluster;                       /* blocks that share a tile's reduction (split-K), and then its rows */
-    int filter_width;
-    int channels, height, width; /* of the result */
-    const float *bias;
-    const void *residual;
-    void *result;
-    sdlf_activation activation;
-};
 
 template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_product {
     using Element = T;
@@ -49,21 +19,18 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
     static constexpr int BM = 128, BN = COLUMNS, MN_A = 0, MN_B = DGRAD && SIZE == 2;
     static constexpr int CHUNK_A = CHUNK, CHUNK_B = MN_B ? 64 : CHUNK;
     static constexpr int STAGES = BN == 128 ? 3 : 4, PARTS = K / CHUNK;
-    static constexpr bool CLUSTERED = true;
 
     struct Place {
-        int part, row, column;  /* class, first pixel, first channel */
-        int rank, first, steps; /* in the cluster; the block's first k-step, and how many it has */
-        int w, h, n;            /* base pixel */
+        int part, row, column; /* class, first pixel, first channel */
+        int first, steps;      /* the block's first k-step, and how many it has */
+        int w, h, n;           /* base pixel */
     };
 
-    static __device__ __forceinline__ Place place(const Params &p)
+    /* Tile `tile` of the rows of all classes. */
+    static __device__ __forceinline__ Place place(const Params &p, int tile, int column, int rank)
     {
         Place at = {};
-        const int number = static_cast<int>(blockIdx.x) / p.cluster;
-        int tile = number / p.column_tiles;
-        at.rank = static_cast<int>(blockIdx.x) - number * p.cluster;
-        at.column = (number - tile * p.column_tiles) * BN;
+        at.column = column * BN;
         while (at.part + 1 < p.classes && tile >= p.of[at.part].tiles) tile -= p.of[at.part++].tiles;
         const image_class &of = p.of[at.part];
         at.row = tile * BM;
@@ -73,7 +40,7 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
         at.w = of.lower[1] + of.stride[1] * j;
         const int steps = (of.taps[0] * of.taps[1] * p.chunks + PARTS - 1) / PARTS;
         const int each = (steps + p.cluster - 1) / p.cluster;
-        at.first = at.rank * each;
+        at.first = rank * each;
         at.steps = min(each, steps - at.first);
         return at;
     }
@@ -104,40 +71,48 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
             }
         }
     }
-
-    static __device__ __forceinline__ float4 sum_of(const float *from, int cluster)
-    {
-        return cluster > 1 ? add_blocks(from, cluster) : *reinterpret_cast<const float4 *>(from);
-    }
-
-    /* 8 channels of a pixel a thread. */
-    template <int CONSUMERS>
-    static __device__ __forceinline__ void finish(const Params &p, const Place &at, const float *sums, int thread)
-    {
-        constexpr int ACROSS = BN / 8;
-        const int rows = BM / p.cluster, end = min((at.rank + 1) * rows, p.of[at.part].pixels - at.row);
-        const image_class &of = p.of[at.part];
-        const int across = thread % ACROSS * 8, channel = at.column + across;
-        if (channel >= p.channels) return;
-        float bias[8] = {};
-        if (p.bias != nullptr) {
-            for (int v = 0; v < 8; v++) bias[v] = p.bias[channel + v];
-        }
-        for (int r = at.rank * rows + thread / ACROSS; r < end; r += CONSUMERS / ACROSS) {
-            int i, j;
-            const int n = divide(divide(at.row + r, of.count[1], j), of.count[0], i);
-            const int h = of.start[0] + of.spread[0] * i, w = of.start[1] + of.spread[1] * j;
-            const int64_t pixel = (static_cast<int64_t>(n) * p.height + h) * p.width + w;
-            const int64_t to = pixel * p.channels + channel;
-            const float *from = sums + r * (BN + ENGINE_PAD) + across;
-            const float4 low = sum_of(from, p.cluster), high = sum_of(from + 4, p.cluster);
-            const float sum[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-            const float8 more = unpack8(load_bits8(static_cast<const T *>(p.residual), to / 8));
-            float8 value;
-            for (int v = 0; v < 8; v++) value.at[v] = activate_often(p.activation, sum[v] + bias[v] + more.at[v]);
-            store8(static_cast<T *>(p.result), to / 8, value);
-        }
-    }
 };
+
+/* A block computes every so many tiles of a column, so that loads of the next one are under way during the epilogue; or, where tiles are few, the
+ * blocks of a cluster share a tile's reduction. */
+template <typename Work, image_mode MODE>
+static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
+    image_kernel(const __grid_constant__ image_params p)
+{
+#ifdef SDLF_HAS_WGMMA
+    constexpr int CONSUMERS = engine_sizes<Work>::CONSUMERS;
+    extern __shared__ uint8_t unaligned[];
+    __shared__ engine_barriers<Work> barriers;
+    __shared__ channel_numbers<Work::BN> numbers;
+    barriers.init(CONSUMERS);
+    await_kernels();
+    const int warp = static_cast<int>(threadIdx.x) / 32, number = static_cast<int>(blockIdx.x) / p.cluster;
+    const int rank = static_cast<int>(blockIdx.x) - number * p.cluster;
+    const int slot = number / p.column_tiles, column = number - slot * p.column_tiles;
+    const bool produces = warp == CONSUMERS / 32;
+    engine_ring<Work> ring = {&barriers, ring_start(unaligned), 0, produces};
+    if (produces) {
+        if (threadIdx.x % 32 != 0) return;
+        for (int tile = slot; tile < p.row_tiles; tile += p.slots) ring.load(p, Work::place(p, tile, column, rank));
+        return;
+    }
+    float *sums = reinterpret_cast<float *>(unaligned +
+                                            (ring.start - static_cast<uint32_t>(__cvta_generic_to_shared(unaligned))));
+    image_epilogue<typename Work::Element, Work::BN, MODE> epilogue(p, numbers, column * Work::BN, rank);
+    float c[Work::BN / 8][4];
+    for (int tile = slot; tile < p.row_tiles; tile += p.slots) {
+        const typename Work::Place at = Work::place(p, tile, column, rank);
+        ring.template multiply<Work::BN>(at.steps, 64 * (warp / 4), 0, c);
+        if (p.cluster > 1) epilogue.exchange(p, sums, c);
+        epilogue.finish(p, p.of[at.part], at.row, c);
+    }
+    epilogue.leave(p, slot);
+    if (p.cluster > 1) { /* others read this block's sums */
+        __syncwarp();
+        arrive_having_read();
+        wait_for_cluster();
+    }
+#endif
+}
 
 #endif

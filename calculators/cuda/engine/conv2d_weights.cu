@@ -65,8 +65,8 @@ static sdlf_status launch(const cuda_calculator *calculator, const weights_cut &
     sdlf_status status = SDLF_OK;
     const int64_t blocks = cut.row_tiles * cut.column_tiles * cut.splits;
     auto run = [&](auto rows, auto chunk) {
-        status = engine_launch<weights_product<T, rows.value, chunk.value>>(calculator, blocks, params,
-                                                                            "conv2d_backward_weights");
+        using work = weights_product<T, rows.value, chunk.value>;
+        status = engine_launch<work>(calculator, engine_product<work>, blocks, params, "conv2d_backward_weights");
     };
     auto by_chunk = [&](auto rows) {
         if (cut.chunk_bytes == 128)

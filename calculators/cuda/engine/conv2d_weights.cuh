@@ -26,7 +26,6 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
     static constexpr int SIZE = sizeof(T), CHUNK = CHUNK_BYTES / SIZE, K = K_BYTES / SIZE;
     static constexpr int BM = ROWS, BN = 128, CHUNK_A = 128 / SIZE, CHUNK_B = CHUNK, MN_A = 1, MN_B = 1;
     static constexpr int STAGES = BM == 128 ? 3 : 4;
-    static constexpr bool CLUSTERED = false; /* more blocks than a cluster has: sums go through memory */
 
     struct Place {
         int row, chunk, split, first, steps;

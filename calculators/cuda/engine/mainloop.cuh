@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The mainloop of all products: a block computes a tile BM x BN of c = a b, 128 bytes of the reduction a k-step. A producer warp
+/* The mainloop of all products: a block computes tiles BM x BN of c = a b, 128 bytes of the reduction a k-step. A producer warp
  * loads tiles of both operands by TMA into a ring of stages; two consumer warpgroups multiply them as they come and then run the
- * epilogue: by wgmma, or, where both operands are MN-major in tf32, which wgmma does not take, by mma.sync (engine/mma_tf32.cuh). Two blocks share a multiprocessor, so that one's epilogue runs beside the other's mainloop. Compute capability 9.0a.
+ * epilogue: by wgmma, or, where both operands are MN-major in tf32, which wgmma does not take, by mma.sync (engine/mma_tf32.cuh). Two blocks share
+ * a multiprocessor, so that one's epilogue runs beside the other's mainloop. Compute capability 9.0a.
  *
  * What is loaded and where sums go is the Work's:
  *   Element, BM, BN, CHUNK_A, CHUNK_B, MN_A, MN_B, STAGES    types and constants; see wgmma16.cuh. BM is 64 or 128
- *   CLUSTERED                                                 do the params.cluster blocks of a cluster share a tile's reduction?
  *   Params                                                    the kernel's parameter; tensor maps first
- *   Place, place(params)                                      which tile this block computes; Place.steps k-steps
+ *   Place                                                     which tile it is; Place.steps k-steps
  *   load(params, place, step, a, b, barrier)                  queue the loads of a k-step: STAGE_BYTES, absent elements as 0
+ * and of engine_product, a tile a block:
+ *   place(params)                                             the block's
  *   finish<CONSUMERS>(params, place, sums, thread)            the epilogue of so many threads; row r of the tile's sums at
- *                                                             sums + r (BN + ENGINE_PAD), float32, in shared memory; of a cluster, the
- *                                                             block's own, which cluster.cuh adds up */
+ *                                                             sums + r (BN + ENGINE_PAD), float32, in shared memory */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
 
@@ -21,6 +22,19 @@
 #include "calculators/cuda/tma.cuh"
 
 enum { K_BYTES = 128, ENGINE_PAD = 8 };
+
+/* A warpgroup's fragments of a product of COLUMNS columns (wgmma.cuh), as rows of `line` floats from its first row on. */
+template <int EIGHTS>
+static __device__ __forceinline__ void store_fragments(float *sums, int line, const float (&c)[EIGHTS][4])
+{
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    float *to = sums + (static_cast<int>(threadIdx.x) / 32 % 4 * 16 + lane / 4) * line + lane % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < EIGHTS; j++) {
+        *reinterpret_cast<float2 *>(to + 8 * j) = make_float2(c[j][0], c[j][1]);
+        *reinterpret_cast<float2 *>(to + 8 * line + 8 * j) = make_float2(c[j][2], c[j][3]);
+    }
+}
 
 template <typename Work> struct engine_sizes {
     static constexpr int A_BYTES = Work::BM * K_BYTES, B_BYTES = Work::BN * K_BYTES;
@@ -47,122 +61,144 @@ static __device__ __forceinline__ uint64_t operand_descriptor(uint32_t tile, int
     return smem_descriptor<ROW>(tile + (chunk * rows + row) * ROW + within, 16);
 }
 
+/* The stages of a block in shared memory, and the barriers that say which are full and which are empty. */
+template <typename Work> struct engine_barriers {
+    uint64_t full[Work::STAGES], empty[Work::STAGES];
+
+    __device__ __forceinline__ void init(int consumers)
+    {
+        if (threadIdx.x == 0) {
+            for (int s = 0; s < Work::STAGES; s++) {
+                barrier_init(&full[s], 1);
+                barrier_init(&empty[s], consumers / 32);
+            }
+            barriers_made();
+        }
+        __syncthreads();
+    }
+};
+
+/* A producer's or a consumer's place in the ring. */
+template <typename Work> struct engine_ring {
+    engine_barriers<Work> *barriers;
+    uint32_t start;
+    int stage, parity;
+
+    __device__ __forceinline__ uint32_t tile_a() const
+    {
+        return start + stage * engine_sizes<Work>::STAGE_BYTES;
+    }
+    __device__ __forceinline__ void advance()
+    {
+        if (++stage < Work::STAGES) return;
+        stage = 0;
+        parity ^= 1;
+    }
+    __device__ __forceinline__ void release(int of_stage) const
+    {
+        if (threadIdx.x % 32 == 0) barrier_arrive(&barriers->empty[of_stage]);
+    }
+
+    /* One thread: queue the loads of a tile. parity begins with 1: the first round finds every stage empty. */
+    __device__ __forceinline__ void load(const typename Work::Params &p, const typename Work::Place &at)
+    {
+        for (int step = 0; step < at.steps; step++, advance()) {
+            const uint32_t a = tile_a(), b = a + engine_sizes<Work>::A_BYTES;
+            const uint32_t barrier = static_cast<uint32_t>(__cvta_generic_to_shared(&barriers->full[stage]));
+            barrier_await(&barriers->empty[stage], parity);
+            tma_expect(barrier, engine_sizes<Work>::STAGE_BYTES);
+            Work::load(p, at, step, a, b, barrier);
+        }
+    }
+
+    /* A warpgroup: c = its rows and columns of a b. */
+    template <int COLUMNS>
+    __device__ __forceinline__ void multiply(int steps, int row, int column, float (&c)[COLUMNS / 8][4])
+    {
+        using Element = typename Work::Element;
+#pragma unroll
+        for (int j = 0; j < COLUMNS / 8; j++) c[j][0] = c[j][1] = c[j][2] = c[j][3] = 0;
+        int before = -1;
+        for (int step = 0; step < steps; step++, advance()) {
+            const uint32_t a = tile_a(), b = a + engine_sizes<Work>::A_BYTES;
+            barrier_await(&barriers->full[stage], parity);
+            wgmma_begin();
+#pragma unroll
+            for (int k = 0; k < K_BYTES / 32; k++)
+                wgmma16<Element, COLUMNS, Work::MN_A, Work::MN_B>::run(
+                    c, operand_descriptor<Element, Work::CHUNK_A, Work::MN_A>(a, Work::BM, row, k),
+                    operand_descriptor<Element, Work::CHUNK_B, Work::MN_B>(b, Work::BN, column, k));
+            wgmma_commit();
+            wgmma_await<1>();
+            if (before >= 0) release(before);
+            before = stage;
+        }
+        wgmma_await<0>();
+        if (before >= 0) release(before);
+    }
+};
+
+/* Where the ring begins in dynamic shared memory. */
+static __device__ __forceinline__ uint32_t ring_start(const void *dynamic_shared)
+{
+    return (static_cast<uint32_t>(__cvta_generic_to_shared(dynamic_shared)) + 1023) / 1024 * 1024;
+}
+
+/* A block, a tile; its sums go through shared memory. */
 template <typename Work>
 static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     engine_product(const __grid_constant__ typename Work::Params p)
 {
 #ifdef SDLF_HAS_WGMMA
     using sizes = engine_sizes<Work>;
-    using Element = typename Work::Element;
-    constexpr int STAGES = Work::STAGES, WN = sizes::WN, CONSUMERS = sizes::CONSUMERS;
+    constexpr int WN = sizes::WN, CONSUMERS = sizes::CONSUMERS;
     extern __shared__ uint8_t unaligned[];
-    __shared__ uint64_t full[STAGES], empty[STAGES];
-    const uint32_t start = static_cast<uint32_t>(__cvta_generic_to_shared(unaligned));
-    const uint32_t ring = (start + 1023) / 1024 * 1024;
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    if (threadIdx.x == 0) {
-        for (int s = 0; s < STAGES; s++) {
-            barrier_init(&full[s], 1);
-            barrier_init(&empty[s], CONSUMERS / 32);
-        }
-        barriers_made();
-    }
-    __syncthreads();
+    __shared__ engine_barriers<Work> barriers;
+    barriers.init(CONSUMERS);
     await_kernels();
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const bool produces = warp == CONSUMERS / 32;
     const typename Work::Place at = Work::place(p);
-    if (warp == CONSUMERS / 32) {
-        if (threadIdx.x % 32 != 0) return;
-        int stage = 0, parity = 1; /* the first round finds every stage empty */
-        for (int step = 0; step < at.steps; step++) {
-            const uint32_t a = ring + stage * sizes::STAGE_BYTES, b = a + sizes::A_BYTES;
-            const uint32_t barrier = static_cast<uint32_t>(__cvta_generic_to_shared(&full[stage]));
-            barrier_await(&empty[stage], parity);
-            tma_expect(barrier, sizes::STAGE_BYTES);
-            Work::load(p, at, step, a, b, barrier);
-            if (++stage == STAGES) {
-                stage = 0;
-                parity ^= 1;
-            }
-        }
+    engine_ring<Work> ring = {&barriers, ring_start(unaligned), 0, produces};
+    if (produces) {
+        if (threadIdx.x % 32 == 0) ring.load(p, at);
         return;
     }
-
-    float *sums = reinterpret_cast<float *>(unaligned + (ring - start));
-    int stage = 0, parity = 0;
+    float *sums = reinterpret_cast<float *>(unaligned +
+                                            (ring.start - static_cast<uint32_t>(__cvta_generic_to_shared(unaligned))));
     if constexpr (sizes::BY_MMA) {
         mma_tile<Work::BM, Work::CHUNK_B> tile(warp);
-        for (int step = 0; step < at.steps; step++) {
-            const uint32_t a = ring + stage * sizes::STAGE_BYTES;
-            barrier_await(&full[stage], parity);
+        for (int step = 0; step < at.steps; step++, ring.advance()) {
+            const uint32_t a = ring.tile_a();
+            barrier_await(&barriers.full[ring.stage], ring.parity);
             tile.multiply(a, a + sizes::A_BYTES);
             __syncwarp();
-            if (threadIdx.x % 32 == 0) barrier_arrive(&empty[stage]);
-            if (++stage == STAGES) {
-                stage = 0;
-                parity ^= 1;
-            }
+            ring.release(ring.stage);
         }
         barrier_of_threads(CONSUMERS); /* the ring's memory is free: all that was loaded has been multiplied */
         tile.store(sums, Work::BN + ENGINE_PAD);
     } else {
         const int group = warp / 4, row = Work::BM == 128 ? 64 * group : 0, column = Work::BM == 64 ? WN * group : 0;
         float c[WN / 8][4];
-#pragma unroll
-        for (int j = 0; j < WN / 8; j++) c[j][0] = c[j][1] = c[j][2] = c[j][3] = 0;
-        int before = 0;
-        for (int step = 0; step < at.steps; step++) {
-            const uint32_t a = ring + stage * sizes::STAGE_BYTES, b = a + sizes::A_BYTES;
-            barrier_await(&full[stage], parity);
-            wgmma_begin();
-#pragma unroll
-            for (int k = 0; k < K_BYTES / 32; k++)
-                wgmma16<Element, WN, Work::MN_A, Work::MN_B>::run(
-                    c, operand_descriptor<Element, Work::CHUNK_A, Work::MN_A>(a, Work::BM, row, k),
-                    operand_descriptor<Element, Work::CHUNK_B, Work::MN_B>(b, Work::BN, column, k));
-            wgmma_commit();
-            wgmma_await<1>();
-            if (step > 0 && threadIdx.x % 32 == 0) barrier_arrive(&empty[before]);
-            before = stage;
-            if (++stage == STAGES) {
-                stage = 0;
-                parity ^= 1;
-            }
-        }
-        wgmma_await<0>();
+        ring.template multiply<WN>(at.steps, row, column, c);
         barrier_of_threads(CONSUMERS);
-        const int lane = static_cast<int>(threadIdx.x) % 32;
-        float *to = sums + (row + warp % 4 * 16 + lane / 4) * (Work::BN + ENGINE_PAD) + column + lane % 4 * 2;
-#pragma unroll
-        for (int j = 0; j < WN / 8; j++) {
-            *reinterpret_cast<float2 *>(to + 8 * j) = make_float2(c[j][0], c[j][1]);
-            *reinterpret_cast<float2 *>(to + 8 * (Work::BN + ENGINE_PAD) + 8 * j) = make_float2(c[j][2], c[j][3]);
-        }
+        store_fragments(sums + row * (Work::BN + ENGINE_PAD) + column, Work::BN + ENGINE_PAD, c);
     }
     barrier_of_threads(CONSUMERS);
-    if constexpr (Work::CLUSTERED) {
-        if (p.cluster > 1) await_cluster();
-    }
     Work::template finish<CONSUMERS>(p, at, sums, static_cast<int>(threadIdx.x));
-    if constexpr (Work::CLUSTERED) {
-        __syncwarp();
-        if (p.cluster > 1) { /* others read this block's sums */
-            arrive_having_read();
-            wait_for_cluster();
-        }
-    }
 #endif
 }
 
-/* Launch `blocks` of them, in clusters of so many. */
+/* Launch `blocks` of a kernel of the engine, in clusters of so many. */
 template <typename Work>
-static sdlf_status engine_launch(const cuda_calculator *calculator, int64_t blocks, const typename Work::Params &params,
-                                 const char *what, int cluster = 1)
+static sdlf_status engine_launch(const cuda_calculator *calculator, void (*kernel)(typename Work::Params),
+                                 int64_t blocks, const typename Work::Params &params, const char *what, int cluster = 1)
 {
     constexpr int SHARED = engine_sizes<Work>::SHARED;
-    sdlf_status status = allow_shared(engine_product<Work>, SHARED);
+    sdlf_status status = allow_shared(kernel, SHARED);
     if (status != SDLF_OK) return status;
-    launch_cluster(calculator, engine_product<Work>, dim3(static_cast<unsigned>(blocks)),
-                   dim3(engine_sizes<Work>::THREADS), SHARED, dim3(static_cast<unsigned>(cluster)), params);
+    launch_cluster(calculator, kernel, dim3(static_cast<unsigned>(blocks)), dim3(engine_sizes<Work>::THREADS), SHARED,
+                   dim3(static_cast<unsigned>(cluster)), params);
     return cuda_check_launch(what);
 }
 

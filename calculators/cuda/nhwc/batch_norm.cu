@@ -27,9 +27,26 @@ bool batch_norm2d_supports_cuda(const sdlf_calculator *, const sdlf_operation *o
     return takes(op) || (sdlf_operation_storage(op) == SDLF_NONE && !sdlf_batch_norm2d_is_fused(op));
 }
 
-int64_t batch_norm2d_workspace_nhwc(const sdlf_calculator *, const sdlf_operation *op)
+/* Behind the sums the parts of a convolution's, if one makes them (engine_moments). */
+static int64_t bytes_of_sums(const sdlf_operation *op)
 {
-    return sums_bytes(sums_cut_of(op->in[0].shape.dim[0], op->in[0].shape.dim[1]));
+    return (sums_bytes(sums_cut_of(op->in[0].shape.dim[0], op->in[0].shape.dim[1])) + 63) / 64 * 64;
+}
+
+int64_t batch_norm2d_workspace_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = reinterpret_cast<const cuda_calculator *>(base);
+    const int64_t each =
+        op->in[0].shape.dim[1] * static_cast<int64_t>(sizeof(float2)) + static_cast<int64_t>(sizeof(float));
+    return bytes_of_sums(op) + (engine_is_there(calculator) ? engine_most_parts(calculator) * each : 0);
+}
+
+engine_moments batch_norm2d_moments_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = reinterpret_cast<const cuda_calculator *>(base);
+    float *parts = reinterpret_cast<float *>(static_cast<char *>(op->workspace.data) + bytes_of_sums(op));
+    const bool backward = op->kind == SDLF_BATCH_NORM2D_BACKWARD;
+    return {parts, parts + 2 * engine_most_parts(calculator) * op->in[0].shape.dim[1], backward ? op : nullptr, 0};
 }
 
 template <typename T> struct first_moments_nhwc {
@@ -59,8 +76,23 @@ template <typename T> struct first_moments_nhwc {
     }
 };
 
+/* Of a convolution that summed up (engine_moments): what each part's rows have beside the first part's mean. */
+struct part_moments_nhwc {
+    const float2 *parts;
+    const float *rows;
+    int64_t channels;
+    __device__ __forceinline__ double2 of(int part, int channel) const
+    {
+        const float2 pair = parts[part * channels + channel];
+        const double count = rows[part], distance = static_cast<double>(pair.x) - parts[channel].x;
+        return make_double2(count * distance, static_cast<double>(pair.y) + count * distance * distance);
+    }
+};
+
+/* origin of channel c: at c * stride */
 template <typename T> struct statistics_nhwc {
     const T *x;
+    int stride;
     float *saved_mean, *saved_inverse, *running_mean, *running_variance;
     double rows, epsilon, momentum;
     __device__ __forceinline__ void take(int64_t c, double2 sum) const
@@ -68,7 +100,8 @@ template <typename T> struct statistics_nhwc {
         const double distance = sum.x / rows;
         double squares = fmax(sum.y - sum.x * distance, 0.0);
         if (sum.y != sum.y) squares = sum.y; /* fmax takes no NaN */
-        const double mean = static_cast<double>(static_cast<float>(x[c])) + distance, variance = squares / rows;
+        const double mean = static_cast<double>(static_cast<float>(x[c * stride])) + distance,
+                     variance = squares / rows;
         saved_mean[c] = static_cast<float>(mean);
         saved_inverse[c] = static_cast<float>(1 / sqrt(variance + epsilon));
         const double unbiased = rows > 1 ? squares / (rows - 1) : variance;
@@ -159,7 +192,20 @@ sdlf_status batch_norm2d_infer_nhwc(sdlf_calculator *base, const sdlf_operation 
     return cuda_check_launch("batch_norm2d_infer");
 }
 
-sdlf_status batch_norm2d_forward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
+template <typename T> static statistics_nhwc<T> statistics_of(const sdlf_operation *op, const T *origin, int stride)
+{
+    return {origin,
+            stride,
+            data_of<float>(op->out[1]),
+            data_of<float>(op->out[2]),
+            data_of<float>(op->out[3]),
+            data_of<float>(op->out[4]),
+            static_cast<double>(op->in[0].shape.dim[0]),
+            static_cast<double>(op->batch_norm.epsilon),
+            static_cast<double>(op->batch_norm.momentum)};
+}
+
+sdlf_status batch_norm2d_forward_of_nhwc(sdlf_calculator *base, const sdlf_operation *op, const engine_moments *moments)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const int64_t rows = op->in[0].shape.dim[0], channels = op->in[0].shape.dim[1];
@@ -167,19 +213,22 @@ sdlf_status batch_norm2d_forward_nhwc(sdlf_calculator *base, const sdlf_operatio
     with_storage(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         const T *x = data_of<T>(op->in[0]);
-        const statistics_nhwc<T> statistics = {x,
-                                               mean,
-                                               inverse,
-                                               data_of<float>(op->out[3]),
-                                               data_of<float>(op->out[4]),
-                                               static_cast<double>(rows),
-                                               static_cast<double>(op->batch_norm.epsilon),
-                                               static_cast<double>(op->batch_norm.momentum)};
-        launch_sums(calculator, sums_cut_of(rows, channels), first_moments_nhwc<T>{x}, statistics, op->workspace.data);
+        if (moments == nullptr) {
+            launch_sums(calculator, sums_cut_of(rows, channels), first_moments_nhwc<T>{x}, statistics_of<T>(op, x, 1),
+                        op->workspace.data);
+        } else {
+            const part_moments_nhwc parts = {reinterpret_cast<const float2 *>(moments->parts), moments->rows, channels};
+            launch_parts(calculator, moments->count, channels, parts, statistics_of<float>(op, moments->parts, 2));
+        }
         launch_rows(calculator, rows, channels,
                     apply_forward_nhwc<T>{x, optional<T>(op->in[3]), data_of<float>(op->in[1]),
                                           data_of<float>(op->in[2]), mean, inverse, data_of<T>(op->out[0]),
                                           line_activation_of(op->batch_norm.activation)});
     });
     return cuda_check_launch("batch_norm2d_forward");
+}
+
+sdlf_status batch_norm2d_forward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
+{
+    return batch_norm2d_forward_of_nhwc(base, op, nullptr);
 }

@@ -118,4 +118,44 @@ static void launch_sums(const cuda_calculator *calculator, const sums_cut &cut, 
                       values, finish, static_cast<float2 *>(workspace), calculator->tickets, cut);
 }
 
+/* The same of few rows: parts that are there already (engine_moments). values.of(part, channel) gives the pair to add up, in double.
+ * Grid: channels / 8. */
+enum { PARTS_THREADS = 256 };
+
+template <typename Values, typename Finish>
+static __global__ void __launch_bounds__(PARTS_THREADS) sum_parts(const Values values, const Finish finish, int parts)
+{
+    __shared__ double2 of_warps[PARTS_THREADS / 32][VECTOR];
+    await_kernels();
+    const int thread = static_cast<int>(threadIdx.x), v = thread % VECTOR;
+    const int channel = static_cast<int>(blockIdx.x) * VECTOR + v;
+    double2 sum = {};
+#pragma unroll 4
+    for (int part = thread / VECTOR; part < parts; part += PARTS_THREADS / VECTOR) {
+        const double2 more = values.of(part, channel);
+        sum.x += more.x;
+        sum.y += more.y;
+    }
+    for (int step = VECTOR; step < 32; step *= 2) {
+        sum.x += __shfl_xor_sync(0xffffffffu, sum.x, step);
+        sum.y += __shfl_xor_sync(0xffffffffu, sum.y, step);
+    }
+    if (thread % 32 < VECTOR) of_warps[thread / 32][v] = sum;
+    __syncthreads();
+    if (thread >= VECTOR) return;
+    for (int warp = 1; warp < PARTS_THREADS / 32; warp++) {
+        sum.x += of_warps[warp][v].x;
+        sum.y += of_warps[warp][v].y;
+    }
+    finish.take(channel, sum);
+}
+
+template <typename Values, typename Finish>
+static void launch_parts(const cuda_calculator *calculator, int parts, int64_t channels, const Values &values,
+                         const Finish &finish)
+{
+    launch_overlapped(calculator, sum_parts<Values, Finish>, dim3(static_cast<unsigned>(channels / VECTOR)),
+                      dim3(PARTS_THREADS), 0, values, finish, parts);
+}
+
 #endif

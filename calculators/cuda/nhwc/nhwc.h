@@ -4,7 +4,7 @@
 #ifndef SDLF_CALCULATORS_CUDA_NHWC_H
 #define SDLF_CALCULATORS_CUDA_NHWC_H
 
-#include "calculators/cuda/cuda.h"
+#include "calculators/cuda/engine/conv2d.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +26,10 @@ bool conv2d_supports_nhwc(const sdlf_calculator *calculator, const sdlf_operatio
 int64_t conv2d_workspace_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_prepared_nhwc(const sdlf_operation *operation);
 sdlf_kernel conv2d_nhwc, conv2d_prepare_nhwc;
+/* A convolution of one group that writes what the batch normalisation behind it reads first (x forward, dy backward), and both of them: the
+ * convolution sums over what it writes. A parameter's update may stand between. How many operations these are; 0: they are not. */
+int conv2d_batch_norm2d_nhwc_count(const sdlf_operation *const *operations, int count);
+sdlf_status conv2d_batch_norm2d_nhwc(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count);
 /* db of conv2d_backward_weights: sums of dy. */
 sdlf_kernel bias_gradient_nhwc;
 int64_t bias_gradient_workspace_nhwc(const sdlf_operation *operation);
@@ -36,6 +40,12 @@ bool batch_norm2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_op
 int64_t batch_norm2d_workspace_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool batch_norm2d_infer_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel batch_norm2d_forward_nhwc, batch_norm2d_backward_nhwc, batch_norm2d_infer_nhwc;
+/* Where its sums go in the workspace if a convolution makes them; and the rest of it, of these sums. NULL: it makes them itself. */
+engine_moments batch_norm2d_moments_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_status batch_norm2d_forward_of_nhwc(sdlf_calculator *calculator, const sdlf_operation *operation,
+                                         const engine_moments *moments);
+sdlf_status batch_norm2d_backward_of_nhwc(sdlf_calculator *calculator, const sdlf_operation *operation,
+                                          const engine_moments *moments);
 
 /* A multiple of 8 elements, of channels in pooling. */
 bool binary_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -55,6 +55,7 @@ typedef struct sdlf_dataset {
     void (*free_context)(void *context); /* called by sdlf_dataset_free; optional */
     sdlf_sample_part_reader
         *read_part; /* called instead of `read` where augmentation leaves out some of a sample; optional */
+    bool held_out;  /* the test half was held out of data that are not in two parts */
 } sdlf_dataset;
 
 /* What is requested of a data set; zeroed: as its files are. */
@@ -62,6 +63,11 @@ typedef struct sdlf_dataset_options {
     int channels, height, width; /* of a sample, for sets of pictures of any size (folder); 0: as the files are */
     bool outline;                /* shapes, classes and names are enough: samples.data and labels.data may be NULL */
     bool targets;                /* labels are numbers, of any set that has some (csv, npz, npy): float targets */
+    /* Samples only, of npy:FILE (an array of them, or of one) and csv:FILE (all columns; or, where there is one
+     * more than `sample` takes, all but the label's): labels are all 0, of one class, and nothing is measured to normalise by. */
+    bool unlabelled;
+    bool
+        whole; /* of data that are not in two parts (csv, npz, npy) all samples, of which else a fifth is held out for testing */
     sdlf_shape sample; /* what the network takes; a scalar: not known. Arrays (npy, npz) that fit are read as such */
     bool strict;       /* a picture that cannot be read is an error, and not left out */
     int threads;       /* that make the samples, which do not depend on it; 0: one for each processor */

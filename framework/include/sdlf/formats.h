@@ -27,6 +27,7 @@ typedef struct sdlf_training_state {
     int epoch;                         /* epochs done */
     int64_t epoch_step;                /* steps done of the epoch under way */
     double loss_sum, correct, samples; /* metrics of the epoch under way */
+    sdlf_loss_scale loss_scale;        /* where loss scaling stands */
     uint64_t seed;
     int64_t batch;
     int epochs; /* that were requested: the schedule depends on it */

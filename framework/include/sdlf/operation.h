@@ -153,7 +153,8 @@ typedef struct sdlf_operation {
         struct {
             float max_norm;
         } clip;
-        sdlf_quantize_options quantize; /* dequantize's too */
+        sdlf_loss_scale_rule loss_scale; /* loss_scale_update */
+        sdlf_quantize_options quantize;  /* dequantize's too */
         sdlf_quantized_conv2d_options quantized_conv2d;
         sdlf_quantized_add_options quantized_add;
         sdlf_quantized_pool2d_options quantized_pool2d;

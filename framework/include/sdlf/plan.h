@@ -84,6 +84,8 @@ typedef struct sdlf_state {
     int64_t capacity; /* of the axis along which it grows; not looked at where it does not */
 } sdlf_state;
 
+#define SDLF_LOSS_SCALE_DYNAMIC (-1.0f)
+
 typedef struct sdlf_plan_options {
     int64_t batch; /* required, at least 1 */
     sdlf_mode mode;
@@ -119,6 +121,13 @@ typedef struct sdlf_plan_options {
         *weight_decays; /* training: the optimizer's weight_decay for each parameter, whatever decay_all says; below 0:
                                     the optimizer's own; NULL: of all */
     bool accumulate;    /* training: see sdlf_plan_accumulate; not with a feed */
+    /* Training: loss scaling. The gradient of the loss is multiplied by a scale, which begins with this one; updates (and
+     * clip_norm) divide by it. A step with a gradient that is infinite or NaN is skipped: parameters and optimizer states
+     * stay as they are, and Adam does not count it; averages go on. The scale changes by the rule, whose growth (0: 2) and
+     * backoff (0: 0.5) have defaults, and whose interval 0 is a fixed scale. SDLF_LOSS_SCALE_DYNAMIC: 65536, with an
+     * interval of 2000. 0: there is no loss scaling. Not with gradients_only. See sdlf_plan_loss_scale. */
+    float loss_scale;
+    sdlf_loss_scale_rule loss_scale_rule;
     float label_smoothing; /* training: of the loss that the plan adds itself, see sdlf_plan_create */
     sdlf_loss loss;        /* training: likewise */
     bool weighted;         /* training: likewise */
@@ -204,8 +213,13 @@ sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *bi
 
 /* Copy a whole input from, or a whole output to, host memory: `bytes` bytes of elements of `dtype`, as many as
  * sdlf_plan_input and sdlf_plan_output say. Constants are not written. Errors: SDLF_ERROR_SHAPE where the type or the
- * number of bytes is another one (the message has both). */
+ * number of bytes is another one (the message has both); SDLF_ERROR_ARGUMENT for an index out of range, in an input that a
+ * gather or an embedding reads, directly or converted (the message has layer, index and bounds). */
 sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host, sdlf_dtype dtype, int64_t bytes);
+/* The same of `count` elements of any type, converted as sdlf_convert does, which takes memory where they have another
+ * type than the input. Errors: also SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_plan_write_converted(sdlf_plan *plan, const char *input, const void *host, sdlf_dtype dtype,
+                                      int64_t count);
 sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host, sdlf_dtype dtype, int64_t bytes);
 
 /* `host` is in host memory and holds the whole output, as sdlf_plan_read has it. Where only the beginning of an axis
@@ -250,6 +264,16 @@ sdlf_status sdlf_plan_run(sdlf_plan *plan, int64_t steps);
 /* The number of training steps done, which dropout and Adam depend on. */
 int64_t sdlf_plan_step_number(const sdlf_plan *plan);
 sdlf_status sdlf_plan_set_step_number(sdlf_plan *plan, int64_t step);
+
+/* Where loss scaling stands. A plan shares it with the one that it reuses. */
+typedef struct sdlf_loss_scale {
+    double scale;    /* 0: there is no loss scaling */
+    int64_t good;    /* good steps since the scale last changed */
+    int64_t skipped; /* steps that were skipped, exact up to 2^24 */
+} sdlf_loss_scale;
+sdlf_status sdlf_plan_loss_scale(sdlf_plan *plan, sdlf_loss_scale *scale);
+/* Errors: SDLF_ERROR_ARGUMENT (a plan without loss scaling; numbers that cannot be). */
+sdlf_status sdlf_plan_set_loss_scale(sdlf_plan *plan, const sdlf_loss_scale *scale);
 
 /* Sums since they were last cleared, over the plan's first softmax_cross_entropy layer. */
 typedef struct sdlf_metrics {

@@ -36,8 +36,10 @@ typedef struct sdlf_progress {
     double test_iou;     /* likewise, of labels of pixels: the mean intersection over union; else NaN */
     double test_seconds; /* of that test, and of bringing the weights to it */
     float learning_rate;
-    uint32_t weights; /* sdlf_model_hash, after an epoch */
-    bool best;        /* after an epoch, where epochs are compared (keep, patience): it has the best test so far */
+    uint32_t weights;      /* sdlf_model_hash, after an epoch */
+    double loss_scale;     /* after an epoch, with loss scaling; else 0 */
+    int64_t skipped_steps; /* likewise: of the whole training */
+    bool best;             /* after an epoch, where epochs are compared (keep, patience): it has the best test so far */
 } sdlf_progress;
 
 typedef void sdlf_progress_callback(const sdlf_progress *progress, void *user);
@@ -66,6 +68,9 @@ typedef struct sdlf_trainer_options {
      * class); the mean over a batch is over these weights. Empty: all count the same. */
     char class_weights[400];
     float clip_norm;
+    /* What the gradient of the loss is multiplied by on its way, so that small gradients survive in float16 (see
+     * sdlf_plan_options): SDLF_LOSS_SCALE_DYNAMIC; or fixed; 1: there is none. 0: dynamic where math is fp16, else 1. */
+    float loss_scale;
     /* In [0, 1); above 0: a moving average of the weights, average = ema average + (1 - ema) weight after each step,
      * from the first ones on. It is what is tested, told apart, hashed and saved as the weights, and what the model has
      * between runs; the weights themselves lie beside it, as the optimizer's last state. */

@@ -28,6 +28,13 @@ static const plan_node *find_input(const sdlf_plan *plan, const char *name)
     return NULL;
 }
 
+/* Are samples gathered as floats, and then converted to the integers that the input takes? */
+static bool are_converted(const sdlf_plan *plan, const sdlf_tensor *data, const sdlf_tensor *input)
+{
+    return !sdlf_dtype_is_float(input->dtype) && data->dtype != input->dtype &&
+           (data->dtype == SDLF_UINT8 || data->dtype == plan->options.dtype);
+}
+
 /* Data of M samples must be what an input takes, sample for sample. */
 static sdlf_status check_data(const sdlf_plan *plan, const char *name, const sdlf_tensor *data, bool integers)
 {
@@ -41,7 +48,7 @@ static sdlf_status check_data(const sdlf_plan *plan, const char *name, const sdl
         return sdlf_fail(SDLF_ERROR_SHAPE, "feed: input '%s' takes batches of shape %s, the data have shape %s", name,
                          sdlf_shape_print(input->shape).text, sdlf_shape_print(data->shape).text);
     bool fits = integers ? data->dtype == SDLF_INT32 && input->dtype == SDLF_INT32
-                         : data->dtype == SDLF_UINT8 || data->dtype == input->dtype;
+                         : data->dtype == SDLF_UINT8 || data->dtype == input->dtype || are_converted(plan, data, input);
     if (fits && data->data == NULL)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "feed: the data for input '%s' are NULL", name);
     if (fits) return SDLF_OK;
@@ -178,5 +185,12 @@ sdlf_status plan_lower_gather(sdlf_plan *plan, int index)
         if (is_augmented(plan)) gather.in[2] = feed->epoch;
         gather.in[3] = feed->number;
     }
-    return plan_emit(plan, index, SDLF_PHASE_FORWARD, node->forward, &gather);
+    sdlf_tensor input = gather.out[0];
+    bool converted = samples && are_converted(plan, &feed->data[0], &input);
+    sdlf_status status = SDLF_OK;
+    if (converted) status = plan_new_tensor(plan, BUFFER_ARENA, plan->options.dtype, input.shape, &gather.out[0]);
+    if (status == SDLF_OK) status = plan_emit(plan, index, SDLF_PHASE_FORWARD, node->forward, &gather);
+    if (status != SDLF_OK || !converted) return status;
+    return plan_emit(plan, index, SDLF_PHASE_FORWARD, node->forward,
+                     &(sdlf_operation){.kind = SDLF_COPY, .in = {gather.out[0]}, .out = {input}});
 }

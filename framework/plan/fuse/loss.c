@@ -5,7 +5,7 @@
  *                                                             dlogits
  *
  * (with weights or without) becomes the forward operation with dlogits, and stands where that stood. dloss must be
- * known there: it is, where the loss is what the plan minimises, and dloss the constant 1. */
+ * known there: it is, where the loss is what the plan minimises, and dloss the constant 1 or the loss scale. */
 #include "framework/plan/passes.h"
 
 /* The backward step that belongs to the loss at step `forward`; -1: none that could be computed there. */
@@ -18,7 +18,8 @@ static int find_backward(const sdlf_plan *plan, int forward)
         const sdlf_operation *op = &step->operation;
         if (op->kind != SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD) continue;
         if (op->in[0].buffer != p || op->in[1].buffer != loss->in[1].buffer) continue;
-        bool known = plan->buffers[op->in[2].buffer].constant;
+        const plan_buffer *dloss = &plan->buffers[op->in[2].buffer];
+        bool known = dloss->constant || dloss->kind == BUFFER_SCALE;
         bool same = op->cross_entropy.smoothing == loss->cross_entropy.smoothing &&
                     op->in[3].buffer == loss->in[3].buffer && op->in[3].offset == loss->in[3].offset; /* weights */
         return known && same && step->calculator == plan->steps[forward].calculator ? i : -1;

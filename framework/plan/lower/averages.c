@@ -23,22 +23,14 @@ static sdlf_status emit_approach(sdlf_plan *plan, int index, sdlf_tensor from, s
     return status == SDLF_OK ? plan_emit_binary(plan, index, SDLF_BINARY_ADD, from, part, 0, to) : status;
 }
 
-/* to = due ? a : to */
-static sdlf_status emit_select(sdlf_plan *plan, int index, sdlf_tensor a, sdlf_tensor to)
-{
-    const sdlf_operation select = {
-        .kind = SDLF_SELECT, .in = {sdlf_tensor_broadcast(plan->due, to.shape), a, to}, .out = {to}};
-    return plan_emit(plan, index, SDLF_PHASE_UPDATE, plan->nodes[index].backward, &select);
-}
-
 /* moved = slow + share (weight - slow); where the step is due, slow = weight = moved. */
 static sdlf_status emit_lookahead(sdlf_plan *plan, int index, sdlf_tensor weight, sdlf_tensor slow)
 {
     sdlf_tensor moved;
     sdlf_status status = room(plan, weight.dtype, weight.shape, &moved);
     if (status == SDLF_OK) status = emit_approach(plan, index, slow, weight, plan->options.lookahead_share, moved);
-    if (status == SDLF_OK) status = emit_select(plan, index, moved, slow);
-    return status == SDLF_OK ? emit_select(plan, index, moved, weight) : status;
+    if (status == SDLF_OK) status = plan_emit_select(plan, index, plan->due, moved, slow);
+    return status == SDLF_OK ? plan_emit_select(plan, index, plan->due, moved, weight) : status;
 }
 
 sdlf_status plan_emit_averages(sdlf_plan *plan, int index, int parameter)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lowering the backward pass: layers describe it in reverse order, and gradients of a value that several layers read
  * are added. Updates stand right behind the backward pass of their layer, so that a gradient's memory is free again at
- * once; with gradient clipping they come last. */
+ * once; with gradient clipping, loss scaling or accumulation they come last. */
 #include "framework/plan/lower/lower.h"
 
 #include <stdlib.h>
@@ -23,16 +23,14 @@ static void mark_gradients(sdlf_plan *plan)
     }
 }
 
-/* Give the node's first gradients: 1 for a loss; zeros for outputs nobody uses beside others that somebody does. */
+/* Give the node's first gradients: 1, or the loss scale, for a loss; zeros for outputs nobody uses beside others that
+ * somebody does. */
 static sdlf_status prepare_output_gradients(sdlf_plan *plan, int index, bool *reached)
 {
     plan_node *node = &plan->nodes[index];
     plan_value *outputs = &plan->values[node->first_value];
     *reached = false;
-    if (node->layer->type->is_loss) {
-        outputs[0].gradient = plan_control_tensor(plan, CONTROL_ONE);
-        if (!sdlf_tensor_present(&outputs[0].gradient)) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    }
+    if (node->layer->type->is_loss) outputs[0].gradient = plan->loss_gradient;
     for (int i = 0; i < node->output_count; i++)
         *reached = *reached || (outputs[i].needs_gradient && sdlf_tensor_present(&outputs[i].gradient));
     for (int i = 0; *reached && i < node->output_count; i++) {
@@ -86,6 +84,12 @@ static sdlf_status run_layer_backward(sdlf_plan *plan, int index, sdlf_tensor *i
     return status == SDLF_OK ? sink.base.status : status;
 }
 
+/* Does an update wait for the gradients of all parameters? */
+static bool updates_come_last(const sdlf_plan *plan)
+{
+    return plan->options.clip_norm > 0 || plan->options.accumulate || plan->options.loss_scale > 0;
+}
+
 static sdlf_status lower_backward(sdlf_plan *plan, int index)
 {
     plan_node *node = &plan->nodes[index];
@@ -110,7 +114,7 @@ static sdlf_status lower_backward(sdlf_plan *plan, int index)
     for (int i = 0; i < node->input_count && status == SDLF_OK; i++)
         status = add_gradient(plan, index, node->inputs[i], &input_gradient[i]);
     if (status == SDLF_OK && plan->options.accumulate) return plan_emit_sums(plan, index);
-    if (status == SDLF_OK && plan->options.clip_norm <= 0 && !plan->options.gradients_only)
+    if (status == SDLF_OK && !updates_come_last(plan) && !plan->options.gradients_only)
         status = plan_emit_updates(plan, index);
     return status;
 }
@@ -122,6 +126,7 @@ sdlf_status plan_lower_training(sdlf_plan *plan)
     mark_gradients(plan);
     sdlf_status status = plan_lower_rates(plan);
     if (status == SDLF_OK) status = plan_lower_lookahead(plan);
+    if (status == SDLF_OK) status = plan_lower_loss_gradient(plan);
     if (status != SDLF_OK) return status;
     for (int i = plan->node_count - 1; i >= 0; i--) {
         if (!plan->nodes[i].live || plan->nodes[i].layer->type == &sdlf_input_layer_class) continue;
@@ -130,10 +135,11 @@ sdlf_status plan_lower_training(sdlf_plan *plan)
             return sdlf_fail_context(status, "layer %d '%s' (%s), backward", i, plan->nodes[i].layer->name,
                                      plan->nodes[i].layer->type->name);
     }
-    bool clipped = plan->options.clip_norm > 0, together = clipped || plan->options.accumulate;
-    if (!together || plan->options.gradients_only) return SDLF_OK;
+    if (!updates_come_last(plan) || plan->options.gradients_only) return SDLF_OK;
     if (plan->options.accumulate) status = plan_lower_means(plan);
-    if (status == SDLF_OK && clipped) status = plan_lower_clipping(plan);
+    if (status == SDLF_OK) status = plan_lower_squares(plan);
+    if (status == SDLF_OK) status = plan_lower_loss_scale(plan);
+    if (status == SDLF_OK) status = plan_lower_clipping(plan);
     for (int i = 0; i < plan->node_count && status == SDLF_OK; i++) status = plan_emit_updates(plan, i);
     return status;
 }

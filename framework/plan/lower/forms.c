@@ -50,8 +50,13 @@ sdlf_status plan_emit_trust(sdlf_plan *plan, int index, sdlf_operation *update)
     const double least = 1e-3;
     const sdlf_lars_options *options = &plan->options.optimizer.options.lars;
     sdlf_tensor norm[2], decayed, below, ratio, trusted;
+    const sdlf_tensor scaled = update->in[0];
+    sdlf_tensor gradient = scaled;
     sdlf_status status = emit_norm(plan, index, update->out[0], least, &norm[WEIGHT]);
-    if (status == SDLF_OK) status = emit_norm(plan, index, update->in[0], least, &norm[GRADIENT]);
+    if (status == SDLF_OK && sdlf_tensor_present(&plan->factor))
+        status = make(plan, index, SDLF_BINARY_MULTIPLY, scaled, sdlf_tensor_broadcast(plan->factor, scaled.shape), 0,
+                      &gradient);
+    if (status == SDLF_OK) status = emit_norm(plan, index, gradient, least, &norm[GRADIENT]);
     if (status == SDLF_OK)
         status = make(plan, index, SDLF_BINARY_MULTIPLY, norm[WEIGHT], none, (double)update->sgd.decay, &decayed);
     if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_ADD, norm[GRADIENT], decayed, 0, &below);
@@ -97,13 +102,23 @@ static sdlf_status newton_schulz(sdlf_plan *plan, int index, double *scale, sdlf
     return status == SDLF_OK ? multiply(plan, index, high ? old : b, false, high ? b : old, false, 1, old, z) : status;
 }
 
+/* to = a op b, where the step is not skipped. */
+static sdlf_status replace(sdlf_plan *plan, int index, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
+                           sdlf_tensor to)
+{
+    sdlf_tensor made;
+    if (!sdlf_tensor_present(&plan->taken_step)) return plan_emit_binary(plan, index, function, a, b, 0, to);
+    sdlf_status status = make(plan, index, function, a, b, 0, &made);
+    return status == SDLF_OK ? plan_emit_select(plan, index, plan->taken_step, made, to) : status;
+}
+
 /* The velocity takes the gradient up; *u is what Nesterov's form makes of both. */
 static sdlf_status take_gradient(sdlf_plan *plan, int index, sdlf_tensor gradient, sdlf_tensor velocity, sdlf_tensor *u)
 {
     double momentum = plan->options.optimizer.options.muon.momentum;
     sdlf_tensor kept, ahead;
     sdlf_status status = make(plan, index, SDLF_BINARY_MULTIPLY, velocity, none, momentum, &kept);
-    if (status == SDLF_OK) status = plan_emit_binary(plan, index, SDLF_BINARY_ADD, kept, gradient, 0, velocity);
+    if (status == SDLF_OK) status = replace(plan, index, SDLF_BINARY_ADD, kept, gradient, velocity);
     if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_MULTIPLY, velocity, none, momentum, &ahead);
     return status == SDLF_OK ? make(plan, index, SDLF_BINARY_ADD, gradient, ahead, 0, u) : status;
 }
@@ -134,7 +149,7 @@ static sdlf_status step(sdlf_plan *plan, int index, const sdlf_operation *update
         if (status == SDLF_OK)
             status = make(plan, index, SDLF_BINARY_MULTIPLY, from, sdlf_tensor_broadcast(keep, w.shape), 0, &small);
     }
-    return status == SDLF_OK ? plan_emit_binary(plan, index, SDLF_BINARY_SUBTRACT, small, way, 0, w) : status;
+    return status == SDLF_OK ? replace(plan, index, SDLF_BINARY_SUBTRACT, small, way, w) : status;
 }
 
 sdlf_status plan_emit_orthogonal(sdlf_plan *plan, int index, const sdlf_operation *update)

@@ -38,6 +38,11 @@ sdlf_status plan_lower_training(sdlf_plan *plan);
 sdlf_status plan_emit_sums(sdlf_plan *plan, int index);
 sdlf_status plan_lower_means(sdlf_plan *plan);
 
+/* Loss scaling (loss_scale.c): plan->loss_gradient, before the backward pass, with or without a scale; and, behind it,
+ * the check of the gradients and plan->factor, plan->clip, plan->steps_taken and plan->taken_step, if they are scaled. */
+sdlf_status plan_lower_loss_gradient(sdlf_plan *plan);
+sdlf_status plan_lower_loss_scale(sdlf_plan *plan);
+
 /* The learning rates of parameters that have their own: plan->rates. */
 sdlf_status plan_lower_rates(sdlf_plan *plan);
 
@@ -53,6 +58,9 @@ sdlf_status plan_emit_averages(sdlf_plan *plan, int index, int parameter);
 sdlf_status plan_emit_binary(sdlf_plan *plan, int index, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
                              double scalar, sdlf_tensor y);
 
+/* to = condition ? a : to, where the condition is one bool. */
+sdlf_status plan_emit_select(sdlf_plan *plan, int index, sdlf_tensor condition, sdlf_tensor a, sdlf_tensor to);
+
 /* What stands in for an update, or for its rate, by the optimizer's form (forms.c). */
 sdlf_status plan_emit_orthogonal(sdlf_plan *plan, int index, const sdlf_operation *update);
 sdlf_status plan_emit_trust(sdlf_plan *plan, int index, sdlf_operation *update);
@@ -60,7 +68,10 @@ sdlf_status plan_emit_trust(sdlf_plan *plan, int index, sdlf_operation *update);
 /* The updates of one node's parameters, where it has gradients. */
 sdlf_status plan_emit_updates(sdlf_plan *plan, int index);
 
-/* scale = min(1, max_norm / norm of all gradients together): the tensor plan->clip, which updates then read. */
+/* Gradient clipping, if there is any: the tensor plan->squares, of each gradient's sum of squares; and, of it and
+ * plan->factor, if that is there, scale = min(1, max_norm / norm of all gradients together): the tensor plan->clip, which
+ * updates then read. */
+sdlf_status plan_lower_squares(sdlf_plan *plan);
 sdlf_status plan_lower_clipping(sdlf_plan *plan);
 
 #endif

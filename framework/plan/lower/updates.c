@@ -26,6 +26,13 @@ sdlf_status plan_emit_binary(sdlf_plan *plan, int index, sdlf_binary_function fu
     return plan_emit(plan, index, SDLF_PHASE_UPDATE, plan->nodes[index].backward, &operation);
 }
 
+sdlf_status plan_emit_select(sdlf_plan *plan, int index, sdlf_tensor condition, sdlf_tensor a, sdlf_tensor to)
+{
+    const sdlf_operation select = {
+        .kind = SDLF_SELECT, .in = {sdlf_tensor_broadcast(condition, to.shape), a, to}, .out = {to}};
+    return plan_emit(plan, index, SDLF_PHASE_UPDATE, plan->nodes[index].backward, &select);
+}
+
 /* Before all that reads it: an update may move to where its gradient is made. */
 static sdlf_status emit_rate(sdlf_plan *plan, sdlf_binary_function function, sdlf_tensor from, double scalar,
                              sdlf_tensor *to)
@@ -116,7 +123,10 @@ static sdlf_status emit_update(sdlf_plan *plan, int index, int parameter)
     if (plan->rates != NULL && sdlf_tensor_present(&plan->rates[parameter])) update.in[1] = plan->rates[parameter];
     update.in[2] = plan->clip;
     const sdlf_operation_class *type = sdlf_operation_class_of(update.kind);
-    if (type->in[3].name != NULL) update.in[3] = plan_control_tensor(plan, CONTROL_STEP);
+    if (type->in[3].name != NULL) {
+        bool counted = sdlf_tensor_present(&plan->steps_taken);
+        update.in[3] = counted ? plan->steps_taken : plan_control_tensor(plan, CONTROL_STEP);
+    }
     update.out[0] = part_of(plan, parameter, plan_parameter_tensor(plan, parameter));
     for (int i = 0; i < optimizer->type->state_count(optimizer); i++) {
         update.out[1 + i] = plan_state_tensor(plan, parameter, i);
@@ -142,35 +152,37 @@ sdlf_status plan_emit_updates(sdlf_plan *plan, int index)
     return SDLF_OK;
 }
 
-sdlf_status plan_lower_clipping(sdlf_plan *plan)
+sdlf_status plan_lower_squares(sdlf_plan *plan)
 {
-    int count = plan_count_present(plan->gradients, plan->model->parameter_count);
-    if (count == 0) return SDLF_OK;
-    sdlf_dtype dtype = plan->options.dtype;
-    sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, dtype, sdlf_shape(count), &plan->squares);
-    if (status == SDLF_OK) status = plan_new_tensor(plan, BUFFER_ARENA, dtype, sdlf_shape(1), &plan->clip);
-    if (status != SDLF_OK) return status;
-    int which = 0, last = 0;
+    int count = plan_count_present(plan->gradients, plan->model->parameter_count), which = 0;
+    if (plan->options.clip_norm <= 0 || count == 0) return SDLF_OK;
+    sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, plan->options.dtype, sdlf_shape(count), &plan->squares);
     for (int i = 0; i < plan->node_count; i++) {
-        for (int j = 0; j < plan->nodes[i].parameter_count; j++) {
+        for (int j = 0; j < plan->nodes[i].parameter_count && status == SDLF_OK; j++) {
             const sdlf_tensor *gradient = &plan->gradients[plan->nodes[i].first_parameter + j];
             if (!sdlf_tensor_present(gradient)) continue;
-            sdlf_operation reduce = {
+            const sdlf_operation reduce = {
                 .kind = SDLF_REDUCE,
                 .in = {sdlf_tensor_reshape(*gradient, sdlf_shape(sdlf_tensor_count(gradient)))},
                 .out = {sdlf_tensor_narrow(plan->squares, 0, which++, 1)},
                 .reduce = {.function = SDLF_REDUCE_SUM_SQUARES, .axis = 0},
             };
             status = plan_emit(plan, i, SDLF_PHASE_UPDATE, plan->nodes[i].backward, &reduce);
-            if (status != SDLF_OK) return status;
-            last = i;
         }
     }
-    sdlf_operation clip = {
+    return status;
+}
+
+sdlf_status plan_lower_clipping(sdlf_plan *plan)
+{
+    if (!sdlf_tensor_present(&plan->squares)) return SDLF_OK;
+    sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, plan->options.dtype, sdlf_shape(1), &plan->clip);
+    const sdlf_operation clip = {
         .kind = SDLF_CLIP_SCALE,
-        .in = {plan->squares},
+        .in = {plan->squares, plan->factor},
         .out = {plan->clip},
         .clip = {.max_norm = plan->options.clip_norm},
     };
-    return plan_emit(plan, last, SDLF_PHASE_UPDATE, plan->options.backward, &clip);
+    if (status != SDLF_OK) return status;
+    return plan_emit(plan, plan->node_count - 1, SDLF_PHASE_UPDATE, plan->options.backward, &clip);
 }

@@ -17,9 +17,12 @@ static const char *config(const char *text)
 
 static void check_words(const config_words *found, const char *const *expected)
 {
-    int count = 0;
-    for (; expected[count]; count++) CHECK_TEXT(count < found->count ? found->word[count] : "", expected[count]);
-    CHECK_EQUAL(found->count, count);
+    int count = 0, at = 0;
+    for (; expected[count] && at < found->count; count++, at++) {
+        at += strncmp(found->word[at], CONFIG_ORIGIN, strlen(CONFIG_ORIGIN)) == 0;
+        CHECK_TEXT(at < found->count ? found->word[at] : "", expected[count]);
+    }
+    CHECK(expected[count] == NULL && at == found->count);
 }
 
 static void a_file_stands_for_its_options(void)
@@ -39,8 +42,9 @@ static void a_file_stands_for_its_options(void)
     config_release(&found);
     char *named[] = {"--config", at + 1, "@"};
     CHECK_OK(config_expand(&found, 3, named, 0));
-    CHECK_EQUAL(found.count, 5);
-    CHECK_TEXT(found.word[4], "@");
+    CHECK_EQUAL(found.count, 9);
+    CHECK(strstr(found.word[2], "run.conf:4") != NULL && strncmp(found.word[2], CONFIG_ORIGIN, 4) == 0);
+    CHECK_TEXT(found.word[8], "@");
     config_release(&found);
 }
 
@@ -93,10 +97,33 @@ static void a_dry_run_writes_nothing(void)
     CHECK_SAYS(SDLF(1, "train", "--data", "mnist:/nowhere", "--dry-run"), "/nowhere");
 }
 
+/* What is wrong with an option of a file names the file and the line; of the command line, neither. */
+static void says_where_an_option_is(void)
+{
+    static const struct {
+        const char *text, *message;
+    } wrong[] = {{"# run\nepochs = many\n", "run.conf:2: --epochs many: expected a whole number"},
+                 {"epochs = 2\n\nepoch = 3\n", "run.conf:3: unknown option '--epoch' (did you mean '--epochs'?)"},
+                 {"quiet = yes\n", "run.conf:1: --quiet takes no value"},
+                 {"epochs\nquiet\n", "run.conf:1: --epochs needs a value: "},
+                 {"keep = most\n", "run.conf:1: --keep most: expected "},
+                 {"data = -\n", "run.conf:1: --data '-' would be standard input"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const char *path = config(wrong[i].text);
+        CHECK_SAYS(SDLF(2, "train", "--config", path), wrong[i].message);
+        CHECK_SAYS(SDLF(2, "train", "--quiet", "--config", path, "--no-save"), wrong[i].message);
+    }
+    const program *p = SDLF(2, "train", "--config", config("quiet\n"), "--epochs", "many");
+    CHECK_SAYS(p, "sdlf train: error: --epochs many: expected");
+    p = SDLF(2, "train", "--epochs", "--config", config("quiet\n"));
+    CHECK_SAYS(p, "sdlf train: error: --epochs needs a value: ");
+}
+
 int main(void)
 {
     RUN(a_file_stands_for_its_options);
     RUN(says_where_a_file_is_wrong);
+    RUN(says_where_an_option_is);
     RUN(trains_by_a_file);
     RUN(a_dry_run_writes_nothing);
     return test_summary();

@@ -28,7 +28,7 @@ static void trains(void)
     SDLF(0, "train", "--net", "lenet5", "--data", "digits:600,3", "--epochs", "2", "--quiet", "--log", log_path,
          "--out", weights);
     SDLF(0, "train", "--net", small_network(), "--data", "digits:600,3", "--epochs", "1", "--quiet", "--log",
-         other_path, "--no-save", "--batch", "32");
+         other_path, "--no-save", "--batch", "32", "--loss-scale", "256");
 }
 
 /* The whole file; the caller's. */
@@ -62,6 +62,7 @@ static void shows_runs_and_a_model(void)
                                         "<h2 id=\"runs\">",
                                         "<figcaption>Loss</figcaption>",
                                         "Learning rate",
+                                        "<figcaption>Loss scale</figcaption>",
                                         "<h2 id=\"options\">",
                                         "<td>batch</td><td>64</td><td>32</td>",
                                         "sdlf train --data",
@@ -97,6 +98,7 @@ static void shows_what_there_is(void)
 {
     const program *p = SDLF(0, "report", log_path, "--out", "-");
     CHECK_SAYS(p, "<h2 id=\"classes\">"); /* the log holds the last test */
+    CHECK(strstr(p->out, "Loss scale") == NULL);
     CHECK(strstr(p->out, "id=\"network\"") == NULL);
     p = SDLF(0, "report", weights, "--out", "-", "--no-time", "--mistakes", "0");
     CHECK_SAYS(p, "<h2 id=\"network\">");

@@ -80,7 +80,7 @@ static void a_writer_that_is_silent(void)
     program_finish(&p);
     close(writer);
     CHECK_EQUAL(p.code, 128 + SIGTERM);
-    CHECK_SAYS(&p, "stopped by Terminated after 1 of 2 pictures");
+    CHECK_SAYS(&p, "stopped by Terminated after 1 of 2 files");
 }
 
 /* What comes late comes through, in parts too. */

@@ -78,7 +78,7 @@ static void pictures(void)
     program_finish(&p);
     CHECK_EQUAL(p.code, 130);
     CHECK_SAYS(&p, "stopped by Ctrl-C after ");
-    CHECK_SAYS(&p, " of 1000 pictures");
+    CHECK_SAYS(&p, " of 1000 files");
 }
 
 static void an_epoch_of_a_network(void)

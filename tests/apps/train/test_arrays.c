@@ -43,8 +43,34 @@ static void write_tokens(void)
     for (int n = 0; n < COUNT; n++) labels[n] = tokens[n * LENGTH] % 2;
     write_array(samples_path, "tokens.npy", SDLF_INT64, sdlf_shape(COUNT, LENGTH), tokens);
     write_array(labels_path, "labels.npy", SDLF_INT64, sdlf_shape(COUNT), labels);
-    snprintf(set, sizeof set, "npy:%s,%s", samples_path, labels_path);
+    snprintf(set, sizeof set, "npy:%s,%s,all", samples_path, labels_path);
     snprintf(weights_path, sizeof weights_path, "%s", test_path("tokens.safetensors"));
+}
+
+/* Inputs of integers, as ONNX files have, in training, testing and predicting; the same weights. */
+static void integers_train_as_floats_do(void)
+{
+    static const char *const networks[] = {EMBEDDING(",\"dtype\":\"int64\""), EMBEDDING(",\"dtype\":\"int32\""),
+                                           EMBEDDING("")};
+    char trained[3][64] = {"", "", ""};
+    for (int i = 0; i < 3; i++) {
+        const char *path = test_path("integers.safetensors");
+        const program *p = SDLF(0, TRAIN(networks[i], "--epochs", "8", "--out", path));
+        CHECK_SAYS(p, "200 train  200 test  3 as they are\n");
+        CHECK_SAYS(p, "\ntest   100.00%");
+        const char *at = strstr(p->out, "weights ");
+        if (CHECK(at != NULL)) snprintf(trained[i], sizeof trained[i], "%.16s", at);
+        CHECK_SAYS(SDLF(0, "eval", "--weights", path, "--data", set, "--calculator", "reference"), "\ntest   100.00%");
+        CHECK_SAYS(SDLF(0, "predict", "--weights", path, "--index", "7", samples_path), "tokens.npy  7   ");
+    }
+    CHECK_TEXT(trained[0], trained[2]);
+    CHECK_TEXT(trained[1], trained[2]);
+    CHECK_SAYS(SDLF(1, TRAIN("{\"name\":\"n\",\"input\":{\"name\":\"tokens\",\"shape\":[3],\"dtype\":\"int64\"},"
+                             "\"layers\":[{\"type\":\"embedding\",\"vocabulary\":2,\"units\":2},"
+                             "{\"type\":\"flatten\"},{\"type\":\"fully_connected\",\"units\":2},"
+                             "{\"type\":\"softmax\"}]}",
+                             "--no-save")),
+               "of input 'tokens', is out of range: expected -2 to 1");
 }
 
 static void tokens_are_taken_as_they_are(void)
@@ -60,13 +86,31 @@ static void tokens_are_taken_as_they_are(void)
     CHECK_SAYS(p, "\ntest   100.00%");
     CHECK_SAYS(SDLF(2, TRAIN(EMBEDDING(""), "--normalize", "unit", "--no-save")),
                "--normalize unit: samples are tokens, which have no brightness");
-    CHECK_SAYS(
-        SDLF(1, TRAIN(EMBEDDING(",\"dtype\":\"int64\""), "--no-save")),
-        "input 'tokens' is int64, but samples come as float32: as one of float32, which an embedding reads, too");
+    integers_train_as_floats_do();
     static const char numbers[] = "{\"name\":\"n\",\"input\":{\"name\":\"x\",\"shape\":[3]},\"layers\":["
                                   "{\"type\":\"fully_connected\",\"units\":2},{\"type\":\"softmax\"}]}";
     p = SDLF(0, TRAIN(numbers, "--epochs", "1", "--no-save")); /* integers that nothing looks up are normalised */
     CHECK_SAYS(p, "200 train  200 test  3\n");
+}
+
+/* One pair of arrays: a part is held out, which is said, and tested again by eval; another set is tested whole. */
+static void a_part_is_held_out(void)
+{
+    char test[64], all[2100];
+    snprintf(all, sizeof all, "%s", set);
+    *strrchr(set, ',') = '\0';
+    const program *p = SDLF(0, TRAIN(EMBEDDING(""), "--epochs", "8", "--out", weights_path));
+    CHECK_SAYS(p, " test, held out  3 as they are\n");
+    const char *found = strstr(p->out, "\ntest   ");
+    if (!CHECK(found != NULL)) return;
+    snprintf(test, sizeof test, "%.40s", found);
+    *strstr(test, " right") = '\0';
+    CHECK(strstr(test, " of 200") == NULL);
+    CHECK_SAYS(SDLF(0, "eval", "--weights", weights_path, "--calculator", "reference"), test);
+    CHECK_SAYS(SDLF(0, "eval", "--weights", weights_path, "--data", all, "--calculator", "reference"), " of 200 right");
+    CHECK_SAYS(SDLF(0, TRAIN(EMBEDDING(""), "--epochs", "1", "--test-data", set, "--no-save")),
+               "200 train  200 test  3");
+    strcat(set, ",all");
 }
 
 static void integers_go_into_float_inputs(void)
@@ -102,21 +146,22 @@ static void shapes_are_those_of_the_network(void)
     snprintf(channels, sizeof channels, "{\"name\":\"c\",\"input\":{\"name\":\"x\",\"shape\":[12,2,2]%s", layers);
     snprintf(weights_path, sizeof weights_path, "%s", test_path("s.safetensors"));
     const program *p = SDLF(0, TRAIN(sequence, "--epochs", "10", "--out", weights_path));
-    CHECK_SAYS(p, "200 test  12x4\n");
+    CHECK_SAYS(p, "160 train  40 test, held out  12x4\n");
     CHECK_SAYS(p, "\ntest   100.00%");
-    CHECK_SAYS(SDLF(0, "eval", "--weights", weights_path, "--calculator", "reference"), "200 test  12x4\n");
+    CHECK_SAYS(SDLF(0, "eval", "--weights", weights_path, "--calculator", "reference"), "40 test, held out  12x4\n");
     SDLF(0, TRAIN(sequence, "--epochs", "1", "--normalize", "none", "--no-save"));
     CHECK_SAYS(SDLF(2, TRAIN(sequence, "--augment-flip", "--no-save")), "--augment-flip changes pictures, and");
     CHECK_SAYS(SDLF(1, TRAIN(channels, "--no-save")), "takes samples of 12x2x2, but those of npy");
     CHECK_SAYS(SDLF(2, "train", "--net", "mlp", "--data", set, "--size", "8", "--no-save"),
                "--size 8: pictures of folders are scaled, and samples of npy");
     write_array(samples_path, "x.npy", SDLF_FLOAT32, sdlf_shape(COUNT, 12, 2, 2), x);
-    CHECK_SAYS(SDLF(0, TRAIN(channels, "--epochs", "10", "--no-save")), "200 test  12x2x2\n");
+    CHECK_SAYS(SDLF(0, TRAIN(channels, "--epochs", "10", "--no-save")), "40 test, held out  12x2x2\n");
 }
 
 int main(void)
 {
     RUN(tokens_are_taken_as_they_are);
+    RUN(a_part_is_held_out);
     RUN(integers_go_into_float_inputs);
     RUN(shapes_are_those_of_the_network);
     return test_summary();

@@ -51,6 +51,35 @@ static void small_batches_take_smaller_rates(void)
     CHECK_CLOSE(rate_with("16", "adam"), 0.001, 1e-9);
 }
 
+/* What an epoch, and the log's line of it, say of the loss scale; a checkpoint keeps it and its option. */
+static void a_loss_scale_is_told(void)
+{
+    char weights[1024];
+    snprintf(weights, sizeof weights, "%s", test_path("scaled.safetensors"));
+    const char *path = test_path("scaled.jsonl");
+    const program *p =
+        SDLF(0, "train", SMALL, "--epochs", "1", "--out", weights, "--log", path, "--loss-scale", "dynamic");
+    CHECK_SAYS(p, "  scale 65536  weights ");
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = fopen(path, "r");
+    if (!CHECK(file != NULL)) return;
+    CHECK(getdelim(&text, &size, 0, file) > 0);
+    fclose(file);
+    CHECK(text != NULL && strstr(text, "\"loss_scale\":\"dynamic\"") != NULL);
+    CHECK(text != NULL && strstr(text, "\"loss_scale\":65536.0,\"skipped_steps\":0") != NULL);
+    free(text);
+    CHECK_SAYS(SDLF(0, "train", "--resume", weights, "--epochs", "2", "--no-save"), "  scale 65536  weights ");
+    CHECK_SAYS(SDLF(2, "train", "--resume", weights, "--epochs", "2", "--no-save", "--loss-scale", "64"),
+               "loss_scale is not what the checkpoint was trained with");
+    CHECK_SAYS(SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--loss-scale", "48"), "  scale 48  weights ");
+    p = SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--loss-scale", "1");
+    CHECK(strstr(p->out, "scale") == NULL);
+    CHECK_SAYS(SDLF(2, "train", SMALL, "--loss-scale", "often"),
+               "expected a number above 0 or 'dynamic', found 'often'");
+    CHECK_SAYS(SDLF(2, "train", SMALL, "--loss-scale", "0"), "expected a number above 0 or 'dynamic', found '0'");
+}
+
 /* Every line of the log is an object; the events come in order. */
 static void logs_json_lines(void)
 {
@@ -87,6 +116,32 @@ static void logs_json_lines(void)
     CHECK_EQUAL(steps, 4); /* 10 steps an epoch: the 4th and 8th of each */
     CHECK_EQUAL(epochs, 2);
     CHECK_EQUAL(ends, 1);
+}
+
+/* Without --resume the log of an earlier run gets another name, each its own; what is no file or is empty stays. */
+static void older_logs_are_kept(void)
+{
+    char path[512], older[520];
+    snprintf(path, sizeof path, "%s", test_path("older.jsonl"));
+    test_write_file(path, "", 0);
+    for (int run = 0; run < 3; run++) {
+        const program *p = SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--log", path, "--seed",
+                                run == 0   ? "7"
+                                : run == 1 ? "8"
+                                           : "9");
+        snprintf(older, sizeof older, "%s.%d", path, run);
+        if (run == 0)
+            CHECK_TEXT(p->err, "");
+        else
+            CHECK_SAYS(p, strrchr(older, '/') + 1);
+    }
+    for (int run = 0; run < 3; run++) {
+        snprintf(older, sizeof older, run < 2 ? "%s.%d" : "%s", path, run + 1);
+        json_t *start = start_of(older);
+        CHECK_EQUAL(json_integer_value(json_object_get(start, "seed")), run + 7);
+        json_decref(start);
+    }
+    SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--log", "/dev/null");
 }
 
 /* Each option that --help lists, so that a new one cannot be left out. */
@@ -225,7 +280,9 @@ static void what_a_killed_run_left_can_be_read(void)
 int main(void)
 {
     RUN(small_batches_take_smaller_rates);
+    RUN(a_loss_scale_is_told);
     RUN(logs_json_lines);
+    RUN(older_logs_are_kept);
     RUN(the_log_names_every_option);
     RUN(the_log_says_what_was_trained_with);
     RUN(a_network_brings_its_options);

@@ -94,6 +94,7 @@ static void no_plan(void)
     REFUSED(sdlf_plan_input(NULL, "image", &binding), "plan");
     REFUSED(sdlf_plan_output(NULL, "class", &binding), "plan");
     REFUSED(sdlf_plan_write(NULL, "image", number, SDLF_FLOAT32, 4), "plan");
+    REFUSED(sdlf_plan_write_converted(NULL, "image", number, SDLF_FLOAT32, 1), "plan");
     REFUSED(sdlf_plan_read(NULL, "class", number, SDLF_FLOAT32, 4), "plan");
     REFUSED(sdlf_plan_trim(NULL, "class", &(sdlf_tensor){.data = number}), "plan");
     REFUSED(sdlf_plan_forward(NULL), "plan");
@@ -106,6 +107,8 @@ static void no_plan(void)
     REFUSED(sdlf_plan_set_step_number(NULL, 1), "plan");
     REFUSED(sdlf_plan_metrics(NULL, &metrics), "plan");
     REFUSED(sdlf_plan_clear_metrics(NULL), "plan");
+    REFUSED(sdlf_plan_loss_scale(NULL, &(sdlf_loss_scale){.scale = 0}), "plan");
+    REFUSED(sdlf_plan_set_loss_scale(NULL, &(sdlf_loss_scale){.scale = 1}), "plan");
     REFUSED(sdlf_plan_mark(NULL), "plan");
     REFUSED(sdlf_plan_mark_passed(NULL, &passed), "plan");
     REFUSED(sdlf_plan_wait_mark(NULL, &metrics), "plan");
@@ -142,12 +145,16 @@ static void a_plan_without_the_rest(void)
     REFUSED(sdlf_plan_output(plan, "class", NULL), "binding");
     REFUSED(sdlf_plan_write(plan, NULL, image, SDLF_FLOAT32, 4), "input");
     REFUSED(sdlf_plan_write(plan, "image", NULL, SDLF_FLOAT32, 4), "host");
+    REFUSED(sdlf_plan_write_converted(plan, NULL, image, SDLF_FLOAT32, 1), "input");
+    REFUSED(sdlf_plan_write_converted(plan, "image", NULL, SDLF_FLOAT32, 1), "host");
     REFUSED(sdlf_plan_read(plan, NULL, class, SDLF_FLOAT32, 4), "output");
     REFUSED(sdlf_plan_read(plan, "class", NULL, SDLF_FLOAT32, 4), "host");
     REFUSED(sdlf_plan_trim(plan, NULL, &(sdlf_tensor){.data = class}), "output");
     REFUSED(sdlf_plan_trim(plan, "class", NULL), "host");
     REFUSED(sdlf_plan_begin_epoch(plan, NULL), "epoch");
     REFUSED(sdlf_plan_metrics(plan, NULL), "metrics");
+    REFUSED(sdlf_plan_loss_scale(plan, NULL), "scale");
+    REFUSED(sdlf_plan_set_loss_scale(plan, NULL), "scale");
     REFUSED(sdlf_plan_mark_passed(plan, NULL), "passed");
     REFUSED(sdlf_plan_wait_mark(plan, NULL), "metrics");
     REFUSED(sdlf_plan_activation(plan, NULL, false, &binding), "layer");

@@ -107,6 +107,9 @@ static void halves_make_a_whole(void)
         check_same((sdlf_plan_options){.forward = calculator, .optimizer = sdlf_adam(.beta1 = 0.9)});
         check_same((sdlf_plan_options){.forward = calculator, .clip_norm = 0.1f});
         check_same((sdlf_plan_options){.forward = calculator, .accumulate = true, .ema = 0.9});
+        check_same((sdlf_plan_options){.forward = calculator, .loss_scale = 1000, .clip_norm = 0.1f});
+        check_same((sdlf_plan_options){
+            .forward = calculator, .loss_scale = SDLF_LOSS_SCALE_DYNAMIC, .optimizer = sdlf_adam(.beta1 = 0.9)});
         sdlf_calculator_close(calculator);
     }
 }
@@ -118,6 +121,7 @@ static void of_two_calculators(void)
     const sdlf_placement placement = {.layer = "conv2d", .forward = guarded, .backward = guarded};
     check_same((sdlf_plan_options){.forward = cpu, .placement = &placement, .placement_count = 1});
     check_same((sdlf_plan_options){.forward = cpu, .backward = guarded});
+    check_same((sdlf_plan_options){.forward = cpu, .backward = guarded, .loss_scale = 1000});
     sdlf_calculator_close(guarded);
     sdlf_calculator_close(cpu);
 }

@@ -58,7 +58,8 @@ typedef struct sdlf_top_k_layer_options {
 sdlf_node sdlf_top_k(sdlf_model *model, sdlf_node x, const sdlf_top_k_layer_options *options);
 
 /* x, of any element type, at the indices (int32 or int64, of any shape, negative ones from the end) along an axis,
- * which the indices' shape replaces; 0 where an index lies outside. */
+ * which the indices' shape replaces. An index that lies outside is refused where it is an input's (sdlf_plan_write), and
+ * gives 0 where the network computes it. */
 typedef struct sdlf_gather_options {
     const char *name;
     int axis; /* default 1 */

@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /* A row of the parameter weight (vocabulary,units) for each token: (N,...) to (N,...,units). Tokens are int32, int64,
- * or whole numbers in the network's floating type. One from -vocabulary to -1 counts from the end, any other outside of
- * the vocabulary gives zeros. No gradient passes to the tokens. Initialisation: normal with the deviation. */
+ * or whole numbers in the network's floating type. One from -vocabulary to -1 counts from the end. Any other outside of
+ * the vocabulary is refused where it is an input's (sdlf_plan_write), and gives zeros where the network computes it. No gradient passes to the tokens. Initialisation: normal with the deviation. */
 typedef struct sdlf_embedding_options {
     const char *name;
     int vocabulary;  /* required */

@@ -314,7 +314,8 @@ typedef enum sdlf_operation_kind {
     SDLF_RANDOM_NORMAL,
 
     /* ---- optimizer updates. g is the gradient; `rate` the learning rate; with scale? present, g is first multiplied by
-     * scale[0] (gradient clipping). Weight decay of sgd, rmsprop and adam: g += decay w. ---- */
+     * scale[0] (gradient clipping, loss scaling); a scale[0] of 0 skips the step: nothing changes, whatever g is. Weight decay of
+     * sgd, rmsprop and adam: g += decay w. ---- */
 
     /* sgd_update: v = momentum v + g; w -= rate (nesterov ? g + momentum v : v). Without momentum v is absent and
      * w -= rate g.
@@ -331,8 +332,21 @@ typedef enum sdlf_operation_kind {
      *   in: g, rate (1) T, scale? (1) T   out: w!, v!, b!? */
     SDLF_RMSPROP_UPDATE,
 
-    /* clip_scale: scale = min(1, max_norm / (sqrt(sum of squares) + 1e-6)).   in: squares (any count) T   out: scale (1) T */
+    /* clip_scale: scale = min(1, max_norm / (sqrt(sum of squares) + 1e-6)). With factor present, the squares are of gradients that
+     * are still to be multiplied by it: scale = factor min(1, max_norm / (factor sqrt(sum of squares) + 1e-6)), 0 where factor is 0.
+     *   in: squares (any count) T, factor? (1) T   out: scale (1) T */
     SDLF_CLIP_SCALE,
+
+    /* check_finite: found = 1 where an element of x is infinite or NaN; else found stays as it is.   in: x T   out: found! (1) T */
+    SDLF_CHECK_FINITE,
+
+    /* loss_scale_update: dynamic loss scaling. state is (scale, good, skipped): the scale of the loss's gradient, the good steps since
+     * the scale last changed, and the skipped steps. With the old scale, factor = found ? 0 : 1 / scale, the scale? of updates. Then,
+     * where found is not 0: skipped += 1, good = 0, scale = max(backoff scale, 2^-64); else good += 1, and once good is interval:
+     * good = 0, scale = growth scale, unless that is above 2^64. interval 0: the scale stays as it is. done = step - skipped, the steps
+     * that have been taken.
+     *   in: found (1) T, step (1) int64   out: state! (3) T, factor (1) T, done (1) int64 */
+    SDLF_LOSS_SCALE_UPDATE,
 
     /* gemm_backward_sgd: a fully connected layer's backward pass and its update in one sweep over the weights, each tile
      * of which is read and written once: dx = (dy w) f'(x) (the w before the update); then w follows g = dy^T x and b

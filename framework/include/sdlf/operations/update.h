@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How weights follow their gradient: what `sgd_update` and the operations that end in it share.
+/* How weights follow their gradient: what `sgd_update` and the operations that end in it share, and how the scale of the
+ * loss follows whether gradients are finite.
  *
  * Threads: declarations only.
  * Ownership: values.
@@ -18,5 +19,12 @@ typedef struct sdlf_sgd_rule {
     float bias_decay; /* >= 0; sgd_update, which does not know what it updates, takes no notice of it */
     bool nesterov;
 } sdlf_sgd_rule;
+
+/* How loss_scale_update changes the scale. */
+typedef struct sdlf_loss_scale_rule {
+    float growth;  /* >= 1 */
+    float backoff; /* in (0, 1] */
+    int interval;  /* good steps before the scale grows; 0: the scale is fixed */
+} sdlf_loss_scale_rule;
 
 #endif

@@ -101,6 +101,8 @@ static void devices_are_measured(void)
                                                 SDLF_SGD_UPDATE,
                                                 SDLF_ADAM_UPDATE,
                                                 SDLF_CLIP_SCALE,
+                                                SDLF_CHECK_FINITE,
+                                                SDLF_LOSS_SCALE_UPDATE,
                                                 SDLF_REDUCE,
                                                 SDLF_GEMM_BACKWARD_SGD,
                                                 SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD};

@@ -183,8 +183,101 @@ static void calculators_meet(void)
     sdlf_calculator_close(cpu);
 }
 
+/* On a GPU, in its own modes: float16, with a loss scale, is stored where bfloat16 is. */
+static void a_gpu_trains_as_in_float32(void)
+{
+    static training exact, found[2];
+    static const sdlf_math modes[] = {SDLF_MATH_BF16, SDLF_MATH_FP16};
+    sdlf_calculator *reference = NULL;
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    sdlf_plan_options options = {
+        .mode = SDLF_TRAIN, .batch = 4, .forward = reference, .optimizer = sdlf_sgd(.momentum = 0.5f)};
+    train(&options, &exact);
+    options.loss_scale = SDLF_LOSS_SCALE_DYNAMIC;
+    for (int m = 0; m < 2; m++) {
+        sdlf_calculator *cuda = NULL;
+        if (sdlf_calculator_open(&cuda, "cuda", &(sdlf_calculator_options){.math = modes[m]}) != SDLF_OK) {
+            test_skip("no GPU that has the mode");
+            break;
+        }
+        options.forward = cuda;
+        train(&options, &found[m]);
+        double tolerance = modes[m] == SDLF_MATH_BF16 ? 0.05 : 0.01;
+        for (int step = 0; step < STEPS; step++)
+            CHECK_CLOSE(found[m].loss[step], exact.loss[step], tolerance * (1 + exact.loss[0]));
+        CHECK_EQUAL(found[m].all[SDLF_CHECK_FINITE], found[0].all[SDLF_CHECK_FINITE]);
+        for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++)
+            CHECK_EQUAL(found[m].stored[kind], found[0].stored[kind]);
+        sdlf_calculator_close(cuda);
+    }
+    sdlf_calculator_close(reference);
+}
+
+/* The gradient of the first convolution's weights in a step, which is its velocity then; *count of them. The scores'
+ * weights are so small that gradients of activations are below what float16 tells from 0. */
+static const float *small_gradient(const sdlf_plan_options *options, sdlf_model *net, int64_t *count)
+{
+    static float image[4 * IMAGE];
+    sdlf_plan *plan = NULL;
+    sdlf_parameter *scores = sdlf_model_find_parameter(net, "fully_connected.weight");
+    const sdlf_parameter *stem = sdlf_model_find_parameter(net, "stem.weight");
+    *count = 0;
+    CHECK(scores != NULL && stem != NULL);
+    if (scores == NULL || stem == NULL) return NULL;
+    float *values = scores->value.data;
+    for (int64_t i = 0; i < sdlf_tensor_count(&scores->value); i++) values[i] *= 1e-7f;
+    fill_random(image, 4 * CHANNELS * SIDE * SIDE, 7);
+    CHECK_OK(sdlf_plan_create(&plan, net, options));
+    if (plan == NULL) return NULL;
+    CHECK_OK(test_plan_write(plan, "image", image));
+    CHECK_OK(test_plan_write(plan, "labels", (int32_t[]){0, 3, 1, 4}));
+    CHECK_OK(sdlf_plan_step(plan, 0.01f));
+    CHECK_OK(sdlf_plan_store_parameters(plan));
+    sdlf_plan_free(plan);
+    *count = sdlf_tensor_count(&stem->value);
+    return stem->state[0].data;
+}
+
+static double relative_distance(const float *a, const float *b, int64_t count)
+{
+    double difference = 0, size = 0;
+    for (int64_t i = 0; i < count; i++) difference += fabs((double)a[i] - (double)b[i]), size += fabs((double)b[i]);
+    return difference / size;
+}
+
+static void a_loss_scale_keeps_small_gradients(void)
+{
+    sdlf_calculator *reference = NULL;
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    sdlf_calculator_class storing = *reference->type;
+    const sdlf_calculator_class *plain = reference->type;
+    storing.storage = storage_wanted;
+    wanted = SDLF_FLOAT16;
+    sdlf_plan_options options = {
+        .mode = SDLF_TRAIN, .batch = 4, .forward = reference, .optimizer = sdlf_sgd(.momentum = 0.5f)};
+    enum { EXACT, LOST, KEPT, CASES };
+    sdlf_model *net[CASES];
+    const float *gradient[CASES];
+    int64_t count = 0;
+    for (int i = 0; i < CASES; i++) {
+        net[i] = network();
+        reference->type = i == EXACT ? plain : &storing;
+        options.loss_scale = i == KEPT ? SDLF_LOSS_SCALE_DYNAMIC : 0;
+        gradient[i] = small_gradient(&options, net[i], &count);
+    }
+    if (count > 0) {
+        CHECK(relative_distance(gradient[LOST], gradient[EXACT], count) > 0.5);
+        CHECK(relative_distance(gradient[KEPT], gradient[EXACT], count) < 0.02);
+    }
+    for (int i = 0; i < CASES; i++) sdlf_model_free(net[i]);
+    reference->type = plain;
+    sdlf_calculator_close(reference);
+}
+
 int main(void)
 {
+    RUN(a_loss_scale_keeps_small_gradients);
+    RUN(a_gpu_trains_as_in_float32);
     RUN(training_goes_as_in_float32);
     RUN(inference_stores_too);
     RUN(calculators_meet);

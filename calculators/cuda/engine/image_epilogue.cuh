@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* The epilogue of a tile of pixels: bias, residual, activation and the sums for batch normalisation, straight from the registers of a warpgroup's
+ * product. A lane has two neighbouring channels of each 8, of two rows; two lanes exchange theirs of 16 channels, so that each has 4 channels, and the
+ * four lanes of a row load and store whole sectors of 32 bytes (in float32 of 64).
+ *
+ * Sums run over all tiles of a block, in shared memory for each warp, which add theirs up at the end. Deviations are from the block's first row, so
+ * that a large mean cancels beforehand. */
+#ifndef SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_EPILOGUE_CUH
+#define SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_EPILOGUE_CUH
+
+#include "calculators/cuda/cluster.cuh"
+#include "calculators/cuda/engine/image_params.cuh"
+#include "calculators/cuda/engine/mainloop.cuh"
+
+/* Of the block's channels: bias; a gradient's means, and the line whose value decides the slope; sums of each warp's rows. */
+template <int BN> struct channel_numbers {
+    alignas(16) float bias[BN], center[BN], factor[BN], offset[BN];
+    float2 sums[8][BN];
+};
+
+/* Four neighbouring elements as they lie. */
+template <typename T> struct bits4 {
+    uint32_t word[sizeof(T)];
+};
+
+template <typename T> static __device__ __forceinline__ bits4<T> load_bits4(const T *from)
+{
+    bits4<T> bits;
+    if constexpr (sizeof(T) == 2)
+        *reinterpret_cast<uint2 *>(bits.word) = *reinterpret_cast<const uint2 *>(from);
+    else
+        *reinterpret_cast<uint4 *>(bits.word) = *reinterpret_cast<const uint4 *>(from);
+    return bits;
+}
+
+template <typename T> static __device__ __forceinline__ void store_bits4(T *to, const bits4<T> &bits)
+{
+    if constexpr (sizeof(T) == 2)
+        *reinterpret_cast<uint2 *>(to) = *reinterpret_cast<const uint2 *>(bits.word);
+    else
+        *reinterpret_cast<uint4 *>(to) = *reinterpret_cast<const uint4 *>(bits.word);
+}
+
+template <typename T> static __device__ __forceinline__ bits4<T> pack4(const float (&value)[4])
+{
+    alignas(16) T made[4];
+#pragma unroll
+    for (int v = 0; v < 4; v++) made[v] = static_cast<T>(value[v]);
+    return *reinterpret_cast<const bits4<T> *>(made);
+}
+
+template <typename T> static __device__ __forceinline__ float element(const bits4<T> &bits, int v)
+{
+    alignas(16) T stored[4];
+    *reinterpret_cast<bits4<T> *>(stored) = bits;
+    return static_cast<float>(stored[v]);
+}
+
+/* Two lanes, two numbers in each: the odd lane gets the other's second one for its first. */
+static __device__ __forceinline__ void exchange_pair(float (&v)[2], int lane)
+{
+    const bool odd = lane & 1;
+    const float other = __shfl_xor_sync(0xffffffffu, odd ? v[0] : v[1], 1);
+    v[0] = odd ? other : v[0];
+    v[1] = odd ? v[1] : other;
+}
+
+/* Four pairs in each of the lanes k, k + 4, ..., k + 28: the sum over these of pair i, in lane k + 8 i. */
+static __device__ __forceinline__ float2 add_over_rows(float2 (&v)[4], int lane)
+{
+#pragma unroll
+    for (int half = 2; half > 0; half /= 2) {
+        const bool upper = lane & 8 * half;
+#pragma unroll
+        for (int i = 0; i < half; i++) {
+            const float2 give = upper ? v[i] : v[i + half], keep = upper ? v[i + half] : v[i];
+            v[i].x = keep.x + __shfl_xor_sync(0xffffffffu, give.x, 8 * half);
+            v[i].y = keep.y + __shfl_xor_sync(0xffffffffu, give.y, 8 * half);
+        }
+    }
+    v[0].x += __shfl_xor_sync(0xffffffffu, v[0].x, 4);
+    v[0].y += __shfl_xor_sync(0xffffffffu, v[0].y, 4);
+    return v[0];
+}
+
+/* What follows the sum: a residual; bias, residual and an activation that is a straight line; or any; or sums for batch normalisation; or sums for
+ * its gradient. */
+enum image_mode { ADD_RESIDUAL, LINE_ACTIVATION, ANY_ACTIVATION, SUM_VALUES, SUM_GRADIENTS };
+
+template <typename T, int BN, image_mode MODE> struct image_epilogue {
+    static constexpr bool SUMS = MODE == SUM_VALUES || MODE == SUM_GRADIENTS;
+    static constexpr int GROUPS = BN / 16, LINE = BN + ENGINE_PAD, THREADS = 256;
+    channel_numbers<BN> &numbers;
+    int column, lane, warp, first_group, last_group, rows;
+    bool begun;
+
+    __device__ __forceinline__ image_epilogue(const image_params &p, channel_numbers<BN> &shared, int at, int rank)
+        : numbers(shared), column(at), lane(static_cast<int>(threadIdx.x) % 32),
+          warp(static_cast<int>(threadIdx.x) / 32), first_group(rank * GROUPS / p.cluster),
+          last_group((rank + 1) * GROUPS / p.cluster), rows(0), begun(false)
+    {
+        for (int i = lane; i < BN; i += 32) numbers.sums[warp][i] = make_float2(0, 0);
+        const int c = static_cast<int>(threadIdx.x), channel = column + c;
+        if (c < BN) {
+            const bool is_there = channel < p.channels;
+            const moments_params &m = p.moments;
+            const bool of_x = MODE == SUM_GRADIENTS && is_there && m.shift != nullptr;
+            const float center = MODE == SUM_GRADIENTS && is_there ? m.mean[channel] : 0.0f;
+            const float factor = of_x ? m.inverse[channel] * m.scale[channel] : 0.0f;
+            numbers.bias[c] = is_there && p.bias != nullptr ? p.bias[channel] : 0.0f;
+            numbers.center[c] = center;
+            numbers.factor[c] = factor;
+            numbers.offset[c] = of_x ? fmaf(-center, factor, m.shift[channel]) : 0.0f;
+        }
+        barrier_of_threads(THREADS);
+    }
+
+    /* The blocks of a cluster add their sums up: each has those of its columns. */
+    __device__ __forceinline__ void exchange(const image_params &p, float *sums, float (&c)[BN / 8][4])
+    {
+        barrier_of_threads(THREADS); /* the ring's memory is free */
+        store_fragments(sums + warp / 4 * 64 * LINE, LINE, c);
+        __syncwarp();
+        await_cluster();
+        const float *mine = sums + (warp / 4 * 64 + warp % 4 * 16 + lane / 4) * LINE + lane % 4 * 2;
+#pragma unroll
+        for (int a = 0; a < GROUPS; a++) {
+            if (a < first_group || a >= last_group) continue;
+#pragma unroll
+            for (int j = 2 * a; j < 2 * a + 2; j++) {
+                c[j][0] = c[j][1] = c[j][2] = c[j][3] = 0;
+                for (int block = 0; block < p.cluster; block++) {
+                    const float2 low = read_other2(mine + 8 * j, block),
+                                 high = read_other2(mine + 8 * j + 8 * LINE, block);
+                    c[j][0] += low.x;
+                    c[j][1] += low.y;
+                    c[j][2] += high.x;
+                    c[j][3] += high.y;
+                }
+            }
+        }
+    }
+
+    /* Deviations of forward's are from the first row of the block's first tile. */
+    __device__ __forceinline__ void begin(const float (&c)[BN / 8][4])
+    {
+        if (warp == 0 && lane < 4) {
+#pragma unroll
+            for (int j = 0; j < BN / 8; j++) {
+                numbers.center[8 * j + 2 * lane] = c[j][0] + numbers.bias[8 * j + 2 * lane];
+                numbers.center[8 * j + 2 * lane + 1] = c[j][1] + numbers.bias[8 * j + 2 * lane + 1];
+            }
+        }
+        barrier_of_threads(THREADS);
+    }
+
+    /* Four numbers of columns c to c + 3; residual: where these stand in it. */
+    __device__ __forceinline__ void complete(const image_params &p, float (&value)[4], int c, const T *residual) const
+    {
+        bits4<T> more = {};
+        if (MODE != SUM_VALUES && p.residual != nullptr) more = load_bits4<T>(residual);
+#pragma unroll
+        for (int v = 0; v < 4; v++) {
+            const float bias = MODE == ADD_RESIDUAL ? 0.0f : numbers.bias[c + v];
+            value[v] += bias + (MODE == SUM_VALUES ? 0.0f : element(more, v));
+            if constexpr (MODE == LINE_ACTIVATION) value[v] = p.line.value(value[v]);
+            if constexpr (MODE == ANY_ACTIVATION) value[v] = activate_often(p.activation, value[v]);
+        }
+    }
+
+    /* Adds four numbers, as stored, of columns c to c + 3. */
+    __device__ __forceinline__ void add(const moments_params &m, const bits4<T> &stored, int c, const T *at_x,
+                                        float2 (&sums)[4]) const
+    {
+        const float4 middle = *reinterpret_cast<const float4 *>(&numbers.center[c]);
+        const float center[4] = {middle.x, middle.y, middle.z, middle.w};
+        bits4<T> x = {};
+        if constexpr (MODE == SUM_GRADIENTS) x = load_bits4<T>(at_x);
+#pragma unroll
+        for (int v = 0; v < 4; v++) {
+            float value = element(stored, v), distance = value - center[v];
+            if constexpr (MODE == SUM_GRADIENTS) {
+                distance = element(x, v) - center[v];
+                if (m.shift != nullptr &&
+                    !m.of_x.has(fmaf(element(x, v), numbers.factor[c + v], numbers.offset[c + v])))
+                    value = 0;
+                sums[v].x += value;
+                sums[v].y += value * distance;
+            } else {
+                sums[v].x += distance;
+                sums[v].y += distance * distance;
+            }
+        }
+    }
+
+    __device__ __forceinline__ void finish(const image_params &p, const image_class &of, int first,
+                                           const float (&c)[BN / 8][4])
+    {
+        if constexpr (MODE == SUM_VALUES) {
+            if (!begun) begin(c);
+            begun = true;
+        }
+        rows += min(128, of.pixels - first);
+        const bool plain = MODE == SUM_GRADIENTS || (MODE == ADD_RESIDUAL && p.residual == nullptr) ||
+                           (MODE == SUM_VALUES && p.bias == nullptr);
+        const int within = lane % 2 * 8 + lane % 4 / 2 * 4; /* of 16 channels */
+        const int left = p.channels - column - within;      /* a group of 16 is there where it begins below */
+        int64_t to[2];                                      /* of the result; */
+        bool is_pixel[2];
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const int row = first + warp / 4 * 64 + warp % 4 * 16 + h * 8 + lane / 4;
+            int i, j;
+            const int n = divide(divide(row, of.count[1], j), of.count[0], i);
+            const int y = of.start[0] + of.spread[0] * i, x = of.start[1] + of.spread[1] * j;
+            is_pixel[h] = row < of.pixels;
+            to[h] = ((static_cast<int64_t>(n) * p.height + y) * p.width + x) * p.channels + column + within;
+        }
+#pragma unroll
+        for (int a = 0; a < GROUPS; a++) {
+            if (a < first_group || a >= last_group) continue;
+            float2 sums[SUMS ? 4 : 1] = {};
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                float low[2] = {c[2 * a][2 * h], c[2 * a + 1][2 * h]};
+                float high[2] = {c[2 * a][2 * h + 1], c[2 * a + 1][2 * h + 1]};
+                exchange_pair(low, lane);
+                exchange_pair(high, lane);
+                if (!is_pixel[h] || 16 * a >= left) continue;
+                const int64_t at = to[h] + 16 * a;
+                float value[4] = {low[0], high[0], low[1], high[1]};
+                if (!plain) complete(p, value, 16 * a + within, static_cast<const T *>(p.residual) + at);
+                const bits4<T> stored = pack4<T>(value);
+                store_bits4<T>(static_cast<T *>(p.result) + at, stored);
+                if constexpr (SUMS)
+                    add(p.moments, stored, 16 * a + within, static_cast<const T *>(p.moments.x) + at, sums);
+            }
+            if constexpr (SUMS) {
+                const float2 sum = add_over_rows(sums, lane);
+                if (lane & 4) continue;
+                float2 &all = numbers.sums[warp][16 * a + within + lane / 8];
+                all.x += sum.x;
+                all.y += sum.y;
+            }
+        }
+    }
+
+    /* The warps add up, and write the block's part. */
+    __device__ __forceinline__ void leave(const image_params &p, int part) const
+    {
+        if constexpr (!SUMS) return;
+        barrier_of_threads(THREADS);
+        const int c = static_cast<int>(threadIdx.x), channel = column + c;
+        if (c >= BN || channel >= p.channels || c / 16 < first_group || c / 16 >= last_group) return;
+        float2 sum = make_float2(0, 0);
+#pragma unroll
+        for (int w = 0; w < THREADS / 32; w++) {
+            sum.x += numbers.sums[w][c].x;
+            sum.y += numbers.sums[w][c].y;
+        }
+        if constexpr (MODE == SUM_VALUES) {
+            const float distance = sum.x / static_cast<float>(rows), squares = sum.y - sum.x * distance;
+            sum.x = numbers.center[c] + distance;
+            sum.y = squares < 0 ? 0.0f : squares; /* NaN stays */
+            if (channel == 0) p.moments.rows[part] = static_cast<float>(rows);
+        }
+        p.moments.parts[static_cast<int64_t>(part) * p.channels + channel] = sum;
+    }
+};
+
+#endif

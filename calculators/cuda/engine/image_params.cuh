@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernels of engine/conv2d_image.cuh are told. */
+#ifndef SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_PARAMS_CUH
+#define SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_PARAMS_CUH
+
+#include "calculators/cuda/divider.cuh"
+#include "calculators/cuda/tma.cuh"
+#include "calculators/cuda/nhwc/vector8.cuh"
+
+/* Sums for batch normalisation (engine_moments). */
+struct moments_params {
+    float2 *parts; /* (slots, channels); NULL: none are wanted */
+    float *rows;
+    /* Of a gradient: x as the result lies, and the others as nhwc/batch_norm_backward.cu has them. shift is NULL where no activation follows. */
+    const void *x;
+    const float *mean, *inverse, *scale, *shift;
+    rounded_range of_x;
+};
+
+enum { IMAGE_CLASSES = 4 }; /* strides of 2 x 2 */
+
+/* A class of the result's pixels; pairs are of height and width. */
+struct image_class {
+    CUtensorMap read;          /* im2col over the image that is read */
+    int tiles;                 /* of BM pixels */
+    int pixels;                /* N count[0] count[1] */
+    int taps[2];               /* of the filter that the class sees; a product of 0: its pixels are 0 */
+    int tap_offset[2];         /* pixels of the image that is read from a tap to the next */
+    int first[2], step[2];     /* row and column of the filter of a tap: first + step tap */
+    int lower[2], stride[2];   /* base pixel of result pixel i: lower + stride i */
+    divider<int32_t> count[2]; /* pixels of the class in an image */
+    int start[2], spread[2];   /* where pixel i of the class lies in the result: start + spread i */
+};
+
+struct image_params {
+    image_class of[IMAGE_CLASSES];
+    CUtensorMap
+        weights; /* (channels of x, taps, filters), tiled; where the reduction's must be innermost, (filters, taps, channels) */
+    int classes, column_tiles, chunks; /* chunks of channels of the image that is read */
+    int row_tiles, slots;              /* of all classes; blocks that share a column's tiles */
+    int cluster;                       /* blocks that share a tile's reduction (split-K), and then its columns */
+    int filter_width;
+    int channels, height, width; /* of the result */
+    const float *bias;
+    const void *residual;
+    void *result;
+    sdlf_activation activation;
+    line_activation line; /* the same, where it is one */
+    moments_params moments;
+};
+
+#endif
