@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution over a patch in tf32, with products of warpgroups whose two factors lie in shared memory, and patches that the bulk copy engine
- * loads there as boxes of x (boxes.cuh): for compute capability 9.0a.
+ * loads there as boxes of x (tma.cuh): for compute capability 9.0a.
  *
  * Operands are swapped: the rows of the product are filters, 64 of each group, its columns are pixels. A tile is PIXEL_GROUPS times 8 pixels across and
  * PIXELS / 8 lines high, or, of convolutions that are products already, one row. 8 neighbouring pixels of a line are 8 rows of 128
