@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies of float32 tensors, many in one launch (multi_tensor.cuh): weights (K,C,R,S) as (K,R,S,C), in the type that convolutions
  * channels last read. A block reads a run of channels of one filter, with all of their taps, and turns it in shared memory. */
+#include "calculators/cuda/divider.cuh"
 #include "calculators/cuda/multi_tensor.cuh"
 #include "calculators/cuda/nhwc/vector8.cuh"
 #include "calculators/cuda/strided.cuh"
@@ -10,8 +11,9 @@
 template <typename T> struct converted {
     const float *x;
     T *y;
-    int64_t count;                 /* as many as there are blocks for: LIST_PIECE each */
-    int channels, taps, run, runs; /* run: channels of a block; runs: of a filter */
+    int64_t count;                    /* as many as there are blocks for: LIST_PIECE each */
+    int channels, taps, runs;         /* runs: of a filter */
+    divider<int32_t> by_taps, by_run; /* run: channels of a block */
 };
 
 struct convert_common {
@@ -25,16 +27,19 @@ static __global__ void __launch_bounds__(LIST_THREADS)
     await_kernels();
     const int tensor = list.mine(), block = static_cast<int>(blockIdx.x) - list.first[tensor];
     const converted<T> of = list.of[tensor];
-    const int filter = block / of.runs, first = (block - filter * of.runs) * of.run;
-    const int channels = min(of.run, of.channels - first), count = channels * of.taps, line = channels + 1;
+    const int run = of.by_run.number, filter = block / of.runs, first = (block - filter * of.runs) * run;
+    const int channels = min(run, of.channels - first), line = channels + 1;
     const int64_t begin = static_cast<int64_t>(filter) * of.channels * of.taps;
-    for (int i = static_cast<int>(threadIdx.x); i < count; i += LIST_THREADS) {
-        const int c = i / of.taps, tap = i - c * of.taps;
+    for (int i = static_cast<int>(threadIdx.x); i < channels * of.taps; i += LIST_THREADS) {
+        int tap;
+        const int c = divide(i, of.by_taps, tap);
         turned[tap * line + c] = of.x[begin + static_cast<int64_t>(first) * of.taps + i];
     }
     __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < count; i += LIST_THREADS) {
-        const int tap = i / channels, c = i - tap * channels;
+    for (int i = static_cast<int>(threadIdx.x); i < run * of.taps; i += LIST_THREADS) {
+        int c;
+        const int tap = divide(i, of.by_run, c);
+        if (c >= channels) continue;
         of.y[begin + static_cast<int64_t>(tap) * of.channels + first + c] = static_cast<T>(turned[tap * line + c]);
     }
 }
@@ -53,9 +58,11 @@ template <typename T> static bool describe(const sdlf_operation *op, converted<T
     if (at.rank == 3) turned = turned && at.stride[0][0] == taps * channels;
     if (y->dtype == SDLF_FLOAT32 && (at.rank != 3 || taps == 1)) return false;
     if (!turned || at.rank > 3 || taps > LIST_PIECE || channels > INT32_MAX - LIST_PIECE) return false;
-    *made = {data_of<float>(*x), data_of<T>(*y), 0, static_cast<int>(channels), static_cast<int>(taps), 0, 0};
-    made->run = LIST_PIECE / made->taps;
-    made->runs = (made->channels + made->run - 1) / made->run;
+    *made = {data_of<float>(*x), data_of<T>(*y), 0, static_cast<int>(channels), static_cast<int>(taps), 0, {}, {}};
+    const int run = LIST_PIECE / made->taps;
+    made->runs = (made->channels + run - 1) / run;
+    made->by_taps = divider<int32_t>(taps);
+    made->by_run = divider<int32_t>(run);
     if (count > 0) made->count = count / (taps * channels) * made->runs * LIST_PIECE;
     return made->count / LIST_PIECE <= INT32_MAX / 2;
 }

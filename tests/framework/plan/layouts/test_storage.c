@@ -151,7 +151,7 @@ static void inference_stores_too(void)
         sdlf_plan_free(plan);
     }
     for (int i = 0; i < 4 * CLASSES; i++) CHECK_CLOSE(found[1][i], found[0][i], 0.004);
-    CHECK_EQUAL(stored[SDLF_CONV2D_FORWARD], 2); /* the others are one operation, which has no storage type */
+    CHECK_EQUAL(stored[SDLF_CONV2D_FORWARD], 4);
     CHECK_EQUAL(stored[SDLF_MAX_POOL2D_FORWARD], 1);
     reference->type = plain;
     sdlf_calculator_close(reference);
