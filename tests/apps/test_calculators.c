@@ -106,7 +106,8 @@ static void a_gpu_that_is_there(void)
     CHECK_SAYS(p, "math fp16");
     CHECK_SAYS(SDLF(2, "train", "--resume", out, "--calculator", "cuda", "--epochs", "2", "--math", "fp32"),
                "trained with math fp16, but fp32 is asked for");
-    CHECK_SAYS(SDLF(2, "train", "--resume", out, "--epochs", "2"), "--math fp16: the cpu calculator computes only in fp32");
+    CHECK_SAYS(SDLF(2, "train", "--resume", out, "--epochs", "2"),
+               "--math fp16: the cpu calculator computes only in fp32");
     CHECK_SAYS(SDLF(0, "train", "--resume", out, "--calculator", "cuda", "--epochs", "2", "--schedule", "one_cycle"),
                "math fp16");
     CHECK_SAYS(SDLF(0, "eval", "--weights", out, "--calculator", "cuda", "--math", "fp16"), "math fp16");

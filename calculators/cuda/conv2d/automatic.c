@@ -28,6 +28,9 @@ enum {
 /* Numbers of a sum up to which few-channels is taken. */
 enum { STEM_DEPTH = 160 };
 
+/* Bytes of patches as a matrix, of one image where it is large, that are worth a product by cuBLAS. */
+static const int64_t MOST_COLUMNS = INT64_C(512) << 20;
+
 /* FLOPs up to which tensor cores save nothing: of thin images, of 1x1 convolutions, and of these where they cannot have channels last; and
  * numbers of a thin image's sum, and channels of a 1x1 convolution, below which these are bound by memory whatever computes them. */
 enum {
@@ -165,7 +168,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs
  *                  no columns in memory, and adds bias, residual and activation on the way out
  *   two-step       windows of more than 31 rows and columns together, which implicit-gemm does not take, such as patches of a transformer
- *   direct         sizes that none of the others can count */
+ *   direct         sizes that none of the others can count, or whose columns would take more than 512 MiB */
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     if (cuda_is_nhwc(op)) return CUDA_CONV2D_IMPLICIT;
@@ -180,7 +183,9 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
     int chosen = op->kind == SDLF_CONV2D_FORWARD ? exact_forward(calculator, op, &g, exact) : AUTO;
     if (chosen != AUTO) return chosen;
     if (cuda_conv2d_takes(calculator, op, IMPLICIT)) return IMPLICIT;
-    return cuda_conv2d_takes(calculator, op, TWO_STEP) ? TWO_STEP : DIRECT;
+    const bool fits =
+        cuda_conv2d_takes(calculator, op, TWO_STEP) && conv2d_two_step_workspace_cuda(calculator, op) <= MOST_COLUMNS;
+    return fits ? TWO_STEP : DIRECT;
 }
 
 /* Where there is a kernel for tensor cores, and these save something. Depthwise convolutions, which are slower so, and small ones
