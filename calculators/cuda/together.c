@@ -59,11 +59,10 @@ sdlf_status run_together_cuda(sdlf_calculator *base, const sdlf_operation *const
 {
     *done = 0;
     if (count < 2) return SDLF_OK;
-    if (draws_batch(operations[0], operations[1])) {
+    const bool draws = draws_batch(operations[0], operations[1]);
+    if (draws || conv2d_batch_norm2d_is_nhwc(operations[0], operations[1])) {
         *done = 2;
-        return cuda_draw_batch(base, operations[0], operations[1]);
+        return (draws ? cuda_draw_batch : conv2d_batch_norm2d_nhwc)(base, operations[0], operations[1]);
     }
-    *done = conv2d_batch_norm2d_nhwc_count(operations, count);
-    if (*done > 0) return conv2d_batch_norm2d_nhwc(base, operations, *done);
     return run_many(base, operations, count, done);
 }

@@ -13,14 +13,12 @@
 extern "C" {
 #endif
 
-/* What batch normalisation sums over an image by channel, summed while a convolution writes that image: for each part of it, and each channel,
- * a pair. Forward: the mean and the sum of squared deviations from it. Gradient by the input, which is dy of a batch_norm2d_backward: the sums of g
- * and g (x - mean), g = dy times the slope of the activation. */
+/* What batch normalisation sums over an image by channel, summed while a convolution writes that image: for each part of its pixels, and each
+ * channel, the mean and the sum of squared deviations from it. */
 typedef struct engine_moments {
-    float *parts;                   /* (count, channels, 2); room for engine_most_parts */
-    float *rows;                    /* (count): pixels of each; forward only */
-    const sdlf_operation *gradient; /* the batch_norm2d_backward, which has no operand y; NULL: forward */
-    int count;                      /* written: parts */
+    float *parts; /* (count, channels, 2); room for engine_most_parts */
+    float *rows;  /* (count): pixels of each part */
+    int count;    /* written: parts */
 } engine_moments;
 
 /* Blocks that are under way at once: two on each multiprocessor. */
@@ -41,7 +39,7 @@ typedef struct engine_conv2d {
     const void *prepared; /* forward: weights as engine_prepare makes them, or NULL */
     float *dw;
     void *workspace;
-    engine_moments *moments; /* forward, gradient by the input: to be summed, or NULL */
+    engine_moments *moments; /* forward: to be summed, or NULL */
 } engine_conv2d;
 
 /* Are there kernels for this device in this build? */

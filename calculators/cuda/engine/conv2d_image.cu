@@ -133,10 +133,11 @@ static int slots_of(const cuda_calculator *calculator, int64_t row_tiles, int64_
 /* By what its epilogue does. */
 template <typename Work, int DGRAD> static auto kernel_of(const image_params &p) -> void (*)(image_params)
 {
-    if (p.moments.parts != nullptr) return image_kernel < Work, DGRAD ? SUM_GRADIENTS : SUM_VALUES > ;
-    if (DGRAD || (p.activation.function == SDLF_IDENTITY && p.bias == nullptr)) return image_kernel<Work, ADD_RESIDUAL>;
-    if (is_line_activation(p.activation)) return image_kernel < Work, DGRAD ? ADD_RESIDUAL : LINE_ACTIVATION > ;
-    return image_kernel < Work, DGRAD ? ADD_RESIDUAL : ANY_ACTIVATION > ;
+    constexpr image_mode sums = DGRAD ? ADD_RESIDUAL : SUM_VALUES; /* a gradient has a residual at most */
+    constexpr image_mode line = DGRAD ? ADD_RESIDUAL : LINE_ACTIVATION, any = DGRAD ? ADD_RESIDUAL : ANY_ACTIVATION;
+    if (p.parts != nullptr) return image_kernel<Work, sums>;
+    if (p.activation.function == SDLF_IDENTITY && p.bias == nullptr) return image_kernel<Work, ADD_RESIDUAL>;
+    return is_line_activation(p.activation) ? image_kernel<Work, line> : image_kernel<Work, any>;
 }
 
 template <typename T, int DGRAD>
@@ -183,23 +184,6 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
     return status;
 }
 
-template <typename T> static moments_params moments_of(const engine_moments *wanted)
-{
-    moments_params p = {};
-    p.parts = reinterpret_cast<float2 *>(wanted->parts);
-    p.rows = wanted->rows;
-    if (wanted->gradient == nullptr) return p;
-    const sdlf_operation *norm = wanted->gradient;
-    p.x = data_of<T>(norm->in[0]);
-    p.scale = data_of<float>(norm->in[1]);
-    p.mean = data_of<float>(norm->in[2]);
-    p.inverse = data_of<float>(norm->in[3]);
-    p.shift = optional<float>(norm->in[6]);
-    const line_activation line = line_activation_of(norm->batch_norm.activation);
-    p.of_x = rounded_range_of<T>(line.low, line.high);
-    return p;
-}
-
 template <int DGRAD>
 static sdlf_status launch_typed(const cuda_calculator *calculator, const engine_conv2d *conv, image_params *params,
                                 int chunk_bytes)
@@ -211,7 +195,6 @@ static sdlf_status launch_typed(const cuda_calculator *calculator, const engine_
     }
     sdlf_status status = SDLF_OK;
     with_storage(conv->dtype, [&](auto zero) {
-        if (conv->moments != nullptr) params->moments = moments_of<decltype(zero)>(conv->moments);
         status = launch<decltype(zero), DGRAD>(calculator, conv, params, chunk_bytes, tiles);
     });
     return status;
@@ -274,6 +257,10 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
     params.result = conv.y;
     params.activation = conv.activation;
     params.line = line_activation_of(conv.activation);
+    if (conv.moments != nullptr) {
+        params.parts = reinterpret_cast<float2 *>(conv.moments->parts);
+        params.rows = conv.moments->rows;
+    }
     if (!forward_class(&params.of[0], &conv, chunk, conv.x, channels)) return refused("conv2d_forward");
     return launch_typed<0>(calculator, &conv, &params, chunk_bytes);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The epilogue of a tile of pixels: bias, residual, activation and the sums for batch normalisation, straight from the registers of a warpgroup's
- * product. A lane has two neighbouring channels of each 8, of two rows; two lanes exchange theirs of 16 channels, so that each has 4 channels, and the
- * four lanes of a row load and store whole sectors of 32 bytes (in float32 of 64).
+/* The epilogue of a tile of pixels: bias, residual, activation and the sums for batch normalisation, straight from the
+ * registers of a warpgroup's product. A lane has two neighbouring channels of each 8, of two rows; two lanes exchange
+ * theirs of 16 channels, so that each has 4, and the four lanes of a row load and store whole sectors of 32 bytes (in
+ * float32 of 64).
  *
- * Sums run over all tiles of a block, in shared memory for each warp, which add theirs up at the end. Deviations are from the block's first row, so
- * that a large mean cancels beforehand. */
+ * Sums run over all tiles of a block, in shared memory for each warp, which add theirs up at the end. Deviations are
+ * from the block's first row, so that a large mean cancels beforehand. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_EPILOGUE_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_EPILOGUE_CUH
 
@@ -12,9 +13,9 @@
 #include "calculators/cuda/engine/image_params.cuh"
 #include "calculators/cuda/engine/mainloop.cuh"
 
-/* Of the block's channels: bias; a gradient's means, and the line whose value decides the slope; sums of each warp's rows. */
+/* Of the block's channels: bias, what deviations are from, and the sums of each warp's rows. */
 template <int BN> struct channel_numbers {
-    alignas(16) float bias[BN], center[BN], factor[BN], offset[BN];
+    alignas(16) float bias[BN], center[BN];
     float2 sums[8][BN];
 };
 
@@ -83,12 +84,11 @@ static __device__ __forceinline__ float2 add_over_rows(float2 (&v)[4], int lane)
     return v[0];
 }
 
-/* What follows the sum: a residual; bias, residual and an activation that is a straight line; or any; or sums for batch normalisation; or sums for
- * its gradient. */
-enum image_mode { ADD_RESIDUAL, LINE_ACTIVATION, ANY_ACTIVATION, SUM_VALUES, SUM_GRADIENTS };
+/* What follows the sum: a residual; bias, residual and an activation that is a straight line; or any; or a bias, and
+ * sums for batch normalisation. */
+enum image_mode { ADD_RESIDUAL, LINE_ACTIVATION, ANY_ACTIVATION, SUM_VALUES };
 
 template <typename T, int BN, image_mode MODE> struct image_epilogue {
-    static constexpr bool SUMS = MODE == SUM_VALUES || MODE == SUM_GRADIENTS;
     static constexpr int GROUPS = BN / 16, LINE = BN + ENGINE_PAD, THREADS = 256;
     channel_numbers<BN> &numbers;
     int column, lane, warp, first_group, last_group, rows;
@@ -101,17 +101,7 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
     {
         for (int i = lane; i < BN; i += 32) numbers.sums[warp][i] = make_float2(0, 0);
         const int c = static_cast<int>(threadIdx.x), channel = column + c;
-        if (c < BN) {
-            const bool is_there = channel < p.channels;
-            const moments_params &m = p.moments;
-            const bool of_x = MODE == SUM_GRADIENTS && is_there && m.shift != nullptr;
-            const float center = MODE == SUM_GRADIENTS && is_there ? m.mean[channel] : 0.0f;
-            const float factor = of_x ? m.inverse[channel] * m.scale[channel] : 0.0f;
-            numbers.bias[c] = is_there && p.bias != nullptr ? p.bias[channel] : 0.0f;
-            numbers.center[c] = center;
-            numbers.factor[c] = factor;
-            numbers.offset[c] = of_x ? fmaf(-center, factor, m.shift[channel]) : 0.0f;
-        }
+        if (c < BN) numbers.bias[c] = channel < p.channels && p.bias != nullptr ? p.bias[channel] : 0.0f;
         barrier_of_threads(THREADS);
     }
 
@@ -169,27 +159,15 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
     }
 
     /* Adds four numbers, as stored, of columns c to c + 3. */
-    __device__ __forceinline__ void add(const moments_params &m, const bits4<T> &stored, int c, const T *at_x,
-                                        float2 (&sums)[4]) const
+    __device__ __forceinline__ void add(const bits4<T> &stored, int c, float2 (&sums)[4]) const
     {
         const float4 middle = *reinterpret_cast<const float4 *>(&numbers.center[c]);
         const float center[4] = {middle.x, middle.y, middle.z, middle.w};
-        bits4<T> x = {};
-        if constexpr (MODE == SUM_GRADIENTS) x = load_bits4<T>(at_x);
 #pragma unroll
         for (int v = 0; v < 4; v++) {
-            float value = element(stored, v), distance = value - center[v];
-            if constexpr (MODE == SUM_GRADIENTS) {
-                distance = element(x, v) - center[v];
-                if (m.shift != nullptr &&
-                    !m.of_x.has(fmaf(element(x, v), numbers.factor[c + v], numbers.offset[c + v])))
-                    value = 0;
-                sums[v].x += value;
-                sums[v].y += value * distance;
-            } else {
-                sums[v].x += distance;
-                sums[v].y += distance * distance;
-            }
+            const float distance = element(stored, v) - center[v];
+            sums[v].x += distance;
+            sums[v].y += distance * distance;
         }
     }
 
@@ -200,12 +178,11 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
             if (!begun) begin(c);
             begun = true;
         }
-        rows += min(128, of.pixels - first);
-        const bool plain = MODE == SUM_GRADIENTS || (MODE == ADD_RESIDUAL && p.residual == nullptr) ||
-                           (MODE == SUM_VALUES && p.bias == nullptr);
+        rows += max(min(128, of.pixels - first), 0);
+        const bool plain = (MODE == ADD_RESIDUAL && p.residual == nullptr) || (MODE == SUM_VALUES && p.bias == nullptr);
         const int within = lane % 2 * 8 + lane % 4 / 2 * 4; /* of 16 channels */
         const int left = p.channels - column - within;      /* a group of 16 is there where it begins below */
-        int64_t to[2];                                      /* of the result; */
+        int64_t to[2];                                      /* of the result */
         bool is_pixel[2];
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -219,7 +196,7 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
 #pragma unroll
         for (int a = 0; a < GROUPS; a++) {
             if (a < first_group || a >= last_group) continue;
-            float2 sums[SUMS ? 4 : 1] = {};
+            float2 sums[MODE == SUM_VALUES ? 4 : 1] = {};
 #pragma unroll
             for (int h = 0; h < 2; h++) {
                 float low[2] = {c[2 * a][2 * h], c[2 * a + 1][2 * h]};
@@ -232,10 +209,9 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
                 if (!plain) complete(p, value, 16 * a + within, static_cast<const T *>(p.residual) + at);
                 const bits4<T> stored = pack4<T>(value);
                 store_bits4<T>(static_cast<T *>(p.result) + at, stored);
-                if constexpr (SUMS)
-                    add(p.moments, stored, 16 * a + within, static_cast<const T *>(p.moments.x) + at, sums);
+                if constexpr (MODE == SUM_VALUES) add(stored, 16 * a + within, sums);
             }
-            if constexpr (SUMS) {
+            if constexpr (MODE == SUM_VALUES) {
                 const float2 sum = add_over_rows(sums, lane);
                 if (lane & 4) continue;
                 float2 &all = numbers.sums[warp][16 * a + within + lane / 8];
@@ -248,23 +224,22 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
     /* The warps add up, and write the block's part. */
     __device__ __forceinline__ void leave(const image_params &p, int part) const
     {
-        if constexpr (!SUMS) return;
-        barrier_of_threads(THREADS);
-        const int c = static_cast<int>(threadIdx.x), channel = column + c;
-        if (c >= BN || channel >= p.channels || c / 16 < first_group || c / 16 >= last_group) return;
-        float2 sum = make_float2(0, 0);
-#pragma unroll
-        for (int w = 0; w < THREADS / 32; w++) {
-            sum.x += numbers.sums[w][c].x;
-            sum.y += numbers.sums[w][c].y;
-        }
         if constexpr (MODE == SUM_VALUES) {
-            const float distance = sum.x / static_cast<float>(rows), squares = sum.y - sum.x * distance;
-            sum.x = numbers.center[c] + distance;
-            sum.y = squares < 0 ? 0.0f : squares; /* NaN stays */
-            if (channel == 0) p.moments.rows[part] = static_cast<float>(rows);
+            barrier_of_threads(THREADS);
+            const int c = static_cast<int>(threadIdx.x), channel = column + c;
+            if (c >= BN || channel >= p.channels || c / 16 < first_group || c / 16 >= last_group) return;
+            float2 sum = make_float2(0, 0);
+#pragma unroll
+            for (int w = 0; w < THREADS / 32; w++) {
+                sum.x += numbers.sums[w][c].x;
+                sum.y += numbers.sums[w][c].y;
+            }
+            const float distance = rows > 0 ? sum.x / static_cast<float>(rows) : 0.0f;
+            const float squares = sum.y - sum.x * distance;
+            const float2 moments = make_float2(numbers.center[c] + distance, squares < 0 ? 0.0f : squares);
+            p.parts[static_cast<int64_t>(part) * p.channels + channel] = rows > 0 ? moments : make_float2(0, 0);
+            if (channel == 0) p.rows[part] = static_cast<float>(rows);
         }
-        p.moments.parts[static_cast<int64_t>(part) * p.channels + channel] = sum;
     }
 };
 

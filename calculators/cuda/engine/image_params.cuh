@@ -7,16 +7,6 @@
 #include "calculators/cuda/nhwc/vector8.cuh"
 #include "calculators/cuda/tma.cuh"
 
-/* Sums for batch normalisation (engine_moments). */
-struct moments_params {
-    float2 *parts; /* (slots, channels); NULL: none are wanted */
-    float *rows;
-    /* Of a gradient: x as the result lies, and the others as nhwc/batch_norm_backward.cu has them. shift is NULL where no activation follows. */
-    const void *x;
-    const float *mean, *inverse, *scale, *shift;
-    rounded_range of_x;
-};
-
 enum { IMAGE_CLASSES = 4 }; /* strides of 2 x 2 */
 
 /* A class of the result's pixels; pairs are of height and width. */
@@ -46,7 +36,8 @@ struct image_params {
     void *result;
     sdlf_activation activation;
     line_activation line; /* the same, where it is one */
-    moments_params moments;
+    float2 *parts;        /* of engine_moments, (slots, channels), and their rows; NULL: none are wanted */
+    float *rows;
 };
 
 #endif

@@ -45,8 +45,7 @@ engine_moments batch_norm2d_moments_nhwc(const sdlf_calculator *base, const sdlf
 {
     const cuda_calculator *calculator = reinterpret_cast<const cuda_calculator *>(base);
     float *parts = reinterpret_cast<float *>(static_cast<char *>(op->workspace.data) + bytes_of_sums(op));
-    const bool backward = op->kind == SDLF_BATCH_NORM2D_BACKWARD;
-    return {parts, parts + 2 * engine_most_parts(calculator) * op->in[0].shape.dim[1], backward ? op : nullptr, 0};
+    return {parts, parts + 2 * engine_most_parts(calculator) * op->in[0].shape.dim[1], 0};
 }
 
 template <typename T> struct first_moments_nhwc {

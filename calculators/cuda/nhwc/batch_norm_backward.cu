@@ -145,19 +145,8 @@ template <typename T, typename Gradient> struct apply_backward_nhwc {
     }
 };
 
-/* Of a convolution that summed up (engine_moments). */
-struct part_gradients_nhwc {
-    const float2 *parts;
-    int64_t channels;
-    __device__ __forceinline__ double2 of(int part, int channel) const
-    {
-        const float2 pair = parts[part * channels + channel];
-        return make_double2(pair.x, pair.y);
-    }
-};
-
 template <typename T, slope_source SOURCE>
-static void launch(const cuda_calculator *calculator, const sdlf_operation *op, const engine_moments *moments)
+static void launch(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     using gradient = gradient_nhwc<T, SOURCE>;
     const int64_t rows = op->in[0].shape.dim[0], channels = op->in[0].shape.dim[1];
@@ -175,40 +164,28 @@ static void launch(const cuda_calculator *calculator, const sdlf_operation *op, 
                          mean,
                          inverse};
     T *dx = optional<T>(op->out[0]), *dresidual = optional<T>(op->out[3]);
-    const gradients_nhwc finish = {inverse, dscale, dshift};
-    if (moments == nullptr) {
-        launch_sums(calculator, sums_cut_of(rows, channels), gradient_moments_nhwc<gradient>{of, mean}, finish,
-                    op->workspace.data);
-    } else {
-        const float2 *parts = reinterpret_cast<const float2 *>(moments->parts);
-        launch_parts(calculator, moments->count, channels, part_gradients_nhwc{parts, channels}, finish);
-    }
+    launch_sums(calculator, sums_cut_of(rows, channels), gradient_moments_nhwc<gradient>{of, mean},
+                gradients_nhwc{inverse, dscale, dshift}, op->workspace.data);
     if (dx == nullptr && dresidual == nullptr) return;
     launch_rows(calculator, rows, channels,
                 apply_backward_nhwc<T, gradient>{of, scale, mean, inverse, dscale, dshift, dx, dresidual,
                                                  static_cast<float>(1.0 / static_cast<double>(rows))});
 }
 
-sdlf_status batch_norm2d_backward_of_nhwc(sdlf_calculator *base, const sdlf_operation *op,
-                                          const engine_moments *moments)
+sdlf_status batch_norm2d_backward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const bool is_step = line_activation_of(op->batch_norm.activation).slope == 1;
     with_storage(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         if (sdlf_tensor_present(&op->in[6]))
-            launch<T, STEP_OF_X>(calculator, op, moments);
+            launch<T, STEP_OF_X>(calculator, op);
         else if (!sdlf_tensor_present(&op->in[5]))
-            launch<T, NO_SLOPE>(calculator, op, moments);
+            launch<T, NO_SLOPE>(calculator, op);
         else if (is_step)
-            launch<T, STEP_OF_Y>(calculator, op, moments);
+            launch<T, STEP_OF_Y>(calculator, op);
         else
-            launch<T, SLOPE_OF_Y>(calculator, op, moments);
+            launch<T, SLOPE_OF_Y>(calculator, op);
     });
     return cuda_check_launch("batch_norm2d_backward");
-}
-
-sdlf_status batch_norm2d_backward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
-{
-    return batch_norm2d_backward_of_nhwc(base, op, nullptr);
 }

@@ -184,42 +184,21 @@ sdlf_status conv2d_nhwc(sdlf_calculator *base, const sdlf_operation *op)
     return status == SDLF_OK && bias ? bias_gradient_nhwc(base, op) : status;
 }
 
-static bool sums_for(const sdlf_operation *conv, const sdlf_operation *norm)
+bool conv2d_batch_norm2d_is_nhwc(const sdlf_operation *conv, const sdlf_operation *norm)
 {
-    const bool forward = conv->kind == SDLF_CONV2D_FORWARD && norm->kind == SDLF_BATCH_NORM2D_FORWARD;
-    const bool backward = conv->kind == SDLF_CONV2D_BACKWARD_INPUT && norm->kind == SDLF_BATCH_NORM2D_BACKWARD;
-    if ((!forward && !backward) || conv->conv2d.groups != 1) return false;
-    /* with a residual and y to read, the epilogue would wait for more than a pass by itself takes */
-    if (backward && (sdlf_tensor_present(&conv->in[2]) || sdlf_tensor_present(&norm->in[5]))) return false;
-    if (forward && (sdlf_tensor_present(&conv->in[3]) || conv->conv2d.activation.function != SDLF_IDENTITY))
-        return false;
-    if (!cuda_is_nhwc(conv) || !sdlf_operation_is_channels_last(conv) || !batch_norm2d_is_nhwc(norm)) return false;
-    const sdlf_tensor *image = &conv->out[0], *rows = &norm->in[forward ? 0 : 4];
-    return image->data == rows->data && image->dtype == rows->dtype &&
-           sdlf_tensor_count(image) == sdlf_tensor_count(rows) && image->shape.dim[1] == rows->shape.dim[1];
+    if (conv->kind != SDLF_CONV2D_FORWARD || norm->kind != SDLF_BATCH_NORM2D_FORWARD) return false;
+    if (conv->conv2d.groups != 1 || !cuda_is_nhwc(conv) || !batch_norm2d_is_nhwc(norm)) return false;
+    const sdlf_tensor *y = &conv->out[0], *x = &norm->in[0];
+    return y->data == x->data && y->dtype == x->dtype && sdlf_tensor_count(y) == sdlf_tensor_count(x) &&
+           y->shape.dim[1] == x->shape.dim[1] && sdlf_operation_is_channels_last(conv) &&
+           !sdlf_tensor_present(&conv->in[3]) && conv->conv2d.activation.function == SDLF_IDENTITY;
 }
 
-static bool is_update(const sdlf_operation *op)
+sdlf_status conv2d_batch_norm2d_nhwc(sdlf_calculator *base, const sdlf_operation *conv, const sdlf_operation *norm)
 {
-    return op->kind == SDLF_SGD_UPDATE || op->kind == SDLF_ADAM_UPDATE || op->kind == SDLF_RMSPROP_UPDATE;
-}
-
-int conv2d_batch_norm2d_nhwc_count(const sdlf_operation *const *operations, int count)
-{
-    int norm = 1;
-    while (norm < count && is_update(operations[norm])) norm++;
-    return norm < count && sums_for(operations[0], operations[norm]) ? norm + 1 : 0;
-}
-
-sdlf_status conv2d_batch_norm2d_nhwc(sdlf_calculator *base, const sdlf_operation *const *operations, int count)
-{
-    const sdlf_operation *norm = operations[count - 1];
     engine_moments moments = batch_norm2d_moments_nhwc(base, norm);
-    sdlf_status status = run_convolution(base, operations[0], &moments);
-    for (int i = 1; i + 1 < count && status == SDLF_OK; i++) status = sdlf_calculator_run(base, operations[i]);
-    if (status != SDLF_OK) return status;
-    return (norm->kind == SDLF_BATCH_NORM2D_FORWARD ? batch_norm2d_forward_of_nhwc
-                                                    : batch_norm2d_backward_of_nhwc)(base, norm, &moments);
+    sdlf_status status = run_convolution(base, conv, &moments);
+    return status == SDLF_OK ? batch_norm2d_forward_of_nhwc(base, norm, &moments) : status;
 }
 
 /* ---- the others: eight neighbouring elements a thread ---- */

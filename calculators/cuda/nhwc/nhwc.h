@@ -26,10 +26,10 @@ bool conv2d_supports_nhwc(const sdlf_calculator *calculator, const sdlf_operatio
 int64_t conv2d_workspace_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_prepared_nhwc(const sdlf_operation *operation);
 sdlf_kernel conv2d_nhwc, conv2d_prepare_nhwc;
-/* A convolution of one group that writes what the batch normalisation behind it reads first (x forward, dy backward), and both of them: the
- * convolution sums over what it writes. A parameter's update may stand between. How many operations these are; 0: they are not. */
-int conv2d_batch_norm2d_nhwc_count(const sdlf_operation *const *operations, int count);
-sdlf_status conv2d_batch_norm2d_nhwc(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count);
+/* A convolution of one group, and batch normalisation of what it writes: it sums over that for it. */
+bool conv2d_batch_norm2d_is_nhwc(const sdlf_operation *conv, const sdlf_operation *norm);
+sdlf_status conv2d_batch_norm2d_nhwc(sdlf_calculator *calculator, const sdlf_operation *conv,
+                                     const sdlf_operation *norm);
 /* db of conv2d_backward_weights: sums of dy. */
 sdlf_kernel bias_gradient_nhwc;
 int64_t bias_gradient_workspace_nhwc(const sdlf_operation *operation);
@@ -44,8 +44,6 @@ sdlf_kernel batch_norm2d_forward_nhwc, batch_norm2d_backward_nhwc, batch_norm2d_
 engine_moments batch_norm2d_moments_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_status batch_norm2d_forward_of_nhwc(sdlf_calculator *calculator, const sdlf_operation *operation,
                                          const engine_moments *moments);
-sdlf_status batch_norm2d_backward_of_nhwc(sdlf_calculator *calculator, const sdlf_operation *operation,
-                                          const engine_moments *moments);
 
 /* A multiple of 8 elements, of channels in pooling. */
 bool binary_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
