@@ -227,12 +227,13 @@ calls() {
     seq "$first" "$step" "$count"
 }
 
-# Limits from too little to enough for all.
+# Limits from too little to enough for all; of address space no less than the program's file takes: the kernel itself ends one that it
+# cannot map.
 limits() {
-    local i all=()
+    local i all=() least=$(($(stat -c %s "$sdlf") / 1024 + 4000))
     for ((i = 1; i <= 4096; i = i < 8 ? i + 1 : i * 4 / 3)); do all+=("-f $i"); done
     for ((i = 4; i <= 32; i++)); do all+=("-n $i"); done
-    for ((i = 12000; i <= 1500000; i = i * 8 / 7)); do all+=("-v $i"); done
+    for ((i = least > 12000 ? least : 12000; i <= 1500000; i = i * 8 / 7)); do all+=("-v $i"); done
     [ "$(id -u)" -eq 0 ] || for ((i = 1; i <= 24; i++)); do all+=("-u $i"); done
     for i in $(calls ${#all[@]}); do echo "${all[i - 1]}"; done
 }

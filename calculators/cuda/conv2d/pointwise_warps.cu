@@ -15,7 +15,7 @@
 #include "calculators/cuda/launch.cuh"
 
 /* The first step of a slice. */
-static __device__ __forceinline__ int warps_first(const cuda_pointwise_warps &p, int slice)
+[[maybe_unused]] static __device__ __forceinline__ int warps_first(const cuda_pointwise_warps &p, int slice)
 {
     return static_cast<int>(static_cast<unsigned>(slice * p.steps) / static_cast<unsigned>(p.slices));
 }
