@@ -38,7 +38,7 @@ template <> struct winograd_axis<4> {
     }
 };
 
-static const cuda_winograd_steps *const steps = &winograd_launch<4>::steps;
+static const cuda_winograd_steps steps_of_4 = winograd_launch<4>::steps, *const steps = &steps_of_4;
 
 extern "C" bool lab_conv2d_winograd_takes(const sdlf_calculator *, const sdlf_operation *op)
 {

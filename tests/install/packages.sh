@@ -49,5 +49,8 @@ mkdir "$folder/archive"
 tar -xzf "$folder"/a/*.tar.gz -C "$folder/archive" --strip-components=1
 LD_LIBRARY_PATH=$folder/archive/lib "$folder/archive/bin/sdlf" --version
 
-if command -v lintian > /dev/null; then lintian --fail-on error --allow-root "$folder"/a/*.deb; else echo "There is no lintian: the packages were not checked."; fi
+# with kernels, the static library wants the CUDA Toolkit, wherever that is
+tags=()
+if grep -q -e -lcudart "$1/sdlf.pc"; then tags=(--suppress-tags pkg-config-bad-directive); fi
+if command -v lintian > /dev/null; then lintian --fail-on error "${tags[@]}" --allow-root "$folder"/a/*.deb; else echo "There is no lintian: the packages were not checked."; fi
 echo "${names[*]}: $installed files installed, used, and removed; two packings are the same bytes."
