@@ -92,6 +92,7 @@ static int kill_until_it_ends(const paths *at, uint32_t expected)
     unlink(at->log);
     for (p.code = -1; p.code != 0;) {
         bool resumes = access(at->weights, F_OK) == 0;
+        if (!resumes) unlink(at->log); /* else it would be kept beside the new one */
         p = (program){.code = 0};
         if (resumes)
             program_start(&p, (const char *const[]){"train", "--resume", at->weights, "--log", at->log, "--log-steps",
