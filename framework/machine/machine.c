@@ -50,13 +50,13 @@ static void limit_by_machine(sdlf_machine *machine, const char *root)
 
 /* Pages of this process, as /proc/self/statm counts them. */
 typedef struct statm {
-    int64_t size, resident, shared, text, library, data;
+    int64_t size, resident, shared, text, lib, data;
 } statm;
 
 static statm read_statm(const char *root)
 {
     statm found = {0};
-    int64_t *number[] = {&found.size, &found.resident, &found.shared, &found.text, &found.library, &found.data};
+    int64_t *number[] = {&found.size, &found.resident, &found.shared, &found.text, &found.lib, &found.data};
     line_reader reader;
     if (!lines_open(&reader, root, "/proc/self/statm")) return found;
     const char *at = lines_next(&reader);

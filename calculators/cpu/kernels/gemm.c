@@ -185,7 +185,7 @@ static void call_library(gemm_context *gemm, const product *part)
                                     .ldb = gemm->operation->gemm.transpose_b ? part->b_column : part->b_step,
                                     .ldc = part->c_row};
     if (!(IS_FLOAT ? gemm->backend->float32 : gemm->backend->float64)(&arguments))
-        atomic_store(&gemm->library_failed, true);
+        atomic_store(&gemm->blas_failed, true);
 }
 
 /* A task packs PRODUCT_INNER columns of a transposed a. */
@@ -279,7 +279,7 @@ sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operatio
             cpu_parallel(cpu, cpu_divide_up(all->k, PRODUCT_INNER), all->m * all->k / 2, pack_blocks, &gemm);
         cpu_parallel_near(cpu, gemm.column_tiles * gemm.row_tiles, time, gemm_straight_tile_cpu, &gemm);
     }
-    if (atomic_load(&gemm.library_failed))
+    if (atomic_load(&gemm.blas_failed))
         return sdlf_fail(SDLF_ERROR_MEMORY, "the library for products has no memory");
     return SDLF_OK;
 }

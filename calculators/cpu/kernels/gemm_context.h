@@ -20,7 +20,7 @@ typedef struct gemm_context {
     int64_t matrices, row_tiles, column_tiles, tile_rows, tile_columns;
     element *packed, *scratch; /* scratch: scratch_size elements for each thread */
     int64_t packed_size, scratch_size, padded_rows;
-    atomic_bool library_failed;
+    atomic_bool blas_failed;
 } gemm_context;
 
 /* Of a gemm, or of the first of `matrices` products of a matmul; then the operation is the matmul from there on. */

@@ -15,11 +15,6 @@ static int chunk_bytes_of(const engine_conv2d *conv, int64_t channels)
     return bytes <= 32 ? 32 : bytes <= 64 ? 64 : 128;
 }
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* ---- classes ---- */
 
 static bool forward_class(image_class *of, const engine_conv2d *conv, int chunk, const void *x, int64_t channels)
@@ -53,8 +48,8 @@ static bool backward_class(image_class *of, const engine_conv2d *conv, int chunk
     int64_t pixels = conv->n;
     for (int i = 0; i < 2; i++) {
         const int stride = conv->stride[i], first = (at[i] + conv->padding[i]) % stride;
-        const int64_t count = ceil_div(in[i] - at[i], stride);
-        of->taps[i] = first < size[i] ? static_cast<int>(ceil_div(size[i] - first, stride)) : 0;
+        const int64_t count = cuda_ceil_div(in[i] - at[i], stride);
+        of->taps[i] = first < size[i] ? static_cast<int>(cuda_ceil_div(size[i] - first, stride)) : 0;
         const int last = of->taps[i] > 0 ? of->taps[i] - 1 : 0;
         of->tap_offset[i] = conv->dilation[i];
         of->first[i] = first + stride * last;
@@ -127,7 +122,7 @@ static int cluster_of(const cuda_calculator *calculator, int64_t tiles, int64_t 
 static int slots_of(const cuda_calculator *calculator, int64_t row_tiles, int64_t column_tiles)
 {
     const int64_t most = std::max<int64_t>(engine_most_parts(calculator) / column_tiles, 1);
-    return static_cast<int>(ceil_div(row_tiles, ceil_div(row_tiles, most)));
+    return static_cast<int>(cuda_ceil_div(row_tiles, cuda_ceil_div(row_tiles, most)));
 }
 
 /* By what its epilogue does. */
@@ -148,7 +143,7 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
     sdlf_status status = SDLF_OK;
     auto run = [&](auto columns, auto width) {
         using work = image_product<T, columns.value, width.value, DGRAD>;
-        params->column_tiles = static_cast<int>(ceil_div(params->channels, work::BN));
+        params->column_tiles = static_cast<int>(cuda_ceil_div(params->channels, work::BN));
         int64_t steps = 0;
         for (int i = 0; i < params->classes; i++)
             steps =
@@ -190,7 +185,7 @@ static sdlf_status launch_typed(const cuda_calculator *calculator, const engine_
 {
     int64_t tiles = 0;
     for (int i = 0; i < params->classes; i++) {
-        params->of[i].tiles = static_cast<int>(ceil_div(params->of[i].pixels, 128));
+        params->of[i].tiles = static_cast<int>(cuda_ceil_div(params->of[i].pixels, 128));
         tiles += params->of[i].tiles;
     }
     sdlf_status status = SDLF_OK;
@@ -247,7 +242,7 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
     const int chunk = chunk_bytes / static_cast<int>(sdlf_dtype_size(conv.dtype));
     image_params params = {};
     params.classes = 1;
-    params.chunks = static_cast<int>(ceil_div(channels, chunk));
+    params.chunks = static_cast<int>(cuda_ceil_div(channels, chunk));
     params.filter_width = conv.s;
     params.channels = static_cast<int>(conv.k);
     params.height = static_cast<int>(conv.p);
@@ -283,7 +278,7 @@ sdlf_status engine_backward_input(const cuda_calculator *calculator, const engin
     const int chunk_bytes = chunk_bytes_of(conv, conv->k);
     const int chunk = chunk_bytes / static_cast<int>(sdlf_dtype_size(conv->dtype));
     image_params params = {};
-    params.chunks = static_cast<int>(ceil_div(conv->k, chunk));
+    params.chunks = static_cast<int>(cuda_ceil_div(conv->k, chunk));
     params.filter_width = conv->s;
     params.channels = static_cast<int>(conv->c);
     params.height = static_cast<int>(conv->h);

@@ -73,7 +73,7 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
     }
 };
 
-/* A block computes every so many tiles of a column, so that loads of the next one are under way during the epilogue; or, where tiles are few, the
+/* A block computes every slots-th tile of a column, so that loads of the next one are under way during the epilogue; or, where tiles are few, the
  * blocks of a cluster share a tile's reduction. */
 template <typename Work, image_mode MODE>
 static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)

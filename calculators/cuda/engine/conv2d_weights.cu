@@ -9,11 +9,6 @@
 
 enum { LEAST_STEPS = 8 };
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* How the product is cut into blocks: two for each multiprocessor where there is work for so many. */
 typedef struct weights_cut {
     int k, chunk, chunk_bytes, rows; /* pixels of a k-step; channels of a column part; filters of a tile */
@@ -29,15 +24,15 @@ static weights_cut cut_of(const cuda_calculator *calculator, const engine_conv2d
     cut.chunk_bytes = cut.channels * size <= 32 ? 32 : cut.channels * size <= 64 ? 64 : 128;
     cut.chunk = cut.chunk_bytes / size;
     cut.rows = conv->k <= 64 ? 64 : 128;
-    cut.chunks = ceil_div(cut.channels, cut.chunk);
-    cut.row_tiles = ceil_div(conv->k, cut.rows);
-    cut.column_tiles = ceil_div(cut.chunks * conv->r * conv->s, 128 / cut.chunk);
-    cut.steps = ceil_div(conv->n * conv->p * conv->q, cut.k);
+    cut.chunks = cuda_ceil_div(cut.channels, cut.chunk);
+    cut.row_tiles = cuda_ceil_div(conv->k, cut.rows);
+    cut.column_tiles = cuda_ceil_div(cut.chunks * conv->r * conv->s, 128 / cut.chunk);
+    cut.steps = cuda_ceil_div(conv->n * conv->p * conv->q, cut.k);
     cut.splits = 2 * calculator->multiprocessors / (cut.row_tiles * cut.column_tiles);
     if (cut.splits > cut.steps / LEAST_STEPS) cut.splits = cut.steps / LEAST_STEPS;
     if (cut.splits < 1) cut.splits = 1;
-    cut.steps_each = ceil_div(cut.steps, cut.splits);
-    cut.splits = ceil_div(cut.steps, cut.steps_each);
+    cut.steps_each = cuda_ceil_div(cut.steps, cut.splits);
+    cut.splits = cuda_ceil_div(cut.steps, cut.steps_each);
     return cut;
 }
 

@@ -189,7 +189,7 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
 #endif
 }
 
-/* Launch `blocks` of a kernel of the engine, in clusters of so many. */
+/* Launch a kernel of the engine on `blocks` blocks, in clusters of `cluster`. */
 template <typename Work>
 static sdlf_status engine_launch(const cuda_calculator *calculator, void (*kernel)(typename Work::Params),
                                  int64_t blocks, const typename Work::Params &params, const char *what, int cluster = 1)
