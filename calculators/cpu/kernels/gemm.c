@@ -279,7 +279,6 @@ sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operatio
             cpu_parallel(cpu, cpu_divide_up(all->k, PRODUCT_INNER), all->m * all->k / 2, pack_blocks, &gemm);
         cpu_parallel_near(cpu, gemm.column_tiles * gemm.row_tiles, time, gemm_straight_tile_cpu, &gemm);
     }
-    if (atomic_load(&gemm.blas_failed))
-        return sdlf_fail(SDLF_ERROR_MEMORY, "the library for products has no memory");
+    if (atomic_load(&gemm.blas_failed)) return sdlf_fail(SDLF_ERROR_MEMORY, "the library for products has no memory");
     return SDLF_OK;
 }
