@@ -271,7 +271,8 @@ sdlf_status sdlf_stateful_create(sdlf_stateful **stateful, const char *path, con
     if (options->state_count > 0) SDLF_REQUIRE(options->states);
     if (options->state_count < 0 || options->dimension_count < 0 || options->shape_count < 0 ||
         options->state_count > STATEFUL_SHAPES / 2 || options->shape_count > STATEFUL_SHAPES / 2)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: expected at most %d states and shapes", __func__, STATEFUL_SHAPES / 2);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: expected at most %d states and shapes", __func__,
+                         STATEFUL_SHAPES / 2);
     for (int i = 0; i < options->dimension_count; i++) SDLF_REQUIRE(options->dimensions[i].name);
     for (int i = 0; i < options->shape_count; i++) SDLF_REQUIRE(options->shapes[i].name);
     onnx_source *source = calloc(1, sizeof *source);

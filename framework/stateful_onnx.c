@@ -64,9 +64,9 @@ static void add_size(onnx_source *source, int64_t size)
 static sdlf_status read_shapes(onnx_source *source, const sdlf_stateful_options *options)
 {
     sdlf_onnx_report *report = NULL;
-    sdlf_status status = sdlf_onnx_inspect(&report, source->path,
-                                           &(sdlf_onnx_options){.dimensions = source->dimension,
-                                                                .dimension_count = source->dimension_count});
+    sdlf_status status = sdlf_onnx_inspect(
+        &report, source->path,
+        &(sdlf_onnx_options){.dimensions = source->dimension, .dimension_count = source->dimension_count});
     for (int i = 0; i < options->state_count && status == SDLF_OK; i++)
         for (int j = 0; j < report->input_count; j++) {
             const sdlf_onnx_value *input = &report->input[j];

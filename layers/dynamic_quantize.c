@@ -18,10 +18,9 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 static sdlf_status with_number(sdlf_layer_context *context, sdlf_binary_function function, sdlf_tensor a, double number,
                                sdlf_tensor y)
 {
-    return sdlf_emit(context, &(sdlf_operation){.kind = SDLF_BINARY,
-                                                .in = {a},
-                                                .out = {y},
-                                                .binary = {.function = function, .scalar = number}});
+    return sdlf_emit(
+        context, &(sdlf_operation){
+                     .kind = SDLF_BINARY, .in = {a}, .out = {y}, .binary = {.function = function, .scalar = number}});
 }
 
 /* The least or the largest of x and 0. */
@@ -36,7 +35,8 @@ static sdlf_status bound(sdlf_layer_context *context, sdlf_reduction reduction, 
 /* scale = (high - low) / 255, or 1 */
 static sdlf_status make_scale(sdlf_layer_context *context, sdlf_tensor low, sdlf_tensor high)
 {
-    sdlf_tensor range = sdlf_scratch(context, low.dtype, SDLF_SCALAR), one = sdlf_scratch(context, low.dtype, SDLF_SCALAR);
+    sdlf_tensor range = sdlf_scratch(context, low.dtype, SDLF_SCALAR),
+                one = sdlf_scratch(context, low.dtype, SDLF_SCALAR);
     sdlf_tensor is_none = sdlf_scratch(context, SDLF_BOOL, SDLF_SCALAR);
     sdlf_status status = sdlf_layer_binary(context, SDLF_BINARY_SUBTRACT, high, low, range);
     if (status == SDLF_OK) status = with_number(context, SDLF_BINARY_EQUAL, range, 0, is_none);

@@ -237,8 +237,8 @@ static sdlf_status work(run_session *s, const arguments *given)
     if (status == SDLF_OK) status = run_check_outputs(s);
     if (status == SDLF_OK)
         status = s->set.states.count > 0 || s->set.steps > 0 || s->set.growing.count > 0 ? run_steps(s, given)
-                 : s->set.ranks.device_count > 1             ? run_in_parts(s)
-                                                             : run_forward(s);
+                 : s->set.ranks.device_count > 1                                         ? run_in_parts(s)
+                                                                                         : run_forward(s);
     status_line_clear();
     if (status == SDLF_OK && s->set.label_file == NULL) labels_of_model(&s->labels, s->model);
     if (status == SDLF_OK) interrupt_waits(); /* until the files are whole, as export does */

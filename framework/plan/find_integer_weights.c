@@ -167,7 +167,8 @@ const float *plan_filters_at(plan_filters *f, int64_t k)
     return f->tile + (k - first) * f->each;
 }
 
-static sdlf_status scale_of(const sdlf_plan *plan, const plan_integers *w, const float *filter, int64_t k, double *scale)
+static sdlf_status scale_of(const sdlf_plan *plan, const plan_integers *w, const float *filter, int64_t k,
+                            double *scale)
 {
     *scale = (double)w->scale[k];
     if (plan_find_scale(filter, w->each, scale)) return SDLF_OK;

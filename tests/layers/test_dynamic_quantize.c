@@ -79,7 +79,8 @@ static void others_put_it_together(void)
 /* ---- before a product ---- */
 
 typedef struct form {
-    bool each, bias, relu, shared; /* a scale for each column; what follows the product; sums that somebody else reads */
+    bool each, bias, relu,
+        shared; /* a scale for each column; what follows the product; sums that somebody else reads */
 } form;
 
 static sdlf_node value(sdlf_model *net, const char *name, sdlf_shape shape, int dtype)
@@ -101,7 +102,8 @@ static sdlf_model *product_net(const form *f)
     if (f->shared) sdlf_output(net, "sum", sum);
     sdlf_node scale = value(net, "scales", f->each ? sdlf_shape(COLUMNS) : sdlf_shape(1), SDLF_VALUE_FLOAT);
     scale = two(net, SDLF_LAYER_MULTIPLY, (sdlf_node){q.layer, 1}, scale);
-    sdlf_node y = two(net, SDLF_LAYER_MULTIPLY, sdlf_cast(net, sum, &(sdlf_cast_options){.dtype = SDLF_VALUE_FLOAT}), scale);
+    sdlf_node y =
+        two(net, SDLF_LAYER_MULTIPLY, sdlf_cast(net, sum, &(sdlf_cast_options){.dtype = SDLF_VALUE_FLOAT}), scale);
     if (f->bias) y = two(net, SDLF_LAYER_ADD, value(net, "bias", sdlf_shape(COLUMNS), SDLF_VALUE_FLOAT), y);
     if (f->relu) y = sdlf_relu(net, y);
     sdlf_output(net, "y", y);

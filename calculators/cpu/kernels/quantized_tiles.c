@@ -111,8 +111,7 @@ INLINE void finish_tile(const quantized_layer *layer, const int pixels, const in
     {
         vector v[QUANTIZED_VECTORS];
         UNROLLED for (int j = 0; j < vectors; j++) v[j] = __builtin_convertvector(sum[i][j], vector) * scale[j];
-        if (shift != NULL)
-            UNROLLED for (int j = 0; j < vectors; j++) v[j] = v[j] + load(shift + k + j * LANES);
+        if (shift != NULL) UNROLLED for (int j = 0; j < vectors; j++) v[j] = v[j] + load(shift + k + j * LANES);
         if (i < given) round_row(y + i * step, v, vectors, &to, count);
     }
 }

@@ -74,7 +74,8 @@ static bool take_factor(chain *all)
     int step = -1;
     double number;
     const sdlf_operation *op = next_of(all, &step);
-    if (op == NULL || op->kind != SDLF_COPY || op->out[0].dtype != SDLF_FLOAT32 || !sdlf_tensor_is_contiguous(&op->in[0]))
+    if (op == NULL || op->kind != SDLF_COPY || op->out[0].dtype != SDLF_FLOAT32 ||
+        !sdlf_tensor_is_contiguous(&op->in[0]))
         return false;
     take(all, step, op);
     op = next_of(all, &step);
