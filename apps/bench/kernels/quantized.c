@@ -40,6 +40,9 @@ void kernel_rows_quantized(kernel_rows *rows)
     kernel_rows_add(rows, &op, false, "%lld numbers", (long long)rows->elements);
     op = (sdlf_operation){.kind = SDLF_DEQUANTIZE, .in = {x}, .out = {floats}, .quantize = {0.01f, 128, 0, 0}};
     kernel_rows_add(rows, &op, false, "%lld numbers", (long long)rows->elements);
+    sdlf_tensor scale = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1), NULL);
+    op = (sdlf_operation){.kind = SDLF_DYNAMIC_QUANTIZE, .in = {floats}, .out = {x, scale, bytes(sdlf_shape(1))}};
+    kernel_rows_add(rows, &op, false, "%lld numbers", (long long)rows->elements);
     op = (sdlf_operation){.kind = SDLF_QUANTIZED_ADD, .in = {x, x}, .out = {x}};
     op.quantized_add = (sdlf_quantized_add_options){.a_scale = 0.5f, .b_scale = 0.25f, .high = 255};
     kernel_rows_add(rows, &op, false, "%lld numbers", (long long)rows->elements);
