@@ -159,8 +159,8 @@ static inline void as_sequence(random_network *net)
 static inline void add_pictures(random_network *net)
 {
     chance *c = &net->c;
-    sdlf_shape input = sdlf_shape(draw(c, 2) ? between(c, 1, 4) : between(c, 1, MOST_CHANNELS), between(c, 1, MOST_SIDE),
-                                  between(c, 1, MOST_SIDE));
+    sdlf_shape input = sdlf_shape(draw(c, 2) ? between(c, 1, 4) : between(c, 1, MOST_CHANNELS),
+                                  between(c, 1, MOST_SIDE), between(c, 1, MOST_SIDE));
     keep_shape(net, sdlf_input(net->model, "x", SDLF_FLOAT32, input), input);
     for (int i = between(c, 1, MOST_LAYERS); i > 0; i--) add_layer(net);
 }
@@ -177,13 +177,12 @@ static inline sdlf_node scores_of(random_network *net)
     }
     if (draw(c, 3) == 0 && in.rank == 2) {
         net->targets = sdlf_shape(in.dim[0]);
-        return sdlf_fully_connected(net->model, x,
-                                    &(sdlf_fully_connected_options){.units = net->classes, .axis = -1});
+        return sdlf_fully_connected(net->model, x, &(sdlf_fully_connected_options){.units = net->classes, .axis = -1});
     }
     if (in.rank == 2) x = one_vector(net);
     if (draw(c, 2))
-        x = activated(net, sdlf_fully_connected(net->model, x,
-                                                &(sdlf_fully_connected_options){.units = between(c, 1, 40)}));
+        x = activated(net,
+                      sdlf_fully_connected(net->model, x, &(sdlf_fully_connected_options){.units = between(c, 1, 40)}));
     x = sdlf_fully_connected(net->model, x, &(sdlf_fully_connected_options){.units = net->classes});
     if (draw(c, 4) == 0) {
         net->loss = 1 + draw(c, SDLF_LOSS_COUNT - 1);
@@ -201,8 +200,10 @@ static inline random_network random_network_make(uint64_t seed)
     net.batch = between(&net.c, 2, MOST_SAMPLES);
     net.classes = between(&net.c, 2, MOST_CLASSES);
     bool sequences = draw(&net.c, 3) == 0;
-    if (sequences) add_sequence_input(&net);
-    else add_pictures(&net);
+    if (sequences)
+        add_sequence_input(&net);
+    else
+        add_pictures(&net);
     sdlf_shape last = net.shape[net.count - 1];
     if (!sequences && draw(&net.c, 6) == 0 && last.dim[1] * last.dim[2] <= MOST_SIDE * 2) {
         as_sequence(&net);

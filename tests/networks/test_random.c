@@ -141,8 +141,10 @@ static bool write_batch(sdlf_plan *plan, uint64_t seed, const random_network *ne
     int64_t count = net->batch * sdlf_shape_count(net->targets);
     for (int64_t i = 0; i < count; i++) {
         labels[i] = (double)((seed + (uint64_t)i) % (uint64_t)net->classes);
-        if (net->loss == SDLF_LOSS_BCE) labels[i] = (double)(labels[i] > 0);
-        else if (net->loss != SDLF_LOSS_CROSS_ENTROPY) labels[i] = 2 * number[(seed + (uint64_t)i) % MOST_VALUES];
+        if (net->loss == SDLF_LOSS_BCE)
+            labels[i] = (double)(labels[i] > 0);
+        else if (net->loss != SDLF_LOSS_CROSS_ENTROPY)
+            labels[i] = 2 * number[(seed + (uint64_t)i) % MOST_VALUES];
     }
     for (int i = 0; i < net->batch; i++) values[i] = 0.1 * (i + 1);
     return write_numbers(plan, "labels", labels) && (!weighted || write_numbers(plan, "weights", values)) &&
