@@ -207,8 +207,7 @@ static bool agree(const result *found, const result *expected, const result *rou
     if (!CHECK(found->count == expected->count)) return false;
     double most = 0;
     for (int i = 0; rounded && i < STEPS; i++) most = farthest(most, rounded->loss[i], expected->loss[i]);
-    for (int i = 0; rounded && i < rounded->count; i++)
-        most = farthest(most, rounded->output[i], expected->output[i]);
+    for (int i = 0; rounded && i < rounded->count; i++) most = farthest(most, rounded->output[i], expected->output[i]);
     tolerance += ROUNDINGS * most;
     rounded_much += tolerance > 0.01;
     if (isinf(most)) return true;
