@@ -2,8 +2,10 @@
 /* A data set's samples for the inputs of a plan. */
 #include "apps/input/samples.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sdlf/random.h>
 
@@ -48,6 +50,37 @@ sdlf_status samples_open(sdlf_dataset **data, const samples_request *request)
                      number_count((*data)->unread).text, (*data)->unread == 1 ? "" : "s",
                      (*data)->unread == 1 ? "is" : "are", (*data)->unread_why);
     return status;
+}
+
+/* The next part of "KIND:FILE,FILE,label=COLUMN,all" that says what is read, and not how. */
+static bool next_part(const char **at, char part[PATH_MAX])
+{
+    while (**at != '\0') {
+        size_t length = strcspn(*at, ",");
+        snprintf(part, PATH_MAX, "%.*s", (int)length, *at);
+        *at += length + ((*at)[length] == ',');
+        if (strcmp(part, "all") != 0 && strchr(part, '=') == NULL) return true;
+    }
+    return false;
+}
+
+bool samples_same_set(const char *a, const char *b)
+{
+    char one[PATH_MAX], other[PATH_MAX];
+    struct stat first, second;
+    size_t kind = strcspn(a, ":");
+    if (strcmp(a, b) == 0) return true;
+    if (a[kind] != ':' || strncmp(a, b, kind + 1) != 0) return false;
+    a += kind + 1;
+    b += kind + 1;
+    for (bool more = true; more;) {
+        more = next_part(&a, one);
+        if (next_part(&b, other) != more) return false;
+        if (!more || strcmp(one, other) == 0) continue;
+        if (stat(one, &first) != 0 || stat(other, &second) != 0) return false;
+        if (first.st_dev != second.st_dev || first.st_ino != second.st_ino) return false;
+    }
+    return true;
 }
 
 sdlf_status samples_outline(sdlf_dataset **data, const samples_request *request)
@@ -199,6 +232,10 @@ static sdlf_status write_random(sdlf_plan *plan, const char *input, int64_t clas
         drawn[i] = sdlf_dtype_is_float(dtype) ? 2 * (double)sdlf_uniform_from_word(word) - 1 : (double)(i % classes);
     }
     status = sdlf_plan_write_converted(plan, input, drawn, SDLF_FLOAT64, count);
+    if (status == SDLF_ERROR_ARGUMENT) { /* indices into a table of one row */
+        memset(drawn, 0, (size_t)count * sizeof *drawn);
+        status = sdlf_plan_write_converted(plan, input, drawn, SDLF_FLOAT64, count);
+    }
     free(drawn);
     return status;
 }
