@@ -156,6 +156,7 @@ static sdlf_status open_half(session *s, sdlf_dataset **half, sdlf_split split)
                                                  .split = split,
                                                  .sample = samples_shape(s->model),
                                                  .model = s->model,
+                                                 .unlabelled = true,
                                                  .strict = s->set.strict,
                                                  .targets = sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY,
                                                  .workers = s->set.workers,

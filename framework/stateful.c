@@ -14,6 +14,7 @@ struct sdlf_stateful {
     sdlf_stateful_maker *make;
     void *user;
     void (*free_user)(void *user); /* NULL: the caller's */
+    onnx_source *source;           /* `user`, where it is that; else NULL */
     sdlf_stateful_options options;
     sdlf_state *states; /* names are owned */
     sdlf_model *model;
@@ -100,13 +101,31 @@ static void set_room(sdlf_stateful *s, int64_t room)
     for (int i = 0; i < s->options.state_count; i++) s->states[i].capacity = room;
 }
 
-static sdlf_status make(sdlf_stateful *s)
+/* From a model for one position: what a step adds. Inputs that have the new positions too, as masks of attention do, are
+ * sized by what it is thought to add. */
+static sdlf_status try_step(sdlf_stateful *s)
 {
     length_sample first;
-    set_room(s, MOST);
+    s->grows = false;
     sdlf_status status = make_sample(s, 1, &first);
     if (status == SDLF_OK) status = find_step(s, first.plan);
     release_sample(&first);
+    bool sized = s->source == NULL || !s->source->grows || (s->grows && s->source->added == s->step);
+    if (status != SDLF_OK || sized) return status;
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "stateful: input '%s' is open, and does not grow with the states",
+                     s->source->shape[s->source->shape_count].name);
+}
+
+static sdlf_status make(sdlf_stateful *s)
+{
+    onnx_source *source = s->source;
+    set_room(s, MOST);
+    sdlf_status status = try_step(s);
+    for (int i = 0; status != SDLF_OK && source != NULL && source->growing_count > 0 && i < source->size_count; i++) {
+        source->grows = true;
+        source->added = source->size[i];
+        status = try_step(s);
+    }
     if (status != SDLF_OK) return status;
     int64_t room = s->capacity > s->step + FEW ? s->capacity : s->step + FEW, most = s->grows ? room - s->step : 1;
     set_room(s, room);
@@ -140,7 +159,12 @@ static sdlf_status create(sdlf_stateful **stateful, sdlf_stateful_maker *maker, 
         if (free_user != NULL) free_user(user);
         return sdlf_fail(SDLF_ERROR_MEMORY, "stateful: out of memory");
     }
-    *s = (sdlf_stateful){.make = maker, .user = user, .free_user = free_user, .options = *options, .prepared = -1};
+    *s = (sdlf_stateful){.make = maker,
+                         .user = user,
+                         .free_user = free_user,
+                         .source = free_user != NULL ? user : NULL,
+                         .options = *options,
+                         .prepared = -1};
     s->capacity = options->capacity != 0 ? options->capacity : USUAL;
     sdlf_status status = SDLF_OK;
     if (options->state_count < 1 || s->capacity < 1 || s->capacity > MOST)
@@ -237,85 +261,6 @@ sdlf_status sdlf_stateful_rewind(sdlf_stateful *stateful, int64_t length)
 
 /* ---- from an ONNX file ---- */
 
-enum { MOST_SHAPES = 256 };
-
-typedef struct onnx_source {
-    char *path;
-    sdlf_onnx_dimension *dimension; /* names are owned */
-    int dimension_count;
-    sdlf_onnx_shape *shape; /* those of states come first; names are owned */
-    int state_count, shape_count;
-} onnx_source;
-
-static void free_source(void *user)
-{
-    onnx_source *source = user;
-    if (source == NULL) return;
-    for (int i = 0; i < source->dimension_count; i++) free((char *)source->dimension[i].name);
-    for (int i = 0; i < source->shape_count; i++) free((char *)source->shape[i].name);
-    free(source->dimension);
-    free(source->shape);
-    free(source->path);
-    free(source);
-}
-
-/* Open dimensions of the states are the length, but for the first. */
-static sdlf_status make_from_onnx(void *user, int64_t length, bool weights, sdlf_model **model)
-{
-    const onnx_source *source = user;
-    sdlf_onnx_shape shapes[MOST_SHAPES];
-    (void)weights; /* a plan takes them where it is made */
-    for (int i = 0; i < source->shape_count; i++) {
-        shapes[i] = source->shape[i];
-        for (int axis = 1; i < source->state_count && axis < shapes[i].shape.rank; axis++)
-            if (shapes[i].shape.dim[axis] < 0) shapes[i].shape.dim[axis] = length;
-    }
-    return sdlf_model_from_onnx(model, source->path,
-                                &(sdlf_onnx_options){.dimensions = source->dimension,
-                                                     .dimension_count = source->dimension_count,
-                                                     .shapes = shapes,
-                                                     .shape_count = source->shape_count,
-                                                     .keep_rows = true,
-                                                     .leave_weights = true});
-}
-
-/* The shapes of the states as the file has them. */
-static sdlf_status read_shapes(onnx_source *source, const sdlf_stateful_options *options)
-{
-    sdlf_onnx_report *report = NULL;
-    sdlf_status status = sdlf_onnx_inspect(&report, source->path, NULL);
-    for (int i = 0; i < options->state_count && status == SDLF_OK; i++)
-        for (int j = 0; j < report->input_count; j++) {
-            const sdlf_onnx_value *input = &report->input[j];
-            if (options->states[i].input == NULL || strcmp(input->name, options->states[i].input) != 0) continue;
-            if (input->shape_known)
-                source->shape[source->shape_count++] = (sdlf_onnx_shape){strdup(input->name), input->shape};
-        }
-    source->state_count = source->shape_count;
-    sdlf_onnx_report_free(report);
-    for (int i = 0; i < options->shape_count; i++)
-        source->shape[source->shape_count++] =
-            (sdlf_onnx_shape){strdup(options->shapes[i].name), options->shapes[i].shape};
-    return status;
-}
-
-static sdlf_status fill_source(onnx_source *source, const char *path, const sdlf_stateful_options *options)
-{
-    source->path = strdup(path);
-    source->dimension = calloc((size_t)options->dimension_count + 1, sizeof *source->dimension);
-    source->shape = calloc((size_t)options->state_count + (size_t)options->shape_count + 1, sizeof *source->shape);
-    bool ok = source->path != NULL && source->dimension != NULL && source->shape != NULL;
-    for (int i = 0; ok && i < options->dimension_count; i++) {
-        source->dimension[source->dimension_count++] =
-            (sdlf_onnx_dimension){strdup(options->dimensions[i].name), options->dimensions[i].size};
-        ok = source->dimension[i].name != NULL;
-    }
-    sdlf_status status = ok ? read_shapes(source, options) : SDLF_ERROR_MEMORY;
-    for (int i = 0; i < source->shape_count; i++)
-        if (source->shape[i].name == NULL) status = SDLF_ERROR_MEMORY;
-    return status == SDLF_ERROR_MEMORY ? sdlf_fail(status, "stateful: out of memory") : status;
-}
-
 sdlf_status sdlf_stateful_create(sdlf_stateful **stateful, const char *path, const sdlf_stateful_options *options)
 {
     SDLF_REQUIRE(stateful);
@@ -325,14 +270,15 @@ sdlf_status sdlf_stateful_create(sdlf_stateful **stateful, const char *path, con
     SDLF_REQUIRE(options->calculator);
     if (options->state_count > 0) SDLF_REQUIRE(options->states);
     if (options->state_count < 0 || options->dimension_count < 0 || options->shape_count < 0 ||
-        options->state_count > MOST_SHAPES / 2 || options->shape_count > MOST_SHAPES / 2)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: expected at most %d states and shapes", __func__, MOST_SHAPES / 2);
+        options->state_count > STATEFUL_SHAPES / 2 || options->shape_count > STATEFUL_SHAPES / 2)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: expected at most %d states and shapes", __func__,
+                         STATEFUL_SHAPES / 2);
     for (int i = 0; i < options->dimension_count; i++) SDLF_REQUIRE(options->dimensions[i].name);
     for (int i = 0; i < options->shape_count; i++) SDLF_REQUIRE(options->shapes[i].name);
     onnx_source *source = calloc(1, sizeof *source);
     if (source == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", __func__);
-    sdlf_status status = fill_source(source, path, options);
-    if (status == SDLF_OK) return create(stateful, make_from_onnx, source, free_source, options);
-    free_source(source);
+    sdlf_status status = stateful_source_fill(source, path, options);
+    if (status == SDLF_OK) return create(stateful, stateful_source_make, source, stateful_source_free, options);
+    stateful_source_free(source);
     return status;
 }

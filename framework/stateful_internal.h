@@ -52,4 +52,26 @@ void length_rule_release(length_rule *rule);
 sdlf_status length_rule_apply(const length_rule *rule, sdlf_plan *plan, int64_t length);
 sdlf_status length_rule_copy(const length_rule *rule, sdlf_plan *plan, const length_sample *sample);
 
+/* ---- an ONNX file that models are made from ---- */
+
+enum { STATEFUL_SHAPES = 256, STATEFUL_STEPS = 8 };
+
+typedef struct onnx_source {
+    char *path;
+    sdlf_onnx_dimension *dimension; /* names are owned */
+    int dimension_count;
+    sdlf_onnx_shape *shape; /* those of states come first, then given ones; names are owned */
+    int state_count, shape_count;
+    /* Behind them inputs whose open dimensions nobody gives: where `grows`, these are the states' length and `added` */
+    int growing_count;
+    bool grows;
+    int64_t added;
+    int64_t size[STATEFUL_STEPS]; /* what that may be: 1, and sizes that are given */
+    int size_count;
+} onnx_source;
+
+sdlf_status stateful_source_fill(onnx_source *source, const char *path, const sdlf_stateful_options *options);
+void stateful_source_free(void *source);
+sdlf_stateful_maker stateful_source_make;
+
 #endif

@@ -26,6 +26,8 @@ static sdlf_dataset_options options_of(const samples_request *request)
 {
     sdlf_dataset_options options = {.strict = request->strict,
                                     .targets = request->targets,
+                                    .unlabelled = request->unlabelled && strncmp(request->set, "npy:", 4) == 0 &&
+                                                  strchr(request->set, ',') == NULL,
                                     .whole = request->whole,
                                     .threads = (int)request->workers,
                                     .cache = request->cache * 1000000,

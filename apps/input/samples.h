@@ -19,6 +19,7 @@ typedef struct samples_request {
     const sdlf_model
         *model;           /* that arrays are for: they are read as its input's shape says; NULL: as pictures or rows */
     bool whole;           /* all samples of data that are not in two parts: another set is for the other half */
+    bool unlabelled;      /* npy:FILE may name samples without labels */
     bool strict, targets; /* targets: its labels are numbers, and not classes */
     int64_t workers,
         cache; /* threads that decode, 0: one for each processor; megabytes of decoded samples to keep, 0: all */

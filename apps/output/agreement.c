@@ -49,8 +49,8 @@ static sdlf_status open_side(side *s, sdlf_model *model, const sdlf_dataset *dat
 
 static sdlf_status run_side(side *s, const sdlf_batch *batch)
 {
-    sdlf_status status =
-        sdlf_plan_write(s->plan, s->input, batch->samples.data, SDLF_FLOAT32, sdlf_tensor_bytes(&batch->samples));
+    sdlf_status status = sdlf_plan_write_converted(s->plan, s->input, batch->samples.data, SDLF_FLOAT32,
+                                                   sdlf_tensor_count(&batch->samples));
     if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
     if (status == SDLF_OK)
         status =

@@ -34,6 +34,9 @@ static const argument run_arguments[] = {
      .help = "with --state: the number of steps (default: 1); inputs with an open dimension are cut along it into N "
              "parts, one "
              "for each"},
+    {"growing", ARGUMENT_LIST, offsetof(run_settings, growing), "INPUT",
+     .help = "with --state: an input with a number for every position so far, such as an attention_mask: a step takes "
+             "the first of its file; may be repeated"},
     {"capacity", ARGUMENT_INT, offsetof(run_settings, capacity), "N", .minimum = 1, .maximum = 16777216,
      .help = "with --state: positions that states have room for (default: what the steps take)"},
     {"dtype", ARGUMENT_CHOICE, offsetof(run_settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
@@ -233,9 +236,9 @@ static sdlf_status work(run_session *s, const arguments *given)
     if (status == SDLF_OK) status = labels_read(&s->labels, s->set.label_file);
     if (status == SDLF_OK) status = run_check_outputs(s);
     if (status == SDLF_OK)
-        status = s->set.states.count > 0 || s->set.steps > 0 ? run_steps(s, given)
-                 : s->set.ranks.device_count > 1             ? run_in_parts(s)
-                                                             : run_forward(s);
+        status = s->set.states.count > 0 || s->set.steps > 0 || s->set.growing.count > 0 ? run_steps(s, given)
+                 : s->set.ranks.device_count > 1                                         ? run_in_parts(s)
+                                                                                         : run_forward(s);
     status_line_clear();
     if (status == SDLF_OK && s->set.label_file == NULL) labels_of_model(&s->labels, s->model);
     if (status == SDLF_OK) interrupt_waits(); /* until the files are whole, as export does */

@@ -15,7 +15,7 @@
 #include "apps/system/machine.h"
 
 typedef struct run_settings {
-    argument_list inputs, outputs, states;
+    argument_list inputs, outputs, states, growing;
     int64_t top, steps, capacity;
     const char *label_file, *calculator;
     int dtype;

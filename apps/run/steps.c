@@ -103,7 +103,15 @@ typedef struct step_input {
     run_file *file;
     int axis;
     sdlf_shape shape; /* of a step */
+    bool grows;       /* a step has what came before, too */
 } step_input;
+
+static bool is_growing(const run_session *s, const char *input)
+{
+    for (int i = 0; i < s->set.growing.count; i++)
+        if (strcmp(s->set.growing.item[i], input) == 0) return true;
+    return false;
+}
 
 static sdlf_status cut(const run_session *s, step_input *input)
 {
@@ -112,7 +120,8 @@ static sdlf_status cut(const run_session *s, step_input *input)
     input->shape = whole;
     for (int i = 1; i < listed.rank && whole.rank == listed.rank && input->axis < 0; i++)
         if (listed.dim[i] < 0) input->axis = i;
-    if (input->axis < 0) return SDLF_OK;
+    input->grows = is_growing(s, input->listed->name);
+    if (input->axis < 0 || input->grows) return SDLF_OK;
     input->shape.dim[input->axis] /= s->set.steps;
     if (input->shape.dim[input->axis] * s->set.steps == whole.dim[input->axis] && whole.dim[input->axis] > 0)
         return SDLF_OK;
@@ -140,16 +149,27 @@ static sdlf_status find_inputs(run_session *s, step_input *inputs)
     return status;
 }
 
-/* The step's part of an array, packed. */
-static void take_part(const step_input *input, int64_t step, char *to)
+/* The step's part of an array, of that shape, packed. */
+static void take_part(const step_input *input, int64_t step, sdlf_shape shape, char *to)
 {
     const sdlf_tensor *from = &input->file->tensor;
     int axis = input->axis < 0 ? 0 : input->axis;
     int64_t outer = sdlf_shape_span(from->shape, 0, axis), size = (int64_t)sdlf_dtype_size(from->dtype);
-    int64_t part = sdlf_shape_span(input->shape, axis, input->shape.rank) * size;
+    int64_t part = sdlf_shape_span(shape, axis, shape.rank) * size;
     int64_t whole = sdlf_shape_span(from->shape, axis, from->shape.rank) * size;
+    int64_t first = input->axis < 0 || input->grows ? 0 : step * part;
     for (int64_t i = 0; i < outer; i++)
-        memcpy(to + i * part, (const char *)from->data + i * whole + (input->axis < 0 ? 0 : step * part), (size_t)part);
+        memcpy(to + i * part, (const char *)from->data + i * whole + first, (size_t)part);
+}
+
+/* What a step takes of an input that grows, where the file has that much. */
+static sdlf_shape grown_shape(const step_input *input, sdlf_shape wanted)
+{
+    sdlf_shape whole = input->file->tensor.shape;
+    int axis = input->axis;
+    if (axis < 0 || whole.rank != wanted.rank || whole.dim[axis] < wanted.dim[axis]) return whole;
+    whole.dim[axis] = wanted.dim[axis];
+    return whole;
 }
 
 static sdlf_status write_part(sdlf_plan *plan, const step_input *input, int64_t step)
@@ -158,14 +178,15 @@ static sdlf_status write_part(sdlf_plan *plan, const step_input *input, int64_t 
     const char *name = input->listed->name;
     sdlf_status status = sdlf_plan_input(plan, name, &binding);
     if (status != SDLF_OK) return status;
-    sdlf_tensor part = sdlf_tensor_view(input->file->tensor.dtype, input->shape, NULL);
     const sdlf_tensor *to = &binding.tensor;
+    sdlf_shape shape = input->grows ? grown_shape(input, to->shape) : input->shape;
+    sdlf_tensor part = sdlf_tensor_view(input->file->tensor.dtype, shape, NULL);
     if (!sdlf_shape_equal(to->shape, part.shape) || sdlf_dtype_is_float(to->dtype) != sdlf_dtype_is_float(part.dtype))
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s %s in a step, and the file has %s %s",
                          input->file->path, name, sdlf_dtype_name(to->dtype), sdlf_shape_print(to->shape).text,
                          sdlf_dtype_name(part.dtype), sdlf_shape_print(part.shape).text);
     char *packed = memory_allocate((size_t)sdlf_tensor_bytes(&part) + 1);
-    take_part(input, step, packed);
+    take_part(input, step, shape, packed);
     status = sdlf_plan_write_converted(plan, name, packed, part.dtype, sdlf_tensor_count(&part));
     free(packed);
     return status;
@@ -209,9 +230,17 @@ static sdlf_status collect(run_session *s, sdlf_plan *plan, int64_t step)
 static sdlf_status check(run_session *s, const arguments *given)
 {
     if (s->set.states.count == 0)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--steps wants --state: what a step goes on from");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s wants --state: what a step goes on from",
+                         arguments_given(given, "steps") ? "steps" : "growing");
     if (!network_is_onnx(s->model_path))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--state is for ONNX files, and %s is none", s->model_path);
+    for (int i = 0; i < s->set.growing.count; i++) {
+        bool found = false;
+        for (int j = 0; j < s->listed_count; j++)
+            found = found || strcmp(s->listed[j].name, s->set.growing.item[i]) == 0;
+        if (!found)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--growing %s: the model has no such input", s->set.growing.item[i]);
+    }
     if (s->set.ranks.devices != NULL || s->set.onnx.batch > 1)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--state and --%s contradict each other",
                          s->set.ranks.devices != NULL ? "devices" : "batch");
@@ -220,15 +249,22 @@ static sdlf_status check(run_session *s, const arguments *given)
 }
 
 /* Names of outputs come from a model of no matter what length. */
-static sdlf_status open_model(run_session *s, const sdlf_stateful_options *options)
+static sdlf_status open_model(run_session *s, const sdlf_stateful_options *options, const step_input *inputs,
+                              int64_t step)
 {
-    sdlf_onnx_shape shapes[2 * ARGUMENT_LIST_MAX];
+    sdlf_onnx_shape shapes[3 * ARGUMENT_LIST_MAX];
     int count = 0;
     for (; count < options->shape_count; count++) shapes[count] = options->shapes[count];
-    for (int i = 0; i < s->state_count && count < 2 * ARGUMENT_LIST_MAX; i++)
+    for (int i = 0; i < s->set.inputs.count; i++) {
+        if (!inputs[i].grows) continue;
+        shapes[count] = (sdlf_onnx_shape){inputs[i].listed->name, inputs[i].shape};
+        if (inputs[i].axis >= 0) shapes[count].shape.dim[inputs[i].axis] = 1 + step;
+        count++;
+    }
+    for (int i = 0; i < s->state_count && count < 3 * ARGUMENT_LIST_MAX; i++)
         for (int j = 0; j < s->listed_count; j++) {
             sdlf_shape shape = s->listed[j].shape;
-            if (strcmp(s->listed[j].name, s->state[i].input) != 0 || count >= 2 * ARGUMENT_LIST_MAX) continue;
+            if (strcmp(s->listed[j].name, s->state[i].input) != 0 || count >= 3 * ARGUMENT_LIST_MAX) continue;
             for (int d = 0; d < shape.rank; d++)
                 if (shape.dim[d] < 0) shape.dim[d] = 1;
             shapes[count++] = (sdlf_onnx_shape){s->listed[j].name, shape};
@@ -282,19 +318,20 @@ sdlf_status run_steps(run_session *s, const arguments *given)
         status = machine_open_one(&s->machine, &s->set.choice, s->set.calculator, &options.calculator);
     if (status != SDLF_OK) return status;
     for (int i = 0; i < s->set.inputs.count; i++)
-        shapes[options.shape_count++] = (sdlf_onnx_shape){inputs[i].listed->name, inputs[i].shape};
+        if (!inputs[i].grows)
+            shapes[options.shape_count++] = (sdlf_onnx_shape){inputs[i].listed->name, inputs[i].shape};
     options.states = s->state;
     options.state_count = s->state_count;
     options.dimensions = onnx.dimensions;
     options.dimension_count = onnx.dimension_count;
     int64_t step = 1; /* positions that a step adds at most: the longest part that is cut */
     for (int i = 0; i < s->set.inputs.count; i++)
-        if (inputs[i].axis >= 0 && inputs[i].shape.dim[inputs[i].axis] > step)
+        if (!inputs[i].grows && inputs[i].axis >= 0 && inputs[i].shape.dim[inputs[i].axis] > step)
             step = inputs[i].shape.dim[inputs[i].axis];
     options.capacity = s->set.capacity > 0 ? s->set.capacity : s->set.steps * step;
     status_line_show("%s on %s", s->model_path, s->set.calculator);
     status = sdlf_stateful_create(&stateful, s->model_path, &options);
-    if (status == SDLF_OK) status = open_model(s, &options);
+    if (status == SDLF_OK) status = open_model(s, &options, inputs, step);
     if (status == SDLF_OK) status = go(s, stateful, inputs);
     sdlf_stateful_free(stateful);
     return status;

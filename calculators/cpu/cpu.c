@@ -88,7 +88,7 @@ static sdlf_status synchronize_cpu(sdlf_calculator *calculator)
 /* The type that an operation computes in: that of its first floating operand; quantised numbers have one only. */
 static sdlf_dtype element_type(const sdlf_operation *operation)
 {
-    if (operation->kind >= SDLF_QUANTIZE && operation->kind <= SDLF_INTEGER_MATMUL) return SDLF_FLOAT32;
+    if (operation->kind >= SDLF_QUANTIZE && operation->kind <= SDLF_DYNAMIC_QUANTIZE) return SDLF_FLOAT32;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (sdlf_dtype_is_float(operation->in[i].dtype)) return operation->in[i].dtype;
     }
@@ -319,6 +319,7 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                 [SDLF_QUANTIZED_ADD] = {.run = run},
                 [SDLF_QUANTIZED_POOL2D] = {.run = run, .channels_last = true},
                 [SDLF_INTEGER_MATMUL] = {.run = run, .workspace = workspace, .prepared = prepared, .prepare = prepare},
+                [SDLF_DYNAMIC_QUANTIZE] = {.run = run, .workspace = workspace},
                 [SDLF_SGD_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_ADAM_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_RMSPROP_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},

@@ -31,6 +31,22 @@ sdlf_status quantize_reference(sdlf_calculator *calculator, const sdlf_operation
     return SDLF_OK;
 }
 
+sdlf_status dynamic_quantize_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    const float *x = operation->in[0].data;
+    float low = 0, high = 0, *scale = operation->out[1].data;
+    for (int64_t i = 0; i < sdlf_tensor_count(&operation->in[0]); i++) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+    }
+    *scale = low == high ? 1 : (high - low) / 255;
+    put_rounded(&operation->out[2], 0, -low / *scale, 0, 0, 255);
+    for (int64_t i = 0; i < sdlf_tensor_count(&operation->in[0]); i++)
+        put_rounded(&operation->out[0], i, x[i] / *scale, get_byte(&operation->out[2], 0), 0, 255);
+    return SDLF_OK;
+}
+
 sdlf_status dequantize_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;

@@ -30,6 +30,11 @@ void sdlf_expect_rank(sdlf_check *check, const sdlf_tensor *operand, int rank);
 /* The last two axes without gaps. */
 void sdlf_expect_matrices(sdlf_check *check, const sdlf_tensor *operand, const char *name);
 
+/* uint8 or int8, if it is there; and its zero in that range. */
+void sdlf_expect_quantised(sdlf_check *check, const sdlf_tensor *x, const char *name, int zero);
+/* Bounds of y, which is of bytes: whole numbers that its type holds. */
+void sdlf_expect_bounds(sdlf_check *check, const sdlf_tensor *y, double low, double high);
+
 /* float32 or float64; returns which. */
 sdlf_dtype sdlf_expect_floating(sdlf_check *check, const sdlf_tensor *operand);
 

@@ -38,6 +38,7 @@ extern const sdlf_operation_class sdlf_check_finite_operation;
 extern const sdlf_operation_class sdlf_loss_scale_update_operation;
 extern const sdlf_operation_class sdlf_quantize_operation, sdlf_dequantize_operation;
 extern const sdlf_operation_class sdlf_quantized_conv2d_operation, sdlf_quantized_add_operation;
-extern const sdlf_operation_class sdlf_quantized_pool2d_operation, sdlf_integer_matmul_operation;
+extern const sdlf_operation_class sdlf_quantized_pool2d_operation, sdlf_integer_matmul_operation,
+    sdlf_dynamic_quantize_operation;
 
 #endif

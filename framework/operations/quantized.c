@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quantize, dequantize, quantized_conv2d, quantized_add, quantized_pool2d. Contracts: <sdlf/operations/kinds.h>. */
+/* quantize, dequantize, quantized_conv2d, quantized_add, quantized_pool2d, dynamic_quantize.
+ * Contracts: <sdlf/operations/kinds.h>. */
 #include <math.h>
 
 #include "framework/operations/check.h"
@@ -15,16 +16,14 @@ static int highest(sdlf_dtype dtype)
     return dtype == SDLF_INT8 ? 127 : 255;
 }
 
-/* uint8 or int8, if it is there; and its zero in that range. */
-static void expect_quantised(sdlf_check *check, const sdlf_tensor *x, const char *name, int zero)
+void sdlf_expect_quantised(sdlf_check *check, const sdlf_tensor *x, const char *name, int zero)
 {
     if (!sdlf_tensor_present(x)) return;
     if (x->dtype != SDLF_INT8) sdlf_expect_dtype(check, x, SDLF_UINT8);
     sdlf_expect_between(check, name, zero, lowest(x->dtype), highest(x->dtype));
 }
 
-/* What goes to y: whole numbers that its type holds. */
-static void expect_bounds(sdlf_check *check, const sdlf_tensor *y, double low, double high)
+void sdlf_expect_bounds(sdlf_check *check, const sdlf_tensor *y, double low, double high)
 {
     sdlf_expect_between(check, "low", low, lowest(y->dtype), highest(y->dtype));
     sdlf_expect_between(check, "high", high, low, highest(y->dtype));
@@ -43,10 +42,10 @@ static sdlf_status check_quantize(const sdlf_operation *operation)
     const sdlf_quantize_options *o = &operation->quantize;
     sdlf_check check = {.operation = operation};
     sdlf_expect_dtype(&check, x, SDLF_FLOAT32);
-    expect_quantised(&check, y, "zero", o->zero);
+    sdlf_expect_quantised(&check, y, "zero", o->zero);
     sdlf_expect_shape(&check, y, x->shape);
     expect_scale(&check, "scale", (double)o->scale);
-    expect_bounds(&check, y, (double)o->low, (double)o->high);
+    sdlf_expect_bounds(&check, y, (double)o->low, (double)o->high);
     return check.status;
 }
 
@@ -62,7 +61,7 @@ static sdlf_status check_dequantize(const sdlf_operation *operation)
 {
     const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
     sdlf_check check = {.operation = operation};
-    expect_quantised(&check, x, "zero", operation->quantize.zero);
+    sdlf_expect_quantised(&check, x, "zero", operation->quantize.zero);
     sdlf_expect_operand(&check, y, SDLF_FLOAT32, x->shape);
     expect_scale(&check, "scale", (double)operation->quantize.scale);
     return check.status;
@@ -82,10 +81,10 @@ static sdlf_status check_conv2d(const sdlf_operation *operation)
     const sdlf_quantized_conv2d_options *o = &operation->quantized_conv2d;
     sdlf_check check = {.operation = operation};
     const bool sums = y->dtype == SDLF_INT32;
-    expect_quantised(&check, x, "x_zero", o->x_zero);
+    sdlf_expect_quantised(&check, x, "x_zero", o->x_zero);
     if (y->dtype != SDLF_FLOAT32 && !sums) {
-        expect_quantised(&check, y, "y_zero", o->y_zero);
-        expect_bounds(&check, y, (double)o->low, (double)o->high);
+        sdlf_expect_quantised(&check, y, "y_zero", o->y_zero);
+        sdlf_expect_bounds(&check, y, (double)o->low, (double)o->high);
     }
     sdlf_expect(&check, o->low <= o->high, "low is %g, and high %g", (double)o->low, (double)o->high);
     sdlf_size2d output = sdlf_expect_convolution(&check, x, w, &o->window, o->groups);
@@ -125,14 +124,14 @@ static sdlf_status check_add(const sdlf_operation *operation)
     const sdlf_tensor *a = &operation->in[0], *b = &operation->in[1], *y = &operation->out[0];
     const sdlf_quantized_add_options *o = &operation->quantized_add;
     sdlf_check check = {.operation = operation};
-    expect_quantised(&check, a, "a_zero", o->a_zero);
-    expect_quantised(&check, b, "b_zero", o->b_zero);
-    expect_quantised(&check, y, "y_zero", o->y_zero);
+    sdlf_expect_quantised(&check, a, "a_zero", o->a_zero);
+    sdlf_expect_quantised(&check, b, "b_zero", o->b_zero);
+    sdlf_expect_quantised(&check, y, "y_zero", o->y_zero);
     if (sdlf_tensor_present(b)) sdlf_expect_shape(&check, b, a->shape);
     sdlf_expect_shape(&check, y, a->shape);
     expect_scale(&check, "a_scale", (double)o->a_scale);
     if (sdlf_tensor_present(b)) expect_scale(&check, "b_scale", (double)o->b_scale);
-    expect_bounds(&check, y, (double)o->low, (double)o->high);
+    sdlf_expect_bounds(&check, y, (double)o->low, (double)o->high);
     return check.status;
 }
 
@@ -150,15 +149,15 @@ static sdlf_status check_pool2d(const sdlf_operation *operation)
     const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
     const sdlf_quantized_pool2d_options *o = &operation->quantized_pool2d;
     sdlf_check check = {.operation = operation};
-    expect_quantised(&check, x, "x_zero", o->x_zero);
-    expect_quantised(&check, y, "y_zero", o->y_zero);
+    sdlf_expect_quantised(&check, x, "x_zero", o->x_zero);
+    sdlf_expect_quantised(&check, y, "y_zero", o->y_zero);
     sdlf_expect_rank(&check, x, 4);
     const int64_t *dim = x->shape.dim;
     sdlf_size2d output = sdlf_expect_window(&check, &o->window, dim[2], dim[3]);
     sdlf_expect_no_empty_window(&check, &o->window, dim[2], dim[3]);
     sdlf_expect_shape(&check, y, sdlf_shape(dim[0], dim[1], output.side[0], output.side[1]));
     expect_scale(&check, "scale", (double)o->scale);
-    expect_bounds(&check, y, (double)o->low, (double)o->high);
+    sdlf_expect_bounds(&check, y, (double)o->low, (double)o->high);
     return check.status;
 }
 
@@ -175,4 +174,24 @@ const sdlf_operation_class sdlf_quantized_pool2d_operation = {
     .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_pool2d,
     .flops = pool2d_flops,
+};
+
+static sdlf_status check_dynamic_quantize(const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0];
+    sdlf_check check = {.operation = operation};
+    sdlf_expect_dtype(&check, x, SDLF_FLOAT32);
+    sdlf_expect(&check, sdlf_tensor_count(x) > 0, "operand 'x' has shape %s: there is no range of no numbers",
+                sdlf_shape_print(x->shape).text);
+    sdlf_expect_operand(&check, &operation->out[0], SDLF_UINT8, x->shape);
+    sdlf_expect_operand(&check, &operation->out[1], SDLF_FLOAT32, sdlf_shape(1));
+    sdlf_expect_operand(&check, &operation->out[2], SDLF_UINT8, sdlf_shape(1));
+    return check.status;
+}
+
+const sdlf_operation_class sdlf_dynamic_quantize_operation = {
+    .name = "dynamic_quantize",
+    .in = {{.name = "x"}},
+    .out = {{.name = "y"}, {.name = "scale"}, {.name = "zero"}},
+    .check = check_dynamic_quantize,
 };

@@ -3,6 +3,7 @@
 #include "framework/plan/integer_weights.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "framework/plan/passes.h"
@@ -16,7 +17,7 @@ static inline double nearest(double x)
 
 /* Is each weight an integer of [-128, 127] times the scale, but for `error` of its size? 0: exactly so, rounded to
  * float32. */
-static bool are_multiples(const float *weight, int64_t count, int64_t step, double scale, double error)
+static bool are_multiples(const float *weight, int64_t count, double scale, double error)
 {
     enum { BLOCK = 64 }; /* weights that are looked at before it ends early: a loop that never does goes in vectors */
     double inverse = 1 / scale;
@@ -24,7 +25,7 @@ static bool are_multiples(const float *weight, int64_t count, int64_t step, doub
     for (int64_t first = 0; first < count && all; first += BLOCK) {
         int64_t last = first + BLOCK < count ? first + BLOCK : count, wrong = 0;
         for (int64_t i = first; i < last; i++) {
-            double given = (double)weight[i * step], whole = nearest(given * inverse), product = whole * scale;
+            double given = (double)weight[i], whole = nearest(given * inverse), product = whole * scale;
             bool near = fabs(product - given) <= error * fabs(given), same = (float)product == (float)given;
             wrong += !((error > 0 ? near : same) & (whole >= -128) & (whole <= 127));
         }
@@ -33,25 +34,62 @@ static bool are_multiples(const float *weight, int64_t count, int64_t step, doub
     return all;
 }
 
+/* The same, exactly, of a scale that float32 holds: products of a small integer and it are rounded as they were. */
+static bool are_products(const float *weight, int64_t count, float scale)
+{
+    enum { BLOCK = 64 };
+    const float whole_only = 12582912, inverse = 1 / scale; /* 1.5 2^23: behind it there are no bits below 1 */
+    bool all = scale > 0 && inverse < HUGE_VALF;
+    for (int64_t first = 0; first < count && all; first += BLOCK) {
+        int64_t last = first + BLOCK < count ? first + BLOCK : count;
+        int wrong = 0;
+        for (int64_t i = first; i < last; i++) {
+            float given = weight[i], whole = given * inverse + whole_only - whole_only;
+            wrong |= (whole * scale != given) | (whole < -128) | (whole > 127);
+        }
+        all = wrong == 0;
+    }
+    return all;
+}
+
+/* The largest weight is 127 or 128 times the scale, as it is where each filter has its own: what that makes of it is at
+ * most a unit of its last place off. */
+static bool find_usual_scale(const float *weight, int64_t count, float largest, double *scale)
+{
+    for (int whole = 127; whole <= 128; whole++) {
+        float middle = largest / (float)whole, tried[] = {middle, nextafterf(middle, 0), nextafterf(middle, largest)};
+        for (int i = 0; i < 3; i++) {
+            *scale = (double)tried[i];
+            if (are_products(weight, count, tried[i])) return true;
+        }
+    }
+    return false;
+}
+
 static inline double larger(double a, double b)
 {
     return b > a ? b : a;
 }
 
-static double largest_size(const float *weight, int64_t count, int64_t step)
+static double largest_size(const float *weight, int64_t count)
 {
-    double largest = 0;
-    for (int64_t i = 0; i < count; i++) largest = larger(largest, fabs((double)weight[i * step]));
-    return largest;
+    enum { LANES = 8 }; /* side by side, or each comparison waits for the one before */
+    float largest[LANES] = {0};
+    for (int64_t i = 0; i < count; i++) {
+        float size = fabsf(weight[i]);
+        largest[i % LANES] = size > largest[i % LANES] ? size : largest[i % LANES];
+    }
+    for (int lane = 1; lane < LANES; lane++) largest[0] = largest[lane] > largest[0] ? largest[lane] : largest[0];
+    return (double)largest[0];
 }
 
 /* The scale is within a few roundings of the one that weights were made with. Each product says between which numbers
  * that lies, half a unit of its last place to either side; together they leave few of float32. */
-static double refine(const float *weight, int64_t count, int64_t step, double scale)
+static double refine(const float *weight, int64_t count, double scale)
 {
     double low = 0, high = HUGE_VAL, inverse = 1 / scale;
     for (int64_t i = 0; i < count; i++) {
-        float product = fabsf(weight[i * step]), next;
+        float product = fabsf(weight[i]), next;
         double whole = nearest((double)product * inverse);
         if (whole < 1) continue;
         uint32_t bits;
@@ -66,20 +104,22 @@ static double refine(const float *weight, int64_t count, int64_t step, double sc
     return high < HUGE_VAL && found >= low && found <= high ? found : scale;
 }
 
-bool plan_find_scale(const float *weight, int64_t count, int64_t step, double *scale)
+bool plan_find_scale(const float *weight, int64_t count, double *scale)
 {
     const double error = 4e-7; /* three roundings: of the product, of the scale as it is found, of the inverse */
-    if (*scale > 0 && are_multiples(weight, count, step, *scale, 0)) return true;
-    double largest = largest_size(weight, count, step);
+    if (*scale > 0 && (double)(float)*scale == *scale && are_products(weight, count, (float)*scale)) return true;
+    if (*scale > 0 && are_multiples(weight, count, *scale, 0)) return true;
+    double largest = largest_size(weight, count);
     if (!(largest < 3e38)) return false;
-    if (largest == 0 || are_multiples(weight, count, step, 1, 0)) {
+    if (largest == 0 || are_multiples(weight, count, 1, 0)) {
         *scale = 1;
         return true;
     }
+    if (find_usual_scale(weight, count, (float)largest, scale)) return true;
     for (int whole = 128; whole > 0; whole--) {
         double found = (double)(float)(largest / whole);
-        if (found <= 0 || !are_multiples(weight, count, step, found, error)) continue;
-        *scale = refine(weight, count, step, found);
+        if (found <= 0 || !are_multiples(weight, count, found, error)) continue;
+        *scale = refine(weight, count, found);
         return true;
     }
     return false;
@@ -88,14 +128,14 @@ bool plan_find_scale(const float *weight, int64_t count, int64_t step, double *s
 bool plan_find_largest_scale(const float *weight, int64_t count, double *scale, int *low, int *high)
 {
     const double error = 4e-7;
-    double largest = largest_size(weight, count, 1);
+    double largest = largest_size(weight, count);
     *scale = 1;
     *low = *high = 0;
     if (!(largest < 3e38)) return false;
     for (int whole = 1; whole <= 128 && largest > 0; whole++) {
         double found = (double)(float)(largest / whole);
-        if (found <= 0 || !are_multiples(weight, count, 1, found, error)) continue;
-        *scale = refine(weight, count, 1, found);
+        if (found <= 0 || !are_multiples(weight, count, found, error)) continue;
+        *scale = refine(weight, count, found);
         for (int64_t i = 0; i < count; i++) {
             int integer = (int)nearest((double)weight[i] / *scale);
             if (integer < *low) *low = integer;
@@ -106,28 +146,47 @@ bool plan_find_largest_scale(const float *weight, int64_t count, double *scale, 
     return largest == 0;
 }
 
-static sdlf_status scale_of(const sdlf_plan *plan, const plan_integers *w, int64_t k, double *scale)
+sdlf_status plan_filters_open(plan_filters *f, const plan_integers *w, const float *weight)
 {
-    *scale = (double)w->scale[k];
-    const sdlf_parameter *parameter = &plan->model->parameters[w->weight];
-    const float *weight = (const float *)parameter->value.data + (w->transposed ? k : k * w->each);
-    if (plan_find_scale(weight, w->each, w->transposed ? w->filters : 1, scale)) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                     "parameter %s: its filter %lld is no multiple of small integers any more; make the plan anew",
-                     parameter->name, (long long)k);
+    *f = (plan_filters){.weight = weight, .filters = w->filters, .each = w->each, .first = -1};
+    if (!w->transposed) return SDLF_OK;
+    f->tile = malloc((size_t)w->each * PLAN_FILTERS_TOGETHER * sizeof *f->tile);
+    return f->tile != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
 }
 
-static sdlf_status load_filter(sdlf_plan *plan, const plan_integers *w, int buffer, int64_t k, double scale)
+const float *plan_filters_at(plan_filters *f, int64_t k)
+{
+    int64_t first = k - k % PLAN_FILTERS_TOGETHER;
+    if (f->tile == NULL) return f->weight + k * f->each;
+    if (first != f->first) {
+        int64_t count = f->filters - first < PLAN_FILTERS_TOGETHER ? f->filters - first : PLAN_FILTERS_TOGETHER;
+        for (int64_t i = 0; i < f->each; i++)
+            for (int64_t j = 0; j < count; j++) f->tile[j * f->each + i] = f->weight[i * f->filters + first + j];
+        f->first = first;
+    }
+    return f->tile + (k - first) * f->each;
+}
+
+static sdlf_status scale_of(const sdlf_plan *plan, const plan_integers *w, const float *filter, int64_t k,
+                            double *scale)
+{
+    *scale = (double)w->scale[k];
+    if (plan_find_scale(filter, w->each, scale)) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                     "parameter %s: its filter %lld is no multiple of small integers any more; make the plan anew",
+                     plan->model->parameters[w->weight].name, (long long)k);
+}
+
+static sdlf_status load_filter(sdlf_plan *plan, const plan_integers *w, const float *filter, int buffer, int64_t k,
+                               double scale)
 {
     enum { PIECE = 4096 };
     int8_t piece[PIECE];
-    const float *weight = plan->model->parameters[w->weight].value.data;
-    int64_t step = w->transposed ? w->filters : 1;
+    const double inverse = 1 / scale;
     sdlf_status status = SDLF_OK;
-    weight += w->transposed ? k : k * w->each;
     for (int64_t first = 0; first < w->each && status == SDLF_OK; first += PIECE) {
         int64_t count = w->each - first < PIECE ? w->each - first : PIECE;
-        for (int64_t i = 0; i < count; i++) piece[i] = (int8_t)nearest((double)weight[(first + i) * step] / scale);
+        for (int64_t i = 0; i < count; i++) piece[i] = (int8_t)nearest((double)filter[first + i] * inverse);
         status = plan_upload(plan, buffer, k * w->each + first, piece, count);
     }
     return status;
@@ -157,11 +216,14 @@ sdlf_status plan_load_integers(sdlf_plan *plan, int buffer)
     sdlf_status status = SDLF_OK;
     for (int i = plan_source_parameters(plan, &plan->buffers[buffer], needed) - 1; i >= 0 && status == SDLF_OK; i--)
         status = model_fetch_values(plan->model, needed[i]);
+    plan_filters filters = {.tile = NULL};
+    if (status == SDLF_OK) status = plan_filters_open(&filters, w, plan->model->parameters[w->weight].value.data);
     for (int64_t k = 0; k < w->filters && status == SDLF_OK; k++) {
-        status = scale_of(plan, w, k, &scale);
+        const float *filter = plan_filters_at(&filters, k);
+        status = scale_of(plan, w, filter, k, &scale);
         if (status != SDLF_OK) break;
         if (source == w->integers) {
-            status = load_filter(plan, w, buffer, k, scale);
+            status = load_filter(plan, w, filter, buffer, k, scale);
         } else if (source == w->multipliers) {
             float multiplier = multiplier_of(plan, w, k, scale);
             status = plan_upload(plan, buffer, k * (int64_t)sizeof multiplier, &multiplier, sizeof multiplier);
@@ -170,5 +232,6 @@ sdlf_status plan_load_integers(sdlf_plan *plan, int buffer)
             status = plan_upload(plan, buffer, k * (int64_t)sizeof sum, &sum, sizeof sum);
         }
     }
+    free(filters.tile);
     return status;
 }

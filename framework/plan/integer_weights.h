@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <sdlf/status.h>
+
 /* Of a product whose weights are integers: buffers that are worked out (BUFFER_DERIVED), and the parameters that they
  * come from. With
  * weight[k][i] = integer scale_k: the integers, int8; round(bias[k] / (x_scale scale_k)), int32; and (x_scale scale_k)
@@ -36,8 +38,18 @@ typedef struct plan_packed {
  * *high are the least and greatest of the integers. */
 bool plan_find_largest_scale(const float *weight, int64_t count, double *scale, int *low, int *high);
 
-/* `count` numbers, `step` apart: is each an integer of [-128, 127] times *scale? On the way in *scale is a guess, or
- * 0. */
-bool plan_find_scale(const float *weight, int64_t count, int64_t step, double *scale);
+/* `count` numbers: is each an integer of [-128, 127] times *scale? On the way in *scale is a guess, or 0. */
+bool plan_find_scale(const float *weight, int64_t count, double *scale);
+
+/* The filters of such weights one after the other, in order: of transposed ones some are brought together at a time. Free
+ * `tile`. */
+enum { PLAN_FILTERS_TOGETHER = 16 };
+typedef struct plan_filters {
+    const float *weight;
+    int64_t filters, each, first; /* first: of those in the tile */
+    float *tile;                  /* NULL: they lie in `weight` as they are */
+} plan_filters;
+sdlf_status plan_filters_open(plan_filters *f, const plan_integers *w, const float *weight);
+const float *plan_filters_at(plan_filters *f, int64_t k);
 
 #endif

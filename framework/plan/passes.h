@@ -90,6 +90,7 @@ sdlf_status plan_load_packed(sdlf_plan *plan, int buffer); /* or of a plan_packe
 
 sdlf_status plan_fuse_qdq_nodes(sdlf_plan *plan);
 sdlf_status plan_fuse_qdq_integers(sdlf_plan *plan);
+sdlf_status plan_fuse_integer_products(sdlf_plan *plan);
 sdlf_status plan_fuse_packed(sdlf_plan *plan);
 sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool(sdlf_plan *plan);

@@ -488,6 +488,11 @@ def cast(x: Node, *, dtype: str | None = None, name: str | None = None) -> Node:
     return add_layer("cast", (x,), name, {"dtype": dtype})
 
 
+def dynamic_quantize(x: Node, *, name: str | None = None) -> Node:
+    """Floats as uint8, by the range that they have."""
+    return add_layer("dynamic_quantize", (x,), name, {})
+
+
 def transpose(x: Node, *, order: Sequence[int] | None = None, name: str | None = None) -> Node:
     """Axes in another order.
 

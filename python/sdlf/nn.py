@@ -369,6 +369,13 @@ class Cast(Layer):
         super().__init__(layers.cast, name, {"dtype": dtype})
 
 
+class DynamicQuantize(Layer):
+    """Floats as uint8, by the range that they have. layers.dynamic_quantize says what its options are."""
+
+    def __init__(self, *, name: str | None = None):
+        super().__init__(layers.dynamic_quantize, name, {})
+
+
 class Transpose(Layer):
     """Axes in another order. layers.transpose says what its options are."""
 

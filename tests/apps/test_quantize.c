@@ -59,6 +59,29 @@ static void writes_weights_only(void)
     SDLF(0, "eval", "--weights", out, "--data", "digits:100");
 }
 
+/* Tokens, int64: rows of an array without labels. */
+static void takes_tokens(void)
+{
+    enum { SAMPLES = 24, LENGTH = 8, VOCABULARY = 13, WIDTH = 16 };
+    static int64_t token[SAMPLES * LENGTH];
+    for (int i = 0; i < SAMPLES * LENGTH; i++) token[i] = i * 7 % VOCABULARY;
+    sdlf_tensor array = sdlf_tensor_view(SDLF_INT64, sdlf_shape(SAMPLES, LENGTH), token);
+    CHECK_OK(sdlf_tensor_write_file(&array, test_path("tokens.npy")));
+    sdlf_model *net = sdlf_model_create("tokens");
+    sdlf_node x = sdlf_input(net, "ids", SDLF_INT64, sdlf_shape(LENGTH));
+    x = sdlf_embedding(net, x, &(sdlf_embedding_options){.vocabulary = VOCABULARY, .units = WIDTH});
+    x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 6});
+    sdlf_output(net, "y", x);
+    CHECK_OK(sdlf_model_build(net, 1));
+    CHECK_OK(sdlf_model_to_onnx(net, test_path("tokens.onnx"), NULL, NULL));
+    sdlf_model_free(net);
+    char data[700];
+    snprintf(data, sizeof data, "npy:%s", test_path("tokens.npy"));
+    const program *p = SDLF(0, "quantize", test_path("tokens.onnx"), "--data", data, "-o", out);
+    CHECK_SAYS(p, "1 of 1 convolutions and products, 2 activations from 24 samples");
+    CHECK_SAYS(p, "root mean square error 0.");
+}
+
 static void says_what_is_wrong(void)
 {
     CHECK_SAYS(SDLF(2, "quantize", weights), "--out FILE is missing");
@@ -91,6 +114,7 @@ int main(void)
     if (available()) {
         RUN(writes_integers);
         RUN(writes_weights_only);
+        RUN(takes_tokens);
         RUN(says_what_is_wrong);
     } else {
         RUN(no_onnx);

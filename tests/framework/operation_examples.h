@@ -41,8 +41,14 @@ static inline sdlf_operation quantised(sdlf_operation_kind kind)
     case SDLF_INTEGER_MATMUL:
         return (sdlf_operation){.kind = kind,
                                 .in = {of(SDLF_UINT8, sdlf_shape(N, H, W)), of(SDLF_INT8, sdlf_shape(N, W, K)),
-                                       of(SDLF_UINT8, sdlf_shape(H)), of(SDLF_INT8, sdlf_shape(1))},
-                                .out = {of(SDLF_INT32, sdlf_shape(N, H, K))}};
+                                       of(SDLF_UINT8, sdlf_shape(H)), of(SDLF_INT8, sdlf_shape(1)), t(sdlf_shape(1)),
+                                       t(sdlf_shape(K))},
+                                .out = {of(SDLF_UINT8, sdlf_shape(N, H, K))},
+                                .integer_matmul = {.high = 255}};
+    case SDLF_DYNAMIC_QUANTIZE:
+        return (sdlf_operation){.kind = kind,
+                                .in = {t(x.shape)},
+                                .out = {of(SDLF_UINT8, x.shape), t(sdlf_shape(1)), of(SDLF_UINT8, sdlf_shape(1))}};
     case SDLF_QUANTIZED_ADD:
         return (sdlf_operation){
             .kind = kind, .in = {x, y}, .out = {y}, .quantized_add = {0.5f, 0.25f, 128, 0, 1, 0, 255}};
@@ -269,7 +275,8 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_QUANTIZED_CONV2D:
     case SDLF_QUANTIZED_ADD:
     case SDLF_QUANTIZED_POOL2D:
-    case SDLF_INTEGER_MATMUL: return quantised(kind);
+    case SDLF_INTEGER_MATMUL:
+    case SDLF_DYNAMIC_QUANTIZE: return quantised(kind);
     case SDLF_SGD_UPDATE:
     case SDLF_ADAM_UPDATE:
     case SDLF_RMSPROP_UPDATE:

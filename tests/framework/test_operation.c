@@ -47,7 +47,7 @@ static void good_operations_pass(void)
         }
         sdlf_cost cost = sdlf_operation_cost(&good);
         CHECK(cost.flops >= 0 && cost.bytes > 0);
-        bool quantised = kind >= SDLF_QUANTIZE && kind <= SDLF_INTEGER_MATMUL;
+        bool quantised = kind >= SDLF_QUANTIZE && kind <= SDLF_DYNAMIC_QUANTIZE;
         for (int i = 0; !quantised && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) { /* the same in float64 */
             if (operand(&good, i)->dtype == SDLF_FLOAT32) operand(&good, i)->dtype = SDLF_FLOAT64;
         }

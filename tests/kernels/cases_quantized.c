@@ -152,34 +152,68 @@ static const geometry pools[] = {
     {1, 24, 9, 9, 0, 1, {3, 2}, 1, 2, {1, 0}, {1, 1}},
 };
 
-/* zeros: 0 there are none, 1 one for all, 2 one for each row or column. */
-static void product(kernel_sink *sink, const int64_t size[4], sdlf_dtype a, sdlf_dtype b, int zeros, bool one_b)
+/* zeros: 0 there are none, 1 one for all, 2 one for each row or column, 3 numbers of the options. */
+typedef struct product_form {
+    sdlf_dtype a, b, y;
+    int zeros;
+    bool one_b, scales, bias; /* a matrix for all; one for each column; there is one */
+} product_form;
+
+static void product(kernel_sink *sink, const int64_t size[4], const product_form *f)
 {
     const int64_t batch = size[0], m = size[1], k = size[2], n = size[3];
+    const bool is_signed = f->y == SDLF_INT8, wide = f->y == SDLF_FLOAT32;
     kernel_case made = {.operation = {.kind = SDLF_INTEGER_MATMUL}};
     sdlf_operation *o = &made.operation;
-    o->in[0] = kernel_tensor(a, sdlf_shape(batch, m, k));
-    o->in[1] = kernel_tensor(b, sdlf_shape(batch, k, n));
-    if (one_b) o->in[1] = sdlf_tensor_broadcast(kernel_tensor(b, sdlf_shape(1, k, n)), sdlf_shape(batch, k, n));
-    if (zeros > 0) o->in[2] = kernel_tensor(a, sdlf_shape(zeros > 1 ? m : 1));
-    if (zeros > 0) o->in[3] = kernel_tensor(b, sdlf_shape(zeros > 1 ? n : 1));
-    o->out[0] = kernel_tensor(SDLF_INT32, sdlf_shape(batch, m, n));
+    o->in[0] = kernel_tensor(f->a, sdlf_shape(batch, m, k));
+    o->in[1] = kernel_tensor(f->b, sdlf_shape(batch, k, n));
+    if (f->one_b) o->in[1] = sdlf_tensor_broadcast(kernel_tensor(f->b, sdlf_shape(1, k, n)), sdlf_shape(batch, k, n));
+    if (f->zeros == 1 || f->zeros == 2) {
+        o->in[2] = kernel_tensor(f->a, sdlf_shape(f->zeros > 1 ? m : 1));
+        o->in[3] = kernel_tensor(f->b, sdlf_shape(f->zeros > 1 ? n : 1));
+    }
+    o->out[0] = kernel_tensor(f->y, sdlf_shape(batch, m, n));
     for (int i = 0; i < 4; i++) made.in[i].values = VALUES_ANYTHING;
-    kernel_emit(sink, &made, "%d of %dx%d %s, %dx%d %s%s%s", (int)batch, (int)m, (int)k, sdlf_dtype_name(a), (int)k,
-                (int)n, sdlf_dtype_name(b), one_b ? " for all" : "",
-                zeros > 1   ? ", zeros"
-                : zeros > 0 ? ", zero"
-                            : "");
+    if (f->zeros == 3) o->integer_matmul.a_zero = 100, o->integer_matmul.b_zero = 3;
+    if (f->y != SDLF_INT32) {
+        o->integer_matmul.scale = 0.00137f;
+        if (f->scales) o->in[4] = kernel_tensor(SDLF_FLOAT32, sdlf_shape(n));
+        if (f->bias) o->in[5] = kernel_tensor(SDLF_FLOAT32, sdlf_shape(f->scales ? n : 1));
+        o->integer_matmul.low = wide ? -INFINITY : is_signed ? -128 : 0;
+        o->integer_matmul.high = wide ? 1000 : is_signed ? 127 : 200;
+        o->integer_matmul.y_zero = wide ? 0 : is_signed ? -7 : 128;
+    }
+    kernel_emit(sink, &made, "%d of %dx%d %s, %dx%d %s%s to %s, zeros %d%s%s", (int)batch, (int)m, (int)k,
+                sdlf_dtype_name(f->a), (int)k, (int)n, sdlf_dtype_name(f->b), f->one_b ? " for all" : "",
+                sdlf_dtype_name(f->y), f->zeros, f->scales ? " scales" : "", f->bias ? " bias" : "");
 }
 
 static void products(kernel_sink *sink)
 {
-    static const sdlf_dtype byte_types[] = {SDLF_UINT8, SDLF_INT8};
+    static const sdlf_dtype byte_types[] = {SDLF_UINT8, SDLF_INT8},
+                            results[] = {SDLF_INT32, SDLF_FLOAT32, SDLF_UINT8, SDLF_INT8};
     static const int64_t sizes[][4] = {{1, 1, 1, 1},    {1, 1, 7, 3},    {2, 3, 4, 5},     {1, 17, 33, 65},
                                        {3, 14, 64, 16}, {1, 1, 300, 97}, {2, 29, 130, 70}, {1, 40, 1027, 24}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        for (int j = 0; j < 12; j++)
-            product(sink, sizes[i], byte_types[j % 2], byte_types[j / 2 % 2], j / 4, sizes[i][0] > 1 && j % 3 == 0);
+        for (int j = 0; j < 64; j++) {
+            product_form f = {.a = byte_types[j % 2], .b = byte_types[j / 2 % 2], .y = results[j / 4 % 4]};
+            f.zeros = j / 16, f.one_b = sizes[i][0] > 1 && j % 3 == 0;
+            f.scales = f.y != SDLF_INT32 && j % 5 < 3, f.bias = f.y != SDLF_INT32 && j % 7 < 3;
+            product(sink, sizes[i], &f);
+        }
+}
+
+static void dynamic(kernel_sink *sink, int64_t count)
+{
+    kernel_case made = {.operation = {.kind = SDLF_DYNAMIC_QUANTIZE}};
+    sdlf_operation *o = &made.operation;
+    o->in[0] = kernel_tensor(SDLF_FLOAT32, sdlf_shape(count));
+    o->out[0] = kernel_tensor(SDLF_UINT8, sdlf_shape(count));
+    o->out[1] = kernel_tensor(SDLF_FLOAT32, sdlf_shape(1));
+    o->out[2] = kernel_tensor(SDLF_UINT8, sdlf_shape(1));
+    kernel_emit(sink, &made, "%d numbers", (int)count);
+    made.in[0].values = VALUES_GRID;
+    kernel_emit(sink, &made, "%d numbers of a grid", (int)count);
 }
 
 void quantized_cases(kernel_sink *sink, sdlf_dtype t)
@@ -189,6 +223,8 @@ void quantized_cases(kernel_sink *sink, sdlf_dtype t)
         for (int j = 0; j < TYPES; j++)
             convolution(sink, &geometries[i], &all_types[j], (i + (size_t)j) % 3 != 0, j == 4);
     products(sink);
+    static const int64_t of_range[] = {1, 15, 64, 1000, 100003};
+    for (size_t i = 0; i < sizeof of_range / sizeof of_range[0]; i++) dynamic(sink, of_range[i]);
     for (int j = 0; j < TYPES; j++) {
         static const int64_t counts[] = {1, 15, 64, 1000, 40000};
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) elements(sink, &all_types[j], counts[i]);
@@ -227,5 +263,5 @@ void quantized_bench(kernel_sink *sink, sdlf_dtype t)
     static const int64_t matrices[][4] = {
         {1, 128, 768, 768}, {1, 128, 768, 3072}, {1, 1, 768, 3072}, {12, 128, 64, 128}};
     for (size_t i = 0; i < sizeof matrices / sizeof matrices[0]; i++)
-        product(sink, matrices[i], SDLF_UINT8, SDLF_INT8, 1, false);
+        product(sink, matrices[i], &(product_form){.a = SDLF_UINT8, .b = SDLF_INT8, .y = SDLF_INT32, .zeros = 1});
 }

@@ -232,6 +232,8 @@ static void reductions(sdlf_model *net)
     give(net, top);
     give(net, (sdlf_node){top.layer, 1});
     give(net, sdlf_top_k(net, x, &(sdlf_top_k_layer_options){.k = 3, .smallest = true}));
+    sdlf_node bytes = sdlf_dynamic_quantize(net, x);
+    for (int i = 0; i < 3; i++) give(net, (sdlf_node){bytes.layer, i});
 }
 
 /* ---- training's own ---- */

@@ -250,6 +250,54 @@ static void memory_runs_out(void)
     test_every_allocation("a state that grows", make_one, NULL);
 }
 
+/* ---- a mask that grows with the states ---- */
+
+/* Steps of so many tokens, each with the mask of all positions so far, give what onnxruntime gives token by token. */
+static void masked_steps(int64_t each)
+{
+    sdlf_stateful *decoder = NULL;
+    sdlf_tensor tokens, mask, logits;
+    float found[STEPS * VOCABULARY];
+    sdlf_plan *plan;
+    sdlf_binding binding;
+    const sdlf_onnx_dimension length_of_step = {"sequence_length", each};
+    CHECK_OK(sdlf_tensor_read_file(&tokens, onnx_fixture("masked_decoder", "tokens.npy")));
+    CHECK_OK(sdlf_tensor_read_file(&mask, onnx_fixture("masked_decoder", "mask.npy")));
+    CHECK_OK(sdlf_tensor_read_file(&logits, onnx_fixture("masked_decoder", "logits.npy")));
+    CHECK_OK(sdlf_stateful_create(&decoder, onnx_fixture("masked_decoder", "model.onnx"),
+                                  &(sdlf_stateful_options){.calculator = calculator,
+                                                           .states = states,
+                                                           .state_count = 4,
+                                                           .capacity = STEPS,
+                                                           .dimensions = &length_of_step,
+                                                           .dimension_count = 1}));
+    for (int64_t at = 0; decoder != NULL && at < STEPS; at += each) {
+        const int64_t *token = (const int64_t *)tokens.data + at, *known = mask.data;
+        float *to = found + at * VOCABULARY;
+        if (!CHECK_OK(sdlf_stateful_prepare(decoder, &plan))) break;
+        CHECK_OK(sdlf_plan_input(plan, "attention_mask", &binding));
+        CHECK(sdlf_shape_equal(binding.tensor.shape, sdlf_shape(1, at + each)));
+        CHECK_OK(sdlf_plan_write(plan, "input_ids", token, SDLF_INT64, each * (int64_t)sizeof *token));
+        CHECK_OK(sdlf_plan_write(plan, "attention_mask", known, SDLF_INT64, (at + each) * (int64_t)sizeof *known));
+        CHECK_OK(sdlf_stateful_run(decoder));
+        CHECK_OK(sdlf_plan_read(plan, "logits", to, SDLF_FLOAT32, each * VOCABULARY * (int64_t)sizeof *to));
+        CHECK_EQUAL(sdlf_stateful_step(decoder), each);
+    }
+    /* of a masked token nobody reads the logits: in one step with others it sees what is masked for all of them */
+    if (decoder != NULL)
+        compare(found + 3 * VOCABULARY, (const float *)logits.data + 3 * VOCABULARY, (STEPS - 3) * VOCABULARY);
+    sdlf_stateful_free(decoder);
+    sdlf_tensor_release(&tokens, NULL);
+    sdlf_tensor_release(&mask, NULL);
+    sdlf_tensor_release(&logits, NULL);
+}
+
+static void masks_grow(void)
+{
+    masked_steps(1);
+    masked_steps(4);
+}
+
 int main(void)
 {
     static const char *const names[] = {"reference", "cpu"};
@@ -263,6 +311,7 @@ int main(void)
         RUN(keys_and_values_are_not_copied);
         RUN(the_present_lies_behind_the_past);
         RUN(steps_of_several_tokens);
+        RUN(masks_grow);
         RUN(a_state_that_does_not_grow);
         RUN(wrong_states_are_refused);
         if (i == 1) RUN(memory_runs_out);

@@ -91,6 +91,7 @@ const cpu_instance instance_cpu = {
                                      .workspace = integer_matmul_workspace_cpu,
                                      .prepared = integer_matmul_prepared_cpu,
                                      .prepare = integer_matmul_prepare_cpu},
+            [SDLF_DYNAMIC_QUANTIZE] = {.run = dynamic_quantize_cpu, .workspace = dynamic_quantize_workspace_cpu},
 #endif
             [SDLF_SGD_UPDATE] = {.run = sgd_update_cpu},
             [SDLF_ADAM_UPDATE] = {.run = adam_update_cpu},

@@ -3,8 +3,8 @@
  *
  *     sum of (a - a_zero) (b - b_zero) = sum of a b - a_zero (sum of b) - b_zero (sum of a - k a_zero)
  *
- * The sum of a column of b is made with the packed b. Where a has one zero point and b's are 0, the second term stands in the sums from
- * the start; else a second pass subtracts what is left. With VNNI a is read as uint8 and b as int8: those of the other type have
+ * The sum of a column of b is made with the packed b, and that of a row of a where it is needed. The second term stands in the sums from
+ * the start where a has one zero point; other terms are subtracted from a tile while it is in registers. With VNNI a is read as uint8 and b as int8: those of the other type have
  * their upper bit flipped, and their zero point moved by 128; else both are widened to int16. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized_tiles.h"
@@ -129,7 +129,7 @@ sdlf_status integer_matmul_prepare_cpu(sdlf_calculator *calculator, const sdlf_o
 /* ---- scratch space ---- */
 
 typedef struct room {
-    int64_t packed, bias, a_zero, b_zero, image, bytes; /* where each begins; all of it */
+    int64_t packed, bias, a_zero, b_zero, scale, shift, rest, image, bytes; /* where each begins; all of it */
 } room;
 
 static int64_t take(room *r, int64_t size)
@@ -141,11 +141,15 @@ static int64_t take(room *r, int64_t size)
 
 static room room_of(const geometry *g)
 {
+    const int64_t columns = (g->n + LANES) * (int64_t)sizeof(int32_t), rows = g->m * (int64_t)sizeof(int32_t);
     room r = {0};
     r.packed = take(&r, sdlf_tensor_present(&g->operation->prepared) ? 0 : matrix_bytes(g));
-    r.bias = take(&r, (g->n + LANES) * (int64_t)sizeof(int32_t));
-    r.a_zero = take(&r, g->m * (int64_t)sizeof(int32_t));
-    r.b_zero = take(&r, g->n * (int64_t)sizeof(int32_t));
+    r.bias = take(&r, columns);
+    r.b_zero = take(&r, columns);
+    r.scale = take(&r, columns);
+    r.shift = take(&r, columns);
+    r.a_zero = take(&r, rows);
+    r.rest = take(&r, rows);
     r.image = take(&r, g->in_place ? 0 : g->m * g->quads * 4);
     return r;
 }
@@ -156,17 +160,25 @@ int64_t integer_matmul_workspace_cpu(const sdlf_calculator *calculator, const sd
     return room_of(&g).bytes;
 }
 
-/* ---- zero points, of elements as they are read ---- */
+/* ---- operands of a row or a column each ---- */
 
-static void load_zeros(const sdlf_tensor *from, int moved, int32_t *to, int64_t count)
+/* Zero points, of elements as they are read. */
+static void load_zeros(const sdlf_tensor *from, int otherwise, int moved, int32_t *to, int64_t count)
 {
     bool present = sdlf_tensor_present(from), one = !present || from->shape.dim[0] == 1;
     for (int64_t i = 0; i < count; i++) {
         int64_t at = one ? 0 : i;
-        to[i] = moved;
+        to[i] = moved + (present ? 0 : otherwise);
         if (present)
             to[i] += from->dtype == SDLF_INT8 ? ((const int8_t *)from->data)[at] : ((const uint8_t *)from->data)[at];
     }
+}
+
+static void load_floats(const sdlf_tensor *from, float otherwise, float *to, int64_t count)
+{
+    bool present = sdlf_tensor_present(from), one = !present || from->shape.dim[0] == 1;
+    for (int64_t i = 0; i < count; i++) to[i] = present ? ((const float *)from->data)[one ? 0 : i] : otherwise;
+    memset(to + count, 0, LANES * sizeof *to);
 }
 
 static bool are_all(const int32_t *x, int64_t count, int32_t value)
@@ -183,14 +195,12 @@ typedef struct matrix {
     const uint8_t *a;
     uint8_t *image; /* where they are brought, of quads */
     const uint8_t *rows;
-    const int32_t *a_zero, *b_zero, *sum; /* sum: of each column of b */
-    int32_t *y;
+    const int32_t *a_zero;
+    int32_t *rest; /* of each row, sum of a - k a_zero; NULL: it is not needed */
 } matrix;
 
-static void stage_row(void *argument, int64_t row, int thread)
+static void stage_row(const matrix *all, int64_t row)
 {
-    (void)thread;
-    const matrix *all = argument;
     const geometry *g = all->g;
     const uint8_t *from = all->a + row * g->k;
     uint8_t *to = all->image + row * g->quads * 4;
@@ -205,7 +215,7 @@ static void stage_row(void *argument, int64_t row, int thread)
         for (int64_t i = 0; i < g->k; i++) wide[i] = from[i];
 }
 
-static int32_t sum_of_row(const geometry *g, const uint8_t *row)
+static uint32_t sum_of_row(const geometry *g, const uint8_t *row)
 {
     const int16_t *wide = (const int16_t *)(const void *)row;
     uint32_t sum = 0;
@@ -213,78 +223,86 @@ static int32_t sum_of_row(const geometry *g, const uint8_t *row)
         for (int64_t i = 0; i < g->k; i++) sum += row[i];
     else
         for (int64_t i = 0; i < g->k; i++) sum += (uint32_t)(int32_t)wide[i];
-    return (int32_t)sum;
+    return sum;
 }
 
-/* Row i of y, less what the zero points make. */
-static void correct_row(void *argument, int64_t i, int thread)
+static void read_row(void *argument, int64_t row, int thread)
 {
     (void)thread;
     const matrix *all = argument;
     const geometry *g = all->g;
-    const uint32_t a_zero = (uint32_t)all->a_zero[i];
-    const uint32_t rest = (uint32_t)sum_of_row(g, all->rows + i * g->quads * 4) - (uint32_t)g->k * a_zero;
-    uint32_t *y = (uint32_t *)all->y + i * g->n;
-    const uint32_t *sum = (const uint32_t *)all->sum, *b_zero = (const uint32_t *)all->b_zero;
-    for (int64_t j = 0; j < g->n; j++) y[j] -= a_zero * sum[j] + b_zero[j] * rest;
+    if (!g->in_place) stage_row(all, row);
+    if (all->rest == NULL) return;
+    uint32_t sum = sum_of_row(g, all->rows + row * g->quads * 4);
+    all->rest[row] = (int32_t)(sum - (uint32_t)g->k * (uint32_t)all->a_zero[row]);
 }
 
-/* One matrix of the batch; `packed` is its b. */
-static void multiply(const cpu_calculator *cpu, matrix *all, int32_t *bias, const char *packed)
+/* What all matrices of the batch have in common. */
+static quantized_layer layer_of(const geometry *g, const room *r, char *space)
+{
+    static const int64_t run = 0;
+    const sdlf_operation *operation = g->operation;
+    const sdlf_integer_matmul_options *o = &operation->integer_matmul;
+    const sdlf_dtype dtype = operation->out[0].dtype;
+    int32_t *bias = (int32_t *)(void *)(space + r->bias), *a_zero = (int32_t *)(void *)(space + r->a_zero),
+            *b_zero = (int32_t *)(void *)(space + r->b_zero);
+    float *scale = (float *)(void *)(space + r->scale), *shift = (float *)(void *)(space + r->shift);
+    load_zeros(&operation->in[2], o->a_zero, g->a_flip, a_zero, g->m);
+    load_zeros(&operation->in[3], o->b_zero, -(int)g->b_flip, b_zero, g->n);
+    memset(bias, 0, (size_t)(g->n + LANES) * sizeof *bias);
+    memset(b_zero + g->n, 0, LANES * sizeof *b_zero);
+    quantized_layer layer = {
+        .column_step = g->quads * 4, .run = &run, .runs = 1, .quads = g->quads, .bias = bias, .scale = scale};
+    layer.form = dtype == SDLF_INT32 ? QUANTIZED_SUMS : dtype == SDLF_FLOAT32 ? QUANTIZED_FLOATS : QUANTIZED_BYTES;
+    layer.p = 1, layer.q = g->m, layer.k = g->n, layer.groups = 1;
+    if (!are_all(b_zero, g->n, 0)) layer.less_rows[0] = (int32_t *)(void *)(space + r->rest);
+    if (!are_all(a_zero, g->m, a_zero[0])) layer.less_rows[1] = a_zero;
+    layer.less_columns[0] = b_zero;
+    if (layer.form == QUANTIZED_SUMS) return layer;
+    layer.to = rounding_to(layer.form == QUANTIZED_BYTES ? o->y_zero : 0, o->low, o->high);
+    load_floats(&operation->in[4], o->scale, scale, g->n);
+    if (!sdlf_tensor_present(&operation->in[5])) return layer;
+    load_floats(&operation->in[5], 0, shift, g->n);
+    layer.shift = shift;
+    return layer;
+}
+
+/* One matrix of the batch, whose packed b is in `packed`. */
+static void multiply(const cpu_calculator *cpu, quantized_layer *layer, matrix *all, const char *packed)
 {
     const geometry *g = all->g;
-    const int64_t run = 0;
-    const bool at_once = are_all(all->a_zero, g->m, all->a_zero[0]) && are_all(all->b_zero, g->n, 0);
-    all->sum = (const int32_t *)(const void *)packed;
-    for (int64_t j = 0; j < g->n; j++)
-        bias[j] = at_once ? (int32_t)(0 - (uint32_t)all->a_zero[0] * (uint32_t)all->sum[j]) : 0;
+    const int32_t *sum = (const int32_t *)(const void *)packed;
+    int32_t *bias = (int32_t *)layer->bias;
+    const uint32_t a_zero = layer->less_rows[1] == NULL ? (uint32_t)all->a_zero[0] : 0;
+    for (int64_t j = 0; j < g->n; j++) bias[j] = (int32_t)(0 - a_zero * (uint32_t)sum[j]);
     all->rows = g->in_place ? all->a : all->image;
-    if (!g->in_place) cpu_parallel_near_exact(cpu, g->m, g->m * g->k / 16, stage_row, all);
-    quantized_layer layer = {.image = all->rows,
-                             .column_step = g->quads * 4,
-                             .run = &run,
-                             .runs = 1,
-                             .quads = g->quads,
-                             .weights = (const int32_t *)(const void *)(packed + sums_bytes(g)),
-                             .bias = bias,
-                             .form = QUANTIZED_SUMS,
-                             .y = all->y,
-                             .p = 1,
-                             .q = g->m,
-                             .k = g->n,
-                             .groups = 1};
-    quantized_product_cpu(cpu, &layer, g->vnni, g->m, g->k);
-    if (!at_once) cpu_parallel_near_exact(cpu, g->m, cpu_time_of_elements(g->m * (g->n + g->k)), correct_row, all);
+    if (!g->in_place || all->rest != NULL) cpu_parallel_near_exact(cpu, g->m, g->m * g->k / 16, read_row, all);
+    layer->image = all->rows;
+    layer->weights = (const int32_t *)(const void *)(packed + sums_bytes(g));
+    layer->less_columns[1] = sum;
+    quantized_product_cpu(cpu, layer, g->vnni, g->m, g->k);
 }
 
 sdlf_status integer_matmul_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_calculator *cpu = cpu_from(calculator);
-    const sdlf_tensor *a = &operation->in[0];
+    const sdlf_tensor *a = &operation->in[0], *y = &operation->out[0];
     geometry g = geometry_of(calculator, operation);
-    if (sdlf_tensor_count(&operation->out[0]) == 0) return SDLF_OK;
-    if (g.k == 0) {
-        memset(operation->out[0].data, 0, (size_t)sdlf_tensor_bytes(&operation->out[0]));
-        return SDLF_OK;
-    }
+    if (sdlf_tensor_count(y) == 0) return SDLF_OK;
     room r = room_of(&g);
     char *space = operation->workspace.data, *packed = space + r.packed;
     const bool ready = sdlf_tensor_present(&operation->prepared);
-    int32_t *bias = (int32_t *)(void *)(space + r.bias), *a_zero = (int32_t *)(void *)(space + r.a_zero),
-            *b_zero = (int32_t *)(void *)(space + r.b_zero);
-    load_zeros(&operation->in[2], g.a_flip, a_zero, g.m);
-    load_zeros(&operation->in[3], -(int)g.b_flip, b_zero, g.n);
-    memset(bias + g.n, 0, LANES * sizeof *bias);
+    quantized_layer layer = layer_of(&g, &r, space);
     for (int64_t i = 0; i < g.matrices; i++) {
         if (!ready && i < g.packed) pack(cpu, &g, i, packed);
         if (ready) packed = (char *)operation->prepared.data + (g.packed > 1 ? i : 0) * matrix_bytes(&g);
         matrix one = {.g = &g,
                       .a = (const uint8_t *)a->data + matrix_offset(a, i),
                       .image = (uint8_t *)space + r.image,
-                      .a_zero = a_zero,
-                      .b_zero = b_zero,
-                      .y = (int32_t *)operation->out[0].data + i * g.m * g.n};
-        multiply(cpu, &one, bias, packed);
+                      .a_zero = (const int32_t *)(void *)(space + r.a_zero),
+                      .rest = (int32_t *)layer.less_rows[0]};
+        layer.y = (char *)y->data + i * g.m * g.n * sdlf_dtype_size(y->dtype);
+        multiply(cpu, &layer, &one, packed);
     }
     return SDLF_OK;
 }

@@ -58,6 +58,8 @@ sdlf_kernel quantized_conv2d_cpu, quantized_conv2d_prepare_cpu;
 workspace_function quantized_conv2d_workspace_cpu, quantized_conv2d_prepared_cpu;
 sdlf_kernel integer_matmul_cpu, integer_matmul_prepare_cpu;
 workspace_function integer_matmul_workspace_cpu, integer_matmul_prepared_cpu;
+sdlf_kernel dynamic_quantize_cpu;
+workspace_function dynamic_quantize_workspace_cpu;
 #endif
 sdlf_kernel sgd_update_cpu, adam_update_cpu, rmsprop_update_cpu, clip_scale_cpu;
 sdlf_kernel check_finite_cpu, loss_scale_update_cpu;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quantize, dequantize, quantized_add. Contracts: <sdlf/operations/kinds.h>. Each moves its operands once: floor, bytes over bandwidth. */
+/* quantize, dequantize, quantized_add, dynamic_quantize. Contracts: <sdlf/operations/kinds.h>. Each moves its operands once (the last reads x
+ * twice): floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized.h"
 
@@ -84,4 +85,66 @@ sdlf_status dequantize_cpu(sdlf_calculator *calculator, const sdlf_operation *op
 sdlf_status quantized_add_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     return run(calculator, operation, add);
+}
+
+/* ---- of a range that x has itself ---- */
+
+typedef struct range {
+    float low, high;
+} range;
+
+typedef struct ranges {
+    const float *x;
+    int64_t count;
+    range *of; /* each task's elements */
+} ranges;
+
+static void find_range(void *argument, int64_t index, int thread)
+{
+    (void)thread;
+    const ranges *all = argument;
+    const float *x = all->x;
+    int64_t end = cpu_min(all->count, (index + 1) * TASK_ELEMENTS), i = index * TASK_ELEMENTS;
+    vector low = {0}, high = {0};
+    for (; i < end; i += LANES) {
+        vector v = {0};
+        if (i + LANES <= end)
+            v = load(x + i);
+        else
+            memcpy(&v, x + i, (size_t)(end - i) * sizeof *x);
+        low = choose(v < low, v, low), high = choose(v > high, v, high); /* a NaN changes neither */
+    }
+    range found = {0, 0};
+    for (int lane = 0; lane < LANES; lane++) {
+        found.low = low[lane] < found.low ? low[lane] : found.low;
+        found.high = high[lane] > found.high ? high[lane] : found.high;
+    }
+    all->of[index] = found;
+}
+
+int64_t dynamic_quantize_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return cpu_divide_up(sdlf_tensor_count(&operation->in[0]), TASK_ELEMENTS) * (int64_t)sizeof(range);
+}
+
+sdlf_status dynamic_quantize_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    ranges all = {
+        .x = operation->in[0].data, .count = sdlf_tensor_count(&operation->in[0]), .of = operation->workspace.data};
+    int64_t tasks = cpu_divide_up(all.count, TASK_ELEMENTS);
+    float low = 0, high = 0;
+    cpu_parallel_near_exact(cpu_from(calculator), tasks, cpu_time_of_elements(all.count), find_range, &all);
+    for (int64_t i = 0; i < tasks; i++) {
+        low = all.of[i].low < low ? all.of[i].low : low;
+        high = all.of[i].high > high ? all.of[i].high : high;
+    }
+    float scale = low == high ? 1 : (high - low) / 255;
+    const rounding to = rounding_to(0, 0, 255);
+    bytes zero = round_to(broadcast(-low / scale), &to);
+    *(float *)operation->out[1].data = scale;
+    *(uint8_t *)operation->out[2].data = zero[0];
+    sdlf_operation rest = {.in = {operation->in[0]}, .out = {operation->out[0]}};
+    rest.quantize = (sdlf_quantize_options){.scale = scale, .zero = zero[0], .low = 0, .high = 255};
+    return run(calculator, &rest, quantize);
 }

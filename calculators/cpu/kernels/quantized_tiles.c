@@ -62,12 +62,29 @@ INLINE void finish(const quantized_layer *layer, ints sum, int64_t pixel, int64_
         return;
     }
     vector v = __builtin_convertvector(sum, vector) * load(layer->scale + k);
+    if (layer->shift != NULL) v = v + load(layer->shift + k);
     if (layer->form == QUANTIZED_FLOATS) {
         v = clamp_to(v, layer->to.low, layer->to.high);
         memcpy((float *)layer->y + pixel * layer->k + k, &v, (size_t)cpu_min(count, LANES) * sizeof(float));
         return;
     }
     store_bytes((uint8_t *)layer->y + pixel * layer->k + k, round_to(v, &layer->to), count);
+}
+
+/* Terms that are a product of one number for each pixel and one for each filter. */
+INLINE void subtract_terms(const quantized_layer *layer, const int pixels, const int vectors,
+                           ints (*sum)[QUANTIZED_VECTORS], int64_t first, int64_t given, int64_t k)
+{
+    for (int term = 0; term < 2; term++) {
+        if (layer->less_rows[term] == NULL) continue;
+        const int32_t *columns = layer->less_columns[term] + k;
+        UNROLLED for (int i = 0; i < pixels; i++)
+        {
+            if (i >= given) continue;
+            const ints row = layer->less_rows[term][first + i] - (ints){0};
+            UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] -= row * load_ints(columns + j * LANES);
+        }
+    }
 }
 
 /* A tile's results. What is read of the layer stays in registers: the compiler cannot know that no byte written is part of it. */
@@ -86,6 +103,7 @@ INLINE void finish_tile(const quantized_layer *layer, const int pixels, const in
     }
     const rounding to = layer->to;
     const int64_t step = layer->k;
+    const float *const shift = layer->shift;
     uint8_t *y = (uint8_t *)layer->y + first * step + k;
     vector scale[QUANTIZED_VECTORS];
     UNROLLED for (int j = 0; j < vectors; j++) scale[j] = load(layer->scale + k + j * LANES);
@@ -93,6 +111,7 @@ INLINE void finish_tile(const quantized_layer *layer, const int pixels, const in
     {
         vector v[QUANTIZED_VECTORS];
         UNROLLED for (int j = 0; j < vectors; j++) v[j] = __builtin_convertvector(sum[i][j], vector) * scale[j];
+        if (shift != NULL) UNROLLED for (int j = 0; j < vectors; j++) v[j] = v[j] + load(shift + k + j * LANES);
         if (i < given) round_row(y + i * step, v, vectors, &to, count);
     }
 }
@@ -152,6 +171,7 @@ INLINE void tile(const quantized_layer *layer, const int pixels, const int vecto
             }
         }
     }
+    subtract_terms(layer, pixels, vectors, sum, first, given, k);
     finish_tile(layer, pixels, vectors, sum, first, given, k, filters - from * LANES);
 }
 

@@ -27,9 +27,10 @@ typedef struct quantized_layer {
     const int64_t *run;     /* where each begins, in bytes, from the window's beginning */
     int64_t runs, quads;    /* of each */
     const int32_t *weights; /* [group][vector of filters][run][quad][lane]; depthwise [vector of channels][run][lane] */
-    /* what becomes of sums */
-    const int32_t *bias;
-    const float *scale;
+    /* what becomes of sums: less less_rows[pixel] less_columns[filter], where these are there; and, of bytes and floats, times
+     * scale[filter], plus shift[filter], where that is there */
+    const int32_t *bias, *less_rows[2], *less_columns[2];
+    const float *scale, *shift;
     rounding to;
     quantized_form form;
     void *y; /* (N,P,Q,K) */

@@ -158,6 +158,7 @@ typedef struct sdlf_operation {
         sdlf_quantized_conv2d_options quantized_conv2d;
         sdlf_quantized_add_options quantized_add;
         sdlf_quantized_pool2d_options quantized_pool2d;
+        sdlf_integer_matmul_options integer_matmul;
     };
 } sdlf_operation;
 #if defined(__cplusplus) && defined(__clang__)

@@ -16,6 +16,7 @@ sdlf_status plan_fuse(sdlf_plan *plan)
         plan_fuse_activations,         /* before epilogues, which take it in */
         plan_fuse_epilogues,           /* residual adds, then activations */
         plan_fuse_qdq_integers,        /* after them: products have their activations */
+        plan_fuse_integer_products,    /* likewise: what they are multiplied by, and their biases */
         plan_fuse_packed,              /* products whose weights are integers, and nothing else is */
         plan_fuse_conv_inverted, /* after them: the convolutions have their activations, and the last its residual */
         plan_fuse_feed,          /* labels with the batch's indices */

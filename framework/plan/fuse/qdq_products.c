@@ -135,11 +135,13 @@ static sdlf_status has_integers(sdlf_plan *plan, plan_integers *w, bool *found)
     if (status != SDLF_OK || !*found) return status;
     w->scale = malloc((size_t)w->filters * sizeof *w->scale);
     if (w->scale == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    for (int64_t k = 0; k < w->filters && *found; k++) {
-        *found = plan_find_scale(weight + (w->transposed ? k : k * w->each), w->each, w->transposed ? w->filters : 1,
-                                 &scale);
+    plan_filters filters;
+    status = plan_filters_open(&filters, w, weight);
+    for (int64_t k = 0; k < w->filters && *found && status == SDLF_OK; k++) {
+        *found = plan_find_scale(plan_filters_at(&filters, k), w->each, &scale);
         w->scale[k] = (float)scale;
     }
+    free(filters.tile);
     return status;
 }
 

@@ -67,6 +67,29 @@ static void steps_go_on_from_one_another(void)
                "4 positions of 4");
 }
 
+/* A mask that grows with the states: a step takes the first of its file. */
+static void masks_grow_with_the_steps(void)
+{
+    const char *out = test_path("masked.npy"), *model = fixture("masked_decoder/model.onnx");
+    const char *states = "past_key_values.*=present.*";
+    char input[700], mask[700], output[700];
+    snprintf(input, sizeof input, "input_ids=%s", fixture("masked_decoder/tokens.npy"));
+    snprintf(mask, sizeof mask, "attention_mask=%s", fixture("masked_decoder/mask.npy"));
+    snprintf(output, sizeof output, "logits=%s", out);
+    SDLF(0, "run", model, "--input", input, "--input", mask, "--growing", "attention_mask", "--state", states,
+         "--steps", "12", "--output", output);
+    sdlf_tensor found, expected;
+    CHECK_OK(sdlf_tensor_read_file(&found, out));
+    CHECK_OK(sdlf_tensor_read_file(&expected, fixture("masked_decoder/logits.npy")));
+    if (CHECK_EQUAL(sdlf_tensor_count(&found), sdlf_tensor_count(&expected)))
+        for (int64_t i = 0; i < sdlf_tensor_count(&found); i++)
+            CHECK_CLOSE((double)((float *)found.data)[i], (double)((float *)expected.data)[i], 1e-4);
+    sdlf_tensor_release(&found, NULL);
+    sdlf_tensor_release(&expected, NULL);
+    CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--growing", "attention_mask"), "--growing wants --state");
+    CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--state", states, "--growing", "mask"), "has no such input");
+}
+
 /* Scores that are no numbers: every class once, none with a probability, and a failure in the end. */
 static void run_lists_classes_once(void)
 {
@@ -297,6 +320,7 @@ int main(void)
     }
     RUN(run_gives_what_was_computed_elsewhere);
     RUN(steps_go_on_from_one_another);
+    RUN(masks_grow_with_the_steps);
     RUN(run_lists_classes_once);
     RUN(run_takes_pictures);
     RUN(lists_have_no_blanks_at_their_ends);

@@ -84,6 +84,7 @@ static void no_model_for_layers(void)
     GIVES(is_none(sdlf_add(NULL, x, x)), true);
     GIVES(is_none(sdlf_binary(NULL, &x, 1, NULL)), true);
     GIVES(is_none(sdlf_select(NULL, x, x, x)), true);
+    GIVES(is_none(sdlf_dynamic_quantize(NULL, x)), true);
     GIVES(is_none(sdlf_softmax_cross_entropy(NULL, x, x, NULL)), true);
     GIVES(is_none(sdlf_softmax_cross_entropy_weighted(NULL, x, x, x, NULL)), true);
     GIVES(is_none(sdlf_mse(NULL, x, x)), true);

@@ -167,7 +167,7 @@ export_writer export_batch_norm, export_layer_norm, export_group_norm, export_lr
 export_writer export_embedding, export_position_embedding, export_rotary_embedding, export_rms_norm;
 export_writer export_multi_head_attention, export_lstm, export_gru;
 export_writer export_activation, export_leaky_relu, export_clip, export_unary;
-export_writer export_add, export_binary, export_select;
+export_writer export_add, export_binary, export_dynamic_quantize, export_select;
 export_writer export_flatten, export_reshape, export_transpose, export_depth_to_space, export_space_to_depth;
 export_writer export_concat, export_slice, export_pad, export_expand, export_tile, export_gather, export_cast;
 export_writer export_reduce, export_arg_reduce, export_top_k, export_resize, export_value;

@@ -46,6 +46,7 @@ static const struct {
     {"resize", export_resize},
     {"rms_norm", export_rms_norm},
     {"rotary_embedding", export_rotary_embedding},
+    {"dynamic_quantize", export_dynamic_quantize},
     {"select", export_select},
     {"sigmoid", export_activation},
     {"slice", export_slice},

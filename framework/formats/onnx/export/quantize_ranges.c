@@ -79,7 +79,8 @@ static sdlf_status check_input(observation *o)
     const Onnx__ValueInfoProto *input = e->inputs.item[0];
     const Onnx__TensorTypeProto *type = input->type->tensor_type;
     sdlf_shape sample = sdlf_shape_without(o->data.samples.shape, 0);
-    bool fits = type->elem_type == ONNX_FLOAT && (int)type->shape->n_dim == sample.rank + 1;
+    bool number = type->elem_type == ONNX_FLOAT || type->elem_type == ONNX_INT32 || type->elem_type == ONNX_INT64;
+    bool fits = number && (int)type->shape->n_dim == sample.rank + 1;
     for (int i = 0; i < sample.rank && fits; i++) {
         const Onnx__Dimension *dim = type->shape->dim[i + 1];
         fits = !dim->has_dim_value || dim->dim_value == sample.dim[i];
@@ -136,8 +137,8 @@ static void count_magnitudes(quantize_value *v, const float *x, int64_t count)
 
 static sdlf_status see_batch(observation *o, const sdlf_batch *batch, bool magnitudes)
 {
-    sdlf_status status =
-        sdlf_plan_write(o->plan, o->input, batch->samples.data, SDLF_FLOAT32, sdlf_tensor_bytes(&batch->samples));
+    sdlf_status status = sdlf_plan_write_converted(o->plan, o->input, batch->samples.data, SDLF_FLOAT32,
+                                                   sdlf_tensor_count(&batch->samples));
     if (status == SDLF_OK) status = sdlf_plan_forward(o->plan);
     for (int i = 0; i < o->q->value_count && status == SDLF_OK; i++) {
         quantize_value *v = &o->q->value[i];

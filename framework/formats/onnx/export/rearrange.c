@@ -221,6 +221,12 @@ void export_cast(onnx_export *e)
         give_cast(e, export_in(e, 0), dtype);
 }
 
+void export_dynamic_quantize(onnx_export *e)
+{
+    for (int i = 1; i < 3; i++) e->layer[e->position].wanted[i] = true; /* the operator has all outputs, always */
+    export_node(e, "DynamicQuantizeLinear", (const char *const[]){export_in(e, 0), NULL}, NULL);
+}
+
 /* No node: a weight of the graph, which others read under its own name. */
 void export_value(onnx_export *e)
 {

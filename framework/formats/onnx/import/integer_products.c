@@ -246,17 +246,9 @@ static void convert_qlinear_conv(onnx_context *c)
 
 static void convert_dynamic(onnx_context *c)
 {
-    onnx_flow x = onnx_in(c, 0);
-    if (!onnx_ok(c)) return;
-    onnx_flow low = onnx_with_number(c, "min", onnx_reduce(c, x, SDLF_REDUCE_LAYER_MIN, SDLF_SCALAR, false), 0);
-    onnx_flow high = onnx_with_number(c, "max", onnx_reduce(c, x, SDLF_REDUCE_LAYER_MAX, SDLF_SCALAR, false), 0);
-    onnx_flow scale = onnx_with_number(c, "div", onnx_two(c, "sub", high, low), 255);
-    onnx_flow zero = onnx_two(c, "div", onnx_with_number(c, "mul", low, -1), scale);
-    zero = onnx_cast(c, onnx_function(c, SDLF_UNARY_ROUND, zero), SDLF_UINT8); /* which saturates */
-    onnx_flow y = onnx_function(c, SDLF_UNARY_ROUND, onnx_two(c, "div", x, scale));
-    onnx_give(c, 0, onnx_cast(c, onnx_two(c, "add", y, onnx_cast(c, zero, SDLF_FLOAT32)), SDLF_UINT8));
-    onnx_give(c, 1, scale);
-    onnx_give(c, 2, zero);
+    onnx_flow x = onnx_in(c, 0), y = onnx_layer(c, "dynamic_quantize", NULL, &x, 1);
+    onnx_give(c, 0, y);
+    for (int i = 1; i < 3; i++) onnx_give(c, i, onnx_layer_output(c, y, i));
 }
 
 #define CONVOLUTION " auto_pad dilations group kernel_shape pads strides "

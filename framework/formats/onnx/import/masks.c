@@ -77,13 +77,17 @@ static void convert_one_hot(onnx_context *c)
 
 /* ---- running sums and products ---- */
 
-/* x shifted along the axis (or back); neutral elements take the places that become free. */
+/* x shifted along the axis (or back); neutral elements take the places that become free, which may be all. */
 static onnx_flow moved(onnx_context *c, onnx_flow x, int axis, int64_t places, bool back, double neutral)
 {
-    int64_t rest = x.shape.dim[axis] - places;
-    x = onnx_take(c, x, axis, back ? places : 0, rest, 1);
-    return onnx_pad_axis(c, x, axis, back ? 0 : places, back ? places : 0, neutral);
+    int64_t length = x.shape.dim[axis];
+    x = onnx_pad_axis(c, x, axis, back ? 0 : places, back ? places : 0, neutral);
+    return onnx_take(c, x, axis, back ? places : 0, length, 1);
 }
+
+enum {
+    STEPS_KEPT = 1 << 16
+}; /* of a network that is run step after step, whose layers must not follow from a length */
 
 /* Sums of 1, 2, 4, 8, ... elements: as many steps as the length has bits, each over all of x. */
 static void convert_running(onnx_context *c)
@@ -99,6 +103,7 @@ static void convert_running(onnx_context *c)
     if (onnx_integer(c, "exclusive", 0) != 0)
         x = length > 1 ? moved(c, x, axis, 1, back, neutral)
                        : onnx_with_number(c, "add", onnx_with_number(c, "mul", x, 0), neutral);
+    if (c->import->options->keep_rows && length < STEPS_KEPT) length = STEPS_KEPT;
     for (int64_t places = 1; places < length && onnx_ok(c); places *= 2)
         x = onnx_two(c, products ? "mul" : "add", x, moved(c, x, axis, places, back, neutral));
     onnx_give(c, 0, x);

@@ -41,6 +41,11 @@ typedef struct sdlf_cast_options {
 } sdlf_cast_options;
 sdlf_node sdlf_cast(sdlf_model *model, sdlf_node x, const sdlf_cast_options *options);
 
+/* Floats as uint8 that stand for (y - zero) scale: round(x / scale) + zero, with the scale and zero point of the range that
+ * x and 0 have together, all samples of a batch included. Output 1 is the scale, output 2 the zero point, uint8: one
+ * number each. No gradient passes. */
+sdlf_node sdlf_dynamic_quantize(sdlf_model *model, sdlf_node x);
+
 #ifdef __cplusplus
 }
 #endif

@@ -390,12 +390,23 @@ typedef enum sdlf_operation_kind {
      *   in: x (N,C,H,W) Q   out: y (N,C,P,Q) Q */
     SDLF_QUANTIZED_POOL2D,
 
-    /* integer_matmul: y = (a - a_zero) (b - b_zero) for every matrix of a batch (...), of any number of axes; a and b may have any
-     * strides along these, while each of their matrices is row-major. a_zero is one number, or one for each row, b_zero one number, or
-     * one for each column, of all matrices; without them 0 is subtracted.
-     *   in: a (...,m,k) Q, b (...,k,n) Q, a_zero? (1) or (m) a's type, b_zero? (1) or (n) b's type   out: y (...,m,n) int32
+    /* integer_matmul: for every matrix of a batch (...), of any number of axes, s = (a - a_zero) (b - b_zero), and by the type of y
+     *   int32     y = s
+     *   float32   y = clamp(s scale[j] + bias[j])
+     *   Q         y = clamp(round(s scale[j] + bias[j]) + y_zero)
+     * a and b may have any strides along the batch, while each of their matrices is row-major. a_zero is one number, or one for each
+     * row, b_zero, scale and bias one, or one for each column, of all matrices; without these operands the options' numbers stand for
+     * them, and no bias is added.
+     *   in: a (...,m,k) Q, b (...,k,n) Q, a_zero? (1) or (m) a's type, b_zero? (1) or (n) b's type,
+     *       scale? (1) or (n) float32, bias? (1) or (n) float32   out: y (...,m,n) int32, float32 or Q
      * 2 m n k operations a matrix. */
     SDLF_INTEGER_MATMUL,
+
+    /* dynamic_quantize: uint8 of a range that x has itself. With low the least of all x and 0, and high the largest of them and 0:
+     * scale = (high - low) / 255, or 1 where that range is 0; zero = clamp(round(-low / scale)), y = clamp(round(x / scale) + zero)
+     * to [0, 255].
+     *   in: x float32   out: y uint8, scale (1) float32, zero (1) uint8 */
+    SDLF_DYNAMIC_QUANTIZE,
 
     SDLF_OPERATION_COUNT
 } sdlf_operation_kind;

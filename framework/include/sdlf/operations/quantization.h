@@ -45,6 +45,13 @@ typedef struct sdlf_quantized_pool2d_options {
     float low, high;
 } sdlf_quantized_pool2d_options;
 
+typedef struct sdlf_integer_matmul_options {
+    int a_zero, b_zero; /* where there are no operands of that name */
+    float scale;        /* likewise; that of a times that of b, divided by that of y */
+    int y_zero;
+    float low, high; /* of y: of bytes, or of float32, where they may be infinite */
+} sdlf_integer_matmul_options;
+
 #ifdef __cplusplus
 }
 #endif
