@@ -108,7 +108,7 @@ static sdlf_status find_data(session *s, bool open)
     sdlf_split split = s->set.train_half ? SDLF_SPLIT_TRAIN : SDLF_SPLIT_TEST;
     samples_request request = {.set = data,
                                .split = split,
-                               .whole = s->set.data != NULL && strcmp(s->set.data, known) != 0,
+                               .whole = s->set.data != NULL && !samples_same_set(s->set.data, known),
                                .sample = samples_shape(s->model),
                                .model = s->model,
                                .strict = s->set.strict,

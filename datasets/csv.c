@@ -230,6 +230,20 @@ static sdlf_status shape_samples(sdlf_dataset *dataset, const csv_table *t)
     return SDLF_OK;
 }
 
+/* Of samples without labels: the column that was passed over, if one was, is the name of the one class. */
+static sdlf_status name_passed_over(sdlf_dataset *dataset, const csv_table *t)
+{
+    char number[24];
+    dataset->class_count = 1;
+    if (t->label_end == t->label) return SDLF_OK;
+    snprintf(number, sizeof number, "%" PRId64, t->label + 1);
+    dataset->class_names = calloc(1, sizeof *dataset->class_names);
+    if (dataset->class_names != NULL) dataset->class_names[0] = strdup(t->header ? t->column[t->label] : number);
+    return dataset->class_names != NULL && dataset->class_names[0] != NULL
+               ? SDLF_OK
+               : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
+}
+
 sdlf_status csv_take(sdlf_dataset *dataset, char *bytes, size_t size, const char *name, const csv_options *options,
                      sdlf_split split)
 {
@@ -242,8 +256,7 @@ sdlf_status csv_take(sdlf_dataset *dataset, char *bytes, size_t size, const char
     t.kept = calloc((size_t)t.rows, sizeof *t.kept);
     status = t.cell != NULL && t.kept != NULL ? take_rows(dataset, &t, text, split)
                                               : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", name);
-    if (status == SDLF_OK && options->unlabelled) dataset->class_count = 1;
-    if (status == SDLF_OK && !options->unlabelled) status = csv_take_labels(dataset, &t);
+    if (status == SDLF_OK) status = options->unlabelled ? name_passed_over(dataset, &t) : csv_take_labels(dataset, &t);
     if (status == SDLF_OK) status = shape_samples(dataset, &t);
 done:
     free(t.kept);

@@ -70,7 +70,10 @@ sdlf_status mask_pairs_list(mask_pairs *pairs, const char *folder, sdlf_split sp
     bool divided;
     *pairs = (mask_pairs){.count = 0};
     sdlf_status status = folder_list_undivided(&pairs->files, folder, split, &divided);
-    if (status != SDLF_OK) return status;
+    if (status != SDLF_OK)
+        return status == SDLF_ERROR_FORMAT
+                   ? sdlf_fail_context(status, "segmentation: pictures are in images, their masks in masks")
+                   : status;
     char **names = pairs->files.class_names;
     if (pairs->files.class_count != 2 || strcmp(names[IMAGES], "images") != 0 || strcmp(names[MASKS], "masks") != 0)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected the folders images and masks, found %d: %s, ...", folder,

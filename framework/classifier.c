@@ -199,6 +199,8 @@ sdlf_status sdlf_classifier_find(sdlf_classifier *classifier, const sdlf_model *
     if (status == SDLF_OK) status = check_samples(model, samples, dataset);
     if (status != SDLF_OK) return status;
     classifier->samples = samples->layer.name;
+    if (((const sdlf_input_options *)samples->layer.options)->whole)
+        classifier->batch = samples->output_shape[0].dim[0];
     status = find_output(classifier, model, dataset);
     return status == SDLF_OK ? check_names(model, dataset) : status;
 }

@@ -25,6 +25,7 @@ bool sdlf_dataset_has_pixel_labels(const sdlf_dataset *dataset);
 /* Names belong to the model. */
 typedef struct sdlf_classifier {
     const char *samples; /* input of shape (N,C,H,W), floating */
+    int64_t batch;       /* the only one that it takes, as the shape is whole; 0: any */
     const char *labels;  /* input of the model's own loss layer; NULL: it has none */
     const char *output;  /* the first output that is no loss; NULL: it has none */
     sdlf_scores scores;  /* of `output`: what the layer that makes it says */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "framework/classifier.h"
 #include "framework/model_internal.h"
@@ -20,9 +21,25 @@ static const sdlf_dataset_class *find_class(const char *name, size_t length)
     return NULL;
 }
 
+/* The kind of set that a file or a folder alone could be meant as; NULL: none. */
+static const char *kind_of(const char *path)
+{
+    static const char *const ends[][2] = {
+        {".csv", "csv"}, {".tsv", "csv"}, {".npz", "npz"}, {".npy", "npy"}, {".txt", "text"}};
+    struct stat at;
+    const char *end = strrchr(path, '.');
+    if (stat(path, &at) != 0) return NULL;
+    if (S_ISDIR(at.st_mode)) return "folder";
+    for (size_t i = 0; end != NULL && i < sizeof ends / sizeof ends[0]; i++)
+        if (strcmp(end, ends[i][0]) == 0) return ends[i][1];
+    return NULL;
+}
+
 static sdlf_status unknown_name(const char *name, size_t length)
 {
-    char known[512] = "", word[64];
+    char known[512] = "", word[64], meant[128];
+    const char *kind = kind_of(name);
+    if (kind != NULL) snprintf(meant, sizeof meant, " (did you mean '%s:%.80s'?)", kind, name);
     snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, name);
     sdlf_suggestion near = {.word = word};
     size_t used = 0;
@@ -33,7 +50,7 @@ static sdlf_status unknown_name(const char *name, size_t length)
         sdlf_suggest(&near, type->name);
     }
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set '%s' is unknown%s; known are: %s", word,
-                     sdlf_suggestion_print(&near).text, known);
+                     kind != NULL ? meant : sdlf_suggestion_print(&near).text, known);
 }
 
 const char *sdlf_dataset_title(const sdlf_dataset *dataset)

@@ -62,10 +62,7 @@ static sdlf_status prepare(sdlf_evaluator *evaluator, sdlf_model *model, const s
     inference.mode = SDLF_INFER;
     inference.batch = evaluator->batch;
     inference.communicator = NULL;
-    sdlf_status status = sdlf_classifier_find(&evaluator->classifier, model, &evaluator->data);
-    if (status == SDLF_OK && evaluator->classifier.output == NULL)
-        status = sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has no output that classes can be read from", model->name);
-    if (status == SDLF_OK) status = sdlf_plan_create(&evaluator->plan, model, &inference);
+    sdlf_status status = sdlf_plan_create(&evaluator->plan, model, &inference);
     if (status == SDLF_OK)
         status = sdlf_loader_create(
             &evaluator->loader, &evaluator->data,
@@ -84,23 +81,35 @@ static sdlf_status prepare(sdlf_evaluator *evaluator, sdlf_model *model, const s
     return SDLF_OK;
 }
 
+/* How many samples at a time; a network that takes one number of them only gets that. */
+static sdlf_status choose_batch(sdlf_evaluator *evaluator, const sdlf_model *model, int64_t wanted)
+{
+    sdlf_status status = sdlf_classifier_find(&evaluator->classifier, model, &evaluator->data);
+    if (status != SDLF_OK) return status;
+    if (evaluator->classifier.output == NULL)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has no output that classes can be read from", model->name);
+    int64_t ranks = evaluator->ranks != NULL ? evaluator->ranks->rank_count : 1;
+    int64_t count = evaluator->data.samples.shape.dim[0], most = (count + ranks - 1) / ranks;
+    evaluator->batch = wanted < most ? wanted : most;
+    if (evaluator->classifier.batch > 0) evaluator->batch = evaluator->classifier.batch;
+    evaluator->whole = evaluator->batch * ranks < count ? evaluator->batch * ranks : count;
+    return SDLF_OK;
+}
+
 sdlf_status sdlf_evaluator_create(sdlf_evaluator **evaluator, sdlf_model *model, const sdlf_dataset *dataset,
                                   const sdlf_plan_options *options)
 {
     *evaluator = NULL;
-    int64_t count = dataset->samples.shape.dim[0];
     sdlf_evaluator *made = calloc(1, sizeof *made);
     if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory");
     made->data = *dataset;
     sdlf_dataset_normalize_for(&made->data, model);
     made->ranks = options->communicator;
-    int64_t ranks = made->ranks != NULL ? made->ranks->rank_count : 1, most = (count + ranks - 1) / ranks;
-    made->batch = options->batch < most ? options->batch : most;
-    made->whole = made->batch * ranks < count ? made->batch * ranks : count;
     int64_t positions = sdlf_dataset_positions(dataset);
     made->rows = positions > 0 ? positions : 1;
     made->sample_count = sdlf_shape_span(dataset->samples.shape, 1, dataset->samples.shape.rank);
-    sdlf_status status = prepare(made, model, options);
+    sdlf_status status = choose_batch(made, model, options->batch);
+    if (status == SDLF_OK) status = prepare(made, model, options);
     if (status != SDLF_OK) {
         sdlf_evaluator_free(made);
         return status;

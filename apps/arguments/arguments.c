@@ -88,10 +88,9 @@ static arguments_outcome unknown_option(const arguments *a, const char *name)
     for (int i = 0; (row = arguments_row(a->usage, i, NULL)); i++) {
         if (row->type != ARGUMENT_HEADING) sdlf_suggest(&s, row->name);
     }
-    if (s.best) {
-        return wrong(a, "unknown option '--%s' (did you mean '--%s'?)", name, s.best);
-    }
-    return wrong(a, "unknown option '--%s'", name);
+    const char *more = a->usage->unknown ? a->usage->unknown : "";
+    return s.best ? wrong(a, "unknown option '--%s' (did you mean '--%s'?)%s", name, s.best, more)
+                  : wrong(a, "unknown option '--%s'%s", name, more);
 }
 
 /* Where `place` holds "-": may it? Standard input is read when all words have been understood. */

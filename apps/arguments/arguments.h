@@ -83,6 +83,7 @@ typedef struct command_usage {
     argument_standard operands_standard;
     void (*epilogue)(void); /* prints more help; may be NULL */
     const char *examples;   /* lines */
+    const char *unknown;    /* what is said of an option that is not there; NULL: nothing more */
 } command_usage;
 
 /* What was on the command line, beside the values that went into the settings. */

@@ -59,9 +59,11 @@ static sdlf_status add_file(config_words *w, const char *path)
     if (status != SDLF_OK) return status;
     char *text = memory_allocate(size + 1);
     if (size > 0) memcpy(text, bytes, size);
+    text[size] = '\0';
     free(bytes);
     long number = 1;
-    for (char *line = text, *end; status == SDLF_OK && line < text + size; line = end + 1, number++) {
+    for (char *line = text + (strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0), *end;
+         status == SDLF_OK && line < text + size; line = end + 1, number++) {
         end = memchr(line, '\n', (size_t)(text + size - line));
         if (end == NULL) end = text + size;
         *end = '\0';

@@ -9,6 +9,7 @@
 
 #include "apps/input/network.h"
 #include "apps/output/number.h"
+#include "apps/output/terminal.h"
 #include "apps/system/memory.h"
 
 /* The data set that reads such files; NULL: none does. */
@@ -50,6 +51,10 @@ sdlf_status rows_open(rows *r, const char *path, sdlf_model *model)
     if (status == SDLF_OK) status = check_size(r, path, sample);
     if (status != SDLF_OK) return status;
     r->count = r->data->samples.shape.dim[0];
+    if (r->data->class_names != NULL)
+        terminal_warning("predict",
+                         "%s: column '%.60s' is taken for labels, and passed over: the network takes %s numbers", path,
+                         r->data->class_names[0], number_count(sdlf_shape_count(sample)).text);
     r->normalized = *r->data;
     r->normalized.scale = 1;
     sdlf_dataset_normalize_for(&r->normalized, model);

@@ -2,8 +2,10 @@
 /* A data set's samples for the inputs of a plan. */
 #include "apps/input/samples.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sdlf/random.h>
 
@@ -50,6 +52,37 @@ sdlf_status samples_open(sdlf_dataset **data, const samples_request *request)
                      number_count((*data)->unread).text, (*data)->unread == 1 ? "" : "s",
                      (*data)->unread == 1 ? "is" : "are", (*data)->unread_why);
     return status;
+}
+
+/* The next part of "KIND:FILE,FILE,label=COLUMN,all" that says what is read, and not how. */
+static bool next_part(const char **at, char part[PATH_MAX])
+{
+    while (**at != '\0') {
+        size_t length = strcspn(*at, ",");
+        snprintf(part, PATH_MAX, "%.*s", (int)length, *at);
+        *at += length + ((*at)[length] == ',');
+        if (strcmp(part, "all") != 0 && strchr(part, '=') == NULL) return true;
+    }
+    return false;
+}
+
+bool samples_same_set(const char *a, const char *b)
+{
+    char one[PATH_MAX], other[PATH_MAX];
+    struct stat first, second;
+    size_t kind = strcspn(a, ":");
+    if (strcmp(a, b) == 0) return true;
+    if (a[kind] != ':' || strncmp(a, b, kind + 1) != 0) return false;
+    a += kind + 1;
+    b += kind + 1;
+    for (bool more = true; more;) {
+        more = next_part(&a, one);
+        if (next_part(&b, other) != more) return false;
+        if (!more || strcmp(one, other) == 0) continue;
+        if (stat(one, &first) != 0 || stat(other, &second) != 0) return false;
+        if (first.st_dev != second.st_dev || first.st_ino != second.st_ino) return false;
+    }
+    return true;
 }
 
 sdlf_status samples_outline(sdlf_dataset **data, const samples_request *request)
@@ -131,6 +164,23 @@ static int64_t classes_of(const sdlf_model *model)
     return shape.rank == 2 || shape.rank == 3 ? shape.dim[shape.rank - 1] : 0; /* of sequences, at each position */
 }
 
+sdlf_status samples_open_network(sdlf_model **model, const char *net, const char *set)
+{
+    sdlf_dataset *data = NULL;
+    sdlf_status status = network_open(model, net, 1, NULL);
+    if (status != SDLF_OK || !network_is_builtin(net)) return status;
+    status = samples_outline(&data, &(samples_request){.set = set, .sample = samples_shape(*model), .model = *model});
+    sdlf_shape sample = status == SDLF_OK ? sdlf_shape_without(data->samples.shape, 0) : SDLF_SCALAR;
+    int classes = status == SDLF_OK ? data->class_count : 0;
+    sdlf_dataset_free(data);
+    bool fits = sdlf_shape_equal(sample, network_sample_shape(*model)) && classes == classes_of(*model);
+    if (status == SDLF_OK && (classes == 0 || fits)) return SDLF_OK;
+    sdlf_model_free(*model);
+    *model = NULL;
+    if (status == SDLF_OK) status = sdlf_network_builtin_for(model, net, sample, classes);
+    return status == SDLF_OK ? sdlf_model_build(*model, 1) : status;
+}
+
 bool samples_fit(const sdlf_model *model, const sdlf_dataset *data)
 {
     int64_t classes = classes_of(model);
@@ -184,6 +234,10 @@ static sdlf_status write_random(sdlf_plan *plan, const char *input, int64_t clas
         drawn[i] = sdlf_dtype_is_float(dtype) ? 2 * (double)sdlf_uniform_from_word(word) - 1 : (double)(i % classes);
     }
     status = sdlf_plan_write_converted(plan, input, drawn, SDLF_FLOAT64, count);
+    if (status == SDLF_ERROR_ARGUMENT) { /* indices into a table of one row */
+        memset(drawn, 0, (size_t)count * sizeof *drawn);
+        status = sdlf_plan_write_converted(plan, input, drawn, SDLF_FLOAT64, count);
+    }
     free(drawn);
     return status;
 }

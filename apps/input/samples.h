@@ -30,8 +30,15 @@ sdlf_status samples_open(sdlf_dataset **data, const samples_request *request);
 /* The same for what is known without the pictures: shapes and classes. */
 sdlf_status samples_outline(sdlf_dataset **data, const samples_request *request);
 
+/* Do two names mean the same samples? Files are the same however their paths are written; how their columns are read
+ * makes no difference. */
+bool samples_same_set(const char *a, const char *b);
+
 /* Which data sets there are, for --help. */
 void samples_print_list(const terminal *out);
+
+/* --net for that data set: a built-in network is made for its samples and classes, as sdlf train makes it. */
+sdlf_status samples_open_network(sdlf_model **model, const char *net, const char *set);
 
 /* The pictures that the model's first input takes, (C,H,W); a scalar: it takes none. */
 sdlf_shape samples_shape(const sdlf_model *model);
@@ -52,7 +59,8 @@ sdlf_status samples_check(const sdlf_model *model, const sdlf_dataset *data);
 sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset *data, int64_t batch, sdlf_mode mode);
 
 /* The same with numbers in [-1, 1) that depend only on the seed, for every input of any shape; labels are the classes
- * in turn, of which there are as many as the first output has columns, and other integers 0 and 1, which index any table. */
+ * in turn, of which there are as many as the first output has columns, and other integers 0 and 1,
+ * or 0 where they index a table of one row. */
 sdlf_status samples_write_random(sdlf_plan *plan, sdlf_model *model, sdlf_mode mode, uint64_t seed);
 
 #endif

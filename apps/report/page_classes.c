@@ -101,7 +101,9 @@ static void print_mistakes(FILE *file, const page *p)
         char *truth = class_name(p->test, m->truth), *taken_for = class_name(p->test, m->taken_for);
         char *alt = memory_print("Sample %lld: is %s, was taken for %s", (long long)m->sample, truth, taken_for);
         fputs("<figure>", file);
-        if (augmented_read(values, pixels, p->data, m->sample) == SDLF_OK) page_picture(file, pixels, sample, 1, alt);
+        sdlf_status status = augmented_read(values, pixels, p->data, m->sample);
+        if (status == SDLF_ERROR_MEMORY) memory_exhausted();
+        if (status == SDLF_OK) page_picture(file, pixels, sample, 1, alt); /* a picture may have vanished */
         fprintf(file, "<p>sample %s<br>is <b>", number_count(m->sample).text);
         xml_text(file, truth);
         fputs("</b><br>taken for <b>", file);

@@ -323,6 +323,7 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "sweep",
         .synopsis = "--try NAME=VALUES... [options] [-- TRAIN_OPTION...]",
+        .unknown = "; options of 'sdlf train' stand behind '--'",
         .text = "Train with every combination of the values given, or with some that are drawn, each with several "
                 "seeds, and say how well each does: the "
                 "mean of the last test's accuracy, its deviation, the best. What follows '--' goes to every 'sdlf "

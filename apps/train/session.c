@@ -105,7 +105,7 @@ static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, con
     return samples_open(dataset,
                         &(samples_request){.set = name,
                                            .split = split,
-                                           .whole = s->set.test_data != NULL,
+                                           .whole = session_tests_others(s),
                                            .sample = s->sample,
                                            .model = s->model,
                                            .strict = s->set.strict,
@@ -160,13 +160,13 @@ static sdlf_status find_data(train_session *s, bool open)
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
     bool from_state = s->options.resume && !arguments_given(&s->given, "data") && state->data[0];
     const char *data = from_state ? state->data : set->data;
+    s->options.data = s->set.data = data;
     sdlf_status status = take_data(s, &s->train, data, SDLF_SPLIT_TRAIN, open);
     if (status == SDLF_OK && !set->no_test) {
         status = take_data(s, &s->test, set->test_data ? set->test_data : data, SDLF_SPLIT_TEST, open);
         status = sdlf_fail_context(status, "what is tested on (--no-test does without)");
     }
     if (from_state) status = sdlf_fail_context(status, "the data of %s (--data names another)", set->resume);
-    s->options.data = s->set.data = data;
     return status;
 }
 

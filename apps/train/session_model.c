@@ -23,13 +23,18 @@ bool session_has_targets(const train_session *s)
     return asked != SDLF_LOSS_CROSS_ENTROPY || (s->model && sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY);
 }
 
+bool session_tests_others(const train_session *s)
+{
+    return s->set.test_data != NULL && !samples_same_set(s->set.data, s->set.test_data);
+}
+
 /* What is trained on, before it is read: for its shape and classes. */
 static sdlf_status outline(const train_session *s, sdlf_dataset **data)
 {
     return samples_outline(data, &(samples_request){.set = s->set.data,
                                                     .sample = s->sample,
                                                     .model = s->model,
-                                                    .whole = s->set.test_data != NULL,
+                                                    .whole = session_tests_others(s),
                                                     .targets = session_has_targets(s)});
 }
 

@@ -158,20 +158,19 @@ static sdlf_status find(int *index, const char *name)
 
 static sdlf_status check(int index, sdlf_shape sample, int classes, int fewest)
 {
-    if (is_sequential(index)) {
-        if (sample.rank == 1 && classes >= fewest) return SDLF_OK;
-        return sdlf_fail(SDLF_ERROR_SHAPE,
-                         "network '%s' gives %d scores or more at each position of a sequence, found %d in samples %s",
-                         networks[index].name, fewest, classes, sdlf_shape_print(sample).text);
-    }
+    const char *name = networks[index].name;
     int least = networks[index].least;
-    bool any = networks[index].least == 0 && sample.rank >= 1;
-    bool fits = any || (sample.rank == 3 && sample.dim[0] >= 1 && sample.dim[1] >= least && sample.dim[2] >= least);
-    if (fits && classes >= fewest) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_SHAPE,
-                     "network '%s' gives %d scores or more, of samples CxHxW of %dx%d pixels or more, found %d in "
-                     "samples %s",
-                     networks[index].name, fewest, least, least, classes, sdlf_shape_print(sample).text);
+    bool picture = sample.rank == 3 && sample.dim[0] >= 1 && sample.dim[1] >= least && sample.dim[2] >= least;
+    if (is_sequential(index) && sample.rank != 1)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' takes sequences of tokens, found samples %s", name,
+                         sdlf_shape_print(sample).text);
+    if (!is_sequential(index) && !picture && (least > 0 || sample.rank < 1))
+        return sdlf_fail(SDLF_ERROR_SHAPE,
+                         "network '%s' takes pictures CxHxW of %dx%d pixels or more, found samples %s; 'mlp' takes "
+                         "those of any axes",
+                         name, least, least, sdlf_shape_print(sample).text);
+    if (classes >= fewest) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' gives %d scores or more, found %d", name, fewest, classes);
 }
 
 static sdlf_status make(sdlf_model **model, int index, sdlf_shape sample, int classes, bool targets)

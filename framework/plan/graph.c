@@ -292,6 +292,12 @@ static sdlf_status add_loss(sdlf_plan *plan)
     plan->loss_layers = own->layer;
     own->cross_entropy = (sdlf_softmax_cross_entropy_options){.name = "loss", .smoothing = options->label_smoothing};
     int scores = find_logits(plan);
+    sdlf_shape found = plan->values[scores].tensor.shape;
+    if (found.rank > 0 && found.dim[0] != options->batch)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "'%s' gives scores of %s samples whatever the batch is, which has %s",
+                         plan->nodes[plan->values[scores].node].layer->name,
+                         sdlf_shape_print(sdlf_shape(found.dim[0])).text,
+                         sdlf_shape_print(sdlf_shape(options->batch)).text);
     sdlf_status status = flatten_scores(plan, &scores);
     if (status != SDLF_OK) return status;
     const sdlf_layer *last = plan->nodes[plan->values[find_output(plan)].node].layer;

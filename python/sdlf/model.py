@@ -73,7 +73,7 @@ class Model(_sdlf.Model):
     @classmethod
     def open(cls, path: str | os.PathLike) -> Model:
         """A model of a file: ONNX (.onnx), a network without weights (.json), else weights that carry their network (.safetensors)."""
-        path = os.fspath(path)
+        path = os.fsdecode(path)
         if path.endswith(".onnx"):
             return cls.from_onnx(path)
         if path.endswith(".json"):

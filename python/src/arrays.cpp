@@ -47,9 +47,11 @@ host_array to_host_array(nb::handle object, const std::string &what)
     nb::ndarray<nb::ro> elsewhere;
     if (nb::try_cast(object, elsewhere) && elsewhere.device_type() != nb::device::cpu::value)
         throw nb::type_error((what + " lies on a device: copy it to the host (.cpu(), .get()) first").c_str());
-    throw nb::type_error((what + ": expected an array (NumPy's, or of a library with DLPack), found " +
-                          class_of(object) + (class_of(object) == "list" ? "; numpy.asarray makes one of it" : ""))
-                             .c_str());
+    std::string found = class_of(object);
+    if (found == "list") found += "; numpy.asarray makes one of it";
+    if (found == "ndarray") found += " of dtype " + nb::cast<std::string>(object.attr("dtype").attr("str"));
+    throw nb::type_error(
+        (what + ": expected an array of numbers (NumPy's, or of a library with DLPack), found " + found).c_str());
 }
 
 sdlf_dtype dtype_of(const host_array &array, const std::string &what)

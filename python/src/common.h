@@ -71,7 +71,9 @@ template <class T> T value_of(nb::handle word, const std::string &what, const ch
 {
     T value;
     if (!nb::try_cast(word, value))
-        throw nb::type_error((what + ": expected " + expected + ", found " + class_of(word)).c_str());
+        throw nb::type_error((what + ": expected " + expected + ", found " +
+                              (PyLong_CheckExact(word.ptr()) ? "one that is out of range" : class_of(word)))
+                                 .c_str());
     return value;
 }
 

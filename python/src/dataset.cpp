@@ -114,6 +114,9 @@ std::shared_ptr<dataset_object> dataset_of_arrays(nb::handle samples, nb::handle
     if (class_count == 0)
         class_count = !names.empty() ? static_cast<int>(names.size())
                                      : static_cast<int>(std::min<int64_t>(range.second, INT32_MAX - 1)) + 1;
+    if (class_count <= 0)
+        throw status_error(SDLF_ERROR_ARGUMENT,
+                           "labels: expected classes from 0 on, found " + std::to_string(range.first));
     if (range.first < 0 || range.second >= class_count)
         throw status_error(SDLF_ERROR_ARGUMENT, "labels: they go from " + std::to_string(range.first) + " to " +
                                                     std::to_string(range.second) + "; expected 0 to " +

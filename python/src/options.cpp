@@ -102,11 +102,20 @@ void fill_options(const sdlf_field *fields, void *options, const nb::dict &words
     }
 }
 
+/* The name of an object of sdlf.optim. */
+static std::string name_of(nb::handle object, const char *what, const char *example)
+{
+    if (!nb::hasattr(object, "name") || !nb::hasattr(object, "options"))
+        throw nb::type_error(
+            (std::string(what) + ": expected an object such as " + example + ", found " + class_of(object)).c_str());
+    return nb::cast<std::string>(object.attr("name"));
+}
+
 sdlf_optimizer to_optimizer(nb::handle object)
 {
     sdlf_optimizer optimizer = {};
     if (object.is_none()) return optimizer;
-    std::string name = nb::cast<std::string>(object.attr("name"));
+    std::string name = name_of(object, "optimizer", "optim.Adam()");
     optimizer.type = sdlf_optimizer_class_find(name.c_str());
     if (optimizer.type == nullptr) throw nb::value_error(("there is no optimizer '" + name + "'").c_str());
     fill_options(optimizer.type->fields, &optimizer.options, nb::cast<nb::dict>(object.attr("options")), name.c_str());
@@ -127,7 +136,7 @@ sdlf_schedule to_schedule(nb::handle object)
                    {"final_divisor", &sdlf_schedule::final_divisor}};
     sdlf_schedule schedule = {};
     if (object.is_none()) return schedule;
-    std::string name = nb::cast<std::string>(object.attr("name"));
+    std::string name = name_of(object, "schedule", "optim.OneCycle(0.1)");
     int kind = 0;
     while (sdlf_schedule_names[kind] != nullptr && name != sdlf_schedule_names[kind]) kind++;
     if (sdlf_schedule_names[kind] == nullptr) throw nb::value_error(("there is no schedule '" + name + "'").c_str());

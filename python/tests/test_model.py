@@ -62,6 +62,8 @@ def test_what_a_call_gets_wrong(small):
         small(np.zeros((2, 1, 8, 9), np.float32))
     with pytest.raises(TypeError, match="float32, found uint8"):
         small(x.astype(np.uint8))
+    with pytest.raises(TypeError, match="expected an array.*found ndarray of dtype >f4"):
+        small(np.zeros((2, 1, 8, 8), ">f4"))
     with pytest.raises(TypeError, match="expected an array.*found list"):
         small([[1.0]])
     with pytest.raises(TypeError, match="no input 'z'; it has: x"):
@@ -210,6 +212,7 @@ def test_files(small, tmp_path):
     again = sdlf.Model.open(tmp_path / "net.safetensors")
     assert isinstance(again, sdlf.Model) and again.classes == ["a", "b", "ç"] and again.normalization == ((0.5,), (0.25,))
     np.testing.assert_array_equal(again(x), expected)
+    np.testing.assert_array_equal(sdlf.Model.open(bytes(tmp_path / "net.safetensors"))(x), expected)
     other = sdlf.Model.from_json(small.to_json())
     other.build(9)
     assert other.hash() != small.hash()

@@ -184,7 +184,7 @@ def test_data_sets(separable):
     digits = sdlf.Dataset.open("digits", "test")
     assert digits.samples.shape[1:] == (1, 28, 28) and digits.class_count == 10
     for wrong, message in [
-        ((samples, labels[:-1]), "expected 300 of them"), ((samples, labels - 1), "from -1"), ((samples, labels.astype(bool)), "integers"),
+        ((samples, labels[:-1]), "expected 300 of them"), ((samples, labels - 1), "from -1"), ((samples, labels - 9), "classes from 0 on, found -9"), ((samples, labels.astype(bool)), "integers"),
         ((samples.astype(np.int16), labels), "element type"), ((samples.astype(np.float64), labels), "uint8 or float32")]:
         with pytest.raises((TypeError, ValueError), match=message):
             sdlf.Dataset.from_arrays(*wrong)
@@ -208,6 +208,11 @@ def test_options_that_there_are_not(separable):
         sdlf.Trainer(make(), separable, batch=-1)
     for wrong in ({"epochs": 2.5}, {"seed": -1}, {"batch": 2**70}, {"schedule": optim.StepDecay(every=1.5)}):
         with pytest.raises(TypeError, match=next(iter(wrong)) if "schedule" not in wrong else "every"):
+            sdlf.Trainer(make(), separable, **wrong)
+    for wrong, text in (({"optimizer": "adam"}, r"optimizer: expected an object such as optim.Adam\(\), found str"),
+                        ({"optimizer": optim.Adam}, "optimizer: expected an object"), ({"schedule": 0.1}, "schedule: expected.*found float"),
+                        ({"batch": 2**70}, "batch: expected an integer, found one that is out of range")):
+        with pytest.raises(TypeError, match=text):
             sdlf.Trainer(make(), separable, **wrong)
     for word in ("epochs", "batch", "seed"):
         with pytest.raises(ValueError, match=f"{word}: expected at least 1, found 0"):

@@ -32,6 +32,8 @@ static void targets_and_halves_that_are_missing(void)
     static const char table[] = "u,v,price\n1,2,3.5\n5,6,7.5\n";
     test_write_file(test_path("h.csv"), table, strlen(table));
     snprintf(set, sizeof set, "csv:%s,all", test_path("h.csv"));
+    CHECK_SAYS(SDLF(2, "data", test_path("h.csv")), "(did you mean 'csv:");
+    CHECK_SAYS(SDLF(2, "data", "."), "data set '.' is unknown (did you mean 'folder:.'?)");
     const program *p = SDLF(0, "data", set, "--targets");
     CHECK_SAYS(p, "float32, float targets");
     CHECK_SAYS(p, "0 price   5.5          2    3.5   7.5\n");

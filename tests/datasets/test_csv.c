@@ -108,7 +108,8 @@ static void wrong_tables(void)
     refused("1,2,x\n\"4,2,y\n", ",all", "line 2: a quote that is not closed");
     refused("1,2,x\n\"4\"5,2,y\n", ",all", "line 2: expected ',' or the line's end behind a quote");
     refused("1,0.5\n2,0.25\n3,0.75\n4,0.1\n", ",all",
-            "column 2 holds 4 different labels in 4 rows; label=COLUMN names another");
+            "column 2 holds 4 different labels in 4 rows; label=COLUMN names another, and float targets want a loss: "
+            "--loss mse");
     refused("1,a\n2,\n3,a\n", ",all", "label '': expected a name in UTF-8");
     test_write_file(test_path("a.csv"), "1,2\n3,\0\n", 8);
     CHECK_FAILS(open_as(&data, ",all", SDLF_SPLIT_TRAIN), SDLF_ERROR_FORMAT, "line 2: a byte of 0: this is no text");
@@ -190,15 +191,16 @@ static void without_labels(void)
         const char *text, *behind;
         sdlf_shape takes, wanted;
         float last;
+        const char *passed_over; /* the column */
     } cases[] = {
-        {"1,2\n3,4\n", "", {0}, {2, {2, 2}}, 4},
-        {"1\n3\n", "", {0}, {2, {2, 1}}, 3},
-        {"u,label\n1,2\n3,4\n", "", {1, {2}}, {2, {2, 2}}, 4},
-        {"label,u,v\na,1,2\nb,3,4\n", "", {1, {2}}, {2, {2, 2}}, 4},
-        {"1,2,b\n3,4,a\n", "", {1, {2}}, {2, {2, 2}}, 4},
-        {"1,2,3,4,b\n5,6,7,8,a\n", "", {3, {1, 2, 2}}, {4, {2, 1, 2, 2}}, 8},
-        {"1,2,3\n4,5,6\n", "", {1, {5}}, {2, {2, 3}}, 6},
-        {"b,7,1,2\na,8,3,4\n", ",label=1..2", {1, {2}}, {2, {2, 2}}, 4},
+        {"1,2\n3,4\n", "", {0}, {2, {2, 2}}, 4, NULL},
+        {"1\n3\n", "", {0}, {2, {2, 1}}, 3, NULL},
+        {"u,label\n1,2\n3,4\n", "", {1, {2}}, {2, {2, 2}}, 4, NULL},
+        {"label,u,v\na,1,2\nb,3,4\n", "", {1, {2}}, {2, {2, 2}}, 4, "label"},
+        {"1,2,b\n3,4,a\n", "", {1, {2}}, {2, {2, 2}}, 4, "3"},
+        {"1,2,3,4,b\n5,6,7,8,a\n", "", {3, {1, 2, 2}}, {4, {2, 1, 2, 2}}, 8, "5"},
+        {"1,2,3\n4,5,6\n", "", {1, {5}}, {2, {2, 3}}, 6, NULL},
+        {"b,7,1,2\na,8,3,4\n", ",label=1..2", {1, {2}}, {2, {2, 2}}, 4, "1"},
     };
     sdlf_dataset *data = NULL;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
@@ -210,6 +212,8 @@ static void without_labels(void)
         CHECK(sdlf_shape_equal(data->samples.shape, cases[c].wanted));
         CHECK(((const float *)data->samples.data)[sdlf_tensor_count(&data->samples) - 1] == cases[c].last);
         CHECK(sdlf_shape_equal(data->labels.shape, sdlf_shape(2)) && data->class_count == 1);
+        CHECK_TEXT(data->class_names ? data->class_names[0] : "none",
+                   cases[c].passed_over ? cases[c].passed_over : "none");
         sdlf_dataset_free(data);
     }
 }

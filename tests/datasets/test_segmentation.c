@@ -190,6 +190,9 @@ static void what_is_wrong_is_named(void)
     CHECK_FAILS(open_masks(&data, SDLF_SPLIT_TRAIN, NULL), SDLF_ERROR_FORMAT, "expected the folders images and masks");
     begin();
     folder("images");
+    CHECK_FAILS(open_masks(&data, SDLF_SPLIT_TRAIN, NULL), SDLF_ERROR_FORMAT, "their masks in masks");
+    begin();
+    folder("images");
     folder("masks");
     picture("images/1.png", 2, 2, 0);
     picture("masks/1.png", 2, 2, 255);

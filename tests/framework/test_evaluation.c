@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sdlf_evaluate: counts, losses of every kind of output, batches of any size, what is refused. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "framework/synthetic.h"
@@ -91,6 +92,41 @@ static sdlf_calculator *open_reference(void)
     sdlf_calculator *calculator = NULL;
     CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
     return calculator;
+}
+
+/* A network whose input has a shape of its own, as in ONNX files of one batch size, gets that many samples at a time,
+ * whatever is asked for; in training no batch of another size. */
+static void a_batch_that_is_fixed(void)
+{
+    for (int batch = 5; batch <= 2 * COUNT; batch += 36) {
+        char text[512];
+        sdlf_calculator *reference = open_reference();
+        sdlf_dataset data = synthetic_dataset(COUNT, 4);
+        sdlf_model *model = linear_model(sdlf_softmax), *fixed = NULL;
+        sdlf_evaluation found, expected;
+        snprintf(text, sizeof text,
+                 "{\"name\":\"fixed\",\"input\":{\"name\":\"image\",\"shape\":[%d,1,%d,%d],\"whole\":true},\"layers\":["
+                 "{\"type\":\"fully_connected\",\"name\":\"f\",\"units\":%d},{\"type\":\"softmax\",\"name\":\"s\"}]}",
+                 batch, SYNTHETIC_SIDE, SYNTHETIC_SIDE, SYNTHETIC_CLASSES);
+        CHECK_OK(sdlf_network_parse(&fixed, text, strlen(text), "fixed"));
+        CHECK_OK(sdlf_model_build(fixed, 9));
+        CHECK_OK(sdlf_evaluate(&expected, model, &data, reference, 8));
+        CHECK_OK(sdlf_evaluate(&found, fixed, &data, reference, 8));
+        CHECK_EQUAL(found.samples, COUNT);
+        CHECK_EQUAL(found.correct, expected.correct);
+        CHECK_CLOSE(found.loss, expected.loss, 1e-5);
+        sdlf_evaluation_release(&found);
+        sdlf_evaluation_release(&expected);
+        sdlf_plan *plan = NULL;
+        snprintf(text, sizeof text, "'f' gives scores of %d samples whatever the batch is, which has 8", batch);
+        CHECK_FAILS(
+            sdlf_plan_create(&plan, fixed, &(sdlf_plan_options){.batch = 8, .mode = SDLF_TRAIN, .forward = reference}),
+            SDLF_ERROR_SHAPE, text);
+        sdlf_model_free(fixed);
+        sdlf_model_free(model);
+        synthetic_release(&data);
+        sdlf_calculator_close(reference);
+    }
 }
 
 static void the_models_normalisation_counts(void)
@@ -343,6 +379,7 @@ static void views_are_averaged(void)
 int main(void)
 {
     RUN(outputs_of_all_kinds_agree);
+    RUN(a_batch_that_is_fixed);
     RUN(the_models_normalisation_counts);
     RUN(a_loss_layer_is_left_aside);
     RUN(it_may_end_early);

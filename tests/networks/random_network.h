@@ -1,44 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks that nobody would draw: layers of every kind that trains, of sizes, strides, paddings and groups by chance,
- * joined by additions and concatenations. A seed gives the same network everywhere. */
+/* Networks that nobody would draw: layers of every kind that trains, of pictures and of sequences, of sizes, strides,
+ * paddings and groups by chance, joined by additions, products and concatenations. A seed gives the same network everywhere. */
 #ifndef SDLF_TESTS_NETWORKS_RANDOM_NETWORK_H
 #define SDLF_TESTS_NETWORKS_RANDOM_NETWORK_H
 
-#include <sdlf/sdlf.h>
-
-enum { MOST_LAYERS = 14, MOST_CLASSES = 6, MOST_SAMPLES = 5, MOST_SIDE = 18, MOST_CHANNELS = 40 };
-
-/* Numbers by chance, in [0, below). */
-typedef struct chance {
-    uint64_t seed, drawn;
-} chance;
-
-static inline int draw(chance *c, int below)
-{
-    return (int)(sdlf_philox4x32(c->seed, c->drawn++, 17, 0).word[0] % (uint32_t)below);
-}
-
-static inline int between(chance *c, int least, int most)
-{
-    return least + draw(c, most - least + 1);
-}
-
-typedef struct random_network {
-    chance c;
-    sdlf_model *model;
-    int batch, classes;
-    sdlf_shape input; /* of a sample */
-    sdlf_node node[MOST_LAYERS + 2];
-    sdlf_shape shape[MOST_LAYERS + 2]; /* (C,H,W) of each */
-    int count;
-} random_network;
-
-/* Is there room for this node? Its shape is what the model says. */
-static inline void keep(random_network *net, sdlf_node node, int64_t channels, int64_t height, int64_t width)
-{
-    net->node[net->count] = node;
-    net->shape[net->count++] = sdlf_shape(channels, height, width);
-}
+#include "networks/random_sequences.h"
 
 /* Outputs along an axis; less than 1: the window does not fit. */
 static inline int64_t outputs_of(int64_t size, const sdlf_window2d *window, int axis)
@@ -64,6 +30,23 @@ static inline sdlf_window2d draw_window(chance *c, sdlf_shape in, bool pools)
     return window;
 }
 
+static inline void add_transposed(random_network *net, int at, const sdlf_window2d *w, int filters, int groups)
+{
+    sdlf_conv_transpose2d_options t = {.filters = filters, .groups = groups, .no_bias = draw(&net->c, 2)};
+    int64_t size[2];
+    for (int i = 0; i < 2; i++) {
+        t.kernel[i] = w->size[i];
+        t.stride[i] = w->stride[i];
+        t.dilation[i] = w->dilation[i];
+        t.padding[i] = draw(&net->c, w->size[i]);
+        t.output_padding[i] = draw(&net->c, w->stride[i]);
+        size[i] = (net->shape[at].dim[1 + i] - 1) * t.stride[i] + t.dilation[i] * (t.kernel[i] - 1) + 1 +
+                  t.output_padding[i] - 2 * t.padding[i];
+        if (size[i] < 1 || size[i] > 2 * MOST_SIDE) return;
+    }
+    keep(net, sdlf_conv_transpose2d(net->model, net->node[at], &t), filters, size[0], size[1]);
+}
+
 static inline void add_convolution(random_network *net, int at, bool transposed)
 {
     chance *c = &net->c;
@@ -73,14 +56,7 @@ static inline void add_convolution(random_network *net, int at, bool transposed)
     if (draw(c, 4) == 0) groups = draw(c, 2) ? channels : (channels % 2 == 0 ? 2 : 1);
     int filters = groups * between(c, 1, groups > 4 ? 1 + draw(c, 2) : MOST_CHANNELS / groups);
     if (transposed) {
-        sdlf_conv_transpose2d_options t = {.filters = filters,
-                                           .kernel = {w.size[0], w.size[1]},
-                                           .stride = {w.stride[0], w.stride[1]},
-                                           .groups = groups,
-                                           .no_bias = draw(c, 2)};
-        int64_t h = (in.dim[1] - 1) * w.stride[0] + w.size[0], width = (in.dim[2] - 1) * w.stride[1] + w.size[1];
-        if (h > 2 * MOST_SIDE || width > 2 * MOST_SIDE) return;
-        keep(net, sdlf_conv_transpose2d(net->model, net->node[at], &t), filters, h, width);
+        add_transposed(net, at, &w, filters, groups);
         return;
     }
     sdlf_conv2d_options o = {.filters = filters,
@@ -114,26 +90,6 @@ static inline void add_pool(random_network *net, int at)
     keep(net, made, in.dim[0], outputs_of(in.dim[1], &w, 0), outputs_of(in.dim[2], &w, 1));
 }
 
-/* Functions that are smooth, or have their kinks where numbers by chance are not. */
-static inline sdlf_node activated(random_network *net, sdlf_node x)
-{
-    static const int unary[] = {SDLF_UNARY_SILU,     SDLF_UNARY_HARD_SWISH, SDLF_UNARY_ELU,
-                                SDLF_UNARY_GELU,     SDLF_UNARY_MISH,       SDLF_UNARY_SOFTPLUS,
-                                SDLF_UNARY_SOFTSIGN, SDLF_UNARY_SIN,        SDLF_UNARY_GELU_TANH};
-    switch (draw(&net->c, 7)) {
-    case 0:
-    case 1: return sdlf_relu(net->model, x);
-    case 2: return sdlf_relu6(net->model, x);
-    case 3: return sdlf_sigmoid(net->model, x);
-    case 4: return sdlf_tanh(net->model, x);
-    case 5: return sdlf_leaky_relu(net->model, x, &(sdlf_leaky_relu_options){.slope = 0.1f});
-    default:
-        return sdlf_unary(
-            net->model, x,
-            &(sdlf_unary_options){.function = unary[draw(&net->c, (int)(sizeof unary / sizeof unary[0]))]});
-    }
-}
-
 static inline sdlf_node normalised(random_network *net, sdlf_node x, sdlf_shape in)
 {
     int channels = (int)in.dim[0];
@@ -153,11 +109,7 @@ static inline void join(random_network *net, int at)
         sdlf_node two[2] = {net->node[at], net->node[i]};
         bool same = in[i].dim[0] == in[at].dim[0];
         if (same && draw(&net->c, 3) > 0) {
-            sdlf_node sum =
-                draw(&net->c, 4)
-                    ? sdlf_add(net->model, two[0], two[1])
-                    : sdlf_binary(net->model, two, 2, &(sdlf_binary_layer_options){.function = SDLF_LAYER_MULTIPLY});
-            keep(net, sum, in[at].dim[0], in[at].dim[1], in[at].dim[2]);
+            keep(net, combined(net, two), in[at].dim[0], in[at].dim[1], in[at].dim[2]);
             return;
         }
         if (i == at || in[i].dim[0] + in[at].dim[0] > 2 * MOST_CHANNELS) continue;
@@ -191,25 +143,74 @@ static inline void add_layer(random_network *net)
     }
 }
 
+/* Rows of pictures become the positions of sequences: (C,H,W) to (H W,C), or to (C,H W). */
+static inline void as_sequence(random_network *net)
+{
+    sdlf_shape in = net->shape[net->count - 1];
+    int64_t places = in.dim[1] * in.dim[2];
+    sdlf_node x = sdlf_reshape(net->model, net->node[net->count - 1],
+                               &(sdlf_reshape_options){.shape = sdlf_shape(in.dim[0], places)});
+    bool turned = draw(&net->c, 2);
+    if (turned) x = sdlf_transpose(net->model, x, &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 1)});
+    net->count = 0;
+    keep_shape(net, x, turned ? sdlf_shape(places, in.dim[0]) : sdlf_shape(in.dim[0], places));
+}
+
+static inline void add_pictures(random_network *net)
+{
+    chance *c = &net->c;
+    sdlf_shape input = sdlf_shape(draw(c, 2) ? between(c, 1, 4) : between(c, 1, MOST_CHANNELS),
+                                  between(c, 1, MOST_SIDE), between(c, 1, MOST_SIDE));
+    keep_shape(net, sdlf_input(net->model, "x", SDLF_FLOAT32, input), input);
+    for (int i = between(c, 1, MOST_LAYERS); i > 0; i--) add_layer(net);
+}
+
+/* Scores of the last node: of each sample, position or pixel; or numbers that targets are compared with. */
+static inline sdlf_node scores_of(random_network *net)
+{
+    chance *c = &net->c;
+    sdlf_shape in = net->shape[net->count - 1];
+    sdlf_node x = net->node[net->count - 1];
+    if (draw(c, 4) == 0 && in.rank == 3) {
+        net->targets = sdlf_shape(in.dim[1], in.dim[2]);
+        return sdlf_conv2d(net->model, x, &(sdlf_conv2d_options){.filters = net->classes, .kernel = {1, 1}});
+    }
+    if (draw(c, 3) == 0 && in.rank == 2) {
+        net->targets = sdlf_shape(in.dim[0]);
+        return sdlf_fully_connected(net->model, x, &(sdlf_fully_connected_options){.units = net->classes, .axis = -1});
+    }
+    if (in.rank == 2) x = one_vector(net);
+    if (draw(c, 2))
+        x = activated(net,
+                      sdlf_fully_connected(net->model, x, &(sdlf_fully_connected_options){.units = between(c, 1, 40)}));
+    x = sdlf_fully_connected(net->model, x, &(sdlf_fully_connected_options){.units = net->classes});
+    if (draw(c, 4) == 0) {
+        net->loss = 1 + draw(c, SDLF_LOSS_COUNT - 1);
+        net->targets = sdlf_shape(net->classes);
+        return x;
+    }
+    return sdlf_softmax(net->model, x);
+}
+
 /* The model is the caller's, built. */
 static inline random_network random_network_make(uint64_t seed)
 {
     random_network net = {.c = {.seed = seed}};
-    chance *c = &net.c;
     net.model = sdlf_model_create("random");
-    net.batch = between(c, 2, MOST_SAMPLES);
-    net.classes = between(c, 2, MOST_CLASSES);
-    net.input = sdlf_shape(draw(c, 2) ? between(c, 1, 4) : between(c, 1, MOST_CHANNELS), between(c, 1, MOST_SIDE),
-                           between(c, 1, MOST_SIDE));
-    keep(&net, sdlf_input(net.model, "x", SDLF_FLOAT32, net.input), net.input.dim[0], net.input.dim[1],
-         net.input.dim[2]);
-    for (int i = between(c, 1, MOST_LAYERS); i > 0; i--) add_layer(&net);
-    sdlf_node rows = net.node[net.count - 1];
-    if (draw(c, 2))
-        rows = activated(
-            &net, sdlf_fully_connected(net.model, rows, &(sdlf_fully_connected_options){.units = between(c, 1, 40)}));
-    rows = sdlf_fully_connected(net.model, rows, &(sdlf_fully_connected_options){.units = net.classes});
-    sdlf_output(net.model, "class", sdlf_softmax(net.model, rows));
+    net.batch = between(&net.c, 2, MOST_SAMPLES);
+    net.classes = between(&net.c, 2, MOST_CLASSES);
+    bool sequences = draw(&net.c, 3) == 0;
+    if (sequences)
+        add_sequence_input(&net);
+    else
+        add_pictures(&net);
+    sdlf_shape last = net.shape[net.count - 1];
+    if (!sequences && draw(&net.c, 6) == 0 && last.dim[1] * last.dim[2] <= MOST_SIDE * 2) {
+        as_sequence(&net);
+        sequences = true;
+    }
+    for (int i = sequences ? between(&net.c, 1, MOST_LAYERS / 2) : 0; i > 0; i--) add_sequence_layer(&net);
+    sdlf_output(net.model, "class", scores_of(&net));
     return net;
 }
 

@@ -39,10 +39,9 @@ static void cut(gemm_context *gemm, int threads)
     const bool is_packed = has_panels(gemm), one = gemm->matrices == 1;
     int64_t most = cpu_max(1, all->m / (is_packed || !one ? 2 * TILE_ROWS : ROWS_THAT_PACK));
     int64_t least = cpu_max(1, cpu_divide_up(all->m, TILE_M));
-    int64_t wanted = is_packed     ? (most > 1 ? TASKS_OF_THREAD : TASKS_OF_FEW_ROWS) * threads
-                     : !one        ? threads
-                     : threads > 1 ? TASKS_THAT_PACK * threads
-                                   : 1;
+    int64_t wanted = is_packed ? (most > 1 ? TASKS_OF_THREAD : TASKS_OF_FEW_ROWS) * threads : !one ? threads : 1;
+    /* a library's sums depend on its tiles, which therefore do not depend on the threads */
+    if (!is_packed && one && threads > 1 && gemm->way == STRAIGHT) wanted = TASKS_THAT_PACK * threads;
     if (is_packed || one) {
         int64_t panels =
             cpu_divide_up(cpu_divide_up(all->n, TILE_COLUMNS), cpu_divide_up(wanted, is_packed ? most : least));

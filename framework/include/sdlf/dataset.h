@@ -64,7 +64,8 @@ typedef struct sdlf_dataset_options {
     bool outline;                /* shapes, classes and names are enough: samples.data and labels.data may be NULL */
     bool targets;                /* labels are numbers, of any set that has some (csv, npz, npy): float targets */
     /* Samples only, of npy:FILE (an array of them, or of one) and csv:FILE (all columns; or, where there is one
-     * more than `sample` takes, all but the label's): labels are all 0, of one class, and nothing is measured to normalise by. */
+     * more than `sample` takes, all but the label's, whose name or number class_names then has): labels are all 0, of
+     * one class, and nothing is measured to normalise by. */
     bool unlabelled;
     bool
         whole; /* of data that are not in two parts (csv, npz, npy) all samples, of which else a fifth is held out for testing */

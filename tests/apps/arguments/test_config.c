@@ -48,6 +48,19 @@ static void a_file_stands_for_its_options(void)
     config_release(&found);
 }
 
+static void a_byte_order_mark_is_passed_over(void)
+{
+    char at[600];
+    snprintf(at, sizeof at, "@%s",
+             config("\xEF\xBB\xBF"
+                    "epochs = 5\n"));
+    config_words found;
+    char *words[] = {at};
+    CHECK_OK(config_expand(&found, 1, words, 0));
+    check_words(&found, (const char *const[]){"--epochs=5", NULL});
+    config_release(&found);
+}
+
 static void refuse(const char *text, const char *message)
 {
     char at[600];
@@ -122,6 +135,7 @@ static void says_where_an_option_is(void)
 int main(void)
 {
     RUN(a_file_stands_for_its_options);
+    RUN(a_byte_order_mark_is_passed_over);
     RUN(says_where_a_file_is_wrong);
     RUN(says_where_an_option_is);
     RUN(trains_by_a_file);

@@ -169,6 +169,13 @@ static void steps_are_timed(void)
         json_decref(info);
     }
     SDLF(2, "info", "--time");
+    static const char one_row[] =
+        "{\"name\":\"one_row\",\"input\":{\"name\":\"token\",\"shape\":[3],\"dtype\":\"int32\"},"
+        "\"layers\":[{\"type\":\"embedding\",\"vocabulary\":1,\"units\":4},"
+        "{\"type\":\"flatten\"},{\"type\":\"fully_connected\",\"units\":2}]}";
+    const char *net = test_path("one_row.json");
+    test_write_file(net, one_row, strlen(one_row));
+    CHECK_SAYS(SDLF(0, "info", "--net", net, "--batch", "2", "--steps", "--time", CALCULATOR), " ms\n");
 }
 
 /* --version --json: what is linked, with licences. */

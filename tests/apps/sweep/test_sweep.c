@@ -85,6 +85,8 @@ static void says_what_is_wrong(void)
     CHECK_SAYS(SDLF(2, "sweep", "--try", "batch=4..1", "--random", "2"), "LOW below HIGH");
     CHECK_SAYS(SDLF(2, "sweep", "--try", "momentum=log:0..1", "--random", "2"), "above 0");
     CHECK_SAYS(SDLF(2, "sweep", "--folder", test_path("wrong"), "--try", "bathc=3"), "unknown option '--bathc'");
+    CHECK_SAYS(SDLF(2, "sweep", "--try", "batch=3", "--net", "mlp"),
+               "unknown option '--net'; options of 'sdlf train' stand behind '--'");
     const char *refused = test_path("refused"); /* which claims no folder */
     CHECK_SAYS(SDLF(2, "sweep", "--folder", refused, "--try", "batch=32", "--", "--net", "lenet6"),
                "no network 'lenet6'");

@@ -109,8 +109,13 @@ static void a_part_is_held_out(void)
     CHECK(strstr(test, " of 200") == NULL);
     CHECK_SAYS(SDLF(0, "eval", "--weights", weights_path, "--calculator", "reference"), test);
     CHECK_SAYS(SDLF(0, "eval", "--weights", weights_path, "--data", all, "--calculator", "reference"), " of 200 right");
-    CHECK_SAYS(SDLF(0, TRAIN(EMBEDDING(""), "--epochs", "1", "--test-data", set, "--no-save")),
-               "200 train  200 test  3");
+    CHECK_SAYS(SDLF(0, TRAIN(EMBEDDING(""), "--epochs", "1", "--test-data", all, "--no-save")),
+               "160 train  200 test  3");
+    snprintf(all, sizeof all, "npy:/.%s,/./%s", samples_path, labels_path); /* the same files */
+    CHECK_SAYS(SDLF(0, "eval", "--weights", weights_path, "--data", all, "--calculator", "reference"), test);
+    CHECK_SAYS(SDLF(0, TRAIN(EMBEDDING(""), "--epochs", "1", "--test-data", all, "--no-save")), " test, held out  3");
+    snprintf(all, sizeof all, "npy:%s,%s", labels_path, labels_path);
+    CHECK_SAYS(SDLF(1, TRAIN(EMBEDDING(""), "--epochs", "1", "--test-data", all, "--no-save")), "labels.npy");
     strcat(set, ",all");
 }
 
