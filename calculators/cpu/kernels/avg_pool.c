@@ -2,7 +2,7 @@
 /* avg_pool2d and global_avg_pool2d, forward and backward. Contracts: <sdlf/operation.h>.
  *
  * A task takes whole planes (n, c). Forward, for each row of windows: the sum over the window's rows, column by column, then
- * over the columns of each window. Backward adds dy / count to each window's positions. Moves each operand once: floor,
+ * over the columns of each window; of windows that are whole, position by position for all of them. Backward adds dy / count to each window's positions. Moves each operand once: floor,
  * bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/pool_nhwc.h"
@@ -13,6 +13,7 @@ typedef struct pool_context {
     int64_t planes, planes_per_task, h, w, p, q;
     sdlf_window2d window;
     bool count_padding;
+    int64_t first_whole, last_whole; /* windows of a row that lie within it, as a range */
 } pool_context;
 
 static pool_context context_of(const sdlf_operation *operation, const sdlf_tensor *x, const sdlf_tensor *y)
@@ -35,6 +36,44 @@ static inline element window_count(const pool_context *pool, span rows, span col
     return (element)((rows.last - rows.first) * (columns.last - columns.first));
 }
 
+/* Of line y[q] for q in [first, last), whose windows may reach beyond it. */
+static void edge_windows(element *y, const element *line, const pool_context *pool, span rows, int64_t first,
+                         int64_t last)
+{
+    for (int64_t q = first; q < last; q++) {
+        span columns = window_span(&pool->window, 1, q, pool->w);
+        element sum = 0;
+        for (int64_t s = columns.first; s < columns.last; s++)
+            sum += line[columns.start + s * pool->window.dilation[1]];
+        y[q] = sum / window_count(pool, rows, columns);
+    }
+}
+
+/* stride is a constant where this is inlined, or the compiler makes no vectors. */
+static inline __attribute__((always_inline)) void add_strided(element *y, const element *x, const int64_t stride,
+                                                              int64_t count)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) y[i] += x[i * stride];
+}
+
+static void whole_windows(element *y, const element *line, const pool_context *pool, element count, int64_t first,
+                          int64_t last)
+{
+    int64_t stride = pool->window.stride[1];
+    const element *x = line + first * stride - pool->window.padding_before[1];
+    memset(y + first, 0, (size_t)(last - first) * sizeof *y);
+    for (int s = 0; s < pool->window.size[1]; s++, x += pool->window.dilation[1]) {
+        switch (stride) {
+        case 1: add_strided(y + first, x, 1, last - first); break;
+        case 2: add_strided(y + first, x, 2, last - first); break;
+        default: add_strided(y + first, x, stride, last - first); break;
+        }
+    }
+#pragma omp simd
+    for (int64_t q = first; q < last; q++) y[q] /= count;
+}
+
 static void forward_row(element *y, element *line, const element *plane, const pool_context *pool, int64_t p)
 {
     const sdlf_window2d *window = &pool->window;
@@ -45,12 +84,10 @@ static void forward_row(element *y, element *line, const element *plane, const p
 #pragma omp simd
         for (int64_t i = 0; i < pool->w; i++) line[i] += row[i];
     }
-    for (int64_t q = 0; q < pool->q; q++) {
-        span columns = window_span(window, 1, q, pool->w);
-        element sum = 0;
-        for (int64_t s = columns.first; s < columns.last; s++) sum += line[columns.start + s * window->dilation[1]];
-        y[q] = sum / window_count(pool, rows, columns);
-    }
+    int64_t first = cpu_min(pool->first_whole, pool->q), last = cpu_max(first, cpu_min(pool->last_whole, pool->q));
+    edge_windows(y, line, pool, rows, 0, first);
+    whole_windows(y, line, pool, window_count(pool, rows, (span){.last = window->size[1]}), first, last);
+    edge_windows(y, line, pool, rows, last, pool->q);
 }
 
 static void forward_planes(void *context, int64_t index, int thread)
@@ -79,6 +116,10 @@ sdlf_status avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_opera
     pool_context pool = context_of(operation, &operation->in[0], &operation->out[0]);
     pool.window = operation->pool2d.window;
     pool.count_padding = operation->pool2d.count_padding;
+    int64_t before = pool.window.padding_before[1], stride = pool.window.stride[1];
+    int64_t room = pool.w + before - (pool.window.size[1] - 1) * (int64_t)pool.window.dilation[1];
+    pool.first_whole = cpu_divide_up(before, stride);
+    pool.last_whole = room > 0 ? cpu_divide_up(room, stride) : 0;
     cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w,
                  forward_planes, &pool);
     return SDLF_OK;
