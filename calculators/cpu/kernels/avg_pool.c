@@ -2,10 +2,12 @@
 /* avg_pool2d and global_avg_pool2d, forward and backward. Contracts: <sdlf/operation.h>.
  *
  * A task takes whole planes (n, c). Forward, for each row of windows: the sum over the window's rows, column by column, then
- * over the columns of each window; of windows that are whole, position by position for all of them. Backward adds dy / count to each window's positions. Moves each operand once: floor,
+ * over the columns of each window; whole windows of short rows are summed one by one. Backward adds dy / count to each window's positions. Moves each operand once: floor,
  * bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/pool_nhwc.h"
+
+enum { SHORT_ROW = 64 }; /* elements */
 
 typedef struct pool_context {
     const element *from;
@@ -49,45 +51,56 @@ static void edge_windows(element *y, const element *line, const pool_context *po
     }
 }
 
-/* stride is a constant where this is inlined, or the compiler makes no vectors. */
-static inline __attribute__((always_inline)) void add_strided(element *y, const element *x, const int64_t stride,
-                                                              int64_t count)
+/* height and width are constants where this is inlined. */
+static inline __attribute__((always_inline)) void sum_windows(element *y, const element *x, const pool_context *pool,
+                                                              const int height, const int width, element count,
+                                                              int64_t windows)
 {
-#pragma omp simd
-    for (int64_t i = 0; i < count; i++) y[i] += x[i * stride];
+    const sdlf_window2d *window = &pool->window;
+    int64_t below = pool->w * window->dilation[0], beside = window->dilation[1], stride = window->stride[1];
+    for (int64_t q = 0; q < windows; q++, x += stride) {
+        element sum = 0;
+        for (int r = 0; r < height; r++) {
+            for (int s = 0; s < width; s++) sum += x[r * below + s * beside];
+        }
+        y[q] = sum / count;
+    }
 }
 
-static void whole_windows(element *y, const element *line, const pool_context *pool, element count, int64_t first,
+/* A short row's windows [first, last), which are whole. */
+static void whole_windows(element *y, const element *plane, const pool_context *pool, span rows, int64_t first,
                           int64_t last)
 {
-    int64_t stride = pool->window.stride[1];
-    const element *x = line + first * stride - pool->window.padding_before[1];
-    memset(y + first, 0, (size_t)(last - first) * sizeof *y);
-    for (int s = 0; s < pool->window.size[1]; s++, x += pool->window.dilation[1]) {
-        switch (stride) {
-        case 1: add_strided(y + first, x, 1, last - first); break;
-        case 2: add_strided(y + first, x, 2, last - first); break;
-        default: add_strided(y + first, x, stride, last - first); break;
-        }
+    const sdlf_window2d *window = &pool->window;
+    int height = (int)(rows.last - rows.first), width = window->size[1];
+    const element *x = plane + (rows.start + rows.first * window->dilation[0]) * pool->w + first * window->stride[1] -
+                       window->padding_before[1];
+    element count = window_count(pool, rows, (span){.last = width});
+    if (height == 2 && width == 2) {
+        sum_windows(y + first, x, pool, 2, 2, count, last - first);
+    } else if (height == 3 && width == 3) {
+        sum_windows(y + first, x, pool, 3, 3, count, last - first);
+    } else {
+        sum_windows(y + first, x, pool, height, width, count, last - first);
     }
-#pragma omp simd
-    for (int64_t q = first; q < last; q++) y[q] /= count;
 }
 
 static void forward_row(element *y, element *line, const element *plane, const pool_context *pool, int64_t p)
 {
     const sdlf_window2d *window = &pool->window;
     span rows = window_span(window, 0, p, pool->h);
+    int64_t first = cpu_min(pool->first_whole, pool->q), last = cpu_max(first, cpu_min(pool->last_whole, pool->q));
+    bool is_short = pool->w < SHORT_ROW && rows.first < rows.last;
+    if (is_short) whole_windows(y, plane, pool, rows, first, last);
+    if (is_short && first == 0 && last == pool->q) return;
     memset(line, 0, (size_t)pool->w * sizeof *line);
     for (int64_t r = rows.first; r < rows.last; r++) {
         const element *row = plane + (rows.start + r * window->dilation[0]) * pool->w;
 #pragma omp simd
         for (int64_t i = 0; i < pool->w; i++) line[i] += row[i];
     }
-    int64_t first = cpu_min(pool->first_whole, pool->q), last = cpu_max(first, cpu_min(pool->last_whole, pool->q));
-    edge_windows(y, line, pool, rows, 0, first);
-    whole_windows(y, line, pool, window_count(pool, rows, (span){.last = window->size[1]}), first, last);
-    edge_windows(y, line, pool, rows, last, pool->q);
+    edge_windows(y, line, pool, rows, 0, is_short ? first : pool->q);
+    if (is_short) edge_windows(y, line, pool, rows, last, pool->q);
 }
 
 static void forward_planes(void *context, int64_t index, int thread)

@@ -14,8 +14,8 @@ enum { INNER_BLOCK = 1024 };
 typedef struct resampling {
     const element *from;
     element *to;
-    int64_t *index; /* (outputs, taps); -1 where the output is `outside` */
-    double *weight; /* (outputs, taps) */
+    int64_t *index;  /* (outputs, taps); -1 where the output is `outside` */
+    double *weight;  /* (outputs, taps) */
     element *turned; /* of each thread (length + outputs, LANES); where inner is 1 */
     int64_t outer, length, outputs, inner, taps, blocks, outer_per_task;
     element outside;
