@@ -221,10 +221,10 @@ void gemm_straight_tile_cpu(void *context, int64_t index, int thread)
     part.first_column = column;
     if (!part.panels) part.b += column * part.b_column;
     part.c += row * part.c_row + column;
-    if (gemm->residual && gemm->residual != gemm->all.c) {
-        const element *residual = gemm->residual + row * part.c_row + column;
+    if (gemm->residual) part.from = gemm->residual + row * part.c_row + column;
+    if (part.from && part.from != part.c && (gemm->way == LIBRARY || part.k == 0)) {
         for (int64_t i = 0; i < part.m; i++) {
-            memcpy(part.c + i * part.c_row, residual + i * part.c_row, (size_t)part.n * sizeof *part.c);
+            memcpy(part.c + i * part.c_row, part.from + i * part.c_row, (size_t)part.n * sizeof *part.c);
         }
     }
     if (gemm->way == LIBRARY && part.k > 0) {
