@@ -101,7 +101,7 @@ static sdlf_status time_epoch(session *s, epoch_comparison *b, int side)
     const machine_choice *choice = &s->set.choice;
     sdlf_model *model = NULL;
     status_line_show("batch %s on %s: an epoch", number_count(b->batch).text, s->report.calculator[side]);
-    sdlf_status status = network_open(&model, s->set.net, 1, NULL);
+    sdlf_status status = samples_open_network(&model, s->set.net, s->set.data);
     sdlf_trainer_options options = {
         .batch = b->batch,
         .seed = 1,
@@ -146,7 +146,7 @@ static sdlf_status compare_layers(session *s, epoch_comparison *b)
 {
     sdlf_model *model = NULL; /* learning rate 0: both may use the same */
     sdlf_plan *plan[LAYER_TIMES_SIDES] = {NULL};
-    sdlf_status status = network_open(&model, s->set.net, 1, NULL);
+    sdlf_status status = samples_open_network(&model, s->set.net, s->set.data);
     for (int side = 0; side < LAYER_TIMES_SIDES && status == SDLF_OK; side++)
         status = time_layers(s, model, b->batch, side, &plan[side]);
     if (status == SDLF_OK) b->layers = layer_times_make(model, (const sdlf_plan *const *)plan);
@@ -192,7 +192,7 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     bool text = !s->set.json;
     s->optimizer = sdlf_sgd(.momentum = 0.9);
     sdlf_status status = read_batches(s);
-    if (status == SDLF_OK) status = network_open(model, s->set.net, 1, NULL);
+    if (status == SDLF_OK) status = samples_open_network(model, s->set.net, s->set.data);
     if (status == SDLF_OK) status = sdlf_dataset_check(s->set.data, SDLF_SPLIT_TRAIN);
     if (status == SDLF_OK) status = open_calculators(s); /* last: only some builds have the device */
     if (status == SDLF_OK && text) report_header(&out, s->machine.calculator, s->machine.count);

@@ -102,7 +102,7 @@ static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const 
     bool infer = set->mode == SDLF_INFER; /* by one plan, which takes the parameters */
     s->options = (sdlf_plan_options){.batch = set->batch, .mode = (sdlf_mode)set->mode, .take_parameters = infer};
     const char *net = arguments_given(given, "net") ? set->net : NULL;
-    sdlf_status status = !set->weights ? network_open(&s->model, set->net, 1, NULL)
+    sdlf_status status = !set->weights ? samples_open_network(&s->model, set->net, set->data)
                          : infer       ? network_open_to_take(&s->model, set->weights, net, NULL)
                                        : network_open_weights(&s->model, set->weights, net, NULL);
     if (status == SDLF_OK && infer) {

@@ -129,6 +129,23 @@ static int64_t classes_of(const sdlf_model *model)
     return shape.rank == 2 || shape.rank == 3 ? shape.dim[shape.rank - 1] : 0; /* of sequences, at each position */
 }
 
+sdlf_status samples_open_network(sdlf_model **model, const char *net, const char *set)
+{
+    sdlf_dataset *data = NULL;
+    sdlf_status status = network_open(model, net, 1, NULL);
+    if (status != SDLF_OK || !network_is_builtin(net)) return status;
+    status = samples_outline(&data, &(samples_request){.set = set, .sample = samples_shape(*model), .model = *model});
+    sdlf_shape sample = status == SDLF_OK ? sdlf_shape_without(data->samples.shape, 0) : SDLF_SCALAR;
+    int classes = status == SDLF_OK ? data->class_count : 0;
+    sdlf_dataset_free(data);
+    bool fits = sdlf_shape_equal(sample, network_sample_shape(*model)) && classes == classes_of(*model);
+    if (status == SDLF_OK && (classes == 0 || fits)) return SDLF_OK;
+    sdlf_model_free(*model);
+    *model = NULL;
+    if (status == SDLF_OK) status = sdlf_network_builtin_for(model, net, sample, classes);
+    return status == SDLF_OK ? sdlf_model_build(*model, 1) : status;
+}
+
 bool samples_fit(const sdlf_model *model, const sdlf_dataset *data)
 {
     int64_t classes = classes_of(model);

@@ -32,6 +32,9 @@ sdlf_status samples_outline(sdlf_dataset **data, const samples_request *request)
 /* Which data sets there are, for --help. */
 void samples_print_list(const terminal *out);
 
+/* --net for that data set: a built-in network is made for its samples and classes, as sdlf train makes it. */
+sdlf_status samples_open_network(sdlf_model **model, const char *net, const char *set);
+
 /* The pictures that the model's first input takes, (C,H,W); a scalar: it takes none. */
 sdlf_shape samples_shape(const sdlf_model *model);
 

@@ -106,9 +106,11 @@ static void gemm_backward_sgd_cases(kernel_sink *sink, sdlf_dtype t)
         }
     }
     /* more rows, which a device may leave to products */
-    static const gemm_size products[] = {{131, 35, 43}, {160, 40, 56}};
+    static const gemm_size products[] = {{131, 35, 43}, {160, 40, 56}, {70, 300, 200}, {1100, 25, 60}};
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         gemm_backward_sgd(sink, t, products[i], MOMENTUM, SDLF_IDENTITY);
+        gemm_backward_sgd(sink, t, products[i], DX, SDLF_IDENTITY);
+        gemm_backward_sgd(sink, t, products[i], MOMENTUM | DX | DECAY | NESTEROV, SDLF_IDENTITY);
         gemm_backward_sgd(sink, t, products[i], MOMENTUM | DX | DECAY | BIAS, SDLF_RELU);
     }
     /* few rows on many weights, which a device may sweep in strips, narrow or wide, and units by several blocks */

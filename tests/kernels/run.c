@@ -157,6 +157,12 @@ void kernel_run(kernel_images *found, const kernel_case *made, const kernel_imag
     guarded *weights = &block[1];
     if (unread) memset(operation.in[1].data, POISON, (size_t)weights->extent);
     int64_t bytes = sdlf_calculator_workspace(calculator, &operation);
+    sdlf_operation planned = operation; /* a plan asks before there is memory */
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) planned.in[i].data = NULL;
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) planned.out[i].data = NULL;
+    planned.prepared.data = NULL;
+    if (sdlf_calculator_workspace(calculator, &planned) != bytes)
+        kernel_fail(made, who, "the workspace is of another size while operands have no memory");
     if (bytes > 0) operation.workspace = guarded_scratch(&block[WORKSPACE], calculator, bytes);
 
     int64_t allocations = test_allocations();

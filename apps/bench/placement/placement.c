@@ -98,7 +98,7 @@ static sdlf_status measure_row(const session *s, placement_experiment *e, int in
     placement_row *row = &e->row[index];
     sdlf_model *model = NULL; /* a fresh one: every row begins with the same parameters */
     status_line_show("%d of %d: %s", index + 1, e->count, row->name);
-    sdlf_status status = network_open(&model, s->set.net, 1, NULL);
+    sdlf_status status = samples_open_network(&model, s->set.net, s->set.data);
     if (status == SDLF_OK) status = placement_measure(row, model, s->data, e->batch, e->iterations);
     sdlf_model_free(model);
     status_line_clear();
@@ -142,7 +142,7 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     s->text = !s->set.json && !chart;
     if (s->set.json && chart)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--json and --svg -: standard output takes one of the two");
-    sdlf_status status = network_open(model, s->set.net, 1, NULL);
+    sdlf_status status = samples_open_network(model, s->set.net, s->set.data);
     if (status == SDLF_OK) status = sdlf_dataset_check(s->set.data, SDLF_SPLIT_TRAIN);
     if (status == SDLF_OK) status = open_calculators(s); /* last: only some builds have the device */
     if (status == SDLF_OK && s->set.svg) status = output_stream_check(s->set.svg);

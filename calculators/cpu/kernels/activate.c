@@ -154,7 +154,8 @@ static __attribute__((noinline)) void gelu_of(element *y, const element *x, int6
 
 /* ---- all others ---- */
 
-static __attribute__((noinline)) void activate_with(element *y, const element *x, int64_t count, const sdlf_activation *activation)
+static __attribute__((noinline)) void activate_with(element *y, const element *x, int64_t count,
+                                                    const sdlf_activation *activation)
 {
     element low = (element)activation->low, high = (element)activation->high, slope = (element)activation->slope;
     element alpha = (element)activation->alpha, beta = (element)activation->beta;

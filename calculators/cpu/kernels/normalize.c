@@ -35,13 +35,19 @@ static normalization of(const sdlf_operation *operation)
     return n;
 }
 
+/* Layers, as against instances and groups: one channel an element. */
+static bool is_layer(const normalization *n)
+{
+    return n->inner == 1 && n->channels == n->length;
+}
+
 /* y = x a + b over one row: the channel changes every `inner` elements. */
 static void scale_row(const normalization *n, int64_t row)
 {
     const element *x = n->x + row * n->length;
     element *y = n->y + row * n->length, mean = n->mean[row], inverse = n->inverse[row];
     int64_t c = n->channels ? row * n->length / n->inner % n->channels : 0;
-    if (n->inner == 1 && n->channels == n->length) { /* a layer: one channel an element */
+    if (is_layer(n)) {
         for (int64_t p = 0; p < n->length; p++) {
             element factor = n->scale ? n->scale[p] : 1, add = n->shift ? n->shift[p] : 0;
             y[p] = (x[p] - mean) * inverse * factor + add;
@@ -90,29 +96,98 @@ sdlf_status normalize_forward_cpu(sdlf_calculator *calculator, const sdlf_operat
 
 /* ---- backward ---- */
 
+typedef struct row_sums {
+    double sum, projection; /* of g, and of g xhat */
+} row_sums;
+
+/* g = dy scale, to dx, for elements [first, last) of a row: of one scale, or, without it, of the scale that each has. */
+static row_sums scale_gradient(const normalization *n, int64_t row, int64_t first, int64_t last, const element *scale)
+{
+    const element *x = n->x + row * n->length, *dy = n->dy + row * n->length;
+    const element mean = n->mean_in[row], inverse = n->inverse_in[row];
+    element *dx = n->y + row * n->length;
+    double sum = 0, projection = 0;
+    if (scale) {
+        const element factor = *scale;
+#pragma omp simd reduction(+ : sum, projection)
+        for (int64_t i = first; i < last; i++) {
+            element g = dy[i] * factor;
+            dx[i] = g;
+            sum += (double)g;
+            projection += (double)g * (double)((x[i] - mean) * inverse);
+        }
+    } else {
+#pragma omp simd reduction(+ : sum, projection)
+        for (int64_t i = first; i < last; i++) {
+            element g = dy[i] * n->scale[i];
+            dx[i] = g;
+            sum += (double)g;
+            projection += (double)g * (double)((x[i] - mean) * inverse);
+        }
+    }
+    return (row_sums){sum, projection};
+}
+
+static row_sums scale_row_gradient(const normalization *n, int64_t row)
+{
+    static const element one = 1;
+    row_sums all = {0, 0};
+    if (!n->scale) return scale_gradient(n, row, 0, n->length, &one);
+    if (is_layer(n)) return scale_gradient(n, row, 0, n->length, NULL);
+    int64_t c = row * n->length / n->inner % n->channels;
+    for (int64_t p = 0; p < n->length; p += n->inner) {
+        row_sums some = scale_gradient(n, row, p, p + n->inner, n->scale + c);
+        all.sum += some.sum;
+        all.projection += some.projection;
+        if (++c >= n->channels) c = 0;
+    }
+    return all;
+}
+
 static void backward_rows(void *context, int64_t index, int thread)
 {
     const normalization *n = context;
     int64_t last = cpu_min((index + 1) * n->rows_per_task, n->rows);
     (void)thread;
     for (int64_t row = index * n->rows_per_task; row < last; row++) {
-        const element *x = n->x + row * n->length, *dy = n->dy + row * n->length;
+        const element *x = n->x + row * n->length;
         element *dx = n->y + row * n->length, mean = n->mean_in[row], inverse = n->inverse_in[row];
-        double sum = 0, projection = 0;
-        int64_t first = n->channels ? row * n->length / n->inner % n->channels : 0, c = first;
-        for (int64_t p = 0; p < n->length; p += n->inner) {
-            element factor = n->scale ? n->scale[c] : 1;
-            for (int64_t i = p; i < p + n->inner; i++) {
-                element g = dy[i] * factor;
-                dx[i] = g;
-                sum += (double)g;
-                projection += (double)g * (double)((x[i] - mean) * inverse);
-            }
-            if (++c >= n->channels) c = 0;
-        }
-        element share = (element)(sum / (double)n->length), along = (element)(projection / (double)n->length);
+        row_sums sums = scale_row_gradient(n, row);
+        element share = (element)(sums.sum / (double)n->length), along = (element)(sums.projection / (double)n->length);
 #pragma omp simd
         for (int64_t i = 0; i < n->length; i++) dx[i] = inverse * (dx[i] - share - (x[i] - mean) * inverse * along);
+    }
+}
+
+/* Of layers: rows lie below each other. */
+static inline __attribute__((always_inline)) void add_layer_rows(const normalization *n, int64_t first,
+                                                                 const int64_t some, double *by_scale, double *by_shift)
+{
+    for (int64_t row = 0; row < n->rows; row++) {
+        const element *x = n->x + row * n->length + first, *dy = n->dy + row * n->length + first;
+        const double mean = (double)n->mean_in[row], inverse = (double)n->inverse_in[row];
+#pragma omp simd
+        for (int64_t c = 0; c < some; c++) {
+            by_scale[c] += (double)dy[c] * ((double)x[c] - mean) * inverse;
+            by_shift[c] += (double)dy[c];
+        }
+    }
+}
+
+static void add_runs(const normalization *n, int64_t first, int64_t some, double *by_scale, double *by_shift)
+{
+    for (int64_t start = 0; start < n->count; start += n->channels * n->inner) {
+        for (int64_t c = 0; c < some; c++) {
+            int64_t run = start + (first + c) * n->inner, row = run / n->length;
+            double mean = (double)n->mean_in[row], inverse = (double)n->inverse_in[row], scaled = 0, shifted = 0;
+#pragma omp simd reduction(+ : scaled, shifted)
+            for (int64_t i = run; i < run + n->inner; i++) {
+                scaled += (double)n->dy[i] * ((double)n->x[i] - mean) * inverse;
+                shifted += (double)n->dy[i];
+            }
+            by_scale[c] += scaled;
+            by_shift[c] += shifted;
+        }
     }
 }
 
@@ -123,15 +198,12 @@ static void backward_channels(void *context, int64_t index, int thread)
     double by_scale[CHANNEL_BLOCK] = {0}, by_shift[CHANNEL_BLOCK] = {0};
     int64_t first = index * CHANNEL_BLOCK, some = cpu_min(CHANNEL_BLOCK, n->channels - first);
     (void)thread;
-    for (int64_t start = 0; start < n->count; start += n->channels * n->inner) {
-        for (int64_t c = 0; c < some; c++) {
-            int64_t run = start + (first + c) * n->inner, row = run / n->length;
-            double mean = (double)n->mean_in[row], inverse = (double)n->inverse_in[row];
-            for (int64_t i = run; i < run + n->inner; i++) {
-                by_scale[c] += (double)n->dy[i] * ((double)n->x[i] - mean) * inverse;
-                by_shift[c] += (double)n->dy[i];
-            }
-        }
+    if (!is_layer(n)) {
+        add_runs(n, first, some, by_scale, by_shift);
+    } else if (some == CHANNEL_BLOCK) {
+        add_layer_rows(n, first, CHANNEL_BLOCK, by_scale, by_shift);
+    } else {
+        add_layer_rows(n, first, some, by_scale, by_shift);
     }
     for (int64_t c = 0; c < some; c++) {
         if (n->dscale) n->dscale[first + c] = (element)by_scale[c];
