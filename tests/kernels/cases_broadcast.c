@@ -60,6 +60,10 @@ static void binary_cases(kernel_sink *sink, sdlf_dtype t)
             kernel_emit(sink, &made, "%s of %s, %s", names[function], type, way_names[how]);
         }
     }
+    kernel_case cubes = of(SDLF_BINARY_POWER, t, NUMBER_SECOND);
+    cubes.operation.binary.scalar = 3;
+    cubes.in[0].values = VALUES_UNIFORM;
+    kernel_emit(sink, &cubes, "cubes of %s", sdlf_dtype_name(t));
 }
 
 static void integer_cases(kernel_sink *sink)

@@ -125,6 +125,8 @@ static void resample_cases(kernel_sink *sink, sdlf_dtype t)
     } sizes[] = {{14, 2}, {4, 0.6}, {1, 1.0 / 7}, {7, 1}, {16, 2.3}, {3, 3.0 / 7}};
     const sdlf_shape shape = sdlf_shape(3, 7, 5);
     for (int mode = SDLF_RESAMPLE_NEAREST; mode <= SDLF_RESAMPLE_CUBIC; mode++) {
+        sdlf_resample_options wide = {.axis = 2, .mode = (sdlf_resample_mode)mode, .scale = 2, .cubic = -0.75f};
+        resample_case(sink, t, sdlf_shape(5, 7, 19), 38, wide, "last axis");
         for (int coordinates = 0; coordinates < SDLF_RESAMPLE_COORDINATES_COUNT; coordinates++) {
             for (int i = 0; i < 6; i++) {
                 sdlf_resample_options options = {.axis = 1,

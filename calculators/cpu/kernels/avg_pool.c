@@ -2,10 +2,12 @@
 /* avg_pool2d and global_avg_pool2d, forward and backward. Contracts: <sdlf/operation.h>.
  *
  * A task takes whole planes (n, c). Forward, for each row of windows: the sum over the window's rows, column by column, then
- * over the columns of each window. Backward adds dy / count to each window's positions. Moves each operand once: floor,
+ * over the columns of each window; whole windows of short rows are summed one by one. Backward adds dy / count to each window's positions. Moves each operand once: floor,
  * bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/pool_nhwc.h"
+
+enum { SHORT_ROW = 64 }; /* elements */
 
 typedef struct pool_context {
     const element *from;
@@ -13,6 +15,7 @@ typedef struct pool_context {
     int64_t planes, planes_per_task, h, w, p, q;
     sdlf_window2d window;
     bool count_padding;
+    int64_t first_whole, last_whole; /* windows of a row that lie within it, as a range */
 } pool_context;
 
 static pool_context context_of(const sdlf_operation *operation, const sdlf_tensor *x, const sdlf_tensor *y)
@@ -35,22 +38,69 @@ static inline element window_count(const pool_context *pool, span rows, span col
     return (element)((rows.last - rows.first) * (columns.last - columns.first));
 }
 
+/* Of line y[q] for q in [first, last), whose windows may reach beyond it. */
+static void edge_windows(element *y, const element *line, const pool_context *pool, span rows, int64_t first,
+                         int64_t last)
+{
+    for (int64_t q = first; q < last; q++) {
+        span columns = window_span(&pool->window, 1, q, pool->w);
+        element sum = 0;
+        for (int64_t s = columns.first; s < columns.last; s++)
+            sum += line[columns.start + s * pool->window.dilation[1]];
+        y[q] = sum / window_count(pool, rows, columns);
+    }
+}
+
+/* height and width are constants where this is inlined. */
+static inline __attribute__((always_inline)) void sum_windows(element *y, const element *x, const pool_context *pool,
+                                                              const int height, const int width, element count,
+                                                              int64_t windows)
+{
+    const sdlf_window2d *window = &pool->window;
+    int64_t below = pool->w * window->dilation[0], beside = window->dilation[1], stride = window->stride[1];
+    for (int64_t q = 0; q < windows; q++, x += stride) {
+        element sum = 0;
+        for (int r = 0; r < height; r++) {
+            for (int s = 0; s < width; s++) sum += x[r * below + s * beside];
+        }
+        y[q] = sum / count;
+    }
+}
+
+/* A short row's windows [first, last), which are whole. */
+static void whole_windows(element *y, const element *plane, const pool_context *pool, span rows, int64_t first,
+                          int64_t last)
+{
+    const sdlf_window2d *window = &pool->window;
+    int height = (int)(rows.last - rows.first), width = window->size[1];
+    const element *x = plane + (rows.start + rows.first * window->dilation[0]) * pool->w + first * window->stride[1] -
+                       window->padding_before[1];
+    element count = window_count(pool, rows, (span){.last = width});
+    if (height == 2 && width == 2) {
+        sum_windows(y + first, x, pool, 2, 2, count, last - first);
+    } else if (height == 3 && width == 3) {
+        sum_windows(y + first, x, pool, 3, 3, count, last - first);
+    } else {
+        sum_windows(y + first, x, pool, height, width, count, last - first);
+    }
+}
+
 static void forward_row(element *y, element *line, const element *plane, const pool_context *pool, int64_t p)
 {
     const sdlf_window2d *window = &pool->window;
     span rows = window_span(window, 0, p, pool->h);
+    int64_t first = cpu_min(pool->first_whole, pool->q), last = cpu_max(first, cpu_min(pool->last_whole, pool->q));
+    bool is_short = pool->w < SHORT_ROW && rows.first < rows.last;
+    if (is_short) whole_windows(y, plane, pool, rows, first, last);
+    if (is_short && first == 0 && last == pool->q) return;
     memset(line, 0, (size_t)pool->w * sizeof *line);
     for (int64_t r = rows.first; r < rows.last; r++) {
         const element *row = plane + (rows.start + r * window->dilation[0]) * pool->w;
 #pragma omp simd
         for (int64_t i = 0; i < pool->w; i++) line[i] += row[i];
     }
-    for (int64_t q = 0; q < pool->q; q++) {
-        span columns = window_span(window, 1, q, pool->w);
-        element sum = 0;
-        for (int64_t s = columns.first; s < columns.last; s++) sum += line[columns.start + s * window->dilation[1]];
-        y[q] = sum / window_count(pool, rows, columns);
-    }
+    edge_windows(y, line, pool, rows, 0, is_short ? first : pool->q);
+    if (is_short) edge_windows(y, line, pool, rows, last, pool->q);
 }
 
 static void forward_planes(void *context, int64_t index, int thread)
@@ -79,6 +129,10 @@ sdlf_status avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_opera
     pool_context pool = context_of(operation, &operation->in[0], &operation->out[0]);
     pool.window = operation->pool2d.window;
     pool.count_padding = operation->pool2d.count_padding;
+    int64_t before = pool.window.padding_before[1], stride = pool.window.stride[1];
+    int64_t room = pool.w + before - (pool.window.size[1] - 1) * (int64_t)pool.window.dilation[1];
+    pool.first_whole = cpu_divide_up(before, stride);
+    pool.last_whole = room > 0 ? cpu_divide_up(room, stride) : 0;
     cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w,
                  forward_planes, &pool);
     return SDLF_OK;

@@ -102,10 +102,10 @@ void gemm_straight_tile_cpu(void *context, int64_t index, int thread)
     int64_t row, column;
     product part = gemm_straight_part_cpu(gemm, index, &row, &column);
     if (gemm->matrices > 1) move_to_matrix(&part, gemm->operation, index / (gemm->row_tiles * gemm->column_tiles));
-    if (gemm->residual && gemm->residual != gemm->all.c) {
-        const element *residual = gemm->residual + row * part.c_row + column;
+    if (gemm->residual) part.from = gemm->residual + row * part.c_row + column;
+    if (part.from && part.from != part.c && (gemm->way == LIBRARY || part.k == 0)) {
         for (int64_t i = 0; i < part.m; i++) {
-            memcpy(part.c + i * part.c_row, residual + i * part.c_row, (size_t)part.n * sizeof *part.c);
+            memcpy(part.c + i * part.c_row, part.from + i * part.c_row, (size_t)part.n * sizeof *part.c);
         }
     }
     if (gemm->way == LIBRARY && part.k > 0) {

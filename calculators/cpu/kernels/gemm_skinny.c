@@ -8,10 +8,11 @@
 #include "calculators/cpu/kernels/gemm_skinny.h"
 
 #include "calculators/cpu/kernels/activate.h"
+#include "calculators/cpu/kernels/interleave.h"
 
 enum {
     MOST_ROWS = 6,                  /* of a: beyond, packing them costs less than keeping their sums apart */
-    MOST_COLUMNS = 4,               /* rows of b at a time */
+    MOST_COLUMNS = 4,               /* rows of b at a time: finish_four's */
     AHEAD = 2048 / sizeof(element), /* elements that b is fetched ahead */
     TASK_BYTES = 1 << 17,           /* of b, about */
 };
@@ -29,6 +30,39 @@ bool gemm_skinny_takes_cpu(const sdlf_operation *operation)
     const sdlf_shape *c = &operation->out[0].shape;
     return operation->gemm.transpose_b && !operation->gemm.transpose_a && c->dim[0] > 0 && c->dim[0] <= MOST_ROWS &&
            operation->in[0].shape.dim[1] >= LANES;
+}
+
+/* c's elements (r,j) and the next three, from the products of the first `p` elements of a's row: what is zipped and added
+ * has half of each vector's lanes. c may be the residual. */
+static inline __attribute__((always_inline)) void finish_four(const few *all, int64_t r, int64_t j, int64_t p,
+                                                              const vector *v)
+{
+    const element *b = all->b + j * all->k;
+    int64_t k = all->k, place = r * all->n + j;
+    four_lanes more;
+#if SDLF_LANES > 2
+    vector even = zip_low(v[0], v[2]) + zip_high(v[0], v[2]), odd = zip_low(v[1], v[3]) + zip_high(v[1], v[3]);
+    vector all_four = zip_low(even, odd) + zip_high(even, odd);
+    four_lanes total = __builtin_shufflevector(all_four, all_four, 0, 1, 2, 3);
+    UNROLLED
+    for (int i = 4; i < LANES; i += 4) {
+        memcpy(&more, (const element *)&all_four + i, sizeof more);
+        total += more;
+    }
+#else
+    four_lanes total = {sum_lanes(v[0]), sum_lanes(v[1]), sum_lanes(v[2]), sum_lanes(v[3])};
+#endif
+    for (; p < k; p++) total += all->a[r * k + p] * (four_lanes){b[p], b[k + p], b[2 * k + p], b[3 * k + p]};
+    total *= all->alpha;
+    if (all->bias) {
+        memcpy(&more, all->bias + j, sizeof more);
+        total += more;
+    }
+    if (all->residual) {
+        memcpy(&more, all->residual + place, sizeof more);
+        total += more;
+    }
+    memcpy(all->c + place, &total, sizeof total);
 }
 
 /* c's columns [j, j + columns) before the activation; rows and columns are constants. */
@@ -51,7 +85,8 @@ static inline __attribute__((always_inline)) void dot_rows(const int rows, const
             for (int c = 0; c < columns; c++) sum[r][c] += x * from[c];
         }
     }
-    for (int r = 0; r < rows; r++) {
+    for (int r = 0; r < rows && columns == 4; r++) finish_four(all, r, j, p, sum[r]);
+    for (int r = 0; r < rows && columns != 4; r++) {
         for (int c = 0; c < columns; c++) {
             element total = sum_lanes(sum[r][c]);
             for (int64_t q = p; q < k; q++) total += all->a[r * k + q] * b[c * k + q];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The innermost product: a small tile of c in registers, one multiply-add a vector and k.
  *
- *     c[i, :] = (accumulate ? c[i, :] : 0) + alpha sum over p of a[i, p] b[p, :]      i < rows, `vectors` vectors of columns
+ *     c[i, :] = (accumulate ? from[i, :] : 0) + alpha sum over p of a[i, p] b[p, :]      i < rows, `vectors` vectors of columns
  *
  * a is read element by element and broadcast, b in vectors; neither needs packing: a's rows are `a_row` apart and its
  * columns `a_step` (one of the two is 1), b's rows are `b_step` apart. With 8 rows of 3 vectors of 16 floats a step does 24
@@ -29,6 +29,7 @@ typedef struct micro_step {
     element alpha;
     bool accumulate;
     const element *a, *b;
+    const element *from; /* what is accumulated to, laid out as c; NULL: c */
     element *c;
     int64_t a_row, a_step, b_step, c_row;
 } micro_step;
@@ -58,11 +59,12 @@ static inline __attribute__((always_inline)) void micro_tile(const int rows, con
         column += a_step;
         b += b_step;
     }
+    const element *from = s->from ? s->from : s->c;
     for (int i = 0; i < rows; i++) {
         for (int j = 0; j < vectors; j++) {
-            element *c = s->c + i * s->c_row + j * LANES;
+            int64_t at = i * s->c_row + j * LANES;
             vector result = s->alpha * sum[i][j];
-            store(c, s->accumulate ? load(c) + result : result);
+            store(s->c + at, s->accumulate ? load(from + at) + result : result);
         }
     }
 }

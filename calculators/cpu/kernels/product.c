@@ -100,7 +100,8 @@ static void edge_tile(int64_t rows, int64_t columns, const micro_step *step, ele
     for (int64_t i = 0; i < rows; i++) {
         element *c = step->c + i * step->c_row;
         const element *from = tile + i * TILE_COLUMNS;
-        for (int64_t j = 0; j < columns; j++) c[j] = step->accumulate ? c[j] + from[j] : from[j];
+        const element *old = (step->from ? step->from : step->c) + i * step->c_row;
+        for (int64_t j = 0; j < columns; j++) c[j] = step->accumulate ? old[j] + from[j] : from[j];
     }
 }
 
@@ -123,6 +124,7 @@ static void compute_piece(const product *part, element *scratch)
             step.b = b.b + j / TILE_COLUMNS * b.panel_step;
             step.b_step = b.packed ? panel_width(columns) : b.b_step;
             step.c = part->c + i * part->c_row + j;
+            step.from = part->from ? part->from + i * part->c_row + j : NULL;
             if (columns % LANES == 0 || part->padded) {
                 product_tile_cpu(rows, cpu_divide_up(columns, LANES), &step);
             } else {
@@ -148,6 +150,7 @@ void product_compute_cpu(const product *all, element *scratch)
             else
                 part.b += p * all->b_step + j * all->b_column;
             part.c += j;
+            part.from = all->from && p == 0 ? all->from + j : NULL;
             part.accumulate = all->accumulate || p > 0;
             compute_piece(&part, scratch);
         }

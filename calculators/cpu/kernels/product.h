@@ -16,6 +16,7 @@ typedef struct product {
     /* a was packed by product_pack_a_cpu: a[i, p] lies at a[(i - r) a_row + p TILE_ROWS + r], r = i % TILE_ROWS. */
     bool blocked;
     const element *a, *b;
+    const element *from; /* what is accumulated to, laid out as c; NULL: c */
     element *c;
     int64_t a_row, a_step, b_step, b_column, c_row;
     const element *panels; /* of all columns, by product_pack_panels_cpu; then b is not read. NULL: none */

@@ -2,8 +2,10 @@
 /* resample and its gradient, of floats. Contracts: <sdlf/operation.h>.
  *
  * What each output of the axis is made of is worked out once, into a table: indices and weights. Then rows of `inner` elements
- * are added up (forward), or added to where they came from (backward; a task owns whole outer indices). Moves y, and x as
- * often as there are weights, mostly from the cache. */
+ * are added up (forward), or added to where they came from (backward; a task owns whole outer indices). Along the last axis,
+ * whose rows are of one element, LANES lines are turned into such rows, and their results back. Moves y, and x as often as
+ * there are weights, mostly from the cache. */
+#include "calculators/cpu/kernels/interleave.h"
 #include "calculators/cpu/kernels/kernels.h"
 #include "framework/operations/resample_taps.h"
 
@@ -12,8 +14,9 @@ enum { INNER_BLOCK = 1024 };
 typedef struct resampling {
     const element *from;
     element *to;
-    int64_t *index; /* (outputs, taps); -1 where the output is `outside` */
-    double *weight; /* (outputs, taps) */
+    int64_t *index;  /* (outputs, taps); -1 where the output is `outside` */
+    double *weight;  /* (outputs, taps) */
+    element *turned; /* of each thread (length + outputs, LANES); where inner is 1 */
     int64_t outer, length, outputs, inner, taps, blocks, outer_per_task;
     element outside;
 } resampling;
@@ -36,10 +39,14 @@ static resampling of(const sdlf_operation *operation, const sdlf_tensor *x, cons
                     .outside = (element)options->outside};
     r.taps = most_taps(options, r.length, r.outputs);
     r.index = operation->workspace.data;
-    if (r.index) r.weight = (double *)(r.index + r.outputs * r.taps);
+    if (r.index) {
+        r.weight = (double *)(r.index + r.outputs * r.taps);
+        r.turned = (element *)(r.weight + r.outputs * r.taps);
+    }
     r.blocks = cpu_divide_up(r.inner, INNER_BLOCK);
     int64_t width = cpu_min(r.inner, INNER_BLOCK);
     r.outer_per_task = cpu_max(1, TASK_ELEMENTS / cpu_max(1, width * cpu_max(r.length, r.outputs)));
+    if (r.inner == 1) r.outer_per_task = cpu_round_up(r.outer_per_task, LANES);
     return r;
 }
 
@@ -59,13 +66,19 @@ static int64_t workspace_of(resampling r)
     return r.outputs * r.taps * (int64_t)(sizeof *r.index + sizeof *r.weight);
 }
 
+static int64_t turned_size(const resampling *r)
+{
+    return (r->length + r->outputs) * LANES;
+}
+
 int64_t resample_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    (void)calculator;
     bool backward = operation->kind == SDLF_RESAMPLE_BACKWARD;
     const sdlf_tensor *x = backward ? &operation->out[0] : &operation->in[0];
     const sdlf_tensor *y = backward ? &operation->in[0] : &operation->out[0];
-    return workspace_of(of(operation, x, y));
+    resampling r = of(operation, x, y);
+    int64_t turned = backward || r.inner > 1 ? 0 : cpu_from_const(calculator)->threads * turned_size(&r);
+    return workspace_of(r) + turned * (int64_t)sizeof(element);
 }
 
 /* A single column: a number for each output. */
@@ -94,13 +107,26 @@ static void forward_block(const resampling *r, element *y, const element *x, int
     }
 }
 
+/* LANES single columns, side by side. */
+static void forward_lines(const resampling *r, element *y, const element *x, element *turned)
+{
+    resampling columns = *r;
+    element *sums = turned + r->length * LANES;
+    columns.inner = LANES;
+    transpose(turned, LANES, x, r->length, LANES, r->length);
+    forward_block(&columns, sums, turned, LANES);
+    transpose(y, r->outputs, sums, LANES, r->outputs, LANES);
+}
+
 static void forward(void *context, int64_t task, int thread)
 {
     const resampling *r = context;
     int64_t first = task % r->blocks * INNER_BLOCK, width = cpu_min(INNER_BLOCK, r->inner - first);
     int64_t start = task / r->blocks * r->outer_per_task, end = cpu_min(start + r->outer_per_task, r->outer);
-    (void)thread;
-    for (int64_t o = start; o < end; o++) {
+    int64_t o = start;
+    for (; r->inner == 1 && o + LANES <= end; o += LANES)
+        forward_lines(r, r->to + o * r->outputs, r->from + o * r->length, r->turned + thread * turned_size(r));
+    for (; o < end; o++) {
         const element *x = r->from + o * r->length * r->inner + first;
         element *y = r->to + o * r->outputs * r->inner + first;
         if (r->inner == 1) {
