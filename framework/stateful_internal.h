@@ -54,7 +54,7 @@ sdlf_status length_rule_copy(const length_rule *rule, sdlf_plan *plan, const len
 
 /* ---- an ONNX file that models are made from ---- */
 
-enum { STATEFUL_SHAPES = 256, STATEFUL_STEPS = 8 };
+enum { STATEFUL_SHAPES = 256, STATEFUL_STEPS = 32 };
 
 typedef struct onnx_source {
     char *path;

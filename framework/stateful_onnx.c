@@ -73,6 +73,7 @@ static sdlf_status read_shapes(onnx_source *source, const sdlf_stateful_options 
             if (options->states[i].input == NULL || strcmp(input->name, options->states[i].input) != 0) continue;
             if (input->shape_known)
                 source->shape[source->shape_count++] = (sdlf_onnx_shape){strdup(input->name), input->shape};
+            break; /* a file may have a name twice */
         }
     source->state_count = source->shape_count;
     for (int i = 0; i < options->shape_count; i++)

@@ -54,6 +54,11 @@ sdlf_status samples_open(sdlf_dataset **data, const samples_request *request)
     return status;
 }
 
+static bool says_how(const char *part)
+{
+    return strcmp(part, "all") == 0 || strncmp(part, "label=", 6) == 0 || strncmp(part, "shape=", 6) == 0;
+}
+
 /* The next part of "KIND:FILE,FILE,label=COLUMN,all" that says what is read, and not how. */
 static bool next_part(const char **at, char part[PATH_MAX])
 {
@@ -61,7 +66,7 @@ static bool next_part(const char **at, char part[PATH_MAX])
         size_t length = strcspn(*at, ",");
         snprintf(part, PATH_MAX, "%.*s", (int)length, *at);
         *at += length + ((*at)[length] == ',');
-        if (strcmp(part, "all") != 0 && strchr(part, '=') == NULL) return true;
+        if (!says_how(part)) return true;
     }
     return false;
 }

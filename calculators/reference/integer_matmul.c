@@ -38,10 +38,12 @@ static void put_sum(const sdlf_operation *operation, int64_t e, int64_t j, int32
     float v = (float)sum * number_at(&operation->in[4], j, o->scale);
     if (sdlf_tensor_present(&operation->in[5])) v = v + number_at(&operation->in[5], j, 0);
     if (y->dtype != SDLF_FLOAT32) v = rintf(v) + (float)o->y_zero;
+    if (y->dtype == SDLF_FLOAT32) {
+        ((float *)y->data)[e] = v < o->low ? o->low : v > o->high ? o->high : v;
+        return;
+    }
     v = v > o->low ? (v < o->high ? v : o->high) : o->low;
-    if (y->dtype == SDLF_FLOAT32)
-        ((float *)y->data)[e] = v;
-    else if (y->dtype == SDLF_INT8)
+    if (y->dtype == SDLF_INT8)
         ((int8_t *)y->data)[e] = (int8_t)v;
     else
         ((uint8_t *)y->data)[e] = (uint8_t)v;

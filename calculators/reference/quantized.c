@@ -99,7 +99,7 @@ sdlf_status quantized_conv2d_reference(sdlf_calculator *calculator, const sdlf_o
                     }
                     float v = (float)sum * multiplier[k];
                     if (y->dtype == SDLF_FLOAT32)
-                        ((float *)y->data)[at] = v > o->low ? (v < o->high ? v : o->high) : o->low;
+                        ((float *)y->data)[at] = v < o->low ? o->low : v > o->high ? o->high : v;
                     else
                         put_rounded(y, at, v, o->y_zero, o->low, o->high);
                 }

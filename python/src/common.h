@@ -72,7 +72,9 @@ template <class T> T value_of(nb::handle word, const std::string &what, const ch
     T value;
     if (!nb::try_cast(word, value))
         throw nb::type_error((what + ": expected " + expected + ", found " +
-                              (PyLong_CheckExact(word.ptr()) ? "one that is out of range" : class_of(word)))
+                              (std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && PyLong_CheckExact(word.ptr())
+                                   ? "one that is out of range"
+                                   : class_of(word)))
                                  .c_str());
     return value;
 }

@@ -106,7 +106,7 @@ static void nonsense_is_refused(void)
     SDLF(0, "train", "--net", small_network(), "--data", "digits:100", "--epochs", "1", "--out", other);
     CHECK_SAYS(SDLF(1, "generate", "--weights", other), "expected the characters that the network knows");
     CHECK_SAYS(SDLF(1, "train", "--net", "char_gpt", "--data", "digits:100", "--no-save"),
-               "at each position of a sequence, found 10 in samples 1x28x28");
+               "takes sequences of tokens, found samples 1x28x28");
 }
 
 /* A network in a file of its own, trained for a moment on the text. */

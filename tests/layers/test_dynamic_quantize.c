@@ -80,7 +80,8 @@ static void others_put_it_together(void)
 
 typedef struct form {
     bool each, bias, relu,
-        shared; /* a scale for each column; what follows the product; sums that somebody else reads */
+        shared;  /* a scale for each column; what follows the product; sums that somebody else reads */
+    bool square; /* in place of a scale, the sums themselves */
 } form;
 
 static sdlf_node value(sdlf_model *net, const char *name, sdlf_shape shape, int dtype)
@@ -102,8 +103,8 @@ static sdlf_model *product_net(const form *f)
     if (f->shared) sdlf_output(net, "sum", sum);
     sdlf_node scale = value(net, "scales", f->each ? sdlf_shape(COLUMNS) : sdlf_shape(1), SDLF_VALUE_FLOAT);
     scale = two(net, SDLF_LAYER_MULTIPLY, (sdlf_node){q.layer, 1}, scale);
-    sdlf_node y =
-        two(net, SDLF_LAYER_MULTIPLY, sdlf_cast(net, sum, &(sdlf_cast_options){.dtype = SDLF_VALUE_FLOAT}), scale);
+    sdlf_node sums = sdlf_cast(net, sum, &(sdlf_cast_options){.dtype = SDLF_VALUE_FLOAT});
+    sdlf_node y = two(net, SDLF_LAYER_MULTIPLY, sums, f->square ? sums : scale);
     if (f->bias) y = two(net, SDLF_LAYER_ADD, value(net, "bias", sdlf_shape(COLUMNS), SDLF_VALUE_FLOAT), y);
     if (f->relu) y = sdlf_relu(net, y);
     sdlf_output(net, "y", y);
@@ -117,10 +118,10 @@ static sdlf_model *product_net(const form *f)
 }
 
 /* How many steps it takes. */
-static int run(sdlf_model *net, sdlf_calculator *calculator, bool no_fusion, float *y)
+static int run(sdlf_model *net, sdlf_calculator *calculator, int rows, bool no_fusion, float *y)
 {
     sdlf_plan *plan = NULL;
-    const sdlf_plan_options options = {.batch = ROWS, .forward = calculator, .no_fusion = no_fusion};
+    const sdlf_plan_options options = {.batch = rows, .forward = calculator, .no_fusion = no_fusion};
     if (!CHECK_OK(sdlf_plan_create(&plan, net, &options))) return 0;
     CHECK_OK(test_plan_write(plan, "x", x));
     CHECK_OK(sdlf_plan_forward(plan));
@@ -141,9 +142,9 @@ static void products_take_their_scale_and_bias(void)
         sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
         bool has_operation = calculator->type->kernel[SDLF_INTEGER_MATMUL].run != NULL;
         for (int i = 0; i < 16; i++) {
-            form f = {i & 1, i & 2, i & 4, i & 8};
+            form f = {.each = i & 1, .bias = i & 2, .relu = i & 4, .shared = i & 8};
             sdlf_model *net = product_net(&f);
-            int steps = run(net, calculator, false, fused), all = run(net, calculator, true, parts);
+            int steps = run(net, calculator, ROWS, false, fused), all = run(net, calculator, ROWS, true, parts);
             CHECK(memcmp(fused, parts, sizeof fused) == 0);
             CHECK(steps > 0 && steps <= all);
             /* x as bytes, the factor, the product, and the weight as int8; more where the sums are an output */
@@ -155,10 +156,47 @@ static void products_take_their_scale_and_bias(void)
     }
 }
 
+/* One row of sums, which could as well be a number for each column. */
+static void a_square_is_no_scale(void)
+{
+    static float fused[COLUMNS], parts[COLUMNS];
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
+        sdlf_model *net = product_net(&(form){.square = true});
+        run(net, calculator, 1, false, fused);
+        run(net, calculator, 1, true, parts);
+        CHECK(memcmp(fused, parts, sizeof fused) == 0);
+        sdlf_model_free(net);
+        sdlf_calculator_close(calculator);
+    }
+}
+
+/* An infinity makes the scale one, and sums that are 0 times it NaN. */
+static void what_is_no_number_stays_so(void)
+{
+    static float fused[ROWS * COLUMNS], parts[ROWS * COLUMNS];
+    const float before = x[0];
+    x[0] = INFINITY;
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
+        for (int relu = 0; relu < 2; relu++) {
+            sdlf_model *net = product_net(&(form){.relu = relu});
+            run(net, calculator, ROWS, false, fused);
+            run(net, calculator, ROWS, true, parts);
+            for (int i = 0; i < ROWS * COLUMNS; i++) CHECK(isnan(fused[i]) == isnan(parts[i]));
+            sdlf_model_free(net);
+        }
+        sdlf_calculator_close(calculator);
+    }
+    x[0] = before;
+}
+
 int main(void)
 {
     RUN(every_calculator_has_the_same_bytes);
     RUN(others_put_it_together);
     RUN(products_take_their_scale_and_bias);
+    RUN(a_square_is_no_scale);
+    RUN(what_is_no_number_stays_so);
     return test_summary();
 }

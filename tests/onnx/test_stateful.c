@@ -10,6 +10,7 @@
 #include <sdlf/sdlf.h>
 
 #include "onnx/fixtures.h"
+#include "onnx/hostile.h"
 
 enum { STEPS = 12, VOCABULARY = 11 };
 
@@ -298,6 +299,24 @@ static void masks_grow(void)
     masked_steps(4);
 }
 
+/* Which no library would write. */
+static void a_name_that_a_file_has_often(void)
+{
+    hostile_graph graph = {.data = NULL};
+    hostile_node(&graph, "Identity", "x", "y", 0);
+    for (int i = 0; i < 600; i++) {
+        bytes input = {.size = 0};
+        bytes_value_info(&input, 11, "past", (const int64_t[]){1, 4}, 2);
+        hostile_append(&graph, input.data, input.size);
+    }
+    const sdlf_state past = {"past", "y", 0};
+    sdlf_stateful *decoder = NULL;
+    CHECK(sdlf_stateful_create(&decoder, hostile_write(&graph, "often.onnx", "y", 1),
+                               &(sdlf_stateful_options){.calculator = calculator, .states = &past, .state_count = 1}) !=
+          SDLF_OK);
+    sdlf_stateful_free(decoder);
+}
+
 int main(void)
 {
     static const char *const names[] = {"reference", "cpu"};
@@ -314,6 +333,7 @@ int main(void)
         RUN(masks_grow);
         RUN(a_state_that_does_not_grow);
         RUN(wrong_states_are_refused);
+        RUN(a_name_that_a_file_has_often);
         if (i == 1) RUN(memory_runs_out);
         sdlf_calculator_close(calculator);
     }

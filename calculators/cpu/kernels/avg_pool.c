@@ -2,8 +2,8 @@
 /* avg_pool2d and global_avg_pool2d, forward and backward. Contracts: <sdlf/operation.h>.
  *
  * A task takes whole planes (n, c). Forward, for each row of windows: the sum over the window's rows, column by column, then
- * over the columns of each window; whole windows of short rows are summed one by one. Backward adds dy / count to each window's positions. Moves each operand once: floor,
- * bytes over bandwidth. */
+ * over the columns of each window; whole windows of short rows are summed one by one. Backward adds dy / count to each window's
+ * positions. Moves each operand once: floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/pool_nhwc.h"
 

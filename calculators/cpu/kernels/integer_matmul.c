@@ -4,8 +4,9 @@
  *     sum of (a - a_zero) (b - b_zero) = sum of a b - a_zero (sum of b) - b_zero (sum of a - k a_zero)
  *
  * The sum of a column of b is made with the packed b, and that of a row of a where it is needed. The second term stands in the sums from
- * the start where a has one zero point; other terms are subtracted from a tile while it is in registers. With VNNI a is read as uint8 and b as int8: those of the other type have
- * their upper bit flipped, and their zero point moved by 128; else both are widened to int16. */
+ * the start where a has one zero point; other terms are subtracted from a tile while it is in registers. With VNNI a is read as uint8
+ * and b as int8: those of the other type have their upper bit flipped, and their zero point moved by 128; else both are widened to
+ * int16. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized_tiles.h"
 

@@ -64,7 +64,7 @@ INLINE void finish(const quantized_layer *layer, ints sum, int64_t pixel, int64_
     vector v = __builtin_convertvector(sum, vector) * load(layer->scale + k);
     if (layer->shift != NULL) v = v + load(layer->shift + k);
     if (layer->form == QUANTIZED_FLOATS) {
-        v = clamp_to(v, layer->to.low, layer->to.high);
+        v = clamp_lanes(v, broadcast(layer->to.low), broadcast(layer->to.high));
         memcpy((float *)layer->y + pixel * layer->k + k, &v, (size_t)cpu_min(count, LANES) * sizeof(float));
         return;
     }

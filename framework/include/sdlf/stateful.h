@@ -13,7 +13,8 @@
  * A state that grows, as output = Concat(input, new) along one axis, lies in memory that has room for `capacity` along
  * it. A step writes what is new behind what is there; nothing else of it is moved. There is one plan, which holds the
  * weights once: its steps are the same for every length, and before each run their shapes become those of the length at
- * hand. How these follow from the length is found when the plan is made, from models for a few lengths. Where that is
+ * hand. Inputs of an ONNX file that are open behind the batch, and for which no size is given, grow with the states: a mask
+ * of attention has the states' positions and the step's. How these follow from the length is found when the plan is made, from models for a few lengths. Where that is
  * no straight line, a model is made for each step, without its weights.
  *
  * Threads: one at a time, as a plan.

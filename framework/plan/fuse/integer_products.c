@@ -60,6 +60,7 @@ static bool with_columns(const chain *all, const sdlf_operation *op, sdlf_binary
         return false;
     *line = (sdlf_tensor){0};
     *number = op->binary.scalar;
+    if (sdlf_tensor_present(other) && other->buffer == before) return false; /* a square */
     return sdlf_tensor_present(other) ? of_columns(all, other, line) : isfinite(*number);
 }
 

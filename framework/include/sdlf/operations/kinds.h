@@ -359,7 +359,8 @@ typedef enum sdlf_operation_kind {
 
     /* ---- quantised numbers. Q is uint8 or int8, each operand its own; an element q stands for (q - zero) scale. Sums are
      * of integers in int32, modulo 2^32; all else is computed in float32, each operation rounded. round() goes to the nearest
-     * integer, ties to even; clamp() to [low, high], within y's type, a NaN to low. ---- */
+     * integer, ties to even; clamp() to [low, high], within y's type, a NaN to low, but where y is of float32: there it
+     * stays one. ---- */
 
     /* quantize: y = clamp(round(x / scale) + zero), options in `quantize`.
      *   in: x float32   out: y Q */
@@ -404,7 +405,7 @@ typedef enum sdlf_operation_kind {
 
     /* dynamic_quantize: uint8 of a range that x has itself. With low the least of all x and 0, and high the largest of them and 0:
      * scale = (high - low) / 255, or 1 where that range is 0; zero = clamp(round(-low / scale)), y = clamp(round(x / scale) + zero)
-     * to [0, 255].
+     * to [0, 255]. What a NaN in x comes to is left open.
      *   in: x float32   out: y uint8, scale (1) float32, zero (1) uint8 */
     SDLF_DYNAMIC_QUANTIZE,
 
