@@ -71,7 +71,9 @@ INLINE void finish(const quantized_layer *layer, ints sum, int64_t pixel, int64_
     store_bytes((uint8_t *)layer->y + pixel * layer->k + k, round_to(v, &layer->to), count);
 }
 
-/* Terms that are a product of one number for each pixel and one for each filter. */
+typedef uint32_t words __attribute__((vector_size(SDLF_VECTOR_BYTES)));
+
+/* Terms that are a product of one number for each pixel and one for each filter, modulo 2^32. */
 INLINE void subtract_terms(const quantized_layer *layer, const int pixels, const int vectors,
                            ints (*sum)[QUANTIZED_VECTORS], int64_t first, int64_t given, int64_t k)
 {
@@ -81,8 +83,9 @@ INLINE void subtract_terms(const quantized_layer *layer, const int pixels, const
         UNROLLED for (int i = 0; i < pixels; i++)
         {
             if (i >= given) continue;
-            const ints row = layer->less_rows[term][first + i] - (ints){0};
-            UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] -= row * load_ints(columns + j * LANES);
+            const words row = (uint32_t)layer->less_rows[term][first + i] - (words){0};
+            UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] =
+                (ints)((words)sum[i][j] - row * (words)load_ints(columns + j * LANES));
         }
     }
 }
