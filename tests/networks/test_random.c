@@ -105,7 +105,7 @@ static void run_model(sdlf_model *model, const random_network *net, const way *h
     sdlf_plan_free(plan);
 }
 
-/* Every so many seeds one more thing is asked of the training. */
+/* Each of these is asked of the training at regular seeds. */
 static sdlf_plan_options training_options(uint64_t seed, const random_network *net, const way *how)
 {
     return (sdlf_plan_options){.batch = net->batch,

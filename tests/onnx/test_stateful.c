@@ -253,7 +253,7 @@ static void memory_runs_out(void)
 
 /* ---- a mask that grows with the states ---- */
 
-/* Steps of so many tokens, each with the mask of all positions so far, give what onnxruntime gives token by token. */
+/* Steps of several tokens, each with the mask of all positions so far, give what onnxruntime gives token by token. */
 static void masked_steps(int64_t each)
 {
     sdlf_stateful *decoder = NULL;

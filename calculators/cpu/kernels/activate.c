@@ -136,7 +136,7 @@ static __attribute__((noinline)) void silu_of(element *y, const element *x, int6
     int64_t i = 0;
     for (; IS_FLOAT && i + LANES <= count; i += LANES) store(y + i, silu_lanes(load(x + i)));
 #pragma omp simd
-    for (int64_t j = i; j < count; j++) y[j] = (x[j] < -100 ? -100 : x[j]) * sigmoid(x[j]);
+    for (int64_t j = i; j < count; j++) y[j] = (IS_FLOAT && x[j] < -100 ? -100 : x[j]) * sigmoid(x[j]);
 }
 
 static __attribute__((noinline)) void hard_swish_of(element *y, const element *x, int64_t count)
