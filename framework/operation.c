@@ -72,6 +72,8 @@ static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
     [SDLF_QUANTIZED_POOL2D] = &sdlf_quantized_pool2d_operation,
     [SDLF_INTEGER_MATMUL] = &sdlf_integer_matmul_operation,
     [SDLF_DYNAMIC_QUANTIZE] = &sdlf_dynamic_quantize_operation,
+    [SDLF_ATTENTION_FORWARD] = &sdlf_attention_forward_operation,
+    [SDLF_ATTENTION_BACKWARD] = &sdlf_attention_backward_operation,
 };
 
 const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind)

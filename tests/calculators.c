@@ -21,6 +21,8 @@ static bool is_fusion(sdlf_operation_kind kind)
     case SDLF_QUANTIZED_POOL2D:
     case SDLF_INTEGER_MATMUL:
     case SDLF_DYNAMIC_QUANTIZE:
+    case SDLF_ATTENTION_FORWARD:
+    case SDLF_ATTENTION_BACKWARD:
     case SDLF_GEMM_BACKWARD_SGD: return true;
     default: return false;
     }

@@ -320,6 +320,8 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                 [SDLF_QUANTIZED_POOL2D] = {.run = run, .channels_last = true},
                 [SDLF_INTEGER_MATMUL] = {.run = run, .workspace = workspace, .prepared = prepared, .prepare = prepare},
                 [SDLF_DYNAMIC_QUANTIZE] = {.run = run, .workspace = workspace},
+                [SDLF_ATTENTION_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_ATTENTION_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_SGD_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_ADAM_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_RMSPROP_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},

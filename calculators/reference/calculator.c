@@ -90,6 +90,8 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_QUANTIZED_POOL2D] = {.run = quantized_pool2d_reference, .channels_last = true},
             [SDLF_INTEGER_MATMUL] = {.run = integer_matmul_reference},
             [SDLF_DYNAMIC_QUANTIZE] = {.run = dynamic_quantize_reference},
+            [SDLF_ATTENTION_FORWARD] = {.run = attention_forward_reference},
+            [SDLF_ATTENTION_BACKWARD] = {.run = attention_backward_reference},
             [SDLF_SPMM_CSR] = {.run = spmm_csr_reference},
             [SDLF_REDUCE] = {.run = reduce_reference},
             [SDLF_ADD] = {.run = add_reference, .storage = true},

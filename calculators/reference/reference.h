@@ -37,6 +37,8 @@ sdlf_kernel quantize_reference, dequantize_reference, quantized_conv2d_reference
 sdlf_kernel quantized_add_reference, quantized_pool2d_reference, integer_matmul_reference;
 sdlf_kernel dynamic_quantize_reference;
 
+sdlf_kernel attention_forward_reference, attention_backward_reference;
+
 /* Where element `index` (counted row-major) of a tensor with any strides lies. */
 static inline char *element_address(const sdlf_tensor *tensor, int64_t index)
 {

@@ -40,5 +40,6 @@ extern const sdlf_operation_class sdlf_quantize_operation, sdlf_dequantize_opera
 extern const sdlf_operation_class sdlf_quantized_conv2d_operation, sdlf_quantized_add_operation;
 extern const sdlf_operation_class sdlf_quantized_pool2d_operation, sdlf_integer_matmul_operation,
     sdlf_dynamic_quantize_operation;
+extern const sdlf_operation_class sdlf_attention_forward_operation, sdlf_attention_backward_operation;
 
 #endif

@@ -21,6 +21,19 @@ static inline sdlf_tensor of(sdlf_dtype dtype, sdlf_shape shape)
 static const sdlf_window2d window_3x3 = {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
 static const sdlf_window2d window_2x2 = {{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
 
+/* ---- attention ---- */
+
+static inline sdlf_operation attention(sdlf_operation_kind kind)
+{
+    sdlf_tensor q = t(sdlf_shape(2, 4, 3, 5)), k = t(sdlf_shape(2, 2, 6, 5)), v = t(sdlf_shape(2, 2, 6, 7));
+    sdlf_tensor mask = t(sdlf_shape(2, 4, 3, 6)), y = t(sdlf_shape(2, 4, 3, 7)), row = t(sdlf_shape(2, 4, 3));
+    sdlf_operation forward = {
+        .kind = kind, .in = {q, k, v, mask}, .out = {y, row, row}, .attention = {.scale = 0.5f, .causal = true}};
+    sdlf_operation backward = {
+        .kind = kind, .in = {q, k, v, mask, y, row, row, y}, .out = {q, k, v}, .attention = forward.attention};
+    return kind == SDLF_ATTENTION_FORWARD ? forward : backward;
+}
+
 /* ---- quantised numbers ---- */
 
 static inline sdlf_operation quantised(sdlf_operation_kind kind)
@@ -277,6 +290,8 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_QUANTIZED_POOL2D:
     case SDLF_INTEGER_MATMUL:
     case SDLF_DYNAMIC_QUANTIZE: return quantised(kind);
+    case SDLF_ATTENTION_FORWARD:
+    case SDLF_ATTENTION_BACKWARD: return attention(kind);
     case SDLF_SGD_UPDATE:
     case SDLF_ADAM_UPDATE:
     case SDLF_RMSPROP_UPDATE:

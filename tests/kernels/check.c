@@ -26,6 +26,8 @@ static bool has_factors(sdlf_operation_kind kind)
     switch (kind) {
     case SDLF_GEMM:
     case SDLF_MATMUL:
+    case SDLF_ATTENTION_FORWARD:
+    case SDLF_ATTENTION_BACKWARD:
     case SDLF_GEMM_BACKWARD_SGD:
     case SDLF_CONV2D_FORWARD:
     case SDLF_CONV2D_BACKWARD_INPUT:

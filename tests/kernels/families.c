@@ -22,6 +22,7 @@ const kernel_family kernel_families[KERNEL_FAMILIES] = {
     {"indexing", indexing_cases, indexing_bench},
     {"rows", rows_cases, rows_bench},
     {"quantized", quantized_cases, quantized_bench},
+    {"attention", attention_cases, attention_bench},
 };
 
 bool kernel_is_listed(const char *list, const char *name)

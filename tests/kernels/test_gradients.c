@@ -128,6 +128,30 @@ static void softmax(void)
     }
 }
 
+static void attention(void)
+{
+    for (int i = 0; i < 4; i++) {
+        start(84 + (uint64_t)i);
+        sdlf_tensor q = make(sdlf_shape(2, 4, 3, 2)), k = make(sdlf_shape(2, 2, 5, 2)), v = make(sdlf_shape(2, 2, 5, 3));
+        sdlf_tensor mask = make(sdlf_shape(2, 4, 3, 5)), y = make(sdlf_shape(2, 4, 3, 3)), dy = make(y.shape);
+        sdlf_tensor max = make(sdlf_shape(2, 4, 3)), sum = make(max.shape), dq = make(q.shape), dk = make(k.shape), dv = make(v.shape);
+        sdlf_operation forward = {.kind = SDLF_ATTENTION_FORWARD,
+                                  .in = {q, k, v},
+                                  .out = {y, max, sum},
+                                  .attention = {.scale = 0.7f, .causal = i & 1}};
+        if (i & 2) forward.in[3] = mask;
+        sdlf_operation backward = forward;
+        backward.kind = SDLF_ATTENTION_BACKWARD;
+        backward.in[4] = y, backward.in[5] = max, backward.in[6] = sum, backward.in[7] = dy;
+        backward.out[0] = dq, backward.out[1] = dk, backward.out[2] = dv;
+        compute(&forward);
+        compute(&backward);
+        check_gradient("attention dq", &forward, dy, q, dq);
+        check_gradient("attention dk", &forward, dy, k, dk);
+        check_gradient("attention dv", &forward, dy, v, dv);
+    }
+}
+
 /* The loss is out[1] of the forward kind; dloss stands where dy does elsewhere. */
 static void softmax_cross_entropy(void)
 {
@@ -189,6 +213,7 @@ int main(void)
     RUN(dropout);
     RUN(batch_norm2d);
     RUN(softmax);
+    RUN(attention);
     RUN(softmax_cross_entropy);
     RUN(gemm_backward_sgd);
     sdlf_calculator_close(test.reference);

@@ -93,6 +93,8 @@ const cpu_instance instance_cpu = {
                                      .prepare = integer_matmul_prepare_cpu},
             [SDLF_DYNAMIC_QUANTIZE] = {.run = dynamic_quantize_cpu, .workspace = dynamic_quantize_workspace_cpu},
 #endif
+            [SDLF_ATTENTION_FORWARD] = {.run = attention_forward_cpu, .workspace = attention_forward_workspace_cpu},
+            [SDLF_ATTENTION_BACKWARD] = {.run = attention_backward_cpu, .workspace = attention_backward_workspace_cpu},
             [SDLF_SGD_UPDATE] = {.run = sgd_update_cpu},
             [SDLF_ADAM_UPDATE] = {.run = adam_update_cpu},
             [SDLF_RMSPROP_UPDATE] = {.run = rmsprop_update_cpu},

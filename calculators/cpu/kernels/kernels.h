@@ -48,6 +48,8 @@ workspace_function resample_workspace_cpu;
 sdlf_kernel batch_norm2d_forward_cpu, batch_norm2d_infer_cpu, batch_norm2d_backward_cpu;
 supports_function batch_norm2d_supports_cpu;
 workspace_function batch_norm2d_workspace_cpu;
+sdlf_kernel attention_forward_cpu, attention_backward_cpu;
+workspace_function attention_forward_workspace_cpu, attention_backward_workspace_cpu;
 sdlf_kernel softmax_forward_cpu, softmax_backward_cpu, log_softmax_forward_cpu, log_softmax_backward_cpu;
 workspace_function softmax_workspace_cpu;
 sdlf_kernel softmax_cross_entropy_forward_cpu, softmax_cross_entropy_backward_cpu;

@@ -10,6 +10,7 @@
  *   <sdlf/operations/normalization.h> how raw samples become a network's input
  *   <sdlf/operations/indexing.h>      along one axis: reductions, picking, resampling
  *   <sdlf/operations/quantization.h>  numbers of one byte that stand for others
+ *   <sdlf/operations/attention.h>     softmax(q k^T) v
  *   <sdlf/operations/window.h>        sliding windows: convolution and pooling
  *   <sdlf/operations/augmentation.h>  random changes of images
  *   <sdlf/operations/update.h>        how weights follow their gradient
@@ -20,6 +21,7 @@
 #ifndef SDLF_OPERATION_H
 #define SDLF_OPERATION_H
 
+#include <sdlf/operations/attention.h>
 #include <sdlf/operations/augmentation.h>
 #include <sdlf/operations/elementwise.h>
 #include <sdlf/operations/indexing.h>
@@ -159,6 +161,7 @@ typedef struct sdlf_operation {
         sdlf_quantized_add_options quantized_add;
         sdlf_quantized_pool2d_options quantized_pool2d;
         sdlf_integer_matmul_options integer_matmul;
+        sdlf_attention_options attention;
     };
 } sdlf_operation;
 #if defined(__cplusplus) && defined(__clang__)

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* attention: softmax(scale q k^T + mask) v. Contract: <sdlf/operations/attention.h>.
+ *
+ * A task is a head's queries, up to TASK_ROWS of them. It takes the keys in blocks, the panels of which it packs once, and the queries in
+ * blocks of ATTENTION_ROWS: a block of scores (48 KB in float32), its exponentials and its product with v stay in the caches. Each query
+ * keeps the largest score and the sum of exponentials of the blocks so far; where a later block has a larger one, what was added up is
+ * scaled down. Blocks that lie ahead of all queries of a block are left out. 2 T S (D + E) FLOPs a head, and an exponential each score. */
+#include "calculators/cpu/kernels/attention.h"
+#include "calculators/cpu/kernels/exponential.h"
+
+/* Queries of a task, which share packed keys; fewer where there are few heads, so that there are tasks enough. And so few that packing
+ * does not pay. */
+enum { TASK_ROWS = 256, TASKS_WANTED = 64, FEW_ROWS = 4 };
+
+/* ---- what both passes share ---- */
+
+attention_context attention_context_of_cpu(const sdlf_operation *operation)
+{
+    const sdlf_tensor *in = operation->in;
+    const int64_t *q = in[0].shape.dim, *k = in[1].shape.dim;
+    attention_context c = {.operation = operation, .q = &in[0], .k = &in[1], .v = &in[2]};
+    c.mask = sdlf_tensor_present(&in[3]) ? &in[3] : NULL;
+    c.samples = q[0], c.heads = q[1], c.queries = q[2], c.depth = q[3];
+    c.groups = k[1], c.keys = k[2], c.width = in[2].shape.dim[3];
+    c.block_keys = operation->attention.causal ? ATTENTION_CAUSAL_KEYS : ATTENTION_KEYS;
+    c.scratch = operation->workspace.data;
+    return c;
+}
+
+int64_t attention_visible_cpu(const attention_context *c, int64_t row, int64_t rows)
+{
+    return c->operation->attention.causal ? row + rows + c->keys - c->queries : c->keys;
+}
+
+void attention_pack_cpu(element *panels, const sdlf_tensor *x, const attention_block *at, bool transposed)
+{
+    int64_t columns = x->shape.dim[3];
+    product b = {.n = transposed ? at->keys : columns,
+                 .k = transposed ? columns : at->keys,
+                 .b = attention_row(x, at->sample, at->group, at->key),
+                 .b_step = transposed ? 1 : x->stride[2],
+                 .b_column = transposed ? x->stride[2] : 1};
+    product_pack_panels_cpu(panels, &b, 0, b.n);
+}
+
+void attention_product_cpu(element *c, element alpha, const sdlf_tensor *x, const element *panels,
+                           const attention_block *at, element *edge)
+{
+    product all = {.m = at->rows,
+                   .n = at->keys,
+                   .k = x->shape.dim[3],
+                   .alpha = alpha,
+                   .a = attention_row(x, at->sample, at->head, at->row),
+                   .a_row = x->stride[2],
+                   .a_step = 1,
+                   .c = c,
+                   .c_row = ATTENTION_KEYS,
+                   .panels = panels,
+                   .panels_columns = cpu_round_up(at->keys, LANES)};
+    product_compute_cpu(&all, edge);
+}
+
+static void add_mask(element *scores, const element *mask, int64_t step, int64_t count)
+{
+    if (step == 1) {
+#pragma omp simd
+        for (int64_t j = 0; j < count; j++) scores[j] += mask[j];
+    } else {
+        for (int64_t j = 0; j < count; j++) scores[j] += mask[j * step];
+    }
+}
+
+static void hide_unseen(element *scores, const bool *seen, int64_t step, int64_t count)
+{
+    for (int64_t j = 0; j < count; j++) scores[j] = seen[j * step] ? scores[j] : (element)SDLF_ATTENTION_UNSEEN;
+}
+
+void attention_mask_cpu(const attention_context *c, const attention_block *at, int64_t row, element *scores)
+{
+    if (c->mask != NULL) {
+        const int64_t *stride = c->mask->stride;
+        int64_t first = at->sample * stride[0] + at->head * stride[1] + row * stride[2] + at->key * stride[3];
+        if (c->mask->dtype == SDLF_BOOL)
+            hide_unseen(scores, (const bool *)c->mask->data + first, stride[3], at->keys);
+        else
+            add_mask(scores, (const element *)c->mask->data + first, stride[3], at->keys);
+    }
+    for (int64_t j = cpu_max(0, attention_visible_cpu(c, row, 1) - at->key); j < at->keys; j++) scores[j] = -INFINITY;
+}
+
+/* ---- forward ---- */
+
+/* A thread's scratch space. */
+typedef struct forward_scratch {
+    element *scores, *key_panels, *value_panels, *largest, *sum, *product;
+} forward_scratch;
+
+static int64_t divide_scratch(const attention_context *c, element *from, forward_scratch *s)
+{
+    int64_t sizes[] = {ATTENTION_ROWS * ATTENTION_KEYS,
+                       ATTENTION_KEYS * c->depth,
+                       ATTENTION_KEYS * cpu_round_up(c->width, LANES),
+                       TASK_ROWS,
+                       TASK_ROWS,
+                       PRODUCT_SCRATCH};
+    element **parts[] = {&s->scores, &s->key_panels, &s->value_panels, &s->largest, &s->sum, &s->product};
+    int64_t used = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        *parts[i] = from != NULL ? from + used : NULL;
+        used += cpu_round_up(sizes[i], LANES);
+    }
+    return used;
+}
+
+/* Few queries: each key is read where it lies. */
+static void compute_few_scores(const attention_context *c, const attention_block *at, element *scores)
+{
+    element scale = (element)c->operation->attention.scale;
+    for (int64_t j = 0; j < at->keys; j++) {
+        const element *k = attention_row(c->k, at->sample, at->group, at->key + j);
+        for (int64_t i = 0; i < at->rows; i++) {
+            const element *q = attention_row(c->q, at->sample, at->head, at->row + i);
+            scores[i * ATTENTION_KEYS + j] = scale * attention_dot(q, k, c->depth);
+        }
+    }
+}
+
+/* A row's scores become exponentials; the largest and the sum take them in. What has been added up must be multiplied by the result. */
+static element take_in(element *scores, int64_t count, element *largest, element *sum)
+{
+    element found = largest_of_run(scores, count), old = *largest;
+    if (found > old || found != found) *largest = found;
+    element shift = *largest == -INFINITY ? 0 : *largest;
+#pragma omp simd
+    for (int64_t j = 0; j < count; j++) scores[j] = exponential(scores[j] - shift);
+    element factor = exponential(old - shift);
+    *sum = *sum * factor + sum_run(scores, count);
+    return factor;
+}
+
+static void add_block(const attention_context *c, const attention_block *at, const forward_scratch *s, bool few,
+                      int64_t first)
+{
+    const sdlf_tensor *v = c->v, *y = &c->operation->out[0];
+    element *y_row = attention_row(y, at->sample, at->head, at->row);
+    if (few)
+        compute_few_scores(c, at, s->scores);
+    else
+        attention_product_cpu(s->scores, (element)c->operation->attention.scale, c->q, s->key_panels, at, s->product);
+    for (int64_t i = 0; i < at->rows; i++) {
+        element *scores = s->scores + i * ATTENTION_KEYS, *to = y_row + i * y->stride[2];
+        int64_t row = at->row + i;
+        attention_mask_cpu(c, at, row, scores);
+        element factor = take_in(scores, at->keys, &s->largest[row - first], &s->sum[row - first]);
+        if (at->key == 0 || factor == 1) continue;
+        for (int64_t e = 0; e < c->width; e++) to[e] *= factor;
+    }
+    product all = {.m = at->rows,
+                   .n = c->width,
+                   .k = at->keys,
+                   .alpha = 1,
+                   .accumulate = at->key > 0,
+                   .a = s->scores,
+                   .a_row = ATTENTION_KEYS,
+                   .a_step = 1,
+                   .b = attention_row(v, at->sample, at->group, at->key),
+                   .b_step = v->stride[2],
+                   .b_column = 1,
+                   .c = y_row,
+                   .c_row = y->stride[2],
+                   .panels = few ? NULL : s->value_panels,
+                   .panels_columns = cpu_round_up(c->width, LANES)};
+    product_compute_cpu(&all, s->product);
+}
+
+static void finish_row(const attention_context *c, const attention_block *at, int64_t row, element largest, element sum)
+{
+    const sdlf_tensor *out = c->operation->out;
+    int64_t number = (at->sample * c->heads + at->head) * c->queries + row;
+    element *y = attention_row(&out[0], at->sample, at->head, row), factor = 1 / sum;
+    for (int64_t e = 0; e < c->width; e++) y[e] *= factor;
+    if (sdlf_tensor_present(&out[1])) output(c->operation, 1)[number] = largest;
+    if (sdlf_tensor_present(&out[2])) output(c->operation, 2)[number] = sum == 0 ? (element)NAN : sum;
+}
+
+static void forward_task(void *context, int64_t index, int thread)
+{
+    const attention_context *c = context;
+    int64_t tasks = cpu_divide_up(c->queries, c->task_rows), first = index % tasks * c->task_rows;
+    int64_t rows = cpu_min(c->task_rows, c->queries - first), head = index / tasks % c->heads;
+    bool few = rows <= FEW_ROWS;
+    attention_block at = {.sample = index / tasks / c->heads, .head = head, .group = head / (c->heads / c->groups)};
+    forward_scratch s;
+    (void)divide_scratch(c, c->scratch + thread * c->scratch_size, &s);
+    for (int64_t i = 0; i < rows; i++) s.largest[i] = -INFINITY, s.sum[i] = 0;
+    int64_t visible = attention_visible_cpu(c, first, rows);
+    for (at.key = 0; at.key < visible; at.key += c->block_keys) {
+        at.keys = cpu_min(c->block_keys, visible - at.key);
+        if (!few) attention_pack_cpu(s.key_panels, c->k, &at, true);
+        if (!few) attention_pack_cpu(s.value_panels, c->v, &at, false);
+        for (at.row = first; at.row < first + rows; at.row += ATTENTION_ROWS) {
+            at.rows = cpu_min(ATTENTION_ROWS, first + rows - at.row);
+            if (at.key < attention_visible_cpu(c, at.row, at.rows)) add_block(c, &at, &s, few, first);
+        }
+    }
+    for (int64_t i = 0; i < rows; i++) finish_row(c, &at, first + i, s.largest[i], s.sum[i]);
+}
+
+static attention_context forward_context(const sdlf_operation *operation)
+{
+    attention_context c = attention_context_of_cpu(operation);
+    forward_scratch unused;
+    c.scratch_size = divide_scratch(&c, NULL, &unused);
+    for (c.task_rows = TASK_ROWS; c.task_rows > ATTENTION_ROWS / 2; c.task_rows /= 2)
+        if (c.samples * c.heads * cpu_divide_up(c.queries, c.task_rows) >= TASKS_WANTED) break;
+    return c;
+}
+
+int64_t attention_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return cpu_from_const(calculator)->threads * forward_context(operation).scratch_size * (int64_t)sizeof(element);
+}
+
+sdlf_status attention_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    attention_context c = forward_context(operation);
+    int64_t tasks = c.samples * c.heads * cpu_divide_up(c.queries, c.task_rows);
+    int64_t scores = c.samples * c.heads * c.queries * c.keys;
+    cpu_parallel(cpu_from(calculator), tasks, scores + cpu_time_of_flops(2 * scores * (c.depth + c.width)), forward_task,
+                 &c);
+    return SDLF_OK;
+}

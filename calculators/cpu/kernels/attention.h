@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* What attention's forward and backward pass share. See attention.c. */
+#ifndef SDLF_CALCULATORS_CPU_KERNELS_ATTENTION_H
+#define SDLF_CALCULATORS_CPU_KERNELS_ATTENTION_H
+
+#include <math.h>
+
+#include "calculators/cpu/kernels/kernels.h"
+#include "calculators/cpu/kernels/product.h"
+
+/* Queries and keys of a block of scores, at most; and keys where many of a block might lie ahead. */
+enum { ATTENTION_ROWS = 64, ATTENTION_KEYS = 192, ATTENTION_CAUSAL_KEYS = 96 };
+
+typedef struct attention_context {
+    const sdlf_operation *operation;
+    const sdlf_tensor *q, *k, *v, *mask;
+    int64_t samples, heads, groups, queries, keys, depth, width; /* N, H, G, T, S, D, E */
+    int64_t block_keys, task_rows;
+    element *scratch; /* scratch_size elements for each thread */
+    int64_t scratch_size;
+} attention_context;
+
+/* A head of queries, the head of keys that it reads, and a block of its scores: queries from `row` on, keys from `key` on. */
+typedef struct attention_block {
+    int64_t sample, head, group, row, rows, key, keys;
+} attention_block;
+
+attention_context attention_context_of_cpu(const sdlf_operation *operation);
+
+/* All keys that the last of these queries may see. */
+int64_t attention_visible_cpu(const attention_context *c, int64_t row, int64_t rows);
+
+/* The panels of a block of k or v, transposed (a column for each key) or not; as many elements as a block of them has, keys rounded up to
+ * LANES where it is transposed, else the columns. */
+void attention_pack_cpu(element *panels, const sdlf_tensor *x, const attention_block *at, bool transposed);
+
+/* c (rows,keys) = alpha x y^T, for the rows of x (N,H,T,.) and the panels of a block of k or v, transposed; c's rows are ATTENTION_KEYS
+ * apart. `edge` has PRODUCT_EDGE elements. */
+void attention_product_cpu(element *c, element alpha, const sdlf_tensor *x, const element *panels,
+                           const attention_block *at, element *edge);
+
+/* Mask the scores of one row of a block, of which `row` is the number. */
+void attention_mask_cpu(const attention_context *c, const attention_block *at, int64_t row, element *scores);
+
+/* Where a row lies: of a sample, a head and a number. */
+static inline element *attention_row(const sdlf_tensor *x, int64_t sample, int64_t head, int64_t row)
+{
+    return (element *)x->data + sample * x->stride[0] + head * x->stride[1] + row * x->stride[2];
+}
+
+static inline element attention_dot(const element *a, const element *b, int64_t count)
+{
+    vector part[2] = {{0}};
+    int64_t i = 0;
+    for (; i + 2 * LANES <= count; i += 2 * LANES) {
+        for (int j = 0; j < 2; j++) part[j] += load(a + i + j * LANES) * load(b + i + j * LANES);
+    }
+    element sum = sum_lanes(part[0] + part[1]);
+    for (; i < count; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+#endif

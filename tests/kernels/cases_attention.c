@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Cases of attention.
+ *
+ * Tolerance: scores are sums of D products within 1, times the scale; an error of a score is a relative one of its exponential. Outputs are
+ * means of numbers within 1, gradients sums over the queries or the keys of such. */
+#include "kernels.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef enum mask_kind { NO_MASK = 0, DENSE_MASK, BROADCAST_MASK, BOOL_MASK, MASKS } mask_kind;
+
+static const char *const mask_name[MASKS] = {"", " mask", " mask of keys", " bool mask"};
+
+typedef struct sizes {
+    int64_t n, h, g, t, s, d, e;
+} sizes;
+
+/* (N,T,H,D) in memory, seen as (N,H,T,D), or a part of (N,T,3,H,D). */
+static sdlf_tensor heads(sdlf_dtype t, sdlf_shape shape, int parts)
+{
+    sdlf_tensor x = kernel_tensor(t, shape);
+    const int64_t *dim = shape.dim;
+    if (parts == 0) return x;
+    x.stride[2] = parts * dim[1] * dim[3], x.stride[1] = dim[3], x.stride[0] = dim[2] * x.stride[2];
+    return x;
+}
+
+static sdlf_tensor make_mask(sdlf_dtype t, const sizes *z, mask_kind kind)
+{
+    sdlf_shape scores = sdlf_shape(z->n, z->h, z->t, z->s);
+    switch (kind) {
+    case DENSE_MASK: return kernel_tensor(t, scores);
+    case BROADCAST_MASK: return sdlf_tensor_broadcast(kernel_tensor(t, sdlf_shape(z->n, 1, 1, z->s)), scores);
+    case BOOL_MASK: return sdlf_tensor_broadcast(kernel_tensor(SDLF_BOOL, sdlf_shape(1, z->t, z->s)), scores);
+    default: return (sdlf_tensor){.dtype = SDLF_NONE};
+    }
+}
+
+/* y, max and sum as the forward pass leaves them. */
+static void run_forward(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    sdlf_operation forward = {.kind = SDLF_ATTENTION_FORWARD, .attention = operation->attention};
+    for (int i = 0; i < 4; i++) forward.in[i] = operation->in[i];
+    for (int i = 0; i < 3; i++) forward.out[i] = operation->in[4 + i];
+    kernel_prepare(calculator, &forward);
+}
+
+static void attention_pair(kernel_sink *sink, sdlf_dtype t, sizes z, mask_kind mask, bool causal, int parts)
+{
+    sdlf_tensor q = heads(t, sdlf_shape(z.n, z.h, z.t, z.d), parts);
+    sdlf_tensor k = heads(t, sdlf_shape(z.n, z.g, z.s, z.d), parts), v = heads(t, sdlf_shape(z.n, z.g, z.s, z.e), parts);
+    sdlf_tensor y = heads(t, sdlf_shape(z.n, z.h, z.t, z.e), parts > 0), row = kernel_tensor(t, sdlf_shape(z.n, z.h, z.t));
+    kernel_case made = {.operation = {.kind = SDLF_ATTENTION_FORWARD, .in = {q, k, v}, .out = {y, row, row}}};
+    sdlf_operation *o = &made.operation;
+    o->in[3] = make_mask(t, &z, mask);
+    o->attention = (sdlf_attention_options){.scale = 1 / sqrtf((float)z.d), .causal = causal};
+    if (mask == BOOL_MASK) made.in[3] = (kernel_fill){VALUES_INTEGERS, 2};
+    made.tolerance = 2 * (double)z.d + 64;
+    char text[100];
+    snprintf(text, sizeof text, "%dx%dx%dx%d of %dx%dx%d%s%s%s", (int)z.n, (int)z.h, (int)z.t, (int)z.d, (int)z.g, (int)z.s,
+             (int)z.e, mask_name[mask], causal ? " causal" : "", parts > 0 ? " interleaved" : "");
+    kernel_emit(sink, &made, "%s", text);
+    o->kind = SDLF_ATTENTION_BACKWARD;
+    o->in[4] = y, o->in[5] = o->in[6] = row, o->in[7] = y;
+    o->out[0] = q, o->out[1] = k, o->out[2] = v;
+    made.prepare = run_forward;
+    made.tolerance = 8 * ((double)z.d + (double)z.e + sqrt((double)(z.t * (z.h / z.g)))) + 64;
+    kernel_emit(sink, &made, "%s", text);
+}
+
+/* A mask that hides all keys of some queries, minus infinity; scores of which one is infinite or NaN. */
+static void strange_scores(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_tensor *mask = &operation->in[3];
+    int64_t queries = mask->shape.dim[2], keys = mask->shape.dim[3];
+    (void)calculator;
+    for (int64_t i = 0; i < queries * keys; i++) {
+        int64_t row = i / keys, j = i % keys;
+        double value = row % 4 == 0 ? -(double)INFINITY : 0;
+        if (row % 4 == 1 && j < keys - 1) value = -(double)INFINITY;
+        if (row % 4 == 2 && j == keys / 2) value = row % 8 == 2 ? (double)NAN : (double)INFINITY;
+        if (mask->dtype == SDLF_FLOAT32)
+            ((float *)mask->data)[i] = (float)value;
+        else
+            ((double *)mask->data)[i] = value;
+    }
+}
+
+void attention_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    static const sizes all[] = {
+        {1, 1, 1, 1, 1, 1, 1},      {2, 2, 2, 5, 5, 3, 3},    {1, 4, 2, 3, 9, 16, 8},   {2, 3, 1, 1, 300, 32, 32},
+        {1, 2, 2, 70, 70, 64, 64},  {1, 2, 1, 97, 200, 20, 33}, {1, 1, 1, 300, 410, 8, 8}, {3, 8, 8, 4, 40, 16, 16},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        for (int mask = 0; mask < MASKS; mask++)
+            for (int causal = 0; causal < 2; causal++)
+                attention_pair(sink, t, all[i], (mask_kind)mask, causal, ((int)i + mask) % 3 == 0 ? 0 : 3);
+    for (int64_t keys = 9; keys <= 409; keys += 400) {
+        sdlf_tensor q = kernel_tensor(t, sdlf_shape(1, 1, 17, 8)), k = kernel_tensor(t, sdlf_shape(1, 1, keys, 8));
+        kernel_case made = {.operation = {.kind = SDLF_ATTENTION_FORWARD,
+                                          .in = {q, k, k, kernel_tensor(t, sdlf_shape(1, 1, 17, keys))},
+                                          .out = {q, kernel_tensor(t, sdlf_shape(1, 1, 17)), kernel_tensor(t, sdlf_shape(1, 1, 17))}},
+                            .prepare = strange_scores,
+                            .tolerance = 80};
+        made.operation.attention.scale = 1;
+        kernel_emit(sink, &made, "%d keys, NaN and infinities", (int)keys);
+        made.prepare = NULL;
+        made.in[0].values = made.in[1].values = VALUES_WIDE;
+        made.in[3].values = VALUES_GRID;
+        made.operation.attention.scale = 1.0f / 64;
+        made.tolerance = 1 << 20; /* scores of some thousands, the rounding of which counts in the exponential */
+        kernel_emit(sink, &made, "%d keys, wide scores", (int)keys);
+    }
+}
+
+void attention_bench(kernel_sink *sink, sdlf_dtype t)
+{
+    attention_pair(sink, t, (sizes){1, 12, 12, 197, 197, 64, 64}, NO_MASK, false, 3);
+    attention_pair(sink, t, (sizes){8, 4, 4, 256, 256, 32, 32}, NO_MASK, true, 3);
+    attention_pair(sink, t, (sizes){1, 8, 8, 1024, 1024, 64, 64}, NO_MASK, true, 3);
+    attention_pair(sink, t, (sizes){1, 8, 2, 1, 2048, 64, 64}, NO_MASK, false, 0);
+}
