@@ -26,6 +26,8 @@ sdlf_attention sdlf_attention_of(const sdlf_layer *layer, sdlf_layer_context *co
     sdlf_shape head = sdlf_shape(batch, a.length, a.depth), table = sdlf_shape(2, a.length, a.depth);
     sdlf_tensor heads = saved_or_scratch(&a, SDLF_ATTENTION_HEADS, sdlf_shape_prepend(3, head));
     a.x = sdlf_tensor_reshape(context->input[0], sdlf_shape(rows, a.channels));
+    a.projected = sdlf_tensor_reshape(heads, sdlf_shape(rows, 3 * a.channels));
+    a.statistics = saved_or_scratch(&a, SDLF_ATTENTION_STATISTICS, sdlf_shape(2, a.samples, a.heads, a.length));
     a.q = part(heads, 0, head), a.k = part(heads, 1, head), a.v = part(heads, 2, head);
     a.p = saved_or_scratch(&a, SDLF_ATTENTION_PROBABILITIES, sdlf_shape(batch, a.length, a.length));
     a.said = sdlf_tensor_reshape(saved_or_scratch(&a, SDLF_ATTENTION_CONTEXT, x), sdlf_shape(rows, a.channels));

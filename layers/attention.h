@@ -6,7 +6,13 @@
 #include "layers/rotary.h"
 
 /* What its forward pass saves, in order. */
-enum { SDLF_ATTENTION_HEADS, SDLF_ATTENTION_PROBABILITIES, SDLF_ATTENTION_CONTEXT, SDLF_ATTENTION_TABLES };
+enum {
+    SDLF_ATTENTION_HEADS,         /* q, k, v: the projection (N T,3C), or, of rotary positions, (3,N H,T,D) */
+    SDLF_ATTENTION_PROBABILITIES, /* (N H,T,T), where what computes has no operation for attention */
+    SDLF_ATTENTION_CONTEXT,       /* what the heads say, (N T,C) */
+    SDLF_ATTENTION_STATISTICS,    /* of the softmax, (2,N,H,T), where it has one */
+    SDLF_ATTENTION_TABLES         /* of rotary positions */
+};
 
 /* What both passes work with. */
 typedef struct sdlf_attention {
@@ -17,6 +23,8 @@ typedef struct sdlf_attention {
     sdlf_tensor x;                  /* (N T,C) */
     sdlf_tensor q, k, v;            /* (N H,T,D) each, one behind the other */
     sdlf_tensor p, said;            /* (N H,T,T); (N T,C) */
+    sdlf_tensor projected;          /* (N T,3C), the same memory as q, k and v */
+    sdlf_tensor statistics;         /* (2,N,H,T) */
     sdlf_tensor q_tables, k_tables; /* of rotary positions, (2,T,D) each; that of q scales, too */
 } sdlf_attention;
 
@@ -40,10 +48,22 @@ sdlf_status sdlf_attention_multiply(const sdlf_attention *a, sdlf_tensor left, b
 
 /* ---- scores ---- */
 
+/* An added mask goes no lower than what is not seen: rows of minus infinity would be NaN. */
+sdlf_status sdlf_attention_bound_mask(const sdlf_attention *a, sdlf_tensor *bounded);
+
 /* p of q and k; and p as the product with v sees it, dropped out of while training. */
 sdlf_status sdlf_attention_probabilities(const sdlf_attention *a, sdlf_tensor *dropped);
 
 /* ds, made here, and dv of the heads' gradient `said`. */
 sdlf_status sdlf_attention_score_gradient(const sdlf_attention *a, sdlf_tensor said, sdlf_tensor dv, sdlf_tensor *ds);
+
+/* ---- as operations of their own ---- */
+
+/* Is that what computes? The answer is the same in both passes. */
+bool sdlf_attention_is_fused(const sdlf_attention *a);
+
+/* `said` of q, k and v; and the gradient of the projection (N T,3C) from that of `said`. */
+sdlf_status sdlf_attention_forward(const sdlf_attention *a);
+sdlf_status sdlf_attention_backward(const sdlf_attention *a, sdlf_tensor dy, sdlf_tensor projected);
 
 #endif

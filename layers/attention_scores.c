@@ -6,7 +6,7 @@
  * looks at all alike, and with `causal` at all up to itself alike. */
 #include "layers/attention.h"
 
-#define NOT_SEEN (-1e30)
+#define NOT_SEEN SDLF_ATTENTION_UNSEEN
 #define AHEAD    (2 * NOT_SEEN)
 
 /* ---- masks ---- */
@@ -30,16 +30,22 @@ static sdlf_status mask_causally(const sdlf_attention *a, sdlf_tensor *scores)
     return status == SDLF_OK ? sdlf_layer_binary(a->context, SDLF_BINARY_ADD, from, wide, *scores) : status;
 }
 
-/* An added mask goes no lower than NOT_SEEN: rows of minus infinity would be NaN. */
-static sdlf_status add_mask(const sdlf_attention *a, sdlf_tensor scores, sdlf_tensor mask, sdlf_tensor masked)
+sdlf_status sdlf_attention_bound_mask(const sdlf_attention *a, sdlf_tensor *bounded)
 {
-    sdlf_tensor bounded = sdlf_attention_scratch(a, mask.shape);
-    sdlf_status status = sdlf_emit(a->context, &(sdlf_operation){
-                                                   .kind = SDLF_BINARY,
-                                                   .in = {mask},
-                                                   .out = {bounded},
-                                                   .binary = {.function = SDLF_BINARY_MAXIMUM, .scalar = NOT_SEEN},
-                                               });
+    sdlf_tensor mask = a->context->input[1];
+    *bounded = sdlf_attention_scratch(a, mask.shape);
+    return sdlf_emit(a->context, &(sdlf_operation){
+                                     .kind = SDLF_BINARY,
+                                     .in = {mask},
+                                     .out = {*bounded},
+                                     .binary = {.function = SDLF_BINARY_MAXIMUM, .scalar = NOT_SEEN},
+                                 });
+}
+
+static sdlf_status add_mask(const sdlf_attention *a, sdlf_tensor scores, sdlf_tensor masked)
+{
+    sdlf_tensor bounded;
+    sdlf_status status = sdlf_attention_bound_mask(a, &bounded);
     if (status != SDLF_OK) return status;
     return sdlf_layer_binary(a->context, SDLF_BINARY_ADD, scores, sdlf_tensor_broadcast(bounded, scores.shape), masked);
 }
@@ -50,7 +56,7 @@ static sdlf_status mask_as_said(const sdlf_attention *a, sdlf_tensor *scores)
     sdlf_tensor mask = a->context->input[1], from = sdlf_tensor_reshape(*scores, shape);
     sdlf_tensor masked = sdlf_attention_scratch(a, shape), unseen = sdlf_attention_scratch(a, sdlf_shape(1));
     *scores = sdlf_tensor_reshape(masked, scores->shape);
-    if (mask.dtype != SDLF_BOOL) return add_mask(a, from, mask, masked);
+    if (mask.dtype != SDLF_BOOL) return add_mask(a, from, masked);
     sdlf_status status = sdlf_layer_fill(a->context, unseen, NOT_SEEN);
     if (status != SDLF_OK) return status;
     return sdlf_emit(a->context,

@@ -2,10 +2,9 @@
 /* multi_head_attention: self-attention of several heads; see layers/sequences.h for the formula.
  *
  *   x (N,T,C) -> y (N,T,C), H heads of D = C / H; q is scaled by 1 / sqrt(D) as it is cut out of the projection.
- *   Saved: q, k, v as heads (3,N H,T,D); the probabilities p (N H,T,T); what the heads say (N,T,C); with `rotary` its
- *   tables.
- *   With o = p v: dp = do v^T, dv = p^T do, ds = p (dp - sum p dp), dq = ds k, dk = ds^T q. Memory grows with T^2:
- *   p. */
+ *   Saved: q, k, v; what the heads say (N,T,C); with `rotary` its tables; and, where what computes has an operation for attention, the
+ *   softmax's statistics, else the probabilities p (N H,T,T), with which memory grows with T^2.
+ *   With o = p v: dp = do v^T, dv = p^T do, ds = p (dp - sum p dp), dq = ds k, dk = ds^T q. */
 #include "layers/attention.h"
 #include "layers/linear.h"
 
@@ -100,9 +99,10 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         [SDLF_ATTENTION_HEADS] = sdlf_shape(3, samples * heads, length, channels / heads),
         [SDLF_ATTENTION_PROBABILITIES] = sdlf_shape(samples * heads, length, length),
         [SDLF_ATTENTION_CONTEXT] = x,
+        [SDLF_ATTENTION_STATISTICS] = sdlf_shape(2, samples, heads, length),
         [SDLF_ATTENTION_TABLES] = sdlf_shape(2, 2, length, channels / heads),
     };
-    for (int i = SDLF_ATTENTION_HEADS; i <= (options->rotary ? SDLF_ATTENTION_TABLES : SDLF_ATTENTION_CONTEXT) &&
+    for (int i = SDLF_ATTENTION_HEADS; i <= (options->rotary ? SDLF_ATTENTION_TABLES : SDLF_ATTENTION_STATISTICS) &&
                                        status == SDLF_OK && signature->training;
          i++)
         status = sdlf_signature_add_saved(signature, signature->dtype, saved[i]);
@@ -111,23 +111,47 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 
 /* ---- passes ---- */
 
+/* What the heads say, by operations that store the probabilities. */
+static sdlf_status forward_in_parts(const sdlf_attention *a)
+{
+    sdlf_tensor said = sdlf_attention_scratch(a, a->q.shape), dropped;
+    sdlf_status status = sdlf_attention_probabilities(a, &dropped);
+    if (status == SDLF_OK) status = sdlf_attention_multiply(a, dropped, false, a->v, false, said);
+    if (status != SDLF_OK) return status;
+    return sdlf_layer_copy(a->context, sdlf_tensor_reshape(said, sdlf_attention_heads_shape(a)),
+                           sdlf_attention_as_heads(a, a->said, 0));
+}
+
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     sdlf_attention a = sdlf_attention_of(layer, context);
     const sdlf_tensor none = {.dtype = SDLF_NONE}, *parameter = context->parameter;
-    bool biased = !a.options->no_bias;
-    sdlf_tensor projected = sdlf_attention_scratch(&a, sdlf_shape(a.samples * a.length, 3 * a.channels)), dropped;
-    sdlf_tensor said = sdlf_attention_scratch(&a, a.q.shape), y = sdlf_tensor_reshape(context->output[0], a.x.shape);
+    bool biased = !a.options->no_bias, fused = sdlf_attention_is_fused(&a), in_place = fused && !a.options->rotary;
+    sdlf_tensor y = sdlf_tensor_reshape(context->output[0], a.x.shape);
+    sdlf_tensor projected = in_place ? a.projected : sdlf_attention_scratch(&a, a.projected.shape);
     sdlf_status status =
         sdlf_layer_linear(context, a.x, parameter[IN_WEIGHT], biased ? parameter[IN_BIAS] : none, none, projected);
-    if (status == SDLF_OK) status = sdlf_attention_cut_heads(&a, projected);
-    if (status == SDLF_OK) status = sdlf_attention_probabilities(&a, &dropped);
-    if (status == SDLF_OK) status = sdlf_attention_multiply(&a, dropped, false, a.v, false, said);
-    if (status == SDLF_OK)
-        status = sdlf_layer_copy(context, sdlf_tensor_reshape(said, sdlf_attention_heads_shape(&a)),
-                                 sdlf_attention_as_heads(&a, a.said, 0));
+    if (status == SDLF_OK && !in_place) status = sdlf_attention_cut_heads(&a, projected);
+    if (status == SDLF_OK) status = fused ? sdlf_attention_forward(&a) : forward_in_parts(&a);
     if (status != SDLF_OK) return status;
     return sdlf_layer_linear(context, a.said, parameter[OUT_WEIGHT], biased ? parameter[OUT_BIAS] : none, none, y);
+}
+
+/* The gradient of the projection from that of what the heads say, (N T,C); and that of a mask. */
+static sdlf_status backward_in_parts(const sdlf_attention *a, sdlf_tensor rows, sdlf_tensor projected)
+{
+    sdlf_layer_context *context = a->context;
+    sdlf_tensor said = sdlf_attention_scratch(a, a->q.shape), gradient[3], ds;
+    for (int i = 0; i < 3; i++) gradient[i] = sdlf_attention_scratch(a, a->q.shape);
+    sdlf_status status = sdlf_layer_copy(context, sdlf_attention_as_heads(a, rows, 0),
+                                         sdlf_tensor_reshape(said, sdlf_attention_heads_shape(a)));
+    if (status == SDLF_OK) status = sdlf_attention_score_gradient(a, said, gradient[2], &ds);
+    if (status == SDLF_OK) status = sdlf_attention_multiply(a, ds, false, a->k, false, gradient[0]);
+    if (status == SDLF_OK) status = sdlf_attention_multiply(a, ds, true, a->q, false, gradient[1]);
+    for (int i = 0; i < 3 && status == SDLF_OK; i++) status = sdlf_attention_join_heads(a, gradient[i], i, projected);
+    if (status != SDLF_OK || context->input_count == 1) return status;
+    return sdlf_layer_sum_to(context, sdlf_tensor_reshape(ds, sdlf_shape(a->samples, a->heads, a->length, a->length)),
+                             context->input_gradient[1]);
 }
 
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
@@ -135,23 +159,15 @@ static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context
     sdlf_attention a = sdlf_attention_of(layer, context);
     const sdlf_tensor none = {.dtype = SDLF_NONE}, *parameter = context->parameter, *back = context->parameter_gradient;
     bool biased = !a.options->no_bias;
-    sdlf_tensor dy = sdlf_tensor_reshape(context->output_gradient[0], a.x.shape), dx = context->input_gradient[0], ds;
-    sdlf_tensor rows = sdlf_attention_scratch(&a, a.x.shape), said = sdlf_attention_scratch(&a, a.q.shape), gradient[3];
-    sdlf_tensor projected = sdlf_attention_scratch(&a, sdlf_shape(a.x.shape.dim[0], 3 * a.channels));
-    for (int i = 0; i < 3; i++) gradient[i] = sdlf_attention_scratch(&a, a.q.shape);
+    sdlf_tensor dy = sdlf_tensor_reshape(context->output_gradient[0], a.x.shape), dx = context->input_gradient[0];
+    sdlf_tensor rows = sdlf_attention_scratch(&a, a.x.shape);
+    sdlf_tensor projected = sdlf_attention_scratch(&a, a.projected.shape);
     if (sdlf_tensor_present(&dx)) dx = sdlf_tensor_reshape(dx, a.x.shape);
     sdlf_status status = sdlf_layer_linear_backward(context, a.said, parameter[OUT_WEIGHT], dy, rows, back[OUT_WEIGHT],
                                                     biased ? back[OUT_BIAS] : none);
     if (status == SDLF_OK)
-        status = sdlf_layer_copy(context, sdlf_attention_as_heads(&a, rows, 0),
-                                 sdlf_tensor_reshape(said, sdlf_attention_heads_shape(&a)));
-    if (status == SDLF_OK) status = sdlf_attention_score_gradient(&a, said, gradient[2], &ds);
-    if (status == SDLF_OK) status = sdlf_attention_multiply(&a, ds, false, a.k, false, gradient[0]);
-    if (status == SDLF_OK) status = sdlf_attention_multiply(&a, ds, true, a.q, false, gradient[1]);
-    for (int i = 0; i < 3 && status == SDLF_OK; i++) status = sdlf_attention_join_heads(&a, gradient[i], i, projected);
-    if (status == SDLF_OK && context->input_count > 1)
-        status = sdlf_layer_sum_to(context, sdlf_tensor_reshape(ds, sdlf_shape(a.samples, a.heads, a.length, a.length)),
-                                   context->input_gradient[1]);
+        status = sdlf_attention_is_fused(&a) ? sdlf_attention_backward(&a, rows, projected)
+                                             : backward_in_parts(&a, rows, projected);
     if (status != SDLF_OK) return status;
     return sdlf_layer_linear_backward(context, a.x, parameter[IN_WEIGHT], projected, dx, back[IN_WEIGHT],
                                       biased ? back[IN_BIAS] : none);

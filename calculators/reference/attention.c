@@ -89,8 +89,7 @@ static void backward_query(const sdlf_operation *operation, query at)
     softmax s = {get(&operation->in[5], number_of(operation, at)), get(&operation->in[6], number_of(operation, at))};
     double scale = (double)operation->attention.scale, projection = 0;
     int64_t depth = q->shape.dim[3], width = v->shape.dim[3];
-    for (int64_t e = 0; e < width; e++)
-        projection += load(dy, at.n, at.h, at.i, e) * load(y, at.n, at.h, at.i, e);
+    for (int64_t e = 0; e < width; e++) projection += load(dy, at.n, at.h, at.i, e) * load(y, at.n, at.h, at.i, e);
     for (int64_t j = 0; j < count_keys(operation, at); j++) {
         double p = exp(score(operation, at, j) - s.max) / s.sum, dp = 0;
         for (int64_t e = 0; e < width; e++) {

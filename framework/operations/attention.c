@@ -31,8 +31,8 @@ static sdlf_check expect_operands(const sdlf_operation *operation, sdlf_shape *y
     if (check.status != SDLF_OK) return check;
     const int64_t *dim = q->shape.dim;
     int64_t heads = k->shape.dim[1], keys = k->shape.dim[2];
-    sdlf_expect(&check, heads > 0 && dim[1] % heads == 0, "%lld heads of queries do not share %lld heads of keys equally",
-                (long long)dim[1], (long long)heads);
+    sdlf_expect(&check, heads > 0 && dim[1] % heads == 0,
+                "%lld heads of queries do not share %lld heads of keys equally", (long long)dim[1], (long long)heads);
     sdlf_expect(&check, keys > 0, "there are no keys");
     sdlf_expect_operand(&check, k, t, sdlf_shape(dim[0], heads, keys, dim[3]));
     sdlf_expect_operand(&check, v, t, sdlf_shape(dim[0], heads, keys, v->shape.dim[3]));

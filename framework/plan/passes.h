@@ -97,6 +97,7 @@ sdlf_status plan_fuse_conv_pool(sdlf_plan *plan);
 sdlf_status plan_fuse_activations(sdlf_plan *plan);
 sdlf_status plan_fuse_values(sdlf_plan *plan);
 sdlf_status plan_fuse_transposed_operands(sdlf_plan *plan);
+sdlf_status plan_fuse_attention(sdlf_plan *plan);
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_inverted(sdlf_plan *plan);
 sdlf_status plan_fuse_feed(sdlf_plan *plan);

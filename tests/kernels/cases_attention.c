@@ -49,8 +49,10 @@ static void run_forward(sdlf_calculator *calculator, const sdlf_operation *opera
 static void attention_pair(kernel_sink *sink, sdlf_dtype t, sizes z, mask_kind mask, bool causal, int parts)
 {
     sdlf_tensor q = heads(t, sdlf_shape(z.n, z.h, z.t, z.d), parts);
-    sdlf_tensor k = heads(t, sdlf_shape(z.n, z.g, z.s, z.d), parts), v = heads(t, sdlf_shape(z.n, z.g, z.s, z.e), parts);
-    sdlf_tensor y = heads(t, sdlf_shape(z.n, z.h, z.t, z.e), parts > 0), row = kernel_tensor(t, sdlf_shape(z.n, z.h, z.t));
+    sdlf_tensor k = heads(t, sdlf_shape(z.n, z.g, z.s, z.d), parts),
+                v = heads(t, sdlf_shape(z.n, z.g, z.s, z.e), parts);
+    sdlf_tensor y = heads(t, sdlf_shape(z.n, z.h, z.t, z.e), parts > 0),
+                row = kernel_tensor(t, sdlf_shape(z.n, z.h, z.t));
     kernel_case made = {.operation = {.kind = SDLF_ATTENTION_FORWARD, .in = {q, k, v}, .out = {y, row, row}}};
     sdlf_operation *o = &made.operation;
     o->in[3] = make_mask(t, &z, mask);
@@ -58,8 +60,8 @@ static void attention_pair(kernel_sink *sink, sdlf_dtype t, sizes z, mask_kind m
     if (mask == BOOL_MASK) made.in[3] = (kernel_fill){VALUES_INTEGERS, 2};
     made.tolerance = 2 * (double)z.d + 64;
     char text[100];
-    snprintf(text, sizeof text, "%dx%dx%dx%d of %dx%dx%d%s%s%s", (int)z.n, (int)z.h, (int)z.t, (int)z.d, (int)z.g, (int)z.s,
-             (int)z.e, mask_name[mask], causal ? " causal" : "", parts > 0 ? " interleaved" : "");
+    snprintf(text, sizeof text, "%dx%dx%dx%d of %dx%dx%d%s%s%s", (int)z.n, (int)z.h, (int)z.t, (int)z.d, (int)z.g,
+             (int)z.s, (int)z.e, mask_name[mask], causal ? " causal" : "", parts > 0 ? " interleaved" : "");
     kernel_emit(sink, &made, "%s", text);
     o->kind = SDLF_ATTENTION_BACKWARD;
     o->in[4] = y, o->in[5] = o->in[6] = row, o->in[7] = y;
@@ -90,8 +92,8 @@ static void strange_scores(sdlf_calculator *calculator, const sdlf_operation *op
 void attention_cases(kernel_sink *sink, sdlf_dtype t)
 {
     static const sizes all[] = {
-        {1, 1, 1, 1, 1, 1, 1},      {2, 2, 2, 5, 5, 3, 3},    {1, 4, 2, 3, 9, 16, 8},   {2, 3, 1, 1, 300, 32, 32},
-        {1, 2, 2, 70, 70, 64, 64},  {1, 2, 1, 97, 200, 20, 33}, {1, 1, 1, 300, 410, 8, 8}, {3, 8, 8, 4, 40, 16, 16},
+        {1, 1, 1, 1, 1, 1, 1},     {2, 2, 2, 5, 5, 3, 3},      {1, 4, 2, 3, 9, 16, 8},    {2, 3, 1, 1, 300, 32, 32},
+        {1, 2, 2, 70, 70, 64, 64}, {1, 2, 1, 97, 200, 20, 33}, {1, 1, 1, 300, 410, 8, 8}, {3, 8, 8, 4, 40, 16, 16},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         for (int mask = 0; mask < MASKS; mask++)
@@ -99,11 +101,12 @@ void attention_cases(kernel_sink *sink, sdlf_dtype t)
                 attention_pair(sink, t, all[i], (mask_kind)mask, causal, ((int)i + mask) % 3 == 0 ? 0 : 3);
     for (int64_t keys = 9; keys <= 409; keys += 400) {
         sdlf_tensor q = kernel_tensor(t, sdlf_shape(1, 1, 17, 8)), k = kernel_tensor(t, sdlf_shape(1, 1, keys, 8));
-        kernel_case made = {.operation = {.kind = SDLF_ATTENTION_FORWARD,
-                                          .in = {q, k, k, kernel_tensor(t, sdlf_shape(1, 1, 17, keys))},
-                                          .out = {q, kernel_tensor(t, sdlf_shape(1, 1, 17)), kernel_tensor(t, sdlf_shape(1, 1, 17))}},
-                            .prepare = strange_scores,
-                            .tolerance = 80};
+        kernel_case made = {
+            .operation = {.kind = SDLF_ATTENTION_FORWARD,
+                          .in = {q, k, k, kernel_tensor(t, sdlf_shape(1, 1, 17, keys))},
+                          .out = {q, kernel_tensor(t, sdlf_shape(1, 1, 17)), kernel_tensor(t, sdlf_shape(1, 1, 17))}},
+            .prepare = strange_scores,
+            .tolerance = 80};
         made.operation.attention.scale = 1;
         kernel_emit(sink, &made, "%d keys, NaN and infinities", (int)keys);
         made.prepare = NULL;

@@ -132,9 +132,11 @@ static void attention(void)
 {
     for (int i = 0; i < 4; i++) {
         start(84 + (uint64_t)i);
-        sdlf_tensor q = make(sdlf_shape(2, 4, 3, 2)), k = make(sdlf_shape(2, 2, 5, 2)), v = make(sdlf_shape(2, 2, 5, 3));
+        sdlf_tensor q = make(sdlf_shape(2, 4, 3, 2)), k = make(sdlf_shape(2, 2, 5, 2)),
+                    v = make(sdlf_shape(2, 2, 5, 3));
         sdlf_tensor mask = make(sdlf_shape(2, 4, 3, 5)), y = make(sdlf_shape(2, 4, 3, 3)), dy = make(y.shape);
-        sdlf_tensor max = make(sdlf_shape(2, 4, 3)), sum = make(max.shape), dq = make(q.shape), dk = make(k.shape), dv = make(v.shape);
+        sdlf_tensor max = make(sdlf_shape(2, 4, 3)), sum = make(max.shape), dq = make(q.shape), dk = make(k.shape),
+                    dv = make(v.shape);
         sdlf_operation forward = {.kind = SDLF_ATTENTION_FORWARD,
                                   .in = {q, k, v},
                                   .out = {y, max, sum},

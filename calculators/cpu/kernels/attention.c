@@ -2,15 +2,15 @@
 /* attention: softmax(scale q k^T + mask) v. Contract: <sdlf/operations/attention.h>.
  *
  * A task is a head's queries, up to TASK_ROWS of them. It takes the keys in blocks, the panels of which it packs once, and the queries in
- * blocks of ATTENTION_ROWS: a block of scores (48 KB in float32), its exponentials and its product with v stay in the caches. Each query
+ * blocks of ATTENTION_ROWS: a block of scores (64 KB in float32), its exponentials and its product with v stay in the caches. Each query
  * keeps the largest score and the sum of exponentials of the blocks so far; where a later block has a larger one, what was added up is
  * scaled down. Blocks that lie ahead of all queries of a block are left out. 2 T S (D + E) FLOPs a head, and an exponential each score. */
 #include "calculators/cpu/kernels/attention.h"
 #include "calculators/cpu/kernels/exponential.h"
 
-/* Queries of a task, which share packed keys; fewer where there are few heads, so that there are tasks enough. And so few that packing
- * does not pay. */
-enum { TASK_ROWS = 256, TASKS_WANTED = 64, FEW_ROWS = 4 };
+/* Queries of a task, which share packed keys: fewer where there are few heads, so that every thread has tasks enough (no query's result
+ * depends on it). And so few queries that packing does not pay. */
+enum { TASK_ROWS = 256, TASKS_EACH = 2, FEW_QUERIES = 4 };
 
 /* ---- what both passes share ---- */
 
@@ -22,7 +22,8 @@ attention_context attention_context_of_cpu(const sdlf_operation *operation)
     c.mask = sdlf_tensor_present(&in[3]) ? &in[3] : NULL;
     c.samples = q[0], c.heads = q[1], c.queries = q[2], c.depth = q[3];
     c.groups = k[1], c.keys = k[2], c.width = in[2].shape.dim[3];
-    c.block_keys = operation->attention.causal ? ATTENTION_CAUSAL_KEYS : ATTENTION_KEYS;
+    int64_t blocks = cpu_divide_up(c.keys, operation->attention.causal ? ATTENTION_CAUSAL_KEYS : ATTENTION_KEYS);
+    c.block_keys = cpu_round_up(cpu_divide_up(c.keys, blocks), LANES);
     c.scratch = operation->workspace.data;
     return c;
 }
@@ -54,7 +55,7 @@ void attention_product_cpu(element *c, element alpha, const sdlf_tensor *x, cons
                    .a_row = x->stride[2],
                    .a_step = 1,
                    .c = c,
-                   .c_row = ATTENTION_KEYS,
+                   .c_row = ATTENTION_STRIDE,
                    .panels = panels,
                    .panels_columns = cpu_round_up(at->keys, LANES)};
     product_compute_cpu(&all, edge);
@@ -97,7 +98,7 @@ typedef struct forward_scratch {
 
 static int64_t divide_scratch(const attention_context *c, element *from, forward_scratch *s)
 {
-    int64_t sizes[] = {ATTENTION_ROWS * ATTENTION_KEYS,
+    int64_t sizes[] = {ATTENTION_ROWS * ATTENTION_STRIDE,
                        ATTENTION_KEYS * c->depth,
                        ATTENTION_KEYS * cpu_round_up(c->width, LANES),
                        TASK_ROWS,
@@ -120,7 +121,7 @@ static void compute_few_scores(const attention_context *c, const attention_block
         const element *k = attention_row(c->k, at->sample, at->group, at->key + j);
         for (int64_t i = 0; i < at->rows; i++) {
             const element *q = attention_row(c->q, at->sample, at->head, at->row + i);
-            scores[i * ATTENTION_KEYS + j] = scale * attention_dot(q, k, c->depth);
+            scores[i * ATTENTION_STRIDE + j] = scale * attention_dot(q, k, c->depth);
         }
     }
 }
@@ -138,6 +139,11 @@ static element take_in(element *scores, int64_t count, element *largest, element
     return factor;
 }
 
+static void scale_row(element *y, element factor, int64_t count)
+{
+    for (int64_t e = 0; e < count; e++) y[e] *= factor;
+}
+
 static void add_block(const attention_context *c, const attention_block *at, const forward_scratch *s, bool few,
                       int64_t first)
 {
@@ -148,12 +154,12 @@ static void add_block(const attention_context *c, const attention_block *at, con
     else
         attention_product_cpu(s->scores, (element)c->operation->attention.scale, c->q, s->key_panels, at, s->product);
     for (int64_t i = 0; i < at->rows; i++) {
-        element *scores = s->scores + i * ATTENTION_KEYS, *to = y_row + i * y->stride[2];
+        element *scores = s->scores + i * ATTENTION_STRIDE, *to = y_row + i * y->stride[2];
         int64_t row = at->row + i;
         attention_mask_cpu(c, at, row, scores);
         element factor = take_in(scores, at->keys, &s->largest[row - first], &s->sum[row - first]);
         if (at->key == 0 || factor == 1) continue;
-        for (int64_t e = 0; e < c->width; e++) to[e] *= factor;
+        scale_row(to, factor, c->width);
     }
     product all = {.m = at->rows,
                    .n = c->width,
@@ -161,7 +167,7 @@ static void add_block(const attention_context *c, const attention_block *at, con
                    .alpha = 1,
                    .accumulate = at->key > 0,
                    .a = s->scores,
-                   .a_row = ATTENTION_KEYS,
+                   .a_row = ATTENTION_STRIDE,
                    .a_step = 1,
                    .b = attention_row(v, at->sample, at->group, at->key),
                    .b_step = v->stride[2],
@@ -178,7 +184,7 @@ static void finish_row(const attention_context *c, const attention_block *at, in
     const sdlf_tensor *out = c->operation->out;
     int64_t number = (at->sample * c->heads + at->head) * c->queries + row;
     element *y = attention_row(&out[0], at->sample, at->head, row), factor = 1 / sum;
-    for (int64_t e = 0; e < c->width; e++) y[e] *= factor;
+    scale_row(y, factor, c->width);
     if (sdlf_tensor_present(&out[1])) output(c->operation, 1)[number] = largest;
     if (sdlf_tensor_present(&out[2])) output(c->operation, 2)[number] = sum == 0 ? (element)NAN : sum;
 }
@@ -188,7 +194,7 @@ static void forward_task(void *context, int64_t index, int thread)
     const attention_context *c = context;
     int64_t tasks = cpu_divide_up(c->queries, c->task_rows), first = index % tasks * c->task_rows;
     int64_t rows = cpu_min(c->task_rows, c->queries - first), head = index / tasks % c->heads;
-    bool few = rows <= FEW_ROWS;
+    bool few = c->queries <= FEW_QUERIES;
     attention_block at = {.sample = index / tasks / c->heads, .head = head, .group = head / (c->heads / c->groups)};
     forward_scratch s;
     (void)divide_scratch(c, c->scratch + thread * c->scratch_size, &s);
@@ -206,27 +212,29 @@ static void forward_task(void *context, int64_t index, int thread)
     for (int64_t i = 0; i < rows; i++) finish_row(c, &at, first + i, s.largest[i], s.sum[i]);
 }
 
-static attention_context forward_context(const sdlf_operation *operation)
+static attention_context forward_context(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     attention_context c = attention_context_of_cpu(operation);
     forward_scratch unused;
+    int64_t wanted = (int64_t)TASKS_EACH * cpu_from_const(calculator)->threads;
     c.scratch_size = divide_scratch(&c, NULL, &unused);
     for (c.task_rows = TASK_ROWS; c.task_rows > ATTENTION_ROWS / 2; c.task_rows /= 2)
-        if (c.samples * c.heads * cpu_divide_up(c.queries, c.task_rows) >= TASKS_WANTED) break;
+        if (c.samples * c.heads * cpu_divide_up(c.queries, c.task_rows) >= wanted) break;
     return c;
 }
 
 int64_t attention_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    return cpu_from_const(calculator)->threads * forward_context(operation).scratch_size * (int64_t)sizeof(element);
+    return cpu_from_const(calculator)->threads * forward_context(calculator, operation).scratch_size *
+           (int64_t)sizeof(element);
 }
 
 sdlf_status attention_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    attention_context c = forward_context(operation);
+    attention_context c = forward_context(calculator, operation);
     int64_t tasks = c.samples * c.heads * cpu_divide_up(c.queries, c.task_rows);
     int64_t scores = c.samples * c.heads * c.queries * c.keys;
-    cpu_parallel(cpu_from(calculator), tasks, scores + cpu_time_of_flops(2 * scores * (c.depth + c.width)), forward_task,
-                 &c);
+    cpu_parallel(cpu_from(calculator), tasks, scores + cpu_time_of_flops(2 * scores * (c.depth + c.width)),
+                 forward_task, &c);
     return SDLF_OK;
 }

@@ -8,8 +8,14 @@
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/product.h"
 
-/* Queries and keys of a block of scores, at most; and keys where many of a block might lie ahead. */
-enum { ATTENTION_ROWS = 64, ATTENTION_KEYS = 192, ATTENTION_CAUSAL_KEYS = 96 };
+/* Queries and keys of a block of scores, at most; keys where many of a block might lie ahead; elements from one row of a block to the
+ * next. */
+enum {
+    ATTENTION_ROWS = 64,
+    ATTENTION_KEYS = 256,
+    ATTENTION_CAUSAL_KEYS = 128,
+    ATTENTION_STRIDE = ATTENTION_KEYS + LANES
+};
 
 typedef struct attention_context {
     const sdlf_operation *operation;
@@ -34,7 +40,7 @@ int64_t attention_visible_cpu(const attention_context *c, int64_t row, int64_t r
  * LANES where it is transposed, else the columns. */
 void attention_pack_cpu(element *panels, const sdlf_tensor *x, const attention_block *at, bool transposed);
 
-/* c (rows,keys) = alpha x y^T, for the rows of x (N,H,T,.) and the panels of a block of k or v, transposed; c's rows are ATTENTION_KEYS
+/* c (rows,keys) = alpha x y^T, for the rows of x (N,H,T,.) and the panels of a block of k or v, transposed; c's rows are ATTENTION_STRIDE
  * apart. `edge` has PRODUCT_EDGE elements. */
 void attention_product_cpu(element *c, element alpha, const sdlf_tensor *x, const element *panels,
                            const attention_block *at, element *edge);

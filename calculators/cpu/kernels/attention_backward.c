@@ -13,8 +13,8 @@ typedef struct backward_scratch {
 
 static int64_t divide_scratch(const attention_context *c, element *from, backward_scratch *s)
 {
-    int64_t sizes[] = {ATTENTION_ROWS * ATTENTION_KEYS,
-                       ATTENTION_ROWS * ATTENTION_KEYS,
+    int64_t sizes[] = {ATTENTION_ROWS * ATTENTION_STRIDE,
+                       ATTENTION_ROWS * ATTENTION_STRIDE,
                        ATTENTION_KEYS * c->depth,
                        ATTENTION_KEYS * c->width,
                        ATTENTION_KEYS * cpu_round_up(c->depth, LANES),
@@ -57,7 +57,7 @@ static void add_to_keys(const attention_block *at, const element *a, const sdlf_
                    .accumulate = accumulate,
                    .a = a,
                    .a_row = 1,
-                   .a_step = ATTENTION_KEYS,
+                   .a_step = ATTENTION_STRIDE,
                    .b = attention_row(x, at->sample, at->head, at->row),
                    .b_step = x->stride[2],
                    .b_column = 1,
@@ -73,7 +73,7 @@ static void add_block(const attention_context *c, const attention_block *at, con
     attention_product_cpu(s->p, (element)operation->attention.scale, c->q, s->turned_keys, at, s->product);
     attention_product_cpu(s->ds, 1, dy, s->turned_values, at, s->product);
     for (int64_t i = 0; i < at->rows; i++)
-        finish_row(c, at, at->row + i, s->p + i * ATTENTION_KEYS, s->ds + i * ATTENTION_KEYS);
+        finish_row(c, at, at->row + i, s->p + i * ATTENTION_STRIDE, s->ds + i * ATTENTION_STRIDE);
     add_to_keys(at, s->p, dy, &operation->out[2], accumulate, s->product);
     add_to_keys(at, s->ds, c->q, &operation->out[1], accumulate, s->product);
     product all = {.m = at->rows,
@@ -82,7 +82,7 @@ static void add_block(const attention_context *c, const attention_block *at, con
                    .alpha = 1,
                    .accumulate = at->key > 0,
                    .a = s->ds,
-                   .a_row = ATTENTION_KEYS,
+                   .a_row = ATTENTION_STRIDE,
                    .a_step = 1,
                    .c = attention_row(dq, at->sample, at->head, at->row),
                    .c_row = dq->stride[2],

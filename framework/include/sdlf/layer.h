@@ -93,7 +93,7 @@ typedef struct sdlf_parameter_spec {
 #define SDLF_MAX_LAYER_INPUTS     16
 #define SDLF_MAX_LAYER_OUTPUTS    4
 #define SDLF_MAX_LAYER_PARAMETERS 6
-#define SDLF_MAX_LAYER_SAVED      4
+#define SDLF_MAX_LAYER_SAVED      5
 
 /* Filled by `infer`. Shapes include the batch as dimension 0. */
 typedef struct sdlf_signature {
@@ -150,7 +150,8 @@ typedef struct sdlf_layer_context {
 /* Append an operation to the pass. Errors: what sdlf_operation_check says. */
 sdlf_status sdlf_emit(sdlf_layer_context *context, const sdlf_operation *operation);
 
-/* Can what computes the layer do that operation? Where not, a layer may append others that come to the same. */
+/* Can what computes the layer do that operation, when training in either pass? Where not, a layer may append others that come to the
+ * same. */
 bool sdlf_layer_takes(const sdlf_layer_context *context, const sdlf_operation *operation);
 
 /* A tensor that lives for this pass of this layer only. */

@@ -10,6 +10,7 @@ sdlf_status plan_fuse(sdlf_plan *plan)
     static sdlf_status (*const rules[])(sdlf_plan *) = {
         plan_fuse_values,              /* constants are parameters from then on */
         plan_fuse_transposed_operands, /* matrices in another order */
+        plan_fuse_attention,           /* behind it: keys are read where they lie */
         plan_fuse_qdq_nodes,           /* before epilogues, which would take its rounding */
         plan_fold_batch_norm,          /* first: what is folded away can be fused further */
         plan_fuse_conv_pool,           /* before epilogues, which would take its ReLU */

@@ -43,9 +43,13 @@ static sdlf_status emit(layer_sink *base, const sdlf_operation *operation)
     return plan_emit(sink->plan, sink->node, sink->phase, sink->calculator, operation);
 }
 
+/* In training in both passes, which so find the same answer: the backward pass reads what the forward pass left. */
 static bool takes(const layer_sink *base, const sdlf_operation *operation)
 {
-    return sdlf_calculator_supports(((const plan_sink *)base)->calculator, operation);
+    const plan_sink *sink = (const plan_sink *)base;
+    const plan_node *node = &sink->plan->nodes[sink->node];
+    if (!sdlf_calculator_supports(node->forward, operation)) return false;
+    return sink->plan->options.mode != SDLF_TRAIN || sdlf_calculator_supports(node->backward, operation);
 }
 
 static sdlf_status scratch(layer_sink *base, sdlf_dtype dtype, sdlf_shape shape, sdlf_tensor *tensor)
