@@ -23,7 +23,7 @@
 
 #include <stdbool.h>
 
-#define SDLF_ATTENTION_UNSEEN (-0x1p100)
+#define SDLF_ATTENTION_UNSEEN (-1267650600228229401496703205376.0) /* -2^100 */
 
 typedef struct sdlf_attention_options {
     float scale;
