@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* embedding, position_embedding, rotary_embedding, rms_norm, multi_head_attention: values, what is refused,
  * gradients. */
+#include "framework/plan/networks.h"
 #include "layers/gradients.h"
 
 #include <float.h>
@@ -42,6 +43,13 @@ static sdlf_node build_masked(sdlf_model *model, const sdlf_node *x, const void 
         sdlf_binary(model, &x[0], 1, &(sdlf_binary_layer_options){.function = SDLF_LAYER_GREATER, .scalar = 0.01f});
     mask = sdlf_slice(model, mask,
                       &(sdlf_slice_options){.axes = {1, {2}}, .start = {1, {0}}, .end = {1, {1}}}); /* (N,T,1) */
+    mask = sdlf_reshape(model, mask, &(sdlf_reshape_options){.shape = sdlf_shape(1, 1, 3)});
+    return sdlf_multi_head_attention_masked(model, x[0], mask, options);
+}
+
+static sdlf_node build_masked_by_floats(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    sdlf_node mask = sdlf_slice(model, x[0], &(sdlf_slice_options){.axes = {1, {2}}, .start = {1, {0}}, .end = {1, {1}}});
     mask = sdlf_reshape(model, mask, &(sdlf_reshape_options){.shape = sdlf_shape(1, 1, 3)});
     return sdlf_multi_head_attention_masked(model, x[0], mask, options);
 }
@@ -236,6 +244,52 @@ static void attention_drops(void)
     CHECK(memcmp(dropped, again, sizeof dropped) == 0);
 }
 
+/* Where what computes has the operation, attention is that in both passes, but for what needs the probabilities. */
+static void no_scores_are_stored(void)
+{
+    const sdlf_multi_head_attention_options plain = {.heads = 2}, dropping = {.heads = 2, .dropout = 0.25f},
+                                            rotary = {.heads = 2, .causal = true, .rotary = true};
+    const struct {
+        layer_builder *build;
+        const sdlf_multi_head_attention_options *options;
+        bool inference, training;
+    } cases[] = {
+        {build_attention, &plain, true, true},     {build_attention, &rotary, true, true},
+        {build_masked, &plain, true, true},        {build_attention, &dropping, true, false},
+        {build_masked_by_floats, &plain, true, false},
+    };
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        sdlf_calculator *calculator = NULL;
+        CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(c)->name, NULL));
+        bool has = test_calculator_class_at(c)->kernel[SDLF_ATTENTION_BACKWARD].run != NULL;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            for (int mode = 0; mode < 4; mode++) { /* inference, training; each without fusion */
+                bool trains = mode & 1, parts = mode & 2;
+                bool expected = has && !parts && (trains ? cases[i].training : cases[i].inference);
+                sdlf_model *model = sdlf_model_create("attention");
+                sdlf_node x = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(3, 4));
+                x = sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.units = 4, .axis = 2});
+                x = cases[i].build(model, &x, cases[i].options);
+                sdlf_node target = sdlf_input(model, "target", SDLF_FLOAT32, sdlf_shape(3, 4));
+                sdlf_mse(model, x, target);
+                sdlf_output(model, "y", x);
+                CHECK_OK(sdlf_model_build(model, 1));
+                sdlf_plan *plan = NULL;
+                sdlf_plan_options options = {.mode = trains ? SDLF_TRAIN : SDLF_INFER, .batch = 2, .no_fusion = parts};
+                options.forward = calculator;
+                if (CHECK_OK(sdlf_plan_create(&plan, model, &options))) {
+                    CHECK_EQUAL(count_steps(plan, "attention_forward"), expected);
+                    CHECK_EQUAL(count_steps(plan, "attention_backward"), expected && trains);
+                    CHECK_EQUAL(count_steps(plan, "softmax_forward"), !expected);
+                }
+                sdlf_plan_free(plan);
+                sdlf_model_free(model);
+            }
+        }
+        sdlf_calculator_close(calculator);
+    }
+}
+
 static void nonsense_is_refused(void)
 {
     sdlf_multi_head_attention_options heads = {.heads = 4};
@@ -288,6 +342,7 @@ int main(void)
     RUN(the_future_is_not_seen);
     RUN(rows_that_see_nothing);
     RUN(attention_drops);
+    RUN(no_scores_are_stored);
     RUN(nonsense_is_refused);
     RUN(gradients_match);
     return test_summary();

@@ -43,12 +43,13 @@ static sdlf_status emit(layer_sink *base, const sdlf_operation *operation)
     return plan_emit(sink->plan, sink->node, sink->phase, sink->calculator, operation);
 }
 
-/* In training in both passes, which so find the same answer: the backward pass reads what the forward pass left. */
+/* In training in both passes, which so find the same answer: the backward pass reads what the forward pass left. Without fusion a layer
+ * stays in its parts. */
 static bool takes(const layer_sink *base, const sdlf_operation *operation)
 {
     const plan_sink *sink = (const plan_sink *)base;
     const plan_node *node = &sink->plan->nodes[sink->node];
-    if (!sdlf_calculator_supports(node->forward, operation)) return false;
+    if (sink->plan->options.no_fusion || !sdlf_calculator_supports(node->forward, operation)) return false;
     return sink->plan->options.mode != SDLF_TRAIN || sdlf_calculator_supports(node->backward, operation);
 }
 
