@@ -17,12 +17,12 @@ static sdlf_tensor statistic(const sdlf_attention *a, int index)
     return sdlf_tensor_reshape(one, sdlf_shape(a->samples, a->heads, a->length));
 }
 
-/* Of either pass; where there is a mask of float, one of its shape stands for what forward makes of it. */
+/* What both passes have. A mask of floats is the input itself here; sdlf_attention_forward bounds it. */
 static sdlf_operation make_operation(const sdlf_attention *a, sdlf_operation_kind kind)
 {
     const sdlf_layer_context *context = a->context;
     sdlf_operation op = {.kind = kind, .attention = {.causal = a->options->causal}};
-    op.attention.scale = a->options->rotary ? 1 : (float)a->scale;
+    op.attention.scale = a->options->rotary ? 1 : a->scale;
     for (int i = 0; i < 3; i++) op.in[i] = head(a, i);
     if (context->input_count > 1)
         op.in[3] = sdlf_tensor_broadcast(context->input[1], sdlf_shape(a->samples, a->heads, a->length, a->length));
@@ -54,7 +54,8 @@ bool sdlf_attention_is_fused(const sdlf_attention *a)
     bool learns_mask = context->input_count > 1 && context->input[1].dtype != SDLF_BOOL;
     if (context->training && (learns_mask || a->options->dropout > 0)) return false;
     sdlf_operation forward = forward_operation(a);
-    if (!sdlf_layer_takes(context, &forward) || !context->training) return sdlf_layer_takes(context, &forward);
+    if (!sdlf_layer_takes(context, &forward)) return false;
+    if (!context->training) return true;
     const sdlf_tensor gradient[] = {head(a, 0), head(a, 1), head(a, 2)};
     sdlf_operation backward = backward_operation(a, a->said, gradient);
     return sdlf_layer_takes(context, &backward);

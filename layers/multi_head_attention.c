@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* multi_head_attention: self-attention of several heads; see layers/sequences.h for the formula.
  *
- *   x (N,T,C) -> y (N,T,C), H heads of D = C / H; q is scaled by 1 / sqrt(D) as it is cut out of the projection.
+ *   x (N,T,C) -> y (N,T,C), H heads of D = C / H; scores are scaled by 1 / sqrt(D).
  *   Saved: q, k, v; what the heads say (N,T,C); with `rotary` its tables; and, where what computes has an operation for attention, the
  *   softmax's statistics, else the probabilities p (N H,T,T), with which memory grows with T^2.
  *   With o = p v: dp = do v^T, dv = p^T do, ds = p (dp - sum p dp), dq = ds k, dk = ds^T q. */

@@ -43,7 +43,7 @@ static int64_t count_keys(const sdlf_operation *operation, query at)
 static double score(const sdlf_operation *operation, query at, int64_t j)
 {
     const sdlf_tensor *q = &operation->in[0], *k = &operation->in[1], *mask = &operation->in[3];
-    double sum = 0, scale = (double)operation->attention.scale;
+    double sum = 0, scale = operation->attention.scale;
     for (int64_t d = 0; d < q->shape.dim[3]; d++) sum += load(q, at.n, at.h, at.i, d) * load(k, at.n, at.g, j, d);
     if (!sdlf_tensor_present(mask)) return scale * sum;
     if (mask->dtype != SDLF_BOOL) return scale * sum + load(mask, at.n, at.h, at.i, j);
@@ -68,18 +68,25 @@ static softmax sum_exponentials(const sdlf_operation *operation, query at)
     return s;
 }
 
+/* So many channels of a query at a time, in float64: its scores are computed anew for each piece. */
+enum { PIECE = 64 };
+
 static void forward_query(const sdlf_operation *operation, query at)
 {
-    const sdlf_tensor *v = &operation->in[2], *y = operation->out, *max = y + 1, *sums = y + 2;
+    const sdlf_tensor *v = &operation->in[2], *y = operation->out, *max = y + 1, *sum = y + 2;
     softmax s = sum_exponentials(operation, at);
-    for (int64_t e = 0; e < v->shape.dim[3]; e++) {
-        double sum = 0;
-        for (int64_t j = 0; j < count_keys(operation, at); j++)
-            sum += exp(score(operation, at, j) - s.max) / s.sum * load(v, at.n, at.g, j, e);
-        put(y, at4(y, at.n, at.h, at.i, e), sum);
+    int64_t keys = count_keys(operation, at), width = v->shape.dim[3];
+    for (int64_t first = 0; first < width; first += PIECE) {
+        int64_t count = width - first < PIECE ? width - first : PIECE;
+        double piece[PIECE] = {0};
+        for (int64_t j = 0; j < keys; j++) {
+            double p = exp(score(operation, at, j) - s.max) / s.sum;
+            for (int64_t e = 0; e < count; e++) piece[e] += p * load(v, at.n, at.g, j, first + e);
+        }
+        for (int64_t e = 0; e < count; e++) put(y, at4(y, at.n, at.h, at.i, first + e), piece[e]);
     }
     if (sdlf_tensor_present(max)) put(max, number_of(operation, at), s.max);
-    if (sdlf_tensor_present(sums)) put(sums, number_of(operation, at), s.sum);
+    if (sdlf_tensor_present(sum)) put(sum, number_of(operation, at), s.sum);
 }
 
 static void backward_query(const sdlf_operation *operation, query at)
@@ -87,7 +94,7 @@ static void backward_query(const sdlf_operation *operation, query at)
     const sdlf_tensor *q = &operation->in[0], *k = &operation->in[1], *v = &operation->in[2];
     const sdlf_tensor *y = &operation->in[4], *dy = &operation->in[7], *d = operation->out;
     softmax s = {get(&operation->in[5], number_of(operation, at)), get(&operation->in[6], number_of(operation, at))};
-    double scale = (double)operation->attention.scale, projection = 0;
+    double scale = operation->attention.scale, projection = 0;
     int64_t depth = q->shape.dim[3], width = v->shape.dim[3];
     for (int64_t e = 0; e < width; e++) projection += load(dy, at.n, at.h, at.i, e) * load(y, at.n, at.h, at.i, e);
     for (int64_t j = 0; j < count_keys(operation, at); j++) {

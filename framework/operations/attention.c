@@ -33,14 +33,15 @@ static sdlf_check expect_operands(const sdlf_operation *operation, sdlf_shape *y
     int64_t heads = k->shape.dim[1], keys = k->shape.dim[2];
     sdlf_expect(&check, heads > 0 && dim[1] % heads == 0,
                 "%lld heads of queries do not share %lld heads of keys equally", (long long)dim[1], (long long)heads);
-    sdlf_expect(&check, keys > 0, "there are no keys");
+    sdlf_expect(&check, keys > 0 && dim[2] > 0, "there are %lld queries and %lld keys, expected at least one of each",
+                (long long)dim[2], (long long)keys);
     sdlf_expect_operand(&check, k, t, sdlf_shape(dim[0], heads, keys, dim[3]));
     sdlf_expect_operand(&check, v, t, sdlf_shape(dim[0], heads, keys, v->shape.dim[3]));
     expect_mask(&check, &operation->in[3], t, sdlf_shape(dim[0], dim[1], dim[2], keys));
     sdlf_expect(&check, !operation->attention.causal || dim[2] <= keys,
                 "causal attention of %lld queries needs as many keys, found %lld", (long long)dim[2], (long long)keys);
     sdlf_expect(&check, isfinite(operation->attention.scale), "scale is %g, expected a finite number",
-                (double)operation->attention.scale);
+                operation->attention.scale);
     expect_rows(&check, q, "q");
     expect_rows(&check, k, "k");
     expect_rows(&check, v, "v");

@@ -92,8 +92,9 @@ static void strange_scores(sdlf_calculator *calculator, const sdlf_operation *op
 void attention_cases(kernel_sink *sink, sdlf_dtype t)
 {
     static const sizes all[] = {
-        {1, 1, 1, 1, 1, 1, 1},     {2, 2, 2, 5, 5, 3, 3},      {1, 4, 2, 3, 9, 16, 8},    {2, 3, 1, 1, 300, 32, 32},
-        {1, 2, 2, 70, 70, 64, 64}, {1, 2, 1, 97, 200, 20, 33}, {1, 1, 1, 300, 410, 8, 8}, {3, 8, 8, 4, 40, 16, 16},
+        {1, 1, 1, 1, 1, 1, 1},      {2, 2, 2, 5, 5, 3, 3},     {1, 4, 2, 3, 9, 16, 8},
+        {2, 3, 1, 1, 300, 32, 32},  {1, 1, 1, 256, 256, 8, 8}, {1, 2, 2, 70, 70, 64, 64},
+        {1, 2, 1, 97, 200, 20, 33}, {1, 1, 1, 300, 410, 8, 8}, {3, 8, 8, 4, 40, 16, 16},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         for (int mask = 0; mask < MASKS; mask++)
@@ -121,7 +122,7 @@ void attention_cases(kernel_sink *sink, sdlf_dtype t)
 void attention_bench(kernel_sink *sink, sdlf_dtype t)
 {
     attention_pair(sink, t, (sizes){1, 12, 12, 197, 197, 64, 64}, NO_MASK, false, 3);
-    attention_pair(sink, t, (sizes){8, 4, 4, 256, 256, 32, 32}, NO_MASK, true, 3);
+    attention_pair(sink, t, (sizes){32, 4, 4, 128, 128, 32, 32}, NO_MASK, true, 3);
     attention_pair(sink, t, (sizes){1, 8, 8, 1024, 1024, 64, 64}, NO_MASK, true, 3);
     attention_pair(sink, t, (sizes){1, 8, 2, 1, 2048, 64, 64}, NO_MASK, false, 0);
 }

@@ -49,7 +49,8 @@ static sdlf_node build_masked(sdlf_model *model, const sdlf_node *x, const void 
 
 static sdlf_node build_masked_by_floats(sdlf_model *model, const sdlf_node *x, const void *options)
 {
-    sdlf_node mask = sdlf_slice(model, x[0], &(sdlf_slice_options){.axes = {1, {2}}, .start = {1, {0}}, .end = {1, {1}}});
+    sdlf_node mask =
+        sdlf_slice(model, x[0], &(sdlf_slice_options){.axes = {1, {2}}, .start = {1, {0}}, .end = {1, {1}}});
     mask = sdlf_reshape(model, mask, &(sdlf_reshape_options){.shape = sdlf_shape(1, 1, 3)});
     return sdlf_multi_head_attention_masked(model, x[0], mask, options);
 }
@@ -254,8 +255,10 @@ static void no_scores_are_stored(void)
         const sdlf_multi_head_attention_options *options;
         bool inference, training;
     } cases[] = {
-        {build_attention, &plain, true, true},     {build_attention, &rotary, true, true},
-        {build_masked, &plain, true, true},        {build_attention, &dropping, true, false},
+        {build_attention, &plain, true, true},
+        {build_attention, &rotary, true, true},
+        {build_masked, &plain, true, true},
+        {build_attention, &dropping, true, false},
         {build_masked_by_floats, &plain, true, false},
     };
     for (int c = 0; test_calculator_class_at(c) != NULL; c++) {

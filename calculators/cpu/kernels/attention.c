@@ -6,10 +6,9 @@
  * keeps the largest score and the sum of exponentials of the blocks so far; where a later block has a larger one, what was added up is
  * scaled down. Blocks that lie ahead of all queries of a block are left out. 2 T S (D + E) FLOPs a head, and an exponential each score. */
 #include "calculators/cpu/kernels/attention.h"
-#include "calculators/cpu/kernels/exponential.h"
 
-/* Queries of a task, which share packed keys: fewer where there are few heads, so that every thread has tasks enough (no query's result
- * depends on it). And so few queries that packing does not pay. */
+/* Queries of a task, which share packed keys: whole blocks of queries, fewer where there are few heads, so that every thread has tasks enough
+ * (no block's result depends on that). And so few queries that packing does not pay. */
 enum { TASK_ROWS = 256, TASKS_EACH = 2, FEW_QUERIES = 4 };
 
 /* ---- what both passes share ---- */
@@ -126,16 +125,40 @@ static void compute_few_scores(const attention_context *c, const attention_block
     }
 }
 
-/* A row's scores become exponentials; the largest and the sum take them in. What has been added up must be multiplied by the result. */
+/* The largest of whole vectors, and of what there was before. NaN is passed over. */
+static element largest_of(const element *scores, int64_t count, element before)
+{
+    element lane[LANES];
+    vector largest = broadcast(before), other = largest;
+    int64_t j = 0;
+    for (; j + 2 * LANES <= count; j += 2 * LANES) {
+        vector next = load(scores + j), second = load(scores + j + LANES);
+        largest = choose(next > largest, next, largest);
+        other = choose(second > other, second, other);
+    }
+    if (j < count) other = choose(load(scores + j) > other, load(scores + j), other);
+    store(lane, choose(other > largest, other, largest));
+    for (int i = 0; i < LANES; i++) before = lane[i] > before ? lane[i] : before;
+    return before;
+}
+
+/* A row's scores become exponentials; the largest and the sum take them in. What has been added up must be multiplied by the result. There is
+ * room for `count` rounded up to LANES. */
 static element take_in(element *scores, int64_t count, element *largest, element *sum)
 {
-    element found = largest_of_run(scores, count), old = *largest;
-    if (found > old || found != found) *largest = found;
-    element shift = *largest == -INFINITY ? 0 : *largest;
-#pragma omp simd
-    for (int64_t j = 0; j < count; j++) scores[j] = exponential(scores[j] - shift);
+    int64_t padded = cpu_round_up(count, LANES);
+    for (int64_t j = count; j < padded; j++) scores[j] = -INFINITY;
+    element old = *largest, shift = largest_of(scores, padded, old);
+    *largest = shift;
+    if (shift == -INFINITY) shift = 0;
+    vector total = {0};
+    for (int64_t j = 0; j < padded; j += LANES) {
+        vector p = attention_exponential(load(scores + j) - shift);
+        store(scores + j, p);
+        total += p;
+    }
     element factor = exponential(old - shift);
-    *sum = *sum * factor + sum_run(scores, count);
+    *sum = *sum * factor + sum_lanes(total);
     return factor;
 }
 
@@ -201,7 +224,7 @@ static void forward_task(void *context, int64_t index, int thread)
     for (int64_t i = 0; i < rows; i++) s.largest[i] = -INFINITY, s.sum[i] = 0;
     int64_t visible = attention_visible_cpu(c, first, rows);
     for (at.key = 0; at.key < visible; at.key += c->block_keys) {
-        at.keys = cpu_min(c->block_keys, visible - at.key);
+        at.keys = cpu_min(c->block_keys, c->keys - at.key);
         if (!few) attention_pack_cpu(s.key_panels, c->k, &at, true);
         if (!few) attention_pack_cpu(s.value_panels, c->v, &at, false);
         for (at.row = first; at.row < first + rows; at.row += ATTENTION_ROWS) {
@@ -218,7 +241,7 @@ static attention_context forward_context(const sdlf_calculator *calculator, cons
     forward_scratch unused;
     int64_t wanted = (int64_t)TASKS_EACH * cpu_from_const(calculator)->threads;
     c.scratch_size = divide_scratch(&c, NULL, &unused);
-    for (c.task_rows = TASK_ROWS; c.task_rows > ATTENTION_ROWS / 2; c.task_rows /= 2)
+    for (c.task_rows = TASK_ROWS; c.task_rows > ATTENTION_ROWS; c.task_rows /= 2)
         if (c.samples * c.heads * cpu_divide_up(c.queries, c.task_rows) >= wanted) break;
     return c;
 }

@@ -3,8 +3,7 @@
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_ATTENTION_H
 #define SDLF_CALCULATORS_CPU_KERNELS_ATTENTION_H
 
-#include <math.h>
-
+#include "calculators/cpu/kernels/exponential.h"
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/product.h"
 
@@ -13,7 +12,7 @@
 enum {
     ATTENTION_ROWS = 64,
     ATTENTION_KEYS = 256,
-    ATTENTION_CAUSAL_KEYS = 128,
+    ATTENTION_CAUSAL_KEYS = 64,
     ATTENTION_STRIDE = ATTENTION_KEYS + LANES
 };
 
@@ -54,16 +53,36 @@ static inline element *attention_row(const sdlf_tensor *x, int64_t sample, int64
     return (element *)x->data + sample * x->stride[0] + head * x->stride[1] + row * x->stride[2];
 }
 
+/* exp(x) for x <= 0 and NaN: 0 where x is below -87, minus infinity among that. */
+static inline vector attention_exponential(vector x)
+{
+#if SDLF_VECTOR_BYTES / SDLF_LANES == 4
+    return (vector)((lanes_mask)exponential_lanes(x) & ~(x < -87));
+#else
+    element lane[LANES];
+    store(lane, x);
+    for (int i = 0; i < LANES; i++) lane[i] = exponential(lane[i]);
+    return load(lane);
+#endif
+}
+
+/* In an order that depends only on count. */
 static inline element attention_dot(const element *a, const element *b, int64_t count)
 {
-    vector part[2] = {{0}};
+    vector even = {0}, odd = {0}, rest[2] = {{0}};
     int64_t i = 0;
     for (; i + 2 * LANES <= count; i += 2 * LANES) {
-        for (int j = 0; j < 2; j++) part[j] += load(a + i + j * LANES) * load(b + i + j * LANES);
+        even += load(a + i) * load(b + i);
+        odd += load(a + i + LANES) * load(b + i + LANES);
     }
-    element sum = sum_lanes(part[0] + part[1]);
-    for (; i < count; i++) sum += a[i] * b[i];
-    return sum;
+    if (i + LANES <= count) {
+        even += load(a + i) * load(b + i);
+        i += LANES;
+    }
+    if (i == count) return sum_lanes(even + odd);
+    memcpy(&rest[0], a + i, (size_t)(count - i) * sizeof *a);
+    memcpy(&rest[1], b + i, (size_t)(count - i) * sizeof *b);
+    return sum_lanes(even + odd + rest[0] * rest[1]);
 }
 
 #endif

@@ -5,10 +5,9 @@
  * fixed order. For every block of keys, the panels of which are packed once, and every block of queries:
  *   p = exp(scores - max) / sum, ds = scale p (dy v^T - sum of dy y), dv += p^T dy, dq += ds k, dk += ds^T q. */
 #include "calculators/cpu/kernels/attention.h"
-#include "calculators/cpu/kernels/exponential.h"
 
 typedef struct backward_scratch {
-    element *p, *ds, *turned_keys, *turned_values, *keys, *product;
+    element *p, *ds, *key_columns, *value_columns, *keys, *product;
 } backward_scratch;
 
 static int64_t divide_scratch(const attention_context *c, element *from, backward_scratch *s)
@@ -19,7 +18,7 @@ static int64_t divide_scratch(const attention_context *c, element *from, backwar
                        ATTENTION_KEYS * c->width,
                        ATTENTION_KEYS * cpu_round_up(c->depth, LANES),
                        PRODUCT_SCRATCH};
-    element **parts[] = {&s->p, &s->ds, &s->turned_keys, &s->turned_values, &s->keys, &s->product};
+    element **parts[] = {&s->p, &s->ds, &s->key_columns, &s->value_columns, &s->keys, &s->product};
     int64_t used = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         *parts[i] = from != NULL ? from + used : NULL;
@@ -38,11 +37,13 @@ static void finish_row(const attention_context *c, const attention_block *at, in
     element max = input(operation, 5)[number], factor = 1 / input(operation, 6)[number];
     element scale = (element)operation->attention.scale;
     element projection = attention_dot(dy, y, c->width);
+    int64_t padded = cpu_round_up(at->keys, LANES); /* whole vectors: nothing reads what is behind the last key */
     attention_mask_cpu(c, at, row, p);
-#pragma omp simd
-    for (int64_t j = 0; j < at->keys; j++) {
-        p[j] = exponential(p[j] - max) * factor;
-        ds[j] = scale * p[j] * (ds[j] - projection);
+    for (int64_t j = at->keys; j < padded; j++) p[j] = -INFINITY, ds[j] = 0;
+    for (int64_t j = 0; j < padded; j += LANES) {
+        vector share = attention_exponential(load(p + j) - max) * factor;
+        store(p + j, share);
+        store(ds + j, scale * share * (load(ds + j) - projection));
     }
 }
 
@@ -70,8 +71,8 @@ static void add_block(const attention_context *c, const attention_block *at, con
 {
     const sdlf_operation *operation = c->operation;
     const sdlf_tensor *dy = &operation->in[7], *dq = &operation->out[0];
-    attention_product_cpu(s->p, (element)operation->attention.scale, c->q, s->turned_keys, at, s->product);
-    attention_product_cpu(s->ds, 1, dy, s->turned_values, at, s->product);
+    attention_product_cpu(s->p, (element)operation->attention.scale, c->q, s->key_columns, at, s->product);
+    attention_product_cpu(s->ds, 1, dy, s->value_columns, at, s->product);
     for (int64_t i = 0; i < at->rows; i++)
         finish_row(c, at, at->row + i, s->p + i * ATTENTION_STRIDE, s->ds + i * ATTENTION_STRIDE);
     add_to_keys(at, s->p, dy, &operation->out[2], accumulate, s->product);
@@ -101,8 +102,8 @@ static void backward_task(void *context, int64_t index, int thread)
     for (at.key = 0; at.key < c->keys; at.key += c->block_keys) {
         bool begun = false;
         at.keys = cpu_min(c->block_keys, c->keys - at.key);
-        attention_pack_cpu(s.turned_keys, c->k, &at, true);
-        attention_pack_cpu(s.turned_values, c->v, &at, true);
+        attention_pack_cpu(s.key_columns, c->k, &at, true);
+        attention_pack_cpu(s.value_columns, c->v, &at, true);
         attention_pack_cpu(s.keys, c->k, &at, false);
         for (at.head = at.group * shared; at.head < (at.group + 1) * shared; at.head++) {
             for (at.row = 0; at.row < c->queries; at.row += ATTENTION_ROWS) {

@@ -3,31 +3,38 @@
  *
  *     matmul of q and k^T, [times a number], [a mask added], softmax along the keys, matmul with v
  *
- * Numbers that q or k alone are multiplied by join the scale, and operands that are only copied, with their axes in another order, are read
- * and written where they lie. */
+ * Where q or k is multiplied by a number for that product alone, the number goes into the scale. Operands that are only copied with their
+ * axes in another order are read where they lie, and so is the result written. */
 #include "framework/plan/passes.h"
 
 #include <math.h>
 
-enum { MOST_STEPS = 12 };
+enum { MOST_STEPS = 16 };
 
 typedef struct chain {
     sdlf_plan *plan;
     sdlf_operation fused;
     double scale;
-    int step[MOST_STEPS], count; /* those that it takes, beside the last */
+    int64_t samples, heads;
+    int step[MOST_STEPS],
+        count; /* those that it takes, beside the last; too many: count is MOST_STEPS, and the rest is missing */
 } chain;
+
+static void take(chain *c, int step)
+{
+    if (c->count < MOST_STEPS) c->step[c->count++] = step;
+}
 
 /* The only step that reads what step `i` makes, all of it; -1: there is none, or it is on another calculator. */
 static int next_of(const sdlf_plan *plan, int i)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0];
-    if (!plan_is_between(plan, y) || !plan_covers_buffer(plan, y) || !sdlf_tensor_is_contiguous(y)) return -1;
+    if (!plan_is_between(plan, y) || !sdlf_tensor_is_contiguous(y)) return -1;
     int reader = plan_next_reader(plan, y->buffer, i);
     return reader >= 0 && plan->steps[reader].calculator == plan->steps[i].calculator ? reader : -1;
 }
 
-/* Is x all that step `i` makes, row by row? */
+/* Is x all that step `i` makes, in the same order? */
 static bool is_output_of(const sdlf_plan *plan, int i, const sdlf_tensor *x)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0];
@@ -35,7 +42,7 @@ static bool is_output_of(const sdlf_plan *plan, int i, const sdlf_tensor *x)
            sdlf_tensor_count(x) == sdlf_tensor_count(y);
 }
 
-/* With one operand x and a number: the factor that x is multiplied by; 0: it is something else. */
+/* Of an operation of one tensor *x and a number: what it multiplies x by; 0: it is something else. */
 static double factor_of(const sdlf_operation *op, const sdlf_tensor **x)
 {
     if (op->kind != SDLF_BINARY) return 0;
@@ -47,16 +54,30 @@ static double factor_of(const sdlf_operation *op, const sdlf_tensor **x)
     return isfinite(factor) ? factor : 0;
 }
 
-/* (...,a,b) as (N,H,a,b); false: it has more axes. */
-static bool as_heads(sdlf_tensor *x)
+/* (...,a,b) as (N,H,a,b), whose first axes may be one of N H, or have ones among them; false: it cannot be seen so. */
+static bool as_heads(const chain *c, sdlf_tensor *x)
 {
-    int added = 4 - x->shape.rank;
-    if (added < 0) return false;
-    for (int axis = 3; axis >= 0; axis--) {
-        x->shape.dim[axis] = axis < added ? 1 : x->shape.dim[axis - added];
-        x->stride[axis] = axis < added ? 0 : x->stride[axis - added];
+    const int64_t wanted[2] = {c->samples, c->heads};
+    int last = x->shape.rank - 1, found = 0, axes[2];
+    if (last < 1) return false;
+    for (int axis = 0; axis < last - 1; axis++) {
+        if (x->shape.dim[axis] == 1) continue;
+        if (found == 2) return false;
+        axes[found++] = axis;
     }
-    x->shape.rank = 4;
+    int64_t stride[4] = {0, 0, x->stride[last - 1], x->stride[last]};
+    if (found == 1 && x->shape.dim[axes[0]] == c->samples * c->heads) {
+        stride[1] = x->stride[axes[0]], stride[0] = c->heads * stride[1];
+    } else {
+        int next = 0;
+        for (int i = 0; i < 2 && next < found; i++)
+            if (x->shape.dim[axes[next]] == wanted[i]) stride[i] = x->stride[axes[next++]];
+        int64_t held = 1;
+        for (int i = 0; i < found; i++) held *= x->shape.dim[axes[i]];
+        if (next < found || held != c->samples * c->heads) return false;
+    }
+    x->shape = sdlf_shape(c->samples, c->heads, x->shape.dim[last - 1], x->shape.dim[last]);
+    for (int axis = 0; axis < 4; axis++) x->stride[axis] = stride[axis];
     return true;
 }
 
@@ -67,7 +88,8 @@ static bool take_operand(chain *c, int reader, sdlf_tensor *x, int axis, bool ta
     const sdlf_plan *plan = c->plan;
     chain taken = *c;
     sdlf_tensor source = *x, found = {.dtype = SDLF_NONE};
-    for (int writer = reader;; reader = writer) {
+    if (!as_heads(c, &source)) return false;
+    for (int writer;; reader = writer) {
         if (source.stride[axis] == 1 || source.shape.dim[axis] == 1) found = source, taken = *c;
         writer = plan_first_writer(plan, source.buffer);
         if (writer < 0 || writer >= reader || next_of(plan, writer) != reader || !is_output_of(plan, writer, &source))
@@ -76,11 +98,11 @@ static bool take_operand(chain *c, int reader, sdlf_tensor *x, int axis, bool ta
         const sdlf_tensor *from = &op->in[0];
         double factor = op->kind == SDLF_COPY ? 1 : takes_factor ? factor_of(op, &from) : 0;
         sdlf_tensor before = *from;
-        if (factor == 0 || c->count == MOST_STEPS || before.dtype != source.dtype || !as_heads(&before) ||
+        if (factor == 0 || before.dtype != source.dtype || !as_heads(c, &before) ||
             !sdlf_shape_equal(before.shape, source.shape))
             break;
         c->scale *= factor;
-        c->step[c->count++] = writer;
+        take(c, writer);
         source = before;
     }
     *c = taken, *x = found;
@@ -91,39 +113,53 @@ static bool take_operand(chain *c, int reader, sdlf_tensor *x, int axis, bool ta
 static bool take_product(chain *c, int i)
 {
     const sdlf_operation *op = &c->plan->steps[i].operation;
-    if (op->kind != SDLF_MATMUL || op->matmul.transpose_a) return false;
+    if (op->kind != SDLF_MATMUL || op->matmul.transpose_a || op->out[0].shape.rank > 4) return false;
+    const sdlf_shape *scores = &op->out[0].shape;
+    c->heads = scores->rank > 2 ? scores->dim[scores->rank - 3] : 1;
+    c->samples = scores->rank > 3 ? scores->dim[0] : 1;
+    bool transposed = op->matmul.transpose_b;
     sdlf_tensor q = op->in[0], k = op->in[1];
-    if (!as_heads(&q) || !as_heads(&k)) return false;
-    if (!take_operand(c, i, &q, 3, true) || !take_operand(c, i, &k, op->matmul.transpose_b ? 3 : 2, true)) return false;
-    c->fused.in[0] = q, c->fused.in[1] = op->matmul.transpose_b ? k : sdlf_tensor_transpose(k, 2, 3);
+    if (!take_operand(c, i, &q, 3, true) || !take_operand(c, i, &k, transposed ? 3 : 2, true)) return false;
+    c->fused.in[0] = q, c->fused.in[1] = transposed ? k : sdlf_tensor_transpose(k, 2, 3);
+    take(c, i);
     return true;
 }
 
-/* The steps from the scores to the softmax; the softmax, or -1. */
+/* The mask that a step adds to what step `i` makes; NULL: it does something else. */
+static const sdlf_tensor *mask_of(const sdlf_plan *plan, int i, const sdlf_operation *op)
+{
+    bool sum = op->kind == SDLF_BINARY && op->binary.function == SDLF_BINARY_ADD;
+    if (!sum && (op->kind != SDLF_ADD || op->add.activation.function != SDLF_IDENTITY)) return NULL;
+    int scores = is_output_of(plan, i, &op->in[0]) ? 0 : 1;
+    return is_output_of(plan, i, &op->in[scores]) && sdlf_tensor_present(&op->in[1 - scores]) ? &op->in[1 - scores]
+                                                                                              : NULL;
+}
+
+/* The steps from the product `i` to the softmax along the keys; that, or -1. */
 static int take_scores(chain *c, int i)
 {
     const sdlf_plan *plan = c->plan;
     const sdlf_tensor *x;
-    c->step[c->count++] = i;
     int next = next_of(plan, i);
     double factor = next >= 0 ? factor_of(&plan->steps[next].operation, &x) : 0;
     if (factor != 0 && is_output_of(plan, i, x)) {
         c->scale *= factor;
-        c->step[c->count++] = i = next;
+        take(c, i = next);
         next = next_of(plan, i);
     }
-    const sdlf_operation *op = next >= 0 ? &plan->steps[next].operation : NULL;
-    if (op != NULL && op->kind == SDLF_BINARY && op->binary.function == SDLF_BINARY_ADD) {
-        int scores = is_output_of(plan, i, &op->in[0]) ? 0 : 1;
-        if (!is_output_of(plan, i, &op->in[scores]) || !sdlf_tensor_present(&op->in[1 - scores])) return -1;
-        c->fused.in[3] = op->in[1 - scores];
-        if (!as_heads(&c->fused.in[3])) return -1;
-        c->step[c->count++] = i = next;
+    const sdlf_tensor *mask = next >= 0 ? mask_of(plan, i, &plan->steps[next].operation) : NULL;
+    if (mask != NULL) {
+        c->fused.in[3] = *mask;
+        if (!as_heads(c, &c->fused.in[3])) return -1;
+        take(c, i = next);
         next = next_of(plan, i);
     }
     if (next < 0 || !is_output_of(plan, i, &plan->steps[next].operation.in[0])) return -1;
-    op = &plan->steps[next].operation;
-    return op->kind == SDLF_SOFTMAX_FORWARD && op->softmax.axis == op->in[0].shape.rank - 1 ? next : -1;
+    const sdlf_operation *op = &plan->steps[next].operation;
+    int last = op->in[0].shape.rank - 1;
+    bool along_keys = op->kind == SDLF_SOFTMAX_FORWARD && op->softmax.axis == last &&
+                      op->in[0].shape.dim[last] == c->fused.in[1].shape.dim[2];
+    return along_keys ? next : -1;
 }
 
 /* The product with v behind the softmax; -1: none. */
@@ -132,13 +168,13 @@ static int take_values(chain *c, int softmax)
     const sdlf_plan *plan = c->plan;
     int last = next_of(plan, softmax);
     const sdlf_operation *op = last >= 0 ? &plan->steps[last].operation : NULL;
-    if (op == NULL || op->kind != SDLF_MATMUL || op->matmul.transpose_a || op->matmul.transpose_b ||
-        !is_output_of(plan, softmax, &op->in[0]) || op->in[1].buffer == plan->steps[softmax].operation.out[0].buffer)
+    if (op == NULL || op->kind != SDLF_MATMUL || op->matmul.transpose_a || op->matmul.transpose_b) return -1;
+    sdlf_tensor p = op->in[0], v = op->in[1];
+    if (!is_output_of(plan, softmax, &p) || !as_heads(c, &p) || p.shape.dim[3] != c->fused.in[1].shape.dim[2])
         return -1;
-    c->step[c->count++] = softmax;
-    sdlf_tensor v = op->in[1];
+    take(c, softmax);
     c->fused.out[0] = op->out[0];
-    if (!as_heads(&v) || !as_heads(&c->fused.out[0]) || !take_operand(c, last, &v, 3, false)) return -1;
+    if (!as_heads(c, &c->fused.out[0]) || !take_operand(c, last, &v, 3, false)) return -1;
     c->fused.in[2] = v;
     return last;
 }
@@ -150,7 +186,7 @@ static int take_copy(chain *c, int last)
     int next = next_of(plan, last);
     const sdlf_operation *copy = next >= 0 ? &plan->steps[next].operation : NULL;
     sdlf_tensor *y = &c->fused.out[0], placed = *y;
-    if (copy == NULL || copy->kind != SDLF_COPY || copy->out[0].dtype != y->dtype || c->count == MOST_STEPS ||
+    if (copy == NULL || copy->kind != SDLF_COPY || copy->out[0].dtype != y->dtype ||
         sdlf_tensor_count(&copy->in[0]) != sdlf_tensor_count(y))
         return last;
     for (int axis = 0; axis < 4; axis++) {
@@ -161,18 +197,23 @@ static int take_copy(chain *c, int last)
         placed.stride[axis] = found < 0 ? 0 : copy->out[0].stride[found];
     }
     placed.buffer = copy->out[0].buffer, placed.offset = copy->out[0].offset;
-    c->step[c->count++] = last;
+    if (placed.shape.dim[3] > 1 && placed.stride[3] != 1) return last;
+    take(c, last);
     *y = placed;
     return next;
 }
 
-/* Does an operand hold the same at step `last` as where it was read? */
+/* Does every operand hold at the last step what was read before? None is made by a step that goes, or written more than once. */
 static bool keeps_operands(const chain *c)
 {
-    for (int i = 0; i < 4; i++)
-        if (sdlf_tensor_present(&c->fused.in[i]) && plan_count_writers(c->plan, c->fused.in[i].buffer) > 1)
-            return false;
-    return true;
+    for (int i = 0; i < 4; i++) {
+        if (!sdlf_tensor_present(&c->fused.in[i])) continue;
+        int buffer = c->fused.in[i].buffer, writer = plan_first_writer(c->plan, buffer);
+        if (plan_count_writers(c->plan, buffer) > 1) return false;
+        for (int s = 0; s < c->count; s++)
+            if (c->step[s] == writer) return false;
+    }
+    return c->count < MOST_STEPS;
 }
 
 static sdlf_status fuse(sdlf_plan *plan, int i)
@@ -180,10 +221,11 @@ static sdlf_status fuse(sdlf_plan *plan, int i)
     chain c = {.plan = plan, .fused = {.kind = SDLF_ATTENTION_FORWARD}, .scale = 1};
     if (!take_product(&c, i)) return SDLF_OK;
     int softmax = take_scores(&c, i), last = softmax >= 0 ? take_values(&c, softmax) : -1;
-    if (last < 0 || !keeps_operands(&c)) return SDLF_OK;
+    if (last < 0) return SDLF_OK;
     last = take_copy(&c, last);
-    c.fused.attention.scale = (float)c.scale;
-    if (sdlf_operation_check(&c.fused) != SDLF_OK || !sdlf_calculator_supports(plan->steps[last].calculator, &c.fused))
+    c.fused.attention.scale = c.scale;
+    if (!keeps_operands(&c) || sdlf_operation_check(&c.fused) != SDLF_OK ||
+        !sdlf_calculator_supports(plan->steps[last].calculator, &c.fused))
         return SDLF_OK;
     for (int s = 0; s < c.count; s++) {
         plan->steps[c.step[s]].dead = true;

@@ -412,12 +412,12 @@ typedef enum sdlf_operation_kind {
     /* ---- attention: operations/attention.h has the letters and the formula ---- */
 
     /* attention_forward: y = softmax(scale q k^T + mask) v for every head.
-     *   in: q (N,H,T,D), k (N,G,S,D), v (N,G,S,E), mask? (N,H,T,S) T or bool   out: y (N,H,T,E), max? (N,H,T), sum? (N,H,T) */
+     *   in: q (N,H,L,D), k (N,G,S,D), v (N,G,S,E), mask? (N,H,L,S) T or bool   out: y (N,H,L,E), max? (N,H,L), sum? (N,H,L) */
     SDLF_ATTENTION_FORWARD,
 
     /* attention_backward: with p = exp(scores - max) / sum, ds = p (dy v^T - sum over E of dy y): dv = p^T dy, dq = scale ds k,
      * dk = scale ds^T q, the latter two of a head of keys summed over the heads of queries that read it.
-     *   in: q, k, v, mask?, y, max, sum, dy   out: dq (N,H,T,D), dk (N,G,S,D), dv (N,G,S,E) */
+     *   in: q, k, v, mask?, y, max, sum, dy   out: dq (N,H,L,D), dk (N,G,S,D), dv (N,G,S,E) */
     SDLF_ATTENTION_BACKWARD,
 
     SDLF_OPERATION_COUNT

@@ -5,22 +5,31 @@
 #include "framework/plan/networks.h"
 #include "testing.h"
 
-enum { BATCH = 2, HEADS = 3, QUERIES = 5, KEYS = 7, DEPTH = 4, WIDTH = 6 };
+enum { BATCH = 2, HEADS = 3, QUERIES = 5, KEYS = 8, DEPTH = 4, WIDTH = 6 };
 enum { Q_COUNT = BATCH * QUERIES * HEADS * DEPTH, K_COUNT = BATCH * KEYS * HEADS * DEPTH };
-enum { V_COUNT = BATCH * KEYS * HEADS * WIDTH, Y_COUNT = BATCH * QUERIES * HEADS * WIDTH, MASK_COUNT = BATCH * KEYS };
+enum {
+    V_COUNT = BATCH * KEYS * HEADS * WIDTH,
+    Y_COUNT = BATCH * QUERIES * HEADS * WIDTH,
+    MASK_COUNT = BATCH * HEADS * QUERIES * KEYS
+};
 
-/* Forms in which files have attention; then those that look like it: along another axis, the scores or the probabilities read elsewhere, a
- * mask that is multiplied. */
+/* Forms in which files have attention; then those that look like it: along another axis; along half of the keys; the scores or the
+ * probabilities read elsewhere; a mask that is multiplied, or is the scores themselves; more factors than anybody has. */
 enum {
     PLAIN,
     TURNED_FLAG,
     SCALED_OPERANDS,
     MASKED,
+    MASKED_DENSELY,
+    SPLIT_HEADS,
     FORMS,
     OTHER_AXIS = FORMS,
+    HALF_OF_KEYS,
     SCORES_READ,
     PROBABILITIES_READ,
     NO_SUM,
+    OWN_MASK,
+    MANY_FACTORS,
     ALL
 };
 
@@ -41,7 +50,22 @@ static sdlf_node softmax(sdlf_model *net, sdlf_node x, int axis)
 
 static bool has_mask(int form)
 {
-    return form == MASKED || form == NO_SUM;
+    return form == MASKED || form == NO_SUM || form == MASKED_DENSELY;
+}
+
+static sdlf_node reshaped(sdlf_model *net, sdlf_node x, sdlf_shape shape)
+{
+    return sdlf_reshape(net, x, &(sdlf_reshape_options){.shape = shape, .whole = true});
+}
+
+static sdlf_node halved(sdlf_model *net, sdlf_node x, int64_t rows, int64_t columns)
+{
+    return sdlf_reshape(net, x, &(sdlf_reshape_options){.shape = sdlf_shape(HEADS, rows, columns)});
+}
+
+static int batch_of(int form)
+{
+    return form == SPLIT_HEADS || form == OWN_MASK ? 1 : BATCH;
 }
 
 /* Of heads that lie side by side, as a projection leaves them, and whose results do so. */
@@ -55,15 +79,31 @@ static sdlf_model *make(int form)
     bool flag = form == TURNED_FLAG, operands = form == SCALED_OPERANDS;
     q = turned(net, q, heads), v = turned(net, v, heads), k = turned(net, k, flag ? heads : columns);
     if (operands) q = by_number(net, q, SDLF_LAYER_MULTIPLY, 0.7f), k = by_number(net, k, SDLF_LAYER_MULTIPLY, 0.7f);
+    for (int i = 0; form == MANY_FACTORS && i < 40; i++) q = by_number(net, q, SDLF_LAYER_MULTIPLY, 1.01f);
+    if (form == SPLIT_HEADS) { /* (N H,.,.) before, (N,H,.,.) behind */
+        k = reshaped(net, turned(net, reshaped(net, k, sdlf_shape(HEADS, DEPTH, KEYS)), sdlf_shape(0, 2, 1)),
+                     sdlf_shape(1, HEADS, KEYS, DEPTH));
+        k = turned(net, k, sdlf_shape(0, 1, 3, 2));
+        v = reshaped(net, reshaped(net, v, sdlf_shape(HEADS, KEYS, WIDTH)), sdlf_shape(1, HEADS, KEYS, WIDTH));
+    }
     sdlf_node scores = sdlf_matmul(net, q, k, &(sdlf_matmul_options){.transpose_b = flag});
     if (!operands) scores = by_number(net, scores, SDLF_LAYER_DIVIDE, 2);
     if (form == SCORES_READ) sdlf_output(net, "scores", by_number(net, scores, SDLF_LAYER_ADD, 1));
     sdlf_binary_layer_options joined = {.function = form == NO_SUM ? SDLF_LAYER_MULTIPLY : SDLF_LAYER_ADD};
     if (has_mask(form)) {
-        sdlf_node mask = sdlf_input(net, "mask", SDLF_FLOAT32, sdlf_shape(1, 1, KEYS));
-        scores = sdlf_binary(net, (sdlf_node[]){scores, mask}, 2, &joined);
+        bool dense = form == MASKED_DENSELY;
+        sdlf_node mask =
+            sdlf_input(net, "mask", SDLF_FLOAT32, dense ? sdlf_shape(HEADS, QUERIES, KEYS) : sdlf_shape(1, 1, KEYS));
+        sdlf_node both[] = {scores, mask};
+        scores = dense ? sdlf_add(net, both[0], both[1]) : sdlf_binary(net, both, 2, &joined);
     }
+    if (form == OWN_MASK) { /* of one sample: broadcast along it */
+        sdlf_node again = reshaped(net, scores, sdlf_shape(HEADS, QUERIES, KEYS));
+        scores = sdlf_binary(net, (sdlf_node[]){scores, again}, 2, &joined);
+    }
+    if (form == HALF_OF_KEYS) scores = halved(net, scores, 2 * QUERIES, KEYS / 2);
     sdlf_node p = softmax(net, scores, form == OTHER_AXIS ? 2 : 3);
+    if (form == HALF_OF_KEYS) p = halved(net, p, QUERIES, KEYS);
     if (form == PROBABILITIES_READ) sdlf_output(net, "p", by_number(net, p, SDLF_LAYER_ADD, 1));
     sdlf_node y = turned(net, sdlf_matmul(net, p, v, NULL), heads);
     sdlf_output(net, "y", by_number(net, sdlf_relu(net, y), SDLF_LAYER_ADD, 1));
@@ -71,39 +111,53 @@ static sdlf_model *make(int form)
     return net;
 }
 
-static void run(int form, sdlf_calculator *calculator, bool parts, int expected, float *y)
+static void write(sdlf_plan *plan, const char *name, int count, uint64_t seed)
 {
-    float q[Q_COUNT], k[K_COUNT], v[V_COUNT], mask[MASK_COUNT];
+    float values[MASK_COUNT + V_COUNT];
+    fill_random(values, count, seed);
+    CHECK_OK(sdlf_plan_write_converted(plan, name, values, SDLF_FLOAT32, count));
+}
+
+static void run(int form, sdlf_calculator *calculator, sdlf_dtype dtype, bool parts, int expected, double *y)
+{
     sdlf_plan *plan = NULL;
     sdlf_model *net = make(form);
-    fill_random(q, Q_COUNT, 1), fill_random(k, K_COUNT, 2), fill_random(v, V_COUNT, 3), fill_random(mask, MASK_COUNT, 4);
-    CHECK_OK(sdlf_plan_create(&plan, net,
-                              &(sdlf_plan_options){.batch = BATCH, .forward = calculator, .no_fusion = parts}));
-    if (plan == NULL) return;
-    CHECK_EQUAL(count_steps(plan, "attention_forward"), expected);
-    CHECK_EQUAL(count_steps(plan, "softmax_forward"), !expected);
-    if (expected) CHECK_EQUAL(count_steps(plan, "copy"), 0); /* heads are read and written where they lie */
-    CHECK_OK(test_plan_write(plan, "q", q));
-    CHECK_OK(test_plan_write(plan, "k", k));
-    CHECK_OK(test_plan_write(plan, "v", v));
-    if (has_mask(form)) CHECK_OK(test_plan_write(plan, "mask", mask));
-    CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(test_plan_read(plan, "y", y));
+    sdlf_plan_options options = {.batch = batch_of(form), .forward = calculator, .no_fusion = parts, .dtype = dtype};
+    if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
+        CHECK_EQUAL(count_steps(plan, "attention_forward"), expected);
+        CHECK_EQUAL(count_steps(plan, "softmax_forward"), !expected);
+        /* heads are read and written where they lie; of the last of three copies one goes */
+        if (expected) CHECK_EQUAL(count_steps(plan, "copy"), form == SPLIT_HEADS ? 2 : 0);
+        int batch = batch_of(form), count = Y_COUNT / BATCH * batch;
+        write(plan, "q", Q_COUNT / BATCH * batch, 1);
+        write(plan, "k", K_COUNT / BATCH * batch, 2);
+        write(plan, "v", V_COUNT / BATCH * batch, 3);
+        if (has_mask(form)) write(plan, "mask", form == MASKED_DENSELY ? MASK_COUNT : BATCH * KEYS, 4);
+        CHECK_OK(sdlf_plan_forward(plan));
+        float single[Y_COUNT];
+        bool is_double = dtype == SDLF_FLOAT64;
+        CHECK_OK(sdlf_plan_read(plan, "y", is_double ? (void *)y : single, dtype,
+                                count * (int64_t)(is_double ? sizeof *y : sizeof *single)));
+        for (int i = 0; i < count && !is_double; i++) y[i] = (double)single[i];
+    }
     sdlf_plan_free(plan);
     sdlf_model_free(net);
 }
 
 static void attention_in_several_operations_is_one(void)
 {
+    static const sdlf_dtype types[] = {SDLF_FLOAT32, SDLF_FLOAT64};
     for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
         sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
         bool has = test_calculator_class_at(c)->kernel[SDLF_ATTENTION_FORWARD].run != NULL;
         for (int form = 0; form < ALL; form++) {
-            static float found[2][Y_COUNT];
-            run(form, calculator, false, has && form < FORMS, found[0]);
-            run(form, calculator, true, 0, found[1]);
-            for (int i = 0; i < Y_COUNT; i++)
-                CHECK_CLOSE((double)found[0][i], (double)found[1][i], 1e-5 * (1 + fabs((double)found[1][i])));
+            for (int t = 0; t < (has ? 2 : 1); t++) {
+                double found[2][Y_COUNT] = {{0}}, tolerance = t == 0 ? 1e-5 : 1e-13;
+                run(form, calculator, types[t], false, has && form < FORMS, found[0]);
+                run(form, calculator, types[t], true, 0, found[1]);
+                for (int i = 0; i < Y_COUNT; i++)
+                    CHECK_CLOSE(found[0][i], found[1][i], tolerance * (1 + fabs(found[1][i])));
+            }
         }
         sdlf_calculator_close(calculator);
     }
