@@ -40,14 +40,21 @@ static int64_t count_keys(const sdlf_operation *operation, query at)
     return operation->attention.causal ? at.i + keys - queries + 1 : keys;
 }
 
+/* In T, which a large mask leaves nothing of a score in. */
+static double rounded(const sdlf_operation *operation, double value)
+{
+    return operation->in[0].dtype == SDLF_FLOAT32 ? (double)(float)value : value;
+}
+
 static double score(const sdlf_operation *operation, query at, int64_t j)
 {
     const sdlf_tensor *q = &operation->in[0], *k = &operation->in[1], *mask = &operation->in[3];
-    double sum = 0, scale = operation->attention.scale;
+    double sum = 0;
     for (int64_t d = 0; d < q->shape.dim[3]; d++) sum += load(q, at.n, at.h, at.i, d) * load(k, at.n, at.g, j, d);
-    if (!sdlf_tensor_present(mask)) return scale * sum;
-    if (mask->dtype != SDLF_BOOL) return scale * sum + load(mask, at.n, at.h, at.i, j);
-    return ((const unsigned char *)mask->data)[at4(mask, at.n, at.h, at.i, j)] ? scale * sum : SDLF_ATTENTION_UNSEEN;
+    sum *= operation->attention.scale;
+    if (!sdlf_tensor_present(mask)) return sum;
+    if (mask->dtype != SDLF_BOOL) return rounded(operation, sum + load(mask, at.n, at.h, at.i, j));
+    return ((const unsigned char *)mask->data)[at4(mask, at.n, at.h, at.i, j)] ? sum : SDLF_ATTENTION_UNSEEN;
 }
 
 /* p[j] = exp(score[j] - max) / sum */
@@ -63,7 +70,7 @@ static softmax sum_exponentials(const sdlf_operation *operation, query at)
         double found = score(operation, at, j);
         if (found > s.max) s.max = found;
     }
-    if (operation->in[0].dtype == SDLF_FLOAT32) s.max = (double)(float)s.max; /* as the backward pass will read it */
+    s.max = rounded(operation, s.max); /* as the backward pass will read it */
     for (int64_t j = 0; j < keys; j++) s.sum += exp(score(operation, at, j) - s.max);
     return s;
 }

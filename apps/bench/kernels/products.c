@@ -43,6 +43,23 @@ static void add_matmul(kernel_rows *rows, int64_t matrices, int64_t m, int64_t n
                     (long long)n, (long long)k);
 }
 
+/* Heads of self-attention, forward and backward. */
+static void add_attention(kernel_rows *rows, int64_t samples, int64_t heads, int64_t length, int64_t depth, bool causal)
+{
+    length = kernel_rows_side(rows, length);
+    sdlf_tensor x = kernel_rows_tensor(rows, sdlf_shape(samples, heads, length, depth));
+    sdlf_tensor row = kernel_rows_tensor(rows, sdlf_shape(samples, heads, length));
+    sdlf_operation forward = {.kind = SDLF_ATTENTION_FORWARD, .in = {x, x, x}, .out = {x, row, row}};
+    forward.attention = (sdlf_attention_options){.scale = 0.125, .causal = causal};
+    sdlf_operation backward = {.kind = SDLF_ATTENTION_BACKWARD, .in = {x, x, x, {.dtype = SDLF_NONE}, x, row, row, x}};
+    for (int i = 0; i < 3; i++) backward.out[i] = x;
+    backward.attention = forward.attention;
+    const sdlf_operation *both[] = {&forward, &backward};
+    for (int i = 0; i < 2; i++)
+        kernel_rows_add(rows, both[i], true, "%lldx%lldx%lldx%lld%s", (long long)samples, (long long)heads,
+                        (long long)length, (long long)depth, causal ? ", causal" : "");
+}
+
 /* A graph of as many nodes as rows, `degree` edges each. */
 static void add_spmm(kernel_rows *rows, int64_t nodes, int64_t degree, int64_t features)
 {
@@ -70,6 +87,8 @@ void kernel_rows_products(kernel_rows *rows)
     add_backward_sgd(rows, 1024, 1024, 6272);
     add_backward_sgd(rows, 1024, 10, 1024);
     add_matmul(rows, 96, 196, 196, 64);
+    add_attention(rows, 8, 12, 196, 64, false);
+    add_attention(rows, 8, 8, 1024, 64, true);
     add_spmm(rows, 262144, 12, 16);
     add_spmm(rows, 262144, 12, 128);
 }
