@@ -75,7 +75,7 @@ static softmax sum_exponentials(const sdlf_operation *operation, query at)
     return s;
 }
 
-/* So many channels of a query at a time, in float64: its scores are computed anew for each piece. */
+/* Channels of a query's result that are added up at a time, in float64. Its scores are computed anew for each piece. */
 enum { PIECE = 64 };
 
 static void forward_query(const sdlf_operation *operation, query at)

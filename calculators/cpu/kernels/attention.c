@@ -4,7 +4,7 @@
  * A task is a head's queries, up to TASK_ROWS of them. It takes the keys in blocks, the panels of which it packs once, and the queries in
  * blocks of ATTENTION_ROWS: a block of scores (64 KB in float32), its exponentials and its product with v stay in the caches. Each query
  * keeps the largest score and the sum of exponentials of the blocks so far; where a later block has a larger one, what was added up is
- * scaled down. Blocks that lie ahead of all queries of a block are left out. 2 T S (D + E) FLOPs a head, and an exponential each score. */
+ * scaled down. Blocks that lie ahead of all queries of a block are left out. 2 L S (D + E) FLOPs a head, and an exponential each score. */
 #include "calculators/cpu/kernels/attention.h"
 
 /* Queries of a task, which share packed keys: whole blocks of queries, fewer where there are few heads, so that every thread has tasks enough
@@ -30,6 +30,16 @@ attention_context attention_context_of_cpu(const sdlf_operation *operation)
 int64_t attention_visible_cpu(const attention_context *c, int64_t row, int64_t rows)
 {
     return c->operation->attention.causal ? row + rows + c->keys - c->queries : c->keys;
+}
+
+int64_t attention_divide_cpu(element *from, element **const *parts, const int64_t *sizes, int count)
+{
+    int64_t used = 0;
+    for (int i = 0; i < count; i++) {
+        *parts[i] = from != NULL ? from + used : NULL;
+        used += cpu_round_up(sizes[i], LANES);
+    }
+    return used;
 }
 
 void attention_pack_cpu(element *panels, const sdlf_tensor *x, const attention_block *at, bool transposed)
@@ -104,12 +114,7 @@ static int64_t divide_scratch(const attention_context *c, element *from, forward
                        TASK_ROWS,
                        PRODUCT_SCRATCH};
     element **parts[] = {&s->scores, &s->key_panels, &s->value_panels, &s->largest, &s->sum, &s->product};
-    int64_t used = 0;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        *parts[i] = from != NULL ? from + used : NULL;
-        used += cpu_round_up(sizes[i], LANES);
-    }
-    return used;
+    return attention_divide_cpu(from, parts, sizes, sizeof sizes / sizeof sizes[0]);
 }
 
 /* Few queries: each key is read where it lies. */

@@ -35,6 +35,10 @@ attention_context attention_context_of_cpu(const sdlf_operation *operation);
 /* All keys that the last of these queries may see. */
 int64_t attention_visible_cpu(const attention_context *c, int64_t row, int64_t rows);
 
+/* Cut a thread's scratch space into `count` parts of `sizes` elements, each at a multiple of LANES; `from` NULL: nothing is there yet. Returns
+ * how many elements that takes. */
+int64_t attention_divide_cpu(element *from, element **const *parts, const int64_t *sizes, int count);
+
 /* The panels of a block of k or v, transposed (a column for each key) or not; as many elements as a block of them has, keys rounded up to
  * LANES where it is transposed, else the columns. */
 void attention_pack_cpu(element *panels, const sdlf_tensor *x, const attention_block *at, bool transposed);

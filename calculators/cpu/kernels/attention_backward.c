@@ -19,12 +19,7 @@ static int64_t divide_scratch(const attention_context *c, element *from, backwar
                        ATTENTION_KEYS * cpu_round_up(c->depth, LANES),
                        PRODUCT_SCRATCH};
     element **parts[] = {&s->p, &s->ds, &s->key_columns, &s->value_columns, &s->keys, &s->product};
-    int64_t used = 0;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        *parts[i] = from != NULL ? from + used : NULL;
-        used += cpu_round_up(sizes[i], LANES);
-    }
-    return used;
+    return attention_divide_cpu(from, parts, sizes, sizeof sizes / sizeof sizes[0]);
 }
 
 /* p of the scores, and ds of dp, one row of a block. */
