@@ -4,6 +4,7 @@
 #ifndef SDLF_CALCULATORS_CUDA_SLOTS_H
 #define SDLF_CALCULATORS_CUDA_SLOTS_H
 
+#include "calculators/cuda/attention/attention.h"
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/mbconv.h"
 #include "calculators/cuda/cuda.h"
@@ -151,6 +152,10 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_MATMUL] = {.run = matmul_cuda, \
                      .supports = sdlf_matmul_by_gemm_supports, \
                      .workspace = matmul_workspace_cuda}, \
+    [SDLF_ATTENTION_FORWARD] = {.run = attention_forward_cuda, .supports = attention_supports_cuda}, \
+    [SDLF_ATTENTION_BACKWARD] = {.run = attention_backward_cuda, \
+                                 .supports = attention_supports_cuda, \
+                                 .workspace = attention_backward_workspace_cuda}, \
     [SDLF_NORMALIZE_FORWARD] = {.run = normalize_forward_cuda}, \
     [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cuda, .workspace = normalize_backward_workspace_cuda}, \
     [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_cuda, .supports = random_supports_cuda}, \

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* What attention's kernels share (Dao, "FlashAttention-2", 2023): a block of 4 warps, of which each has 16 rows of a block of 64 x 64 scores;
+ * products by tensor cores (mma.sync), sums in registers.
+ *
+ * Operands lie in shared memory as words along the inner dimension of their product: a number of tf32, or two of 16 bits. In fp32 a number
+ * is two of tf32, and a product three (Ootomo & Yokota, "Recovering single precision accuracy from Tensor Cores", 2022). */
+#ifndef SDLF_CALCULATORS_CUDA_ATTENTION_CUH
+#define SDLF_CALCULATORS_CUDA_ATTENTION_CUH
+
+#include <type_traits>
+
+#include "calculators/cuda/attention/attention.h"
+#include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/mma.cuh"
+
+enum { WARP = 32, TILE = 8 /* columns of a product of mma.sync */, TILES = ATTENTION_BLOCK / TILE, WARP_ROWS = 16 };
+
+template <sdlf_math MATH> constexpr bool is_half = MATH == SDLF_MATH_FP16 || MATH == SDLF_MATH_BF16;
+
+/* Words of a row of `count` numbers, with a gap that sends the rows of a fragment to different banks. */
+template <sdlf_math MATH> constexpr int row_words(int count)
+{
+    return count / (is_half<MATH> ? 2 : 1) + 4;
+}
+
+static __device__ __forceinline__ attention_head attention_head_of(const attention_arguments &p, int sample, int head)
+{
+    return {sample, head, head / (p.heads / p.groups), sample * p.mask_stride[0] + head * p.mask_stride[1]};
+}
+
+static __device__ __forceinline__ attention_rows head_rows(const attention_operand &x, int sample, int head)
+{
+    attention_rows rows = x.first;
+    rows.data += sample * x.sample + head * x.head;
+    return rows;
+}
+
+/* ---- words ---- */
+
+template <sdlf_math MATH> static __device__ __forceinline__ uint32_t pack_two(float low, float high)
+{
+    if constexpr (MATH == SDLF_MATH_FP16) {
+        __half2 both = __floats2half2_rn(low, high);
+        return *reinterpret_cast<uint32_t *>(&both);
+    } else {
+        __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+        return *reinterpret_cast<uint32_t *>(&both);
+    }
+}
+
+/* A number by itself: rounded to tf32, or, in fp32, as it is. */
+template <sdlf_math MATH> static __device__ __forceinline__ uint32_t pack_one(float x)
+{
+    return MATH == SDLF_MATH_TF32 ? factor_bits<SDLF_MATH_TF32>(x) : __float_as_uint(x);
+}
+
+/* What the upper bits of a number leave of it. */
+static __device__ __forceinline__ uint32_t upper_bits(uint32_t x)
+{
+    return x & 0xffffe000u;
+}
+
+static __device__ __forceinline__ uint32_t rest_of(uint32_t x)
+{
+    float value = __uint_as_float(x);
+    return fabsf(value) < INFINITY ? __float_as_uint(value - __uint_as_float(upper_bits(x))) : 0u;
+}
+
+/* c += a b, (16,8 words) by (8 words,8). */
+template <sdlf_math MATH>
+static __device__ __forceinline__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+{
+    if constexpr (MATH == SDLF_MATH_FP16) {
+        mma_fp16(c, a, b);
+    } else if constexpr (MATH == SDLF_MATH_BF16) {
+        mma_bf16(c, a, b);
+    } else if constexpr (MATH == SDLF_MATH_TF32) {
+        mma_tf32(c, a, b);
+    } else {
+        uint32_t a_upper[4], a_rest[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) a_upper[i] = upper_bits(a[i]), a_rest[i] = rest_of(a[i]);
+        const uint32_t b_upper[2] = {upper_bits(b[0]), upper_bits(b[1])}, b_rest[2] = {rest_of(b[0]), rest_of(b[1])};
+        mma_tf32(c, a_rest, b_upper);
+        mma_tf32(c, a_upper, b_rest);
+        mma_tf32(c, a_upper, b_upper);
+    }
+}
+
+/* ---- blocks of operands ---- */
+
+/* Four numbers of a row from `column` on; 0 where there are none. */
+static __device__ __forceinline__ float4 load_four(const attention_rows &x, int64_t row, int column, bool valid)
+{
+    float4 four = make_float4(0, 0, 0, 0);
+    if (!valid || column >= x.columns) return four;
+    const float *from = x.data + row * x.stride + column;
+    if (x.aligned) return *reinterpret_cast<const float4 *>(from);
+    four.x = from[0];
+    if (column + 1 < x.columns) four.y = from[1];
+    if (column + 2 < x.columns) four.z = from[2];
+    if (column + 3 < x.columns) four.w = from[3];
+    return four;
+}
+
+/* ATTENTION_BLOCK rows from `first` on, D columns, as words of a row. */
+template <sdlf_math MATH, int D>
+static __device__ __forceinline__ void load_block(uint32_t *to, const attention_rows &x, int first)
+{
+    constexpr int FOURS = D / 4, LINE = row_words<MATH>(D);
+#pragma unroll 4
+    for (int i = static_cast<int>(threadIdx.x); i < ATTENTION_BLOCK * FOURS; i += ATTENTION_THREADS) {
+        int row = i / FOURS, column = i % FOURS * 4;
+        float4 x4 = load_four(x, first + row, column, first + row < x.rows);
+        if constexpr (is_half<MATH>) {
+            uint32_t *word = to + row * LINE + column / 2;
+            word[0] = pack_two<MATH>(x4.x, x4.y), word[1] = pack_two<MATH>(x4.z, x4.w);
+        } else {
+            uint32_t *word = to + row * LINE + column;
+            word[0] = pack_one<MATH>(x4.x), word[1] = pack_one<MATH>(x4.y);
+            word[2] = pack_one<MATH>(x4.z), word[3] = pack_one<MATH>(x4.w);
+        }
+    }
+}
+
+/* The same transposed: D rows, words along the block's rows. */
+template <sdlf_math MATH, int D>
+static __device__ __forceinline__ void load_transposed(uint32_t *to, const attention_rows &x, int first)
+{
+    constexpr int LINE = row_words<MATH>(ATTENTION_BLOCK), WARPS = ATTENTION_THREADS / WARP;
+    int lane = static_cast<int>(threadIdx.x) % WARP, warp = static_cast<int>(threadIdx.x) / WARP;
+#pragma unroll 2
+    for (int column = 4 * warp; column < D; column += 4 * WARPS) {
+        if constexpr (is_half<MATH>) {
+            int row = first + 2 * lane;
+            float4 low = load_four(x, row, column, row < x.rows);
+            float4 high = load_four(x, row + 1, column, row + 1 < x.rows);
+            to[column * LINE + lane] = pack_two<MATH>(low.x, high.x);
+            to[(column + 1) * LINE + lane] = pack_two<MATH>(low.y, high.y);
+            to[(column + 2) * LINE + lane] = pack_two<MATH>(low.z, high.z);
+            to[(column + 3) * LINE + lane] = pack_two<MATH>(low.w, high.w);
+        } else {
+#pragma unroll
+            for (int row = lane; row < ATTENTION_BLOCK; row += WARP) {
+                float4 x4 = load_four(x, first + row, column, first + row < x.rows);
+                to[column * LINE + row] = pack_one<MATH>(x4.x);
+                to[(column + 1) * LINE + row] = pack_one<MATH>(x4.y);
+                to[(column + 2) * LINE + row] = pack_one<MATH>(x4.z);
+                to[(column + 3) * LINE + row] = pack_one<MATH>(x4.w);
+            }
+        }
+    }
+}
+
+/* ---- products of a warp ---- */
+
+/* c (16,64) = a b^T over D numbers: a of this warp's 16 rows, b of 64. */
+template <sdlf_math MATH, int D>
+static __device__ __forceinline__ void multiply_rows(float (&c)[TILES][4], const uint32_t *a, const uint32_t *b)
+{
+    constexpr int LINE = row_words<MATH>(D), WORDS = LINE - 4;
+    int lane = static_cast<int>(threadIdx.x) % WARP, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int n = 0; n < TILES; n++) c[n][0] = c[n][1] = c[n][2] = c[n][3] = 0;
+#pragma unroll 4
+    for (int k = 0; k < WORDS; k += TILE) {
+        const uint32_t *row = a + g * LINE + k + t;
+        const uint32_t left[4] = {row[0], row[8 * LINE], row[4], row[8 * LINE + 4]};
+#pragma unroll
+        for (int n = 0; n < TILES; n++) {
+            const uint32_t *column = b + (n * TILE + g) * LINE + k + t;
+            const uint32_t right[2] = {column[0], column[4]};
+            multiply<MATH>(c[n], left, right);
+        }
+    }
+}
+
+/* c (16,D) += p b over 64 numbers: p as multiply_rows leaves it, b transposed. Of tf32, columns 2t and 2t + 1 of p stand for t and t + 4 of
+ * the product's order, in b, too. */
+template <sdlf_math MATH, int D>
+static __device__ __forceinline__ void multiply_scores(float (&c)[D / TILE][4], const float (&p)[TILES][4],
+                                                       const uint32_t *b)
+{
+    constexpr int LINE = row_words<MATH>(ATTENTION_BLOCK);
+    int lane = static_cast<int>(threadIdx.x) % WARP, g = lane / 4, t = lane % 4;
+    constexpr int STEP = is_half<MATH> ? 2 : 1;
+#pragma unroll
+    for (int k = 0; k < TILES; k += STEP) {
+        uint32_t left[4];
+        if constexpr (is_half<MATH>) {
+            left[0] = pack_two<MATH>(p[k][0], p[k][1]), left[1] = pack_two<MATH>(p[k][2], p[k][3]);
+            left[2] = pack_two<MATH>(p[k + 1][0], p[k + 1][1]), left[3] = pack_two<MATH>(p[k + 1][2], p[k + 1][3]);
+        } else {
+            left[0] = pack_one<MATH>(p[k][0]), left[1] = pack_one<MATH>(p[k][2]);
+            left[2] = pack_one<MATH>(p[k][1]), left[3] = pack_one<MATH>(p[k][3]);
+        }
+#pragma unroll
+        for (int n = 0; n < D / TILE; n++) {
+            const uint32_t *word = b + (n * TILE + g) * LINE + k / STEP * TILE;
+            const uint32_t right[2] = {is_half<MATH> ? word[t] : word[2 * t],
+                                       is_half<MATH> ? word[t + 4] : word[2 * t + 1]};
+            multiply<MATH>(c[n], left, right);
+        }
+    }
+}
+
+/* ---- scores ---- */
+
+/* The score of a product; minus infinity where the query does not see the key. */
+static __device__ __forceinline__ float finish_score(const attention_arguments &p, const attention_head &at, int query,
+                                                     int key, float product)
+{
+    if (query >= p.queries || key >= p.keys || (p.causal && key > query + p.keys - p.queries)) return -INFINITY;
+    float score = product * p.scale;
+    if (p.mask == nullptr) return score;
+    int64_t place = at.mask + query * p.mask_stride[2] + key * p.mask_stride[3];
+    if (!p.mask_is_bool) return score + static_cast<const float *>(p.mask)[place];
+    return static_cast<const bool *>(p.mask)[place] ? score : static_cast<float>(SDLF_ATTENTION_UNSEEN);
+}
+
+template <sdlf_math MATH> static __device__ __forceinline__ float exponential(float x)
+{
+    return MATH == SDLF_MATH_FP32 ? expf(x) : exp2f(x * 1.44269504f);
+}
+
+/* Write a warp's rows of c (16,D), times `factor` of rows g and g + 8. */
+template <int D>
+static __device__ __forceinline__ void store_rows(const attention_rows &y, int first, const float (&c)[D / TILE][4],
+                                                  const float (&factor)[2])
+{
+    int lane = static_cast<int>(threadIdx.x) % WARP, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int row = first + g + 8 * half;
+        if (row >= y.rows) continue;
+#pragma unroll
+        for (int n = 0; n < D / TILE; n++) {
+            int column = n * TILE + 2 * t;
+            float *to = y.data + row * y.stride + column;
+            if (column < y.columns) to[0] = c[n][2 * half] * factor[half];
+            if (column + 1 < y.columns) to[1] = c[n][2 * half + 1] * factor[half];
+        }
+    }
+}
+
+/* Call function(math, D) with both as constants. */
+template <typename Function> static void with_attention_shape(sdlf_math math, int depth, Function function)
+{
+    auto with_depth = [&](auto mode) {
+        if (depth <= 32)
+            function(mode, std::integral_constant<int, 32>());
+        else if (depth <= 64)
+            function(mode, std::integral_constant<int, 64>());
+        else
+            function(mode, std::integral_constant<int, 128>());
+    };
+    switch (math) {
+    case SDLF_MATH_TF32: with_depth(std::integral_constant<sdlf_math, SDLF_MATH_TF32>()); break;
+    case SDLF_MATH_FP16: with_depth(std::integral_constant<sdlf_math, SDLF_MATH_FP16>()); break;
+    case SDLF_MATH_BF16: with_depth(std::integral_constant<sdlf_math, SDLF_MATH_BF16>()); break;
+    default: with_depth(std::integral_constant<sdlf_math, SDLF_MATH_FP32>()); break;
+    }
+}
+
+#endif
