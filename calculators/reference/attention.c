@@ -54,7 +54,10 @@ static double score(const sdlf_operation *operation, query at, int64_t j)
     sum *= operation->attention.scale;
     if (!sdlf_tensor_present(mask)) return sum;
     if (mask->dtype != SDLF_BOOL) return rounded(operation, sum + load(mask, at.n, at.h, at.i, j));
-    return ((const unsigned char *)mask->data)[at4(mask, at.n, at.h, at.i, j)] ? sum : SDLF_ATTENTION_UNSEEN;
+    bool value = ((const bool *)mask->data)[at4(mask, at.n, at.h, at.i, j)];
+    if (value != operation->attention.mask_hides) return sum;
+    bool given = operation->kind == SDLF_ATTENTION_FORWARD && sdlf_tensor_present(&operation->in[4]);
+    return given ? get(&operation->in[4], 0) : SDLF_ATTENTION_UNSEEN;
 }
 
 /* p[j] = exp(score[j] - max) / sum */

@@ -56,6 +56,7 @@ static sdlf_status check_forward(const sdlf_operation *operation)
     sdlf_check check = expect_operands(operation, &shape);
     if (check.status != SDLF_OK) return check.status;
     sdlf_expect_operand(&check, y, q->dtype, shape);
+    sdlf_expect_operand(&check, &operation->in[4], q->dtype, sdlf_shape(1));
     shape.rank = 3;
     for (int i = 1; i < 3; i++) sdlf_expect_operand(&check, &operation->out[i], q->dtype, shape);
     if (check.status == SDLF_OK) expect_rows(&check, y, "y");
@@ -105,7 +106,11 @@ static int64_t backward_flops(const sdlf_operation *operation)
 
 const sdlf_operation_class sdlf_attention_forward_operation = {
     .name = "attention_forward",
-    .in = {{.name = "q"}, {.name = "k"}, {.name = "v"}, {.name = "mask", .optional = true}},
+    .in = {{.name = "q"},
+           {.name = "k"},
+           {.name = "v"},
+           {.name = "mask", .optional = true},
+           {.name = "unseen", .optional = true}},
     .out = {{.name = "y"}, {.name = "max", .optional = true}, {.name = "sum", .optional = true}},
     .any_strides = 15u | 1u << SDLF_MAX_INPUTS,
     .check = check_forward,

@@ -27,8 +27,10 @@ static inline sdlf_operation attention(sdlf_operation_kind kind)
 {
     sdlf_tensor q = t(sdlf_shape(2, 4, 3, 5)), k = t(sdlf_shape(2, 2, 6, 5)), v = t(sdlf_shape(2, 2, 6, 7));
     sdlf_tensor mask = t(sdlf_shape(2, 4, 3, 6)), y = t(sdlf_shape(2, 4, 3, 7)), row = t(sdlf_shape(2, 4, 3));
-    sdlf_operation forward = {
-        .kind = kind, .in = {q, k, v, mask}, .out = {y, row, row}, .attention = {.scale = 0.5f, .causal = true}};
+    sdlf_operation forward = {.kind = kind,
+                              .in = {q, k, v, mask, t(sdlf_shape(1))},
+                              .out = {y, row, row},
+                              .attention = {.scale = 0.5f, .causal = true}};
     sdlf_operation backward = {
         .kind = kind, .in = {q, k, v, mask, y, row, row, y}, .out = {q, k, v}, .attention = forward.attention};
     return kind == SDLF_ATTENTION_FORWARD ? forward : backward;

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdio.h>
 
-typedef enum mask_kind { NO_MASK = 0, DENSE_MASK, BROADCAST_MASK, BOOL_MASK, MASKS } mask_kind;
+typedef enum mask_kind { NO_MASK = 0, DENSE_MASK, BROADCAST_MASK, BOOL_MASK, HIDING_MASK, MASKS } mask_kind;
 
-static const char *const mask_name[MASKS] = {"", " mask", " mask of keys", " bool mask"};
+static const char *const mask_name[MASKS] = {"", " mask", " mask of keys", " bool mask", " hiding mask"};
 
 typedef struct sizes {
     int64_t n, h, g, t, s, d, e;
@@ -32,7 +32,8 @@ static sdlf_tensor make_mask(sdlf_dtype t, const sizes *z, mask_kind kind)
     switch (kind) {
     case DENSE_MASK: return kernel_tensor(t, scores);
     case BROADCAST_MASK: return sdlf_tensor_broadcast(kernel_tensor(t, sdlf_shape(z->n, 1, 1, z->s)), scores);
-    case BOOL_MASK: return sdlf_tensor_broadcast(kernel_tensor(SDLF_BOOL, sdlf_shape(1, z->t, z->s)), scores);
+    case BOOL_MASK:
+    case HIDING_MASK: return sdlf_tensor_broadcast(kernel_tensor(SDLF_BOOL, sdlf_shape(1, z->t, z->s)), scores);
     default: return (sdlf_tensor){.dtype = SDLF_NONE};
     }
 }
@@ -57,7 +58,9 @@ static void attention_pair(kernel_sink *sink, sdlf_dtype t, sizes z, mask_kind m
     sdlf_operation *o = &made.operation;
     o->in[3] = make_mask(t, &z, mask);
     o->attention = (sdlf_attention_options){.scale = 1 / sqrtf((float)z.d), .causal = causal};
-    if (mask == BOOL_MASK) made.in[3] = (kernel_fill){VALUES_INTEGERS, 2};
+    if (mask >= BOOL_MASK) made.in[3] = (kernel_fill){VALUES_INTEGERS, 2};
+    o->attention.mask_hides = mask == HIDING_MASK;
+    if (mask == HIDING_MASK) o->in[4] = kernel_tensor(t, sdlf_shape(1));
     made.tolerance = 2 * (double)z.d + 64;
     char text[100];
     snprintf(text, sizeof text, "%dx%dx%dx%d of %dx%dx%d%s%s%s", (int)z.n, (int)z.h, (int)z.t, (int)z.d, (int)z.g,

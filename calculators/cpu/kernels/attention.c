@@ -19,6 +19,7 @@ attention_context attention_context_of_cpu(const sdlf_operation *operation)
     const int64_t *q = in[0].shape.dim, *k = in[1].shape.dim;
     attention_context c = {.operation = operation, .q = &in[0], .k = &in[1], .v = &in[2]};
     c.mask = sdlf_tensor_present(&in[3]) ? &in[3] : NULL;
+    if (operation->kind == SDLF_ATTENTION_FORWARD) c.unseen = in[4].data; /* NULL where it is absent */
     c.samples = q[0], c.heads = q[1], c.queries = q[2], c.depth = q[3];
     c.groups = k[1], c.keys = k[2], c.width = in[2].shape.dim[3];
     int64_t blocks = cpu_divide_up(c.keys, operation->attention.causal ? ATTENTION_CAUSAL_KEYS : ATTENTION_KEYS);
@@ -80,9 +81,11 @@ static void add_mask(element *scores, const element *mask, int64_t step, int64_t
     }
 }
 
-static void hide_unseen(element *scores, const bool *seen, int64_t step, int64_t count)
+static void hide_unseen(const attention_context *c, element *scores, const bool *mask, int64_t step, int64_t count)
 {
-    for (int64_t j = 0; j < count; j++) scores[j] = seen[j * step] ? scores[j] : (element)SDLF_ATTENTION_UNSEEN;
+    bool hides = c->operation->attention.mask_hides;
+    element unseen = c->unseen != NULL ? *c->unseen : (element)SDLF_ATTENTION_UNSEEN;
+    for (int64_t j = 0; j < count; j++) scores[j] = mask[j * step] != hides ? scores[j] : unseen;
 }
 
 void attention_mask_cpu(const attention_context *c, const attention_block *at, int64_t row, element *scores)
@@ -91,7 +94,7 @@ void attention_mask_cpu(const attention_context *c, const attention_block *at, i
         const int64_t *stride = c->mask->stride;
         int64_t first = at->sample * stride[0] + at->head * stride[1] + row * stride[2] + at->key * stride[3];
         if (c->mask->dtype == SDLF_BOOL)
-            hide_unseen(scores, (const bool *)c->mask->data + first, stride[3], at->keys);
+            hide_unseen(c, scores, (const bool *)c->mask->data + first, stride[3], at->keys);
         else
             add_mask(scores, (const element *)c->mask->data + first, stride[3], at->keys);
     }

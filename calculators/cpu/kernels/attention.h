@@ -18,7 +18,8 @@ enum {
 
 typedef struct attention_context {
     const sdlf_operation *operation;
-    const sdlf_tensor *q, *k, *v, *mask;
+    const sdlf_tensor *q, *k, *v, *mask;                         /* NULL: no mask */
+    const element *unseen;                                       /* NULL: SDLF_ATTENTION_UNSEEN */
     int64_t samples, heads, groups, queries, keys, depth, width; /* N, H, G, T, S, D, E */
     int64_t block_keys, task_rows;
     element *scratch; /* scratch_size elements for each thread */

@@ -23,7 +23,8 @@ attention_arguments attention_arguments_of(const sdlf_operation *operation)
     p.queries = (int)in[0].shape.dim[2], p.keys = (int)in[1].shape.dim[2];
     p.scale = (float)operation->attention.scale, p.causal = operation->attention.causal;
     if (sdlf_tensor_present(mask)) {
-        p.mask = mask->data, p.mask_is_bool = mask->dtype == SDLF_BOOL;
+        p.mask = mask->data, p.mask_is_bool = mask->dtype == SDLF_BOOL, p.mask_hides = operation->attention.mask_hides;
+        if (forward && sdlf_tensor_present(&in[4])) p.unseen = in[4].data;
         for (int axis = 0; axis < 4; axis++) p.mask_stride[axis] = mask->stride[axis];
     }
     p.y = operand_of(forward ? &out[0] : &in[4]);

@@ -25,7 +25,8 @@ template <sdlf_math MATH> constexpr int row_words(int count)
 
 static __device__ __forceinline__ attention_head attention_head_of(const attention_arguments &p, int sample, int head)
 {
-    return {sample, head, head / (p.heads / p.groups), sample * p.mask_stride[0] + head * p.mask_stride[1]};
+    float unseen = p.unseen != nullptr ? *p.unseen : static_cast<float>(SDLF_ATTENTION_UNSEEN);
+    return {sample, head, head / (p.heads / p.groups), sample * p.mask_stride[0] + head * p.mask_stride[1], unseen};
 }
 
 static __device__ __forceinline__ attention_rows head_rows(const attention_operand &x, int sample, int head)
@@ -215,7 +216,7 @@ static __device__ __forceinline__ float finish_score(const attention_arguments &
     if (p.mask == nullptr) return score;
     int64_t place = at.mask + query * p.mask_stride[2] + key * p.mask_stride[3];
     if (!p.mask_is_bool) return score + static_cast<const float *>(p.mask)[place];
-    return static_cast<const bool *>(p.mask)[place] ? score : static_cast<float>(SDLF_ATTENTION_UNSEEN);
+    return static_cast<const bool *>(p.mask)[place] != p.mask_hides ? score : at.unseen;
 }
 
 template <sdlf_math MATH> static __device__ __forceinline__ float exponential(float x)

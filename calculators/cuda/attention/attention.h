@@ -31,18 +31,20 @@ typedef struct attention_operand {
 
 typedef struct attention_arguments {
     attention_operand q, k, v, y, dy, dq, dk, dv;
-    const void *mask; /* NULL: none */
-    bool mask_is_bool, causal;
+    const void *mask;    /* NULL: none */
+    const float *unseen; /* NULL: SDLF_ATTENTION_UNSEEN */
+    bool mask_is_bool, mask_hides, causal;
     int64_t mask_stride[4];
     float *max, *sum, *delta; /* (N,H,L); delta: the sum of dy y */
     float scale;
     int samples, heads, groups, queries, keys;
 } attention_arguments;
 
-/* The head of a thread block: q's, and the one of k and v that it reads; the mask's first element. */
+/* The head of a thread block: q's, and the one of k and v that it reads; the mask's first element, and what it makes of a score. */
 typedef struct attention_head {
     int sample, head, group;
     int64_t mask;
+    float unseen;
 } attention_head;
 
 attention_arguments attention_arguments_of(const sdlf_operation *operation);

@@ -64,9 +64,9 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_backward_q
     uint32_t *q = shared, *dy = q + BLOCK, *k = dy + BLOCK, *v = k + BLOCK, *k_columns = v + BLOCK;
     int first = static_cast<int>(blockIdx.x) * ATTENTION_BLOCK, lane = static_cast<int>(threadIdx.x) % WARP;
     int row = static_cast<int>(threadIdx.x) / WARP * WARP_ROWS, g = lane / 4, t = lane % 4;
-    attention_head at =
-        attention_head_of(p, static_cast<int>(blockIdx.y) / p.heads, static_cast<int>(blockIdx.y) % p.heads);
     await_kernels();
+    const attention_head at =
+        attention_head_of(p, static_cast<int>(blockIdx.y) / p.heads, static_cast<int>(blockIdx.y) % p.heads);
     load_block<MATH, D>(q, head_rows(p.q, at.sample, at.head), first);
     load_block<MATH, D>(dy, head_rows(p.dy, at.sample, at.head), first);
     const query_statistics own[2] = {statistics_of(p, at, first + row + g), statistics_of(p, at, first + row + g + 8)};

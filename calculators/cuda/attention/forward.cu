@@ -59,9 +59,9 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_forward(at
     uint32_t *q = shared, *k = q + ATTENTION_BLOCK * LINE, *v = k + ATTENTION_BLOCK * LINE;
     int first = static_cast<int>(blockIdx.x) * ATTENTION_BLOCK, lane = static_cast<int>(threadIdx.x) % WARP;
     int row = static_cast<int>(threadIdx.x) / WARP * WARP_ROWS, g = lane / 4, t = lane % 4;
-    attention_head at =
-        attention_head_of(p, static_cast<int>(blockIdx.y) / p.heads, static_cast<int>(blockIdx.y) % p.heads);
     await_kernels();
+    const attention_head at =
+        attention_head_of(p, static_cast<int>(blockIdx.y) / p.heads, static_cast<int>(blockIdx.y) % p.heads);
     load_block<MATH, D>(q, head_rows(p.q, at.sample, at.head), first);
     float scores[TILES][4], y[D / TILE][4] = {}, largest[2] = {-INFINITY, -INFINITY}, sum[2] = {};
     int visible = p.causal ? min(p.keys, first + ATTENTION_BLOCK + p.keys - p.queries) : p.keys;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Inference: attention that a file has as several operations is one, which stores no scores:
  *
- *     matmul of q and k^T, [times a number], [a mask added], softmax along the keys, matmul with v
+ *     matmul of q and k^T, [times a number], [a mask added, or a number put where it says], softmax along the keys, matmul with v
  *
  * Where q or k is multiplied by a number for that product alone, the number goes into the scale. Operands that are only copied with their
  * axes in another order are read where they lie, and so is the result written. */
@@ -126,13 +126,29 @@ static bool take_product(chain *c, int i)
 }
 
 /* The mask that a step adds to what step `i` makes; NULL: it does something else. */
-static const sdlf_tensor *mask_of(const sdlf_plan *plan, int i, const sdlf_operation *op)
+static const sdlf_tensor *added_mask(const sdlf_plan *plan, int i, const sdlf_operation *op)
 {
     bool sum = op->kind == SDLF_BINARY && op->binary.function == SDLF_BINARY_ADD;
     if (!sum && (op->kind != SDLF_ADD || op->add.activation.function != SDLF_IDENTITY)) return NULL;
     int scores = is_output_of(plan, i, &op->in[0]) ? 0 : 1;
     return is_output_of(plan, i, &op->in[scores]) && sdlf_tensor_present(&op->in[1 - scores]) ? &op->in[1 - scores]
                                                                                               : NULL;
+}
+
+/* The condition by which a step puts one number in the place of what step `i` makes; NULL: it does something else. */
+static const sdlf_tensor *chosen_mask(chain *c, int i, const sdlf_operation *op)
+{
+    if (op->kind != SDLF_SELECT) return NULL;
+    int scores = is_output_of(c->plan, i, &op->in[1]) ? 1 : 2;
+    const sdlf_tensor *number = &op->in[3 - scores];
+    if (!is_output_of(c->plan, i, &op->in[scores]) || !sdlf_tensor_present(number)) return NULL;
+    for (int axis = 0; axis < number->shape.rank; axis++)
+        if (number->shape.dim[axis] > 1 && number->stride[axis] != 0) return NULL;
+    sdlf_tensor *unseen = &c->fused.in[4];
+    *unseen = sdlf_tensor_view(number->dtype, sdlf_shape(1), NULL);
+    unseen->buffer = number->buffer, unseen->offset = number->offset;
+    c->fused.attention.mask_hides = scores == 2;
+    return &op->in[0];
 }
 
 /* The steps from the product `i` to the softmax along the keys; that, or -1. */
@@ -147,7 +163,8 @@ static int take_scores(chain *c, int i)
         take(c, i = next);
         next = next_of(plan, i);
     }
-    const sdlf_tensor *mask = next >= 0 ? mask_of(plan, i, &plan->steps[next].operation) : NULL;
+    const sdlf_tensor *mask = next >= 0 ? added_mask(plan, i, &plan->steps[next].operation) : NULL;
+    if (mask == NULL && next >= 0) mask = chosen_mask(c, i, &plan->steps[next].operation);
     if (mask != NULL) {
         c->fused.in[3] = *mask;
         if (!as_heads(c, &c->fused.in[3])) return -1;
@@ -206,7 +223,7 @@ static int take_copy(chain *c, int last)
 /* Does every operand hold at the last step what was read before? None is made by a step that goes, or written more than once. */
 static bool keeps_operands(const chain *c)
 {
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         if (!sdlf_tensor_present(&c->fused.in[i])) continue;
         int buffer = c->fused.in[i].buffer, writer = plan_first_writer(c->plan, buffer);
         if (plan_count_writers(c->plan, buffer) > 1) return false;

@@ -8,8 +8,8 @@
  *   max = the largest score, sum = the sum of exp(score[j] - max), p[j] = exp(score[j] - max) / sum
  *   y[i] = the sum of p[j] v[j]
  *
- * A mask of floats is added. Where one of bool is false, the score is SDLF_ATTENTION_UNSEEN instead: a query that sees
- * nothing sees all keys alike. With `causal` query i sees the keys j <= i + S - L alone, and L <= S. As in softmax, a
+ * A mask of floats is added. Where one of bool is false, or true if `mask_hides`, the score is the number `unseen` instead,
+ * SDLF_ATTENTION_UNSEEN without that operand: a query that sees nothing then sees all keys alike. With `causal` query i sees the keys j <= i + S - L alone, and L <= S. As in softmax, a
  * query is NaN throughout if one of its scores is NaN or plus infinity, or all of them are minus infinity. Infinities and
  * NaN of keys, values and dy may reach results across pairs that `causal` hides: kernels multiply them by zeros.
  *
@@ -28,7 +28,7 @@
 
 typedef struct sdlf_attention_options {
     double scale;
-    bool causal;
+    bool causal, mask_hides;
 } sdlf_attention_options;
 
 #endif

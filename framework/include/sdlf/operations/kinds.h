@@ -412,7 +412,8 @@ typedef enum sdlf_operation_kind {
     /* ---- attention: operations/attention.h has the letters and the formula ---- */
 
     /* attention_forward: y = softmax(scale q k^T + mask) v for every head.
-     *   in: q (N,H,L,D), k (N,G,S,D), v (N,G,S,E), mask? (N,H,L,S) T or bool   out: y (N,H,L,E), max? (N,H,L), sum? (N,H,L) */
+     *   in: q (N,H,L,D), k (N,G,S,D), v (N,G,S,E), mask? (N,H,L,S) T or bool, unseen? (1) T
+     *   out: y (N,H,L,E), max? (N,H,L), sum? (N,H,L) */
     SDLF_ATTENTION_FORWARD,
 
     /* attention_backward: with p = exp(scores - max) / sum, ds = p (dy v^T - sum over E of dy y): dv = p^T dy, dq = scale ds k,

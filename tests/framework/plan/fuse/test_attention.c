@@ -21,6 +21,8 @@ enum {
     SCALED_OPERANDS,
     MASKED,
     MASKED_DENSELY,
+    CHOSEN,
+    CHOSEN_OTHERWISE,
     SPLIT_HEADS,
     FORMS,
     OTHER_AXIS = FORMS,
@@ -50,7 +52,7 @@ static sdlf_node softmax(sdlf_model *net, sdlf_node x, int axis)
 
 static bool has_mask(int form)
 {
-    return form == MASKED || form == NO_SUM || form == MASKED_DENSELY;
+    return form == MASKED || form == NO_SUM || form == MASKED_DENSELY || form == CHOSEN || form == CHOSEN_OTHERWISE;
 }
 
 static sdlf_node reshaped(sdlf_model *net, sdlf_node x, sdlf_shape shape)
@@ -95,7 +97,13 @@ static sdlf_model *make(int form)
         sdlf_node mask =
             sdlf_input(net, "mask", SDLF_FLOAT32, dense ? sdlf_shape(HEADS, QUERIES, KEYS) : sdlf_shape(1, 1, KEYS));
         sdlf_node both[] = {scores, mask};
-        scores = dense ? sdlf_add(net, both[0], both[1]) : sdlf_binary(net, both, 2, &joined);
+        if (form == CHOSEN || form == CHOSEN_OTHERWISE) {
+            sdlf_node number = sdlf_value(net, &(sdlf_value_options){.name = "number", .shape = sdlf_shape(1)});
+            sdlf_node seen = by_number(net, mask, SDLF_LAYER_GREATER, 0);
+            scores = form == CHOSEN ? sdlf_select(net, seen, scores, number) : sdlf_select(net, seen, number, scores);
+        } else {
+            scores = dense ? sdlf_add(net, both[0], both[1]) : sdlf_binary(net, both, 2, &joined);
+        }
     }
     if (form == OWN_MASK) { /* of one sample: broadcast along it */
         sdlf_node again = reshaped(net, scores, sdlf_shape(HEADS, QUERIES, KEYS));
@@ -108,6 +116,8 @@ static sdlf_model *make(int form)
     sdlf_node y = turned(net, sdlf_matmul(net, p, v, NULL), heads);
     sdlf_output(net, "y", by_number(net, sdlf_relu(net, y), SDLF_LAYER_ADD, 1));
     CHECK_OK(sdlf_model_build(net, 1));
+    for (int i = 0; i < sdlf_model_parameter_count(net); i++) /* the number where a key is not seen */
+        *(float *)sdlf_model_parameter(net, i)->value.data = -0.5f;
     return net;
 }
 
