@@ -18,7 +18,7 @@ enum { WARP = 32, TILE = 8 /* columns of a product of mma.sync */, TILES = ATTEN
 template <sdlf_math MATH> constexpr bool is_half = MATH == SDLF_MATH_FP16 || MATH == SDLF_MATH_BF16;
 
 /* Words of a row of `count` numbers, with a gap that sends the rows of a fragment to different banks. */
-template <sdlf_math MATH> constexpr int row_words(int count)
+template <sdlf_math MATH> __host__ __device__ constexpr int row_words(int count)
 {
     return count / (is_half<MATH> ? 2 : 1) + 4;
 }
