@@ -20,7 +20,7 @@ static __global__ void activation_backward(const T *v, const T *dy, T *dx, int64
 
 extern "C" sdlf_status activation_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return activation_forward_nhwc(base, op);
+    if (elements_are_vectors(op)) return activation_forward_nhwc(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     int64_t count = sdlf_tensor_count(&op->out[0]);
     if (count == 0) return SDLF_OK;
@@ -34,7 +34,7 @@ extern "C" sdlf_status activation_forward_cuda(sdlf_calculator *base, const sdlf
 
 extern "C" sdlf_status activation_backward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return activation_backward_nhwc(base, op);
+    if (elements_are_vectors(op)) return activation_backward_nhwc(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     int64_t count = sdlf_tensor_count(&op->out[0]);
     if (count == 0) return SDLF_OK;

@@ -13,7 +13,7 @@ static __global__ void add(const T *a, const T *b, T *y, int64_t count, sdlf_act
 
 extern "C" sdlf_status add_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return add_nhwc(base, op);
+    if (elements_are_vectors(op)) return add_nhwc(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     int64_t count = sdlf_tensor_count(&op->out[0]);
     if (count == 0) return SDLF_OK;

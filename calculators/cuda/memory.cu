@@ -142,18 +142,20 @@ template <typename Function> static void with_bits(size_t size, Function functio
     }
 }
 
-/* The innermost axis in units of several numbers, as many as there are neighbours on all sides: how many. */
-template <int Operands> static int64_t widen(strided<Operands> &at, const uintptr_t *address, size_t size)
+/* The innermost axis in units of several numbers, as many as there are neighbours on all sides, `units` at most: how many. size: of a number of
+ * each operand. */
+template <int Operands>
+static int64_t widen(strided<Operands> &at, const uintptr_t (&address)[Operands], const size_t (&size)[Operands],
+                     int64_t units)
 {
     int last = at.rank - 1;
-    int64_t units = 16 / (int64_t)size;
     for (int k = 0; k < Operands; k++) {
         if (last < 0 || at.stride[k][last] != 1) return 1;
     }
     auto fits = [&](int64_t by) {
         bool whole = at.dim[last] % by == 0;
         for (int k = 0; k < Operands; k++) {
-            whole = whole && address[k] % (by * (int64_t)size) == 0;
+            whole = whole && address[k] % (static_cast<size_t>(by) * size[k]) == 0;
             for (int axis = 0; axis < last; axis++) whole = whole && at.stride[k][axis] % by == 0;
         }
         return whole;
@@ -186,7 +188,7 @@ extern "C" sdlf_status fill_cuda(sdlf_calculator *base, const sdlf_operation *op
     size_t size = sdlf_dtype_size(y.dtype);
     if (sdlf_tensor_count(&y) == 0) return SDLF_OK;
     strided<1> to = strided_of<1>(y.shape, operand);
-    int64_t units = widen(to, address, size), count = sdlf_tensor_count(&y) / units;
+    int64_t units = widen(to, address, {size}, 16 / (int64_t)size), count = sdlf_tensor_count(&y) / units;
     with_bits(size * (size_t)units, [&](auto zero) {
         with_index(count, [&](auto index) {
             using Bits = decltype(zero);
@@ -209,7 +211,7 @@ static void copy_bits(const cuda_calculator *calculator, const sdlf_tensor &x, c
         });
         return;
     }
-    int64_t units = widen(at, address, size), count = sdlf_tensor_count(&y) / units;
+    int64_t units = widen(at, address, {size, size}, 16 / (int64_t)size), count = sdlf_tensor_count(&y) / units;
     with_bits(size * (size_t)units, [&](auto zero) {
         with_index(count, [&](auto index) {
             using Bits = decltype(zero);
@@ -232,8 +234,9 @@ static __global__ void convert_floats(const From *x, To *y, strided<2> at, int64
     }
 }
 
-/* Four neighbours a thread; count: of them. */
-template <typename From, typename To> static __global__ void convert_fours(const From *x, To *y, int64_t count)
+/* Four neighbours a thread; places and count are of such fours. */
+template <typename From, typename To>
+static __global__ void convert_fours(const From *x, To *y, strided<2> at, int64_t count)
 {
     struct alignas(4 * sizeof(From)) from_four {
         From at[4];
@@ -243,11 +246,13 @@ template <typename From, typename To> static __global__ void convert_fours(const
     };
     await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
-        const from_four from = reinterpret_cast<const from_four *>(x)[i];
+        int64_t place[2];
+        strided_places(at, static_cast<uint32_t>(i), place);
+        const from_four from = reinterpret_cast<const from_four *>(x)[place[0]];
         to_four to;
 #pragma unroll
         for (int v = 0; v < 4; v++) to.at[v] = static_cast<To>(from.at[v]);
-        reinterpret_cast<to_four *>(y)[i] = to;
+        reinterpret_cast<to_four *>(y)[place[1]] = to;
     }
 }
 
@@ -256,14 +261,13 @@ static void launch_conversion(const cuda_calculator *calculator, const From *x, 
                               int64_t count)
 {
     copy_tiling tiling;
-    const bool is_run = at.rank == 1 && at.stride[0][0] == 1 && at.stride[1][0] == 1 && count % 4 == 0 &&
-                        reinterpret_cast<uintptr_t>(x) % (4 * sizeof(From)) == 0 &&
-                        reinterpret_cast<uintptr_t>(y) % (4 * sizeof(To)) == 0;
-    if (is_run)
-        launch_overlapped(calculator, convert_fours<From, To>, cuda_blocks(calculator, count / 4, THREADS), THREADS, 0,
-                          x, y, count / 4);
-    else if (copy_tiling_of(tiling, at))
+    strided<2> fours = at;
+    const uintptr_t address[] = {reinterpret_cast<uintptr_t>(x), reinterpret_cast<uintptr_t>(y)};
+    if (copy_tiling_of(tiling, at))
         copy_tiles_launch(calculator, x, y, tiling);
+    else if (widen(fours, address, {sizeof(From), sizeof(To)}, 4) == 4)
+        launch_overlapped(calculator, convert_fours<From, To>, cuda_blocks(calculator, count / 4, THREADS), THREADS, 0,
+                          x, y, fours, count / 4);
     else
         launch_overlapped(calculator, convert_floats<From, To>, cuda_blocks(calculator, count, THREADS), THREADS, 0, x,
                           y, at, count);

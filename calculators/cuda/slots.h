@@ -26,6 +26,7 @@ sdlf_status record_begin_cuda(sdlf_calculator *calculator);
 sdlf_status record_end_cuda(sdlf_calculator *calculator, void **recording);
 sdlf_status replay_cuda(sdlf_calculator *calculator, void *recording);
 void discard_cuda(sdlf_calculator *calculator, void *recording);
+bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* Devices, memory, queues and recording. */
 /* clang-format off */
@@ -58,6 +59,7 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_NEXT_BATCH] = {.run = next_batch_cuda}, \
     [SDLF_SHUFFLE] = {.run = shuffle_cuda, .workspace = shuffle_workspace_cuda}, \
     [SDLF_GEMM] = {.run = gemm_cuda, \
+                   .storage = true, \
                    .supports = gemm_supports_cuda, \
                    .workspace = gemm_workspace_cuda, \
                    .algorithms = gemm_algorithms_cuda, \
@@ -152,11 +154,11 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_MATMUL] = {.run = matmul_cuda, \
                      .supports = sdlf_matmul_by_gemm_supports, \
                      .workspace = matmul_workspace_cuda}, \
-    [SDLF_ATTENTION_FORWARD] = {.run = attention_forward_cuda, .supports = attention_supports_cuda}, \
+    [SDLF_ATTENTION_FORWARD] = {.run = attention_forward_cuda, .storage = true, .supports = attention_supports_cuda}, \
     [SDLF_ATTENTION_BACKWARD] = {.run = attention_backward_cuda, \
                                  .supports = attention_supports_cuda, \
                                  .workspace = attention_backward_workspace_cuda}, \
-    [SDLF_NORMALIZE_FORWARD] = {.run = normalize_forward_cuda}, \
+    [SDLF_NORMALIZE_FORWARD] = {.run = normalize_forward_cuda, .storage = true, .supports = normalize_supports_cuda}, \
     [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cuda, .workspace = normalize_backward_workspace_cuda}, \
     [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_cuda, .supports = random_supports_cuda}, \
     [SDLF_RANDOM_NORMAL] = {.run = random_normal_cuda, .supports = random_supports_cuda}, \

@@ -40,10 +40,10 @@ static int64_t count_keys(const sdlf_operation *operation, query at)
     return operation->attention.causal ? at.i + keys - queries + 1 : keys;
 }
 
-/* In T, which a large mask leaves nothing of a score in. */
+/* Rounded to T, or to float32 where operands are stored in 16 bits: a large mask leaves nothing of a score. */
 static double rounded(const sdlf_operation *operation, double value)
 {
-    return operation->in[0].dtype == SDLF_FLOAT32 ? (double)(float)value : value;
+    return operation->in[0].dtype != SDLF_FLOAT64 ? (double)(float)value : value;
 }
 
 static double score(const sdlf_operation *operation, query at, int64_t j)

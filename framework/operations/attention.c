@@ -113,6 +113,7 @@ const sdlf_operation_class sdlf_attention_forward_operation = {
            {.name = "unseen", .optional = true}},
     .out = {{.name = "y"}, {.name = "max", .optional = true}, {.name = "sum", .optional = true}},
     .any_strides = 15u | 1u << SDLF_MAX_INPUTS,
+    .storage = 7u | 1u << SDLF_MAX_INPUTS,
     .check = check_forward,
     .flops = forward_flops,
 };

@@ -76,6 +76,8 @@ const sdlf_operation_class sdlf_gemm_operation = {
     .out = {{.name = "c"}},
     .may_alias = 1u << 3,
     .epilogue = offsetof(sdlf_operation, gemm.activation),
+    .storage = 1u << 0 | 1u << 1 | 1u << 3 | 1u << SDLF_MAX_INPUTS,
+    .float32_beside = 1u << 1,
     .check = check_gemm,
     .flops = gemm_flops,
     .print_options = print_gemm,

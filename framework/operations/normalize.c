@@ -45,6 +45,7 @@ const sdlf_operation_class sdlf_normalize_forward_operation = {
     .name = "normalize_forward",
     .in = {{.name = "x"}, {.name = "scale", .optional = true}, {.name = "shift", .optional = true}},
     .out = {{.name = "y"}, {.name = "mean"}, {.name = "inverse_std"}},
+    .storage = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_forward,
     .flops = forward_flops,
 };

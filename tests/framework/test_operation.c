@@ -202,7 +202,7 @@ static void storage_is_checked(void)
             CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_SHAPE, "channels last");
         }
     }
-    CHECK_EQUAL(kinds, 16);
+    CHECK_EQUAL(kinds, 19);
 }
 
 static void costs_are_counted(void)

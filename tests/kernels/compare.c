@@ -48,14 +48,20 @@ static bool close_enough(double found, double expected, double allowed)
 
 enum { AT_ONCE = 512 }; /* elements that are converted in one call */
 
-/* The first element of an output that is not close enough, or -1; and what was found and expected there. */
-static int64_t first_difference(const kernel_case *made, const sdlf_tensor *tensor, const unsigned char *found,
-                                const unsigned char *expected, double pair[2], double *allowed)
+/* The elements of an output that are not close enough. */
+typedef struct differences {
+    int64_t count, first, last;
+    double found, expected, allowed; /* of the first */
+} differences;
+
+static differences find_differences(const kernel_case *made, const sdlf_tensor *tensor, const unsigned char *found,
+                                    const unsigned char *expected)
 {
     double a[AT_ONCE], b[AT_ONCE], least = made->floor > 0 ? made->floor : 1;
     double unit = made->tolerance * rounding_error(kernel_dtype(&made->operation));
     double stored = sdlf_operation_storage(&made->operation) != SDLF_NONE ? storage_error(tensor->dtype) : 0;
     double factors = 3 * made->rounding * sqrt(made->tolerance);
+    differences all = {0};
     if (!sdlf_dtype_is_float(tensor->dtype)) unit = 0;
     size_t size = sdlf_dtype_size(tensor->dtype);
     int64_t count = sdlf_tensor_count(tensor);
@@ -64,26 +70,28 @@ static int64_t first_difference(const kernel_case *made, const sdlf_tensor *tens
         sdlf_convert(SDLF_FLOAT64, a, tensor->dtype, found + (size_t)start * size, length);
         sdlf_convert(SDLF_FLOAT64, b, tensor->dtype, expected + (size_t)start * size, length);
         for (int64_t e = 0; e < length; e++) {
-            *allowed = unit * (fabs(b[e]) > least ? fabs(b[e]) : least) + factors + stored * fabs(b[e]);
-            if (close_enough(a[e], b[e], *allowed)) continue;
-            pair[0] = a[e];
-            pair[1] = b[e];
-            return start + e;
+            double allowed = unit * (fabs(b[e]) > least ? fabs(b[e]) : least) + factors + stored * fabs(b[e]);
+            if (close_enough(a[e], b[e], allowed)) continue;
+            if (all.count++ == 0)
+                all =
+                    (differences){.count = 1, .first = start + e, .found = a[e], .expected = b[e], .allowed = allowed};
+            all.last = start + e;
         }
     }
-    return -1;
+    return all;
 }
 
 bool kernel_compare(const kernel_case *made, const kernel_images *found, const kernel_images *expected, const char *who)
 {
     if (made->tolerance == 0) return kernel_compare_bits(made, found, expected, who);
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
-        double pair[2], allowed;
-        int64_t e = first_difference(made, &made->operation.out[i], found->out[i], expected->out[i], pair, &allowed);
-        if (e < 0) continue;
-        kernel_fail(made, who, "%s[%" PRId64 "] is %.9g, expected %.9g (difference %.2g, allowed %.2g)",
-                    declared_at(&made->operation, SDLF_MAX_INPUTS + i)->name, e, pair[0], pair[1], pair[0] - pair[1],
-                    allowed);
+        differences all = find_differences(made, &made->operation.out[i], found->out[i], expected->out[i]);
+        if (all.count == 0) continue;
+        kernel_fail(made, who,
+                    "%s[%" PRId64 "] is %.9g, expected %.9g (difference %.2g, allowed %.2g), the first of %" PRId64
+                    " elements up to %" PRId64,
+                    declared_at(&made->operation, SDLF_MAX_INPUTS + i)->name, all.first, all.found, all.expected,
+                    all.found - all.expected, all.allowed, all.count, all.last);
         return false;
     }
     return true;

@@ -9,8 +9,9 @@ static attention_operand operand_of(const sdlf_tensor *x)
     attention_operand o = {.sample = x->stride[0], .head = x->stride[1]};
     o.first = (attention_rows){
         .data = x->data, .stride = x->stride[2], .rows = (int)x->shape.dim[2], .columns = (int)x->shape.dim[3]};
-    o.first.aligned = (uintptr_t)x->data % 16 == 0 && x->shape.dim[3] % 4 == 0 && x->stride[2] % 4 == 0 &&
-                      x->stride[1] % 4 == 0 && x->stride[0] % 4 == 0;
+    int64_t together = 16 / (int64_t)sdlf_dtype_size(x->dtype);
+    o.first.aligned = (uintptr_t)x->data % 16 == 0 && x->shape.dim[3] % together == 0 && x->stride[2] % together == 0 &&
+                      x->stride[1] % together == 0 && x->stride[0] % together == 0;
     return o;
 }
 
@@ -49,12 +50,13 @@ bool attention_supports_cuda(const sdlf_calculator *base, const sdlf_operation *
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     const int64_t *q = operation->in[0].shape.dim;
     int depth = attention_depth(operation);
-    if (operation->in[0].dtype != SDLF_FLOAT32 || depth > ATTENTION_MOST_DEPTH || !cuda_has_tensor_cores(calculator))
+    if (operation->in[0].dtype == SDLF_FLOAT64 || depth > ATTENTION_MOST_DEPTH || !cuda_has_tensor_cores(calculator))
         return false;
     /* blocks are counted in int, heads along an axis of the grid of 65,535 */
     if (q[0] * q[1] > 65535 || q[2] > INT32_MAX / 2 || operation->in[1].shape.dim[2] > INT32_MAX / 2) return false;
-    int needed = operation->kind == SDLF_ATTENTION_FORWARD ? attention_forward_shared(calculator->math, depth)
-                                                           : attention_backward_shared(calculator->math, depth);
+    int needed = operation->kind == SDLF_ATTENTION_FORWARD
+                     ? attention_forward_shared(operation->in[0].dtype, calculator->math, depth)
+                     : attention_backward_shared(calculator->math, depth);
     return needed <= calculator->shared_most;
 }
 

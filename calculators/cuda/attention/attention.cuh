@@ -17,6 +17,9 @@ enum { WARP = 32, TILE = 8 /* columns of a product of mma.sync */, TILES = ATTEN
 
 template <sdlf_math MATH> constexpr bool is_half = MATH == SDLF_MATH_FP16 || MATH == SDLF_MATH_BF16;
 
+/* The math mode whose factors numbers of a 16-bit storage type are. */
+template <typename T> constexpr sdlf_math factors_of = std::is_same<T, __half>::value ? SDLF_MATH_FP16 : SDLF_MATH_BF16;
+
 /* Words of a row of `count` numbers, with a gap that sends the rows of a fragment to different banks. */
 template <sdlf_math MATH> __host__ __device__ constexpr int row_words(int count)
 {
@@ -29,10 +32,11 @@ static __device__ __forceinline__ attention_head attention_head_of(const attenti
     return {sample, head, head / (p.heads / p.groups), sample * p.mask_stride[0] + head * p.mask_stride[1], unseen};
 }
 
+template <typename T = float>
 static __device__ __forceinline__ attention_rows head_rows(const attention_operand &x, int sample, int head)
 {
     attention_rows rows = x.first;
-    rows.data += sample * x.sample + head * x.head;
+    rows.data = static_cast<T *>(rows.data) + sample * x.sample + head * x.head;
     return rows;
 }
 
@@ -95,7 +99,7 @@ static __device__ __forceinline__ float4 load_four(const attention_rows &x, int6
 {
     float4 four = make_float4(0, 0, 0, 0);
     if (!valid || column >= x.columns) return four;
-    const float *from = x.data + row * x.stride + column;
+    const float *from = static_cast<const float *>(x.data) + row * x.stride + column;
     if (x.aligned) return *reinterpret_cast<const float4 *>(from);
     four.x = from[0];
     if (column + 1 < x.columns) four.y = from[1];
@@ -124,36 +128,17 @@ static __device__ __forceinline__ void load_block(uint32_t *to, const attention_
     }
 }
 
-/* The same transposed: D rows, words along the block's rows. */
-template <sdlf_math MATH, int D>
-static __device__ __forceinline__ void load_transposed(uint32_t *to, const attention_rows &x, int first)
-{
-    constexpr int LINE = row_words<MATH>(ATTENTION_BLOCK), WARPS = ATTENTION_THREADS / WARP;
-    int lane = static_cast<int>(threadIdx.x) % WARP, warp = static_cast<int>(threadIdx.x) / WARP;
-#pragma unroll 2
-    for (int column = 4 * warp; column < D; column += 4 * WARPS) {
-        if constexpr (is_half<MATH>) {
-            int row = first + 2 * lane;
-            float4 low = load_four(x, row, column, row < x.rows);
-            float4 high = load_four(x, row + 1, column, row + 1 < x.rows);
-            to[column * LINE + lane] = pack_two<MATH>(low.x, high.x);
-            to[(column + 1) * LINE + lane] = pack_two<MATH>(low.y, high.y);
-            to[(column + 2) * LINE + lane] = pack_two<MATH>(low.z, high.z);
-            to[(column + 3) * LINE + lane] = pack_two<MATH>(low.w, high.w);
-        } else {
-#pragma unroll
-            for (int row = lane; row < ATTENTION_BLOCK; row += WARP) {
-                float4 x4 = load_four(x, first + row, column, first + row < x.rows);
-                to[column * LINE + row] = pack_one<MATH>(x4.x);
-                to[(column + 1) * LINE + row] = pack_one<MATH>(x4.y);
-                to[(column + 2) * LINE + row] = pack_one<MATH>(x4.z);
-                to[(column + 3) * LINE + row] = pack_one<MATH>(x4.w);
-            }
-        }
-    }
-}
-
 /* ---- products of a warp ---- */
+
+/* load_matrices of 16-bit numbers, of which each is turned: a lane gets two numbers of column g, of lines 2t and 2t + 1. */
+static __device__ __forceinline__ void load_turned(uint32_t (&b)[4], const void *shared)
+{
+    uint32_t from = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
+                 : "r"(from)
+                 : "memory");
+}
 
 /* c (16,64) = a b^T over D numbers: a of this warp's 16 rows, b of 64. */
 template <sdlf_math MATH, int D>
@@ -176,31 +161,40 @@ static __device__ __forceinline__ void multiply_rows(float (&c)[TILES][4], const
     }
 }
 
-/* c (16,D) += p b over 64 numbers: p as multiply_rows leaves it, b transposed. Of tf32, columns 2t and 2t + 1 of p stand for t and t + 4 of
- * the product's order, in b, too. */
+/* c (16,D) += p b over 64 rows of b: p as multiply_rows leaves it. Of tf32, columns 2t and 2t + 1 of p stand for t and t + 4 of the product's
+ * order, and so do rows of b. */
 template <sdlf_math MATH, int D>
 static __device__ __forceinline__ void multiply_scores(float (&c)[D / TILE][4], const float (&p)[TILES][4],
                                                        const uint32_t *b)
 {
-    constexpr int LINE = row_words<MATH>(ATTENTION_BLOCK);
+    constexpr int LINE = row_words<MATH>(D);
     int lane = static_cast<int>(threadIdx.x) % WARP, g = lane / 4, t = lane % 4;
-    constexpr int STEP = is_half<MATH> ? 2 : 1;
+    if constexpr (is_half<MATH>) {
+        const uint32_t *from = b + lane % 16 * LINE + lane / 16 * 4;
 #pragma unroll
-    for (int k = 0; k < TILES; k += STEP) {
-        uint32_t left[4];
-        if constexpr (is_half<MATH>) {
-            left[0] = pack_two<MATH>(p[k][0], p[k][1]), left[1] = pack_two<MATH>(p[k][2], p[k][3]);
-            left[2] = pack_two<MATH>(p[k + 1][0], p[k + 1][1]), left[3] = pack_two<MATH>(p[k + 1][2], p[k + 1][3]);
-        } else {
-            left[0] = pack_one<MATH>(p[k][0]), left[1] = pack_one<MATH>(p[k][2]);
-            left[2] = pack_one<MATH>(p[k][1]), left[3] = pack_one<MATH>(p[k][3]);
+        for (int k = 0; k < TILES; k += 2) {
+            const uint32_t left[4] = {pack_two<MATH>(p[k][0], p[k][1]), pack_two<MATH>(p[k][2], p[k][3]),
+                                      pack_two<MATH>(p[k + 1][0], p[k + 1][1]),
+                                      pack_two<MATH>(p[k + 1][2], p[k + 1][3])};
+#pragma unroll
+            for (int n = 0; n < D / TILE; n += 2) {
+                uint32_t right[4];
+                load_turned(right, from + k * TILE * LINE + n * TILE / 2);
+                multiply<MATH>(c[n], left, {right[0], right[1]});
+                multiply<MATH>(c[n + 1], left, {right[2], right[3]});
+            }
         }
+    } else {
+        const uint32_t *from = b + 2 * t * LINE + g;
 #pragma unroll
-        for (int n = 0; n < D / TILE; n++) {
-            const uint32_t *word = b + (n * TILE + g) * LINE + k / STEP * TILE;
-            const uint32_t right[2] = {is_half<MATH> ? word[t] : word[2 * t],
-                                       is_half<MATH> ? word[t + 4] : word[2 * t + 1]};
-            multiply<MATH>(c[n], left, right);
+        for (int k = 0; k < TILES; k++) {
+            const uint32_t left[4] = {pack_one<MATH>(p[k][0]), pack_one<MATH>(p[k][2]), pack_one<MATH>(p[k][1]),
+                                      pack_one<MATH>(p[k][3])};
+#pragma unroll
+            for (int n = 0; n < D / TILE; n++) {
+                const uint32_t *word = from + k * TILE * LINE + n * TILE;
+                multiply<MATH>(c[n], left, {word[0], word[LINE]});
+            }
         }
     }
 }
@@ -224,8 +218,17 @@ template <sdlf_math MATH> static __device__ __forceinline__ float exponential(fl
     return MATH == SDLF_MATH_FP32 ? expf(x) : exp2f(x * 1.44269504f);
 }
 
+/* Write two neighbours. */
+template <typename T> static __device__ __forceinline__ void store_two(T *to, float low, float high)
+{
+    if constexpr (sizeof(T) == 2)
+        *reinterpret_cast<uint32_t *>(to) = pack_two<factors_of<T>>(low, high);
+    else
+        *reinterpret_cast<float2 *>(to) = make_float2(low, high);
+}
+
 /* Write a warp's rows of c (16,D), times `factor` of rows g and g + 8. */
-template <int D>
+template <typename T, int D>
 static __device__ __forceinline__ void store_rows(const attention_rows &y, int first, const float (&c)[D / TILE][4],
                                                   const float (&factor)[2])
 {
@@ -237,24 +240,33 @@ static __device__ __forceinline__ void store_rows(const attention_rows &y, int f
 #pragma unroll
         for (int n = 0; n < D / TILE; n++) {
             int column = n * TILE + 2 * t;
-            float *to = y.data + row * y.stride + column;
-            if (column < y.columns) to[0] = c[n][2 * half] * factor[half];
-            if (column + 1 < y.columns) to[1] = c[n][2 * half + 1] * factor[half];
+            T *to = static_cast<T *>(y.data) + row * y.stride + column;
+            float low = c[n][2 * half] * factor[half], high = c[n][2 * half + 1] * factor[half];
+            if (y.aligned) {
+                if (column < y.columns) store_two(to, low, high);
+            } else {
+                if (column < y.columns) to[0] = static_cast<T>(low);
+                if (column + 1 < y.columns) to[1] = static_cast<T>(high);
+            }
         }
     }
+}
+
+/* Call function(D), with D, at least `depth`, as a constant. */
+template <typename Function> static void with_attention_depth(int depth, Function function)
+{
+    if (depth <= 32)
+        function(std::integral_constant<int, 32>());
+    else if (depth <= 64)
+        function(std::integral_constant<int, 64>());
+    else
+        function(std::integral_constant<int, 128>());
 }
 
 /* Call function(math, D) with both as constants. */
 template <typename Function> static void with_attention_shape(sdlf_math math, int depth, Function function)
 {
-    auto with_depth = [&](auto mode) {
-        if (depth <= 32)
-            function(mode, std::integral_constant<int, 32>());
-        else if (depth <= 64)
-            function(mode, std::integral_constant<int, 64>());
-        else
-            function(mode, std::integral_constant<int, 128>());
-    };
+    auto with_depth = [&](auto mode) { with_attention_depth(depth, [&](auto columns) { function(mode, columns); }); };
     switch (math) {
     case SDLF_MATH_TF32: with_depth(std::integral_constant<sdlf_math, SDLF_MATH_TF32>()); break;
     case SDLF_MATH_FP16: with_depth(std::integral_constant<sdlf_math, SDLF_MATH_FP16>()); break;

@@ -15,12 +15,12 @@ enum {
     ATTENTION_MOST_DEPTH = 128
 };
 
-/* Rows of one head of an operand. */
+/* Rows of one head of an operand, of float32 or, in the forward pass, of a 16-bit storage type. */
 typedef struct attention_rows {
-    float *data;
+    void *data;
     int64_t stride; /* from one row to the next */
     int rows, columns;
-    bool aligned; /* may four numbers be read at a time? */
+    bool aligned; /* may 16 bytes be read at a time? */
 } attention_rows;
 
 /* An operand (N,H,rows,columns). */
@@ -49,8 +49,8 @@ typedef struct attention_head {
 
 attention_arguments attention_arguments_of(const sdlf_operation *operation);
 
-/* Bytes of shared memory of a thread block, in words along D columns. */
-int attention_forward_shared(sdlf_math math, int depth);
+/* Bytes of shared memory of a thread block, in words along D columns. dtype: of q, k, v and y. */
+int attention_forward_shared(sdlf_dtype dtype, sdlf_math math, int depth);
 int attention_backward_shared(sdlf_math math, int depth);
 
 /* The larger of a query's and a value's channels. */

@@ -7,10 +7,10 @@
 
 #include "calculators/cuda/attention/attention.cuh"
 
-/* Arrays of rows and of transposed rows that a kernel has, the larger of both. */
+/* Blocks of rows that a kernel has, and statistics of the queries. */
 template <sdlf_math MATH, int D> constexpr int backward_words()
 {
-    return 4 * ATTENTION_BLOCK * row_words<MATH>(D) + 2 * D * row_words<MATH>(ATTENTION_BLOCK) + 3 * ATTENTION_BLOCK;
+    return 4 * ATTENTION_BLOCK * row_words<MATH>(D) + 3 * ATTENTION_BLOCK;
 }
 
 /* ---- delta: a warp a query ---- */
@@ -23,9 +23,10 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_delta(atte
     int row = static_cast<int>(query % p.queries), head = static_cast<int>(query / p.queries % p.heads);
     int sample = static_cast<int>(query / p.queries / p.heads);
     attention_rows y = head_rows(p.y, sample, head), dy = head_rows(p.dy, sample, head);
+    const float *y_row = static_cast<const float *>(y.data) + row * y.stride;
+    const float *dy_row = static_cast<const float *>(dy.data) + row * dy.stride;
     float sum = 0;
-    for (int64_t column = lane; column < y.columns; column += WARP)
-        sum += y.data[row * y.stride + column] * dy.data[row * dy.stride + column];
+    for (int64_t column = lane; column < y.columns; column += WARP) sum += y_row[column] * dy_row[column];
     for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
     if (lane == 0) p.delta[query] = sum;
 }
@@ -61,7 +62,7 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_backward_q
 {
     extern __shared__ uint32_t shared[];
     constexpr int LINE = row_words<MATH>(D), BLOCK = ATTENTION_BLOCK * LINE;
-    uint32_t *q = shared, *dy = q + BLOCK, *k = dy + BLOCK, *v = k + BLOCK, *k_columns = v + BLOCK;
+    uint32_t *q = shared, *dy = q + BLOCK, *k = dy + BLOCK, *v = k + BLOCK;
     int first = static_cast<int>(blockIdx.x) * ATTENTION_BLOCK, lane = static_cast<int>(threadIdx.x) % WARP;
     int row = static_cast<int>(threadIdx.x) / WARP * WARP_ROWS, g = lane / 4, t = lane % 4;
     await_kernels();
@@ -76,7 +77,6 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_backward_q
         __syncthreads();
         load_block<MATH, D>(k, head_rows(p.k, at.sample, at.group), key);
         load_block<MATH, D>(v, head_rows(p.v, at.sample, at.group), key);
-        load_transposed<MATH, D>(k_columns, head_rows(p.k, at.sample, at.group), key);
         __syncthreads();
         multiply_rows<MATH, D>(scores, q + row * LINE, k);
         multiply_rows<MATH, D>(dp, dy + row * LINE, v);
@@ -86,10 +86,10 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_backward_q
             for (int i = 0; i < 4; i++)
                 finish_pair<MATH>(p, at, first + row + g + i / 2 * 8, key + n * TILE + 2 * t + i % 2, own[i / 2],
                                   scores[n][i], dp[n][i]);
-        multiply_scores<MATH, D>(dq, dp, k_columns);
+        multiply_scores<MATH, D>(dq, dp, k);
     }
     const float one[2] = {1, 1};
-    store_rows<D>(head_rows(p.dq, at.sample, at.head), first + row, dq, one);
+    store_rows<float, D>(head_rows(p.dq, at.sample, at.head), first + row, dq, one);
 }
 
 /* ---- dk and dv ---- */
@@ -98,11 +98,9 @@ template <sdlf_math MATH, int D>
 static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_backward_keys(attention_arguments p)
 {
     extern __shared__ uint32_t shared[];
-    constexpr int LINE = row_words<MATH>(D), BLOCK = ATTENTION_BLOCK * LINE,
-                  COLUMNS = D * row_words<MATH>(ATTENTION_BLOCK);
-    uint32_t *k = shared, *v = k + BLOCK, *q = v + BLOCK, *dy = q + BLOCK, *q_columns = dy + BLOCK,
-             *dy_columns = q_columns + COLUMNS;
-    query_statistics *statistics = reinterpret_cast<query_statistics *>(dy_columns + COLUMNS);
+    constexpr int LINE = row_words<MATH>(D), BLOCK = ATTENTION_BLOCK * LINE;
+    uint32_t *k = shared, *v = k + BLOCK, *q = v + BLOCK, *dy = q + BLOCK;
+    query_statistics *statistics = reinterpret_cast<query_statistics *>(dy + BLOCK);
     int first = static_cast<int>(blockIdx.x) * ATTENTION_BLOCK, lane = static_cast<int>(threadIdx.x) % WARP;
     int row = static_cast<int>(threadIdx.x) / WARP * WARP_ROWS, g = lane / 4, t = lane % 4;
     int sample = static_cast<int>(blockIdx.y) / p.groups, group = static_cast<int>(blockIdx.y) % p.groups;
@@ -117,8 +115,6 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_backward_k
             __syncthreads();
             load_block<MATH, D>(q, head_rows(p.q, sample, head), query);
             load_block<MATH, D>(dy, head_rows(p.dy, sample, head), query);
-            load_transposed<MATH, D>(q_columns, head_rows(p.q, sample, head), query);
-            load_transposed<MATH, D>(dy_columns, head_rows(p.dy, sample, head), query);
             if (threadIdx.x < ATTENTION_BLOCK)
                 statistics[threadIdx.x] = statistics_of(p, at, query + static_cast<int>(threadIdx.x));
             __syncthreads();
@@ -132,13 +128,13 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_backward_k
                     finish_pair<MATH>(p, at, query + column, first + row + g + i / 2 * 8, statistics[column],
                                       scores[n][i], dp[n][i]);
                 }
-            multiply_scores<MATH, D>(dv, scores, dy_columns);
-            multiply_scores<MATH, D>(dk, dp, q_columns);
+            multiply_scores<MATH, D>(dv, scores, dy);
+            multiply_scores<MATH, D>(dk, dp, q);
         }
     }
     const float one[2] = {1, 1};
-    store_rows<D>(head_rows(p.dk, sample, group), first + row, dk, one);
-    store_rows<D>(head_rows(p.dv, sample, group), first + row, dv, one);
+    store_rows<float, D>(head_rows(p.dk, sample, group), first + row, dk, one);
+    store_rows<float, D>(head_rows(p.dv, sample, group), first + row, dv, one);
 }
 
 int attention_backward_shared(sdlf_math math, int depth)

@@ -4,12 +4,7 @@
  * is scaled down. 2 L S (D + E) FLOPs a head (three times as many on tensor cores in fp32). */
 #include <type_traits>
 
-#include "calculators/cuda/attention/attention.cuh"
-
-template <sdlf_math MATH, int D> constexpr int forward_words()
-{
-    return 2 * ATTENTION_BLOCK * row_words<MATH>(D) + D * row_words<MATH>(ATTENTION_BLOCK);
-}
+#include "calculators/cuda/attention/blocks.cuh"
 
 /* Of the four lanes that share a row. */
 static __device__ __forceinline__ float quad_max(float x)
@@ -24,6 +19,14 @@ static __device__ __forceinline__ float quad_sum(float x)
     return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
+template <sdlf_math MATH> static __device__ __forceinline__ float power(float x)
+{
+    if constexpr (MATH == SDLF_MATH_FP32) return expf(x);
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
+    return y;
+}
+
 /* Scores become exponentials, and what has been added up is scaled: rows g and g + 8. */
 template <sdlf_math MATH, int D>
 static __device__ __forceinline__ void take_in(float (&scores)[TILES][4], float (&y)[D / TILE][4], float (&largest)[2],
@@ -35,12 +38,12 @@ static __device__ __forceinline__ void take_in(float (&scores)[TILES][4], float 
 #pragma unroll
         for (int n = 0; n < TILES; n++) found = fmaxf(found, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
         found = quad_max(found);
-        float shift = found == -INFINITY ? 0.0f : found, factor = exponential<MATH>(largest[half] - shift), added = 0;
+        float shift = found == -INFINITY ? 0.0f : found, factor = power<MATH>(largest[half] - shift), added = 0;
 #pragma unroll
         for (int n = 0; n < TILES; n++) {
 #pragma unroll
             for (int i = 2 * half; i < 2 * half + 2; i++) {
-                scores[n][i] = exponential<MATH>(scores[n][i] - shift);
+                scores[n][i] = power<MATH>(scores[n][i] - shift);
                 added += scores[n][i];
             }
         }
@@ -51,67 +54,138 @@ static __device__ __forceinline__ void take_in(float (&scores)[TILES][4], float 
     }
 }
 
-template <sdlf_math MATH, int D>
-static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_forward(attention_arguments p)
+/* Products of a thread become scores: of rows `query` and query + 8, of columns `key` and key + 1 of every tile. */
+static __device__ __forceinline__ void finish_scores(const attention_arguments &p, const attention_head &at, int query,
+                                                     int key, float (&scores)[TILES][4])
+{
+    if (p.mask != nullptr) {
+#pragma unroll
+        for (int n = 0; n < TILES; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                scores[n][i] = finish_score(p, at, query + i / 2 * 8, key + n * TILE + i % 2, scores[n][i]);
+        return;
+    }
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int limit = p.causal ? min(p.keys, query + 8 * half + p.keys - p.queries + 1) : p.keys;
+#pragma unroll
+        for (int n = 0; n < TILES; n++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                float &score = scores[n][2 * half + i];
+                score = key + n * TILE + i < limit ? score * p.scale : -INFINITY;
+            }
+    }
+}
+
+/* y of a warp's rows from `first` on, and their max and sum. */
+template <typename T, int D>
+static __device__ __forceinline__ void write_results(const attention_arguments &p, const attention_head &at, int first,
+                                                     const float (&y)[D / TILE][4], const float (&largest)[2],
+                                                     const float (&sum)[2])
+{
+    int lane = static_cast<int>(threadIdx.x) % WARP;
+    float factor[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float all = quad_sum(sum[half]);
+        int query = first + lane / 4 + 8 * half;
+        factor[half] = 1 / all;
+        if (lane % 4 != 0 || query >= p.queries) continue;
+        int64_t number = (static_cast<int64_t>(at.sample) * p.heads + at.head) * p.queries + query;
+        if (p.max != nullptr) p.max[number] = largest[half];
+        if (p.sum != nullptr) p.sum[number] = all > 0 ? all : NAN;
+    }
+    store_rows<T, D>(head_rows<T>(p.y, at.sample, at.head), first, y, factor);
+}
+
+/* Thread blocks of a multiprocessor that registers are left for. */
+template <sdlf_math MATH, int D> constexpr int forward_blocks = MATH == SDLF_MATH_FP32 || D > 64 ? 2 : 3;
+
+/* T: what operands are stored in. The next block of keys and values is copied while the products are of the one before. */
+template <typename T, sdlf_math MATH, int D>
+static __global__ void __launch_bounds__(ATTENTION_THREADS, (forward_blocks<MATH, D>))
+    attention_forward(attention_arguments p)
 {
     extern __shared__ uint32_t shared[];
-    constexpr int LINE = row_words<MATH>(D);
-    uint32_t *q = shared, *k = q + ATTENTION_BLOCK * LINE, *v = k + ATTENTION_BLOCK * LINE;
+    constexpr int LINE = block_line<T, D>, BLOCK = ATTENTION_BLOCK * LINE;
+    T *stages = reinterpret_cast<T *>(shared);
     int first = static_cast<int>(blockIdx.x) * ATTENTION_BLOCK, lane = static_cast<int>(threadIdx.x) % WARP;
     int row = static_cast<int>(threadIdx.x) / WARP * WARP_ROWS, g = lane / 4, t = lane % 4;
     await_kernels();
     const attention_head at =
         attention_head_of(p, static_cast<int>(blockIdx.y) / p.heads, static_cast<int>(blockIdx.y) % p.heads);
-    load_block<MATH, D>(q, head_rows(p.q, at.sample, at.head), first);
+    const attention_rows k = head_rows<T>(p.k, at.sample, at.group), v = head_rows<T>(p.v, at.sample, at.group);
+    copy_block<T, D>(stages + 2 * BLOCK, head_rows<T>(p.q, at.sample, at.head), first);
+    copy_block<T, D>(stages, k, 0);
+    copy_block<T, D>(stages + BLOCK, v, 0);
+    close_copies();
+    await_copies<0>();
+    __syncthreads();
+    uint32_t q[reduction_words<MATH, D> / 8][4];
+    load_rows<MATH, D>(q, stages + 2 * BLOCK + row * LINE);
     float scores[TILES][4], y[D / TILE][4] = {}, largest[2] = {-INFINITY, -INFINITY}, sum[2] = {};
     int visible = p.causal ? min(p.keys, first + ATTENTION_BLOCK + p.keys - p.queries) : p.keys;
-    for (int key = 0; key < visible; key += ATTENTION_BLOCK) {
-        __syncthreads();
-        load_block<MATH, D>(k, head_rows(p.k, at.sample, at.group), key);
-        load_transposed<MATH, D>(v, head_rows(p.v, at.sample, at.group), key);
-        __syncthreads();
-        multiply_rows<MATH, D>(scores, q + row * LINE, k);
-#pragma unroll
-        for (int n = 0; n < TILES; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                scores[n][i] =
-                    finish_score(p, at, first + row + g + i / 2 * 8, key + n * TILE + 2 * t + i % 2, scores[n][i]);
+    for (int key = 0, stage = 0; key < visible; key += ATTENTION_BLOCK, stage ^= 1) {
+        const T *now = stages + stage * 2 * BLOCK;
+        const int tiles = (visible - key + TILE - 1) / TILE; /* that hold keys */
+        await_copies<0>();
+        __syncthreads(); /* this stage is there, and no warp reads the other one any longer */
+        if (key + ATTENTION_BLOCK < visible) {
+            T *next = stages + (stage ^ 1) * 2 * BLOCK;
+            copy_block<T, D>(next, k, key + ATTENTION_BLOCK);
+            copy_block<T, D>(next + BLOCK, v, key + ATTENTION_BLOCK);
+            close_copies();
+        }
+        multiply_keys<MATH, D>(scores, q, now, tiles);
+        finish_scores(p, at, first + row + g, key + 2 * t, scores);
         take_in<MATH, D>(scores, y, largest, sum);
-        multiply_scores<MATH, D>(y, scores, v);
+        multiply_values<MATH, D>(y, scores, now + BLOCK, tiles);
     }
-    float factor[2];
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float all = quad_sum(sum[half]);
-        int query = first + row + g + 8 * half;
-        factor[half] = 1 / all;
-        if (t != 0 || query >= p.queries) continue;
-        int64_t number = (static_cast<int64_t>(at.sample) * p.heads + at.head) * p.queries + query;
-        if (p.max != nullptr) p.max[number] = largest[half];
-        if (p.sum != nullptr) p.sum[number] = all > 0 ? all : NAN;
-    }
-    store_rows<D>(head_rows(p.y, at.sample, at.head), first + row, y, factor);
+    write_results<T, D>(p, at, first + row, y, largest, sum);
 }
 
-int attention_forward_shared(sdlf_math math, int depth)
+/* Call function(zero of the storage type, math mode, D), the latter two as constants. Of operands in 16-bit storage factors are of their type. */
+template <typename Function>
+static void with_forward_shape(sdlf_dtype dtype, sdlf_math math, int depth, Function function)
 {
-    int words = 0;
-    with_attention_shape(math, depth,
-                         [&](auto mode, auto columns) { words = forward_words<mode.value, columns.value>(); });
-    return words * static_cast<int>(sizeof(uint32_t));
+    auto stored = [&](auto zero) {
+        constexpr sdlf_math of = factors_of<decltype(zero)>;
+        with_attention_depth(depth,
+                             [&](auto columns) { function(zero, std::integral_constant<sdlf_math, of>(), columns); });
+    };
+    if (dtype == SDLF_FLOAT16)
+        stored(__half());
+    else if (dtype == SDLF_BFLOAT16)
+        stored(__nv_bfloat16());
+    else
+        with_attention_shape(math, depth, [&](auto mode, auto columns) { function(0.0f, mode, columns); });
+}
+
+/* Two stages, of k and v each. */
+int attention_forward_shared(sdlf_dtype dtype, sdlf_math math, int depth)
+{
+    int bytes = 0;
+    with_forward_shape(dtype, math, depth, [&](auto zero, auto, auto columns) {
+        using T = decltype(zero);
+        bytes = 4 * ATTENTION_BLOCK * block_line<T, columns.value> * static_cast<int>(sizeof(T));
+    });
+    return bytes;
 }
 
 sdlf_status attention_forward_cuda(sdlf_calculator *base, const sdlf_operation *operation)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
     attention_arguments p = attention_arguments_of(operation);
-    int depth = attention_depth(operation), shared = attention_forward_shared(calculator->math, depth);
+    sdlf_dtype dtype = operation->in[0].dtype;
+    if (sdlf_tensor_count(&operation->out[0]) == 0) return SDLF_OK;
+    int depth = attention_depth(operation), shared = attention_forward_shared(dtype, calculator->math, depth);
     dim3 blocks(static_cast<unsigned>(cuda_ceil_div(p.queries, ATTENTION_BLOCK)),
                 static_cast<unsigned>(p.samples * p.heads));
     sdlf_status status = SDLF_OK;
-    with_attention_shape(calculator->math, depth, [&](auto mode, auto columns) {
-        auto *kernel = attention_forward<mode.value, columns.value>;
+    with_forward_shape(dtype, calculator->math, depth, [&](auto zero, auto mode, auto columns) {
+        auto *kernel = attention_forward<decltype(zero), mode.value, columns.value>;
         status = allow_shared(kernel, shared);
         if (status == SDLF_OK) launch_cluster(calculator, kernel, blocks, dim3(ATTENTION_THREADS), shared, dim3(1), p);
     });

@@ -45,6 +45,8 @@ static __global__ void __launch_bounds__(THREADS) depthwise_nhwc_forward(const _
 {
     let_next_start();
     constexpr bool ONE = SIDE == 3 && STRIP == 1;
+    constexpr int UNROLLED =
+        SIDE > 5 ? 1 : SIDE + 1; /* rows of a window: of more, code would leave the instruction cache */
     const sdlf_window2d &window = g.window;
     const int rows = SIDE > 0 ? SIDE : window.size[0], columns = SIDE > 0 ? SIDE : window.size[1];
     const unsigned bundles = static_cast<unsigned>(g.channels / N), strips = (g.out_width + STRIP - 1) / STRIP;
@@ -61,7 +63,7 @@ static __global__ void __launch_bounds__(THREADS) depthwise_nhwc_forward(const _
             left = q * window.stride[1] - window.padding_before[1];
         bundle<T, N> sum[STRIP] = {};
         if constexpr (ONE) add_window<T, N, SIDE>(g, from, top, left, channel, sum[0]);
-#pragma unroll
+#pragma unroll(UNROLLED)
         for (int r = 0; !ONE && r < rows; r++) {
             int h = top + r * (SIDE > 0 ? 1 : window.dilation[0]);
             if (static_cast<unsigned>(h) >= static_cast<unsigned>(g.height)) continue;
@@ -154,6 +156,8 @@ static void launch_suited(const cuda_calculator *calculator, const depthwise_nhw
         launch_fixed<5, 1>(calculator, g, rows);
     else if (side == 5 && stride == 2)
         launch_fixed<5, 2>(calculator, g, rows);
+    else if (side == 7 && stride == 1)
+        launch_fixed<7, 1>(calculator, g, rows);
     else
         launch_any(calculator, g, rows, quads);
 }

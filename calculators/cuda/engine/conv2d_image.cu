@@ -125,6 +125,14 @@ static int slots_of(const cuda_calculator *calculator, int64_t row_tiles, int64_
     return static_cast<int>(cuda_ceil_div(row_tiles, cuda_ceil_div(row_tiles, most)));
 }
 
+/* A short reduction into so few tiles of 128 columns that half of the multiprocessors had none: of 64 columns there are twice as many. */
+static bool prefers_narrow(const cuda_calculator *calculator, const image_params &p, int64_t tiles)
+{
+    enum { SHORT = 16 };
+    return p.of[0].taps[0] * p.of[0].taps[1] == 1 && p.chunks <= SHORT &&
+           2 * tiles * cuda_ceil_div(p.channels, 128) <= calculator->multiprocessors;
+}
+
 /* By what its epilogue does. */
 template <typename Work, int DGRAD> static auto kernel_of(const image_params &p) -> void (*)(image_params)
 {
@@ -172,7 +180,7 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
         else
             run(columns, std::integral_constant<int, 32>());
     };
-    if (params->channels > 64)
+    if (params->channels > 64 && !prefers_narrow(calculator, *params, tiles))
         by_width(std::integral_constant<int, 128>());
     else
         by_width(std::integral_constant<int, 64>());

@@ -9,6 +9,7 @@
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_EPILOGUE_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_EPILOGUE_CUH
 
+#include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/cluster.cuh"
 #include "calculators/cuda/engine/image_params.cuh"
 #include "calculators/cuda/engine/mainloop.cuh"
@@ -158,6 +159,21 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
         }
     }
 
+    /* Bias and activation where no residual stands between them: of all of a thread's numbers, as they come out of the product. */
+    __device__ __forceinline__ void activate_fragments(const image_params &p, float (&c)[BN / 8][4]) const
+    {
+        with_activation<T>(p.activation, [&](auto f) {
+#pragma unroll
+            for (int j = 0; j < BN / 8; j++) {
+                const float2 bias = *reinterpret_cast<const float2 *>(&numbers.bias[8 * j + 2 * (lane % 4)]);
+                c[j][0] = f(c[j][0] + bias.x);
+                c[j][1] = f(c[j][1] + bias.y);
+                c[j][2] = f(c[j][2] + bias.x);
+                c[j][3] = f(c[j][3] + bias.y);
+            }
+        });
+    }
+
     /* Adds four numbers, as stored, of columns c to c + 3. */
     __device__ __forceinline__ void add(const bits4<T> &stored, int c, float2 (&sums)[4]) const
     {
@@ -172,14 +188,17 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
     }
 
     __device__ __forceinline__ void finish(const image_params &p, const image_class &of, int first,
-                                           const float (&c)[BN / 8][4])
+                                           float (&c)[BN / 8][4])
     {
+        const bool activated = MODE == ANY_ACTIVATION && p.residual == nullptr;
+        if (activated) activate_fragments(p, c);
         if constexpr (MODE == SUM_VALUES) {
             if (!begun) begin(c);
             begun = true;
         }
         rows += max(min(128, of.pixels - first), 0);
-        const bool plain = (MODE == ADD_RESIDUAL && p.residual == nullptr) || (MODE == SUM_VALUES && p.bias == nullptr);
+        const bool plain =
+            activated || (MODE == ADD_RESIDUAL && p.residual == nullptr) || (MODE == SUM_VALUES && p.bias == nullptr);
         const int within = lane % 2 * 8 + lane % 4 / 2 * 4; /* of 16 channels */
         const int left = p.channels - column - within;      /* a group of 16 is there where it begins below */
         int64_t to[2];                                      /* of the result */

@@ -70,17 +70,22 @@ sdlf_status engine_transpose_filters(const cuda_calculator *calculator, const en
 
 /* ---- weights made ready ---- */
 
+/* Where a weight lies: elements from one filter and channel to the next; taps follow each other. */
+struct weight_strides {
+    int64_t filter, channel;
+};
+
 /* An element of the filters that are made a thread: lines of (tap, channel), `group` a tap, zeros behind the last channel and tap. */
 template <typename T>
 static __global__ void prepare_filters(const float *from, T *to, int64_t count, int line, int group, int taps,
-                                       int channels)
+                                       int channels, weight_strides step)
 {
     await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         const int64_t filter = i / line;
         const int at = static_cast<int>(i - filter * line), tap = at / group, channel = at - tap * group;
         const bool is_there = tap < taps && channel < channels;
-        to[i] = static_cast<T>(is_there ? from[(filter * channels + channel) * taps + tap] : 0.0f);
+        to[i] = static_cast<T>(is_there ? from[filter * step.filter + channel * step.channel + tap] : 0.0f);
     }
 }
 
@@ -99,11 +104,13 @@ sdlf_status engine_prepare(const cuda_calculator *calculator, const engine_conv2
 {
     const int64_t line = prepared_line(conv), count = conv->k * line;
     const int64_t group = engine_unfolds(conv) ? conv->c : engine_packed_channels(conv->c);
+    const int64_t taps = static_cast<int64_t>(conv->r) * conv->s;
+    const weight_strides step = conv->by_channels ? weight_strides{1, conv->k} : weight_strides{conv->c * taps, taps};
     with_storage(conv->dtype, [&](auto zero) {
         using T = decltype(zero);
         launch_overlapped(calculator, prepare_filters<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0, weights,
                           static_cast<T *>(to), count, static_cast<int>(line), static_cast<int>(group),
-                          conv->r * conv->s, static_cast<int>(conv->c));
+                          conv->r * conv->s, static_cast<int>(conv->c), step);
     });
     return cuda_check_launch("weights of conv2d made ready");
 }

@@ -57,6 +57,9 @@ bool cuda_gemm_lies_aligned(const sdlf_operation *op)
 
 bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm)
 {
+    const bool stored = sdlf_operation_storage(op) != SDLF_NONE;
+    if (stored || algorithm == GEMM_STORED)
+        return stored && (algorithm == GEMM_STORED || algorithm == GEMM_AUTO) && gemm_stored_takes(calculator, op);
     switch (algorithm) {
     case GEMM_AUTO:
     case GEMM_CUBLAS: return true;
@@ -133,7 +136,7 @@ static bool suits_few_rows(const cuda_calculator *calculator, const sdlf_operati
     return blocks * parts * 2 > calculator->multiprocessors;
 }
 
-/* In this order:
+/* Rows in 16-bit storage: implicit-gemm, which takes nothing else. Then, in this order:
  *   resident     at least 1024 rows, up to 16 columns and sums of 128, neither factor transposed, nothing behind the product
  *   vector       the same from 16,384 rows on, with up to 32 columns and longer sums: tall_choice
  *   sweep        a (m,k) b (n,k)^T with up to 4 rows: one sweep over b, which decides
@@ -142,6 +145,7 @@ static bool suits_few_rows(const cuda_calculator *calculator, const sdlf_operati
  *   cublas       everything else */
 int cuda_gemm_choose(const cuda_calculator *calculator, const sdlf_operation *op, bool ready)
 {
+    if (sdlf_operation_storage(op) != SDLF_NONE) return GEMM_STORED;
     const int tall = tall_choice(calculator, op);
     if (tall != GEMM_AUTO) return tall;
     if (suits_sweep(calculator, op, ready)) return GEMM_SWEEP;

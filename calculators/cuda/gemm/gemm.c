@@ -13,7 +13,8 @@ const char *const gemm_algorithms_cuda[] = {
     [GEMM_CUBLAS] = "cublas",     LAB_GEMM_NAMES,
     [GEMM_VECTOR] = "vector",     [GEMM_RESIDENT] = "resident",
     [GEMM_FEW_ROWS] = "few-rows", [GEMM_FEW_COLUMNS] = "few-columns",
-    [GEMM_SWEEP] = "sweep",       [GEMM_ALGORITHMS] = NULL,
+    [GEMM_SWEEP] = "sweep",       [GEMM_STORED] = "implicit-gemm",
+    [GEMM_ALGORITHMS] = NULL,
 };
 
 static const cuda_calculator *known(const sdlf_calculator *calculator)
@@ -51,8 +52,14 @@ static int64_t rounded_bytes(const sdlf_tensor *factor)
     return cuda_factor_bytes(factor->shape.dim[0], factor->shape.dim[1]);
 }
 
+static bool is_stored(const sdlf_operation *op)
+{
+    return sdlf_operation_storage(op) != SDLF_NONE;
+}
+
 int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
+    if (is_stored(op)) return gemm_stored_workspace(op);
     if (!rounds(base, op)) return 0;
     return rounded_bytes(&op->in[0]) + (sdlf_tensor_present(&op->prepared) ? 0 : rounded_bytes(&op->in[1]));
 }
@@ -61,6 +68,7 @@ int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *o
 int64_t gemm_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const sdlf_math math = known(base)->math;
+    if (is_stored(op)) return gemm_stored_prepared(op);
     const int algorithm = op->algorithm == GEMM_AUTO ? cuda_gemm_choose(known(base), op, true) : chosen(base, op);
     bool sweeps = algorithm == GEMM_SWEEP;
     if (sweeps && math == SDLF_MATH_TF32) return cuda_packed_bytes(op->in[1].shape.dim[0], op->in[1].shape.dim[1]);
@@ -78,7 +86,9 @@ sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
     const int64_t *b = op->in[1].shape.dim;
     const cuda_factor factor = factor_of(&op->in[1], op->prepared.data);
     sdlf_status status = SDLF_OK;
-    if (known(base)->math != SDLF_MATH_TF32)
+    if (is_stored(op))
+        status = gemm_stored_prepare(cuda_calculator_from(base), op, op->prepared.data);
+    else if (known(base)->math != SDLF_MATH_TF32)
         status = cuda_round_factors(base, &factor, 1);
     else if ((uintptr_t)op->in[1].data % 16 == 0) /* else another way is taken */
         status = cuda_pack_factor(base, op->in[1].data, op->prepared.data, b[0], b[1]);
@@ -198,6 +208,7 @@ sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
     case GEMM_SWEEP: return cuda_gemm_sweep(base, op);
     case GEMM_VECTOR: return gemm_vector_cuda(base, op);
     case GEMM_RESIDENT: return by_resident(base, op);
+    case GEMM_STORED: return gemm_stored_cuda(base, op);
     default: return lab_gemm(base, op, algorithm - GEMM_LAB);
     }
 }

@@ -20,6 +20,7 @@ enum {
     GEMM_FEW_ROWS,
     GEMM_FEW_COLUMNS,
     GEMM_SWEEP,
+    GEMM_STORED, /* of rows in 16-bit storage: gemm/stored.c */
     GEMM_ALGORITHMS
 };
 
@@ -56,6 +57,14 @@ sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *o
 /* The same factors, m up to SWEEP_ROWS; k a multiple of 8, a and b at multiples of 16 bytes. b may have been made ready in fp16 and
  * bf16. */
 sdlf_status cuda_gemm_sweep(sdlf_calculator *base, const sdlf_operation *op);
+
+/* c = act(a b + bias + residual) of rows in 16 bits, whose b is float32, (n,k) or (k,n), and is made ready in 16 bits, once where it is
+ * constant: a convolution of 1x1 by the engine. n and k are multiples of 8. */
+bool gemm_stored_takes(const cuda_calculator *calculator, const sdlf_operation *operation);
+int64_t gemm_stored_workspace(const sdlf_operation *operation);
+int64_t gemm_stored_prepared(const sdlf_operation *operation);
+sdlf_status gemm_stored_prepare(const cuda_calculator *calculator, const sdlf_operation *operation, void *to);
+sdlf_status gemm_stored_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* Tall and narrow products c (m,n) = alpha a (m,k) b (k,n), m large, n and k small: the dense half of a graph convolution. */
 sdlf_status gemm_vector_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -4,7 +4,8 @@
  *
  * Forward and gradient by the input: a thread has 8 channels of RUN neighbouring pixels of the result; a block has the same few channels
  * of many such runs, and their weights, as float32, in shared memory. The gradient by the input of stride 1 is a convolution with the
- * weights from the last to the first; of other strides a thread looks for the taps that reach its pixel. Filters of 3x3 and 5x5 have code of their own. */
+ * weights from the last to the first; of other strides a thread looks for the taps that reach its pixel. Filters of 3x3, 5x5 and 7x7 have code of their own. */
+#include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/nhwc/depthwise.cuh"
 
 #include <utility>
@@ -36,8 +37,10 @@ static __device__ __forceinline__ void finish(const depthwise_conv &g, float8 su
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) sum.at[v] += more.at[v];
     }
+    with_activation<T>(g.activation, [&](auto f) {
 #pragma unroll
-    for (int v = 0; v < VECTOR; v++) sum.at[v] = activate_often(g.activation, sum.at[v]);
+        for (int v = 0; v < VECTOR; v++) sum.at[v] = f(sum.at[v]);
+    });
     store8(static_cast<T *>(g.y), to, sum);
 }
 
@@ -52,6 +55,8 @@ template <typename T, int SIZE, int STRIDE>
 static __global__ void __launch_bounds__(THREADS) depthwise_image(const __grid_constant__ depthwise_conv g)
 {
     extern __shared__ float4 weights[];
+    constexpr int UNROLLED =
+        SIZE > 5 ? 1 : SIZE + 1; /* rows of a window: of more, code would leave the instruction cache */
     float *shared = reinterpret_cast<float *>(weights);
     const int lines = THREADS / g.across, line = static_cast<int>(threadIdx.x) / g.across;
     const int mine = static_cast<int>(threadIdx.x) - line * g.across;
@@ -70,7 +75,7 @@ static __global__ void __launch_bounds__(THREADS) depthwise_image(const __grid_c
         q *= RUN;
         const int top = p * down - g.padding[0], left = q * right - g.padding[1];
         float8 sum[RUN] = {};
-#pragma unroll
+#pragma unroll(UNROLLED)
         for (int r = 0; r < height; r++) {
             const int h = top + r * row_gap;
             if (h < 0 || h >= g.height) continue;
@@ -166,6 +171,7 @@ template <typename T> static void (*image_kernel(const depthwise_conv &g))(depth
     if (depthwise_conv_is_square(g, 3, 2)) return depthwise_image<T, 3, 2>;
     if (depthwise_conv_is_square(g, 5, 1)) return depthwise_image<T, 5, 1>;
     if (depthwise_conv_is_square(g, 5, 2)) return depthwise_image<T, 5, 2>;
+    if (depthwise_conv_is_square(g, 7, 1)) return depthwise_image<T, 7, 1>;
     return depthwise_image<T, 0, 1>;
 }
 

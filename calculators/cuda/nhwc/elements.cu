@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Element-by-element kinds in 16 bits: a thread 8 elements, striding. Moves every operand once. */
+#include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/activation.cuh"
 #include "calculators/cuda/arithmetic.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
@@ -8,25 +9,16 @@
 
 enum { THREADS = 256 };
 
-/* f of eight elements, and its slopes. SiLU and GELU, which whole networks are made of, are in line, so that the eight hide each other's
- * latencies; the others are a call each. */
-static __device__ __forceinline__ void activate8(const sdlf_activation &activation, float8 &x)
+/* f of eight elements that are stored as T. */
+template <typename T> static __device__ __forceinline__ void activate8(const sdlf_activation &activation, float8 &x)
 {
-    switch (activation.function) {
-    case SDLF_SILU:
+    with_activation<T>(activation, [&](auto f) {
 #pragma unroll
-        for (int v = 0; v < VECTOR; v++) x.at[v] *= sigmoid(x.at[v]);
-        return;
-    case SDLF_GELU:
-#pragma unroll
-        for (int v = 0; v < VECTOR; v++) x.at[v] = gelu(x.at[v]);
-        return;
-    default:
-#pragma unroll
-        for (int v = 0; v < VECTOR; v++) x.at[v] = activate_often(activation, x.at[v]);
-    }
+        for (int v = 0; v < VECTOR; v++) x.at[v] = f(x.at[v]);
+    });
 }
 
+/* Its slopes. SiLU and GELU, which whole networks are made of, are in line, so that the eight hide each other's latencies; the others are a call each. */
 static __device__ __forceinline__ void multiply_slopes8(const sdlf_activation &activation, const float8 &by,
                                                         float8 &gradient)
 {
@@ -54,7 +46,7 @@ static __global__ void add_nhwc(const T *a, const T *b, T *y, int64_t count, sdl
         const float8 other = load8(b, i);
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) sum.at[v] += other.at[v];
-        activate8(activation, sum);
+        activate8<T>(activation, sum);
         store8(y, i, sum);
     }
 }
@@ -64,7 +56,7 @@ template <typename T> static __global__ void activate_nhwc(const T *x, T *y, int
     await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         float8 value = load8(x, i);
-        activate8(activation, value);
+        activate8<T>(activation, value);
         store8(y, i, value);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Images channels last in the cuda calculator, in 16 bits and in training: which operations there are kernels for, and convolutions as the engine
+/* Storage in 16 bits and images channels last in the cuda calculator: which operations there are kernels for, and convolutions as the engine
  * takes them. */
 #include "calculators/cuda/nhwc/nhwc.h"
 
@@ -21,10 +21,22 @@ static bool suits_inference(const sdlf_operation *op)
     return images >= (taps == 1 ? LEAST_IMAGES_1X1 : LEAST_IMAGES);
 }
 
+/* Rows of a product from which on the engine's tiles fill the device: of fewer, cuBLAS's product of float32 rows is faster (measured on an H200). */
+enum { LEAST_ROWS = 1024 };
+
+/* Inference: is it a product of rows that 16 bits make faster? */
+static bool suits_rows(const sdlf_operation *op)
+{
+    if (op->kind == SDLF_ATTENTION_FORWARD) return true;
+    return op->kind == SDLF_GEMM && op->out[0].shape.dim[0] >= LEAST_ROWS;
+}
+
 sdlf_dtype storage_cuda(const sdlf_calculator *base, const sdlf_operation *op, bool training)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
-    if (!engine_is_there(calculator) || (!training && !suits_inference(op))) return SDLF_NONE;
+    const bool images = sdlf_operation_class_of(op->kind)->channels_last != 0;
+    if (!engine_is_there(calculator) || (!images && (training || !suits_rows(op)))) return SDLF_NONE;
+    if (images && !training && !suits_inference(op)) return SDLF_NONE;
     switch (calculator->math) {
     case SDLF_MATH_BF16: return SDLF_BFLOAT16;
     case SDLF_MATH_FP16: return SDLF_FLOAT16;
@@ -127,7 +139,9 @@ sdlf_status conv2d_prepare_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 bool conv2d_supports_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
-    if (op->algorithm != 0 || (op->in[0].dtype == SDLF_FLOAT32 && calculator->math != SDLF_MATH_TF32)) return false;
+    const bool single = op->in[0].dtype == SDLF_FLOAT32;
+    if (op->algorithm != 0 || (single && calculator->math != SDLF_MATH_TF32)) return false;
+    if (single && op->kind == SDLF_CONV2D_BACKWARD_INPUT && !sdlf_tensor_is_channels_last(&op->in[1])) return false;
     if (op->conv2d.groups != 1) return engine_is_there(calculator) && depthwise_supports_nhwc(op);
     const engine_conv2d conv = convolution(op);
     switch (op->kind) {
@@ -212,6 +226,13 @@ bool elements_support_cuda(const sdlf_calculator *calculator, const sdlf_operati
 {
     (void)calculator;
     return sdlf_operation_storage(op) == SDLF_NONE || is_multiple(sdlf_tensor_count(&op->out[0]));
+}
+
+bool elements_are_vectors(const sdlf_operation *op)
+{
+    if (sdlf_operation_storage(op) != SDLF_NONE) return true;
+    const uintptr_t addresses = (uintptr_t)op->in[0].data | (uintptr_t)op->in[1].data | (uintptr_t)op->out[0].data;
+    return op->out[0].dtype == SDLF_FLOAT32 && addresses % 16 == 0 && is_multiple(sdlf_tensor_count(&op->out[0]));
 }
 
 bool pool2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)

@@ -49,6 +49,8 @@ sdlf_status batch_norm2d_forward_of_nhwc(sdlf_calculator *calculator, const sdlf
 bool binary_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel binary_nhwc_cuda;
 bool elements_support_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+/* The same kernels for float32, where operands, by now with their addresses, happen to lie so. */
+bool elements_are_vectors(const sdlf_operation *operation);
 sdlf_kernel add_nhwc, activation_forward_nhwc, activation_backward_nhwc;
 bool pool2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t pool2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -1,46 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* normalize, forward and backward. A block a row, or a warp where rows are short: its threads stride over the row, sums are taken in
- * float64 and meet in a fixed order. The row is read again from the cache. Gradients of channels are sums over them
- * (rows/channel_sums.cuh). */
-#include <type_traits>
-
+ * float64 and meet in a fixed order. The row is read again from the cache. Layer normalisation, forward, has a kernel of its own
+ * (rows/normalize.cuh), which also takes 16-bit storage. Gradients of channels are sums over them (rows/channel_sums.cuh). */
 #include "calculators/cuda/rows/channel_sums.cuh"
-
-enum { WARP = 32, MOST_WARPS = 8, SHORT = 1024 /* numbers of a row that a warp takes */ };
-
-/* The sums over the WARPS warps that share a row, for all of their threads. */
-template <int WARPS> static __device__ double2 row_sum(double2 value, double2 *parts)
-{
-    for (int step = WARP / 2; step > 0; step /= 2) {
-        value.x += __shfl_xor_sync(0xffffffffu, value.x, step);
-        value.y += __shfl_xor_sync(0xffffffffu, value.y, step);
-    }
-    if (WARPS == 1) return value;
-    __syncthreads();
-    if (threadIdx.x % WARP == 0) parts[threadIdx.x / WARP] = value;
-    __syncthreads();
-    double2 sum = parts[0];
-    for (int warp = 1; warp < WARPS; warp++) add_to(sum, parts[warp]);
-    return sum;
-}
+#include "calculators/cuda/rows/normalize.cuh"
 
 template <typename Index> struct rows {
     int64_t count;
     Index length;
     divider<Index> inner, channels; /* of a tensor without scale and shift: one channel */
 };
-
-/* Rows of this block's share, `use(row, thread, threads)` for each: WARPS 1: a warp a row. */
-template <int WARPS, typename Use> static __device__ __forceinline__ void for_rows(int64_t count, Use use)
-{
-    if (WARPS == 1) {
-        for (int64_t row = grid_first() / WARP; row < count; row += grid_step() / WARP)
-            use(row, static_cast<int>(threadIdx.x % WARP), WARP);
-    } else {
-        for (int64_t row = blockIdx.x; row < count; row += gridDim.x)
-            use(row, static_cast<int>(threadIdx.x), WARPS * WARP);
-    }
-}
 
 template <typename T, typename Index, int WARPS>
 static __global__ void normalize_forward(const T *x, const T *scale, const T *shift, T *y, T *mean_out, T *inverse_out,
@@ -162,18 +131,20 @@ extern "C" int64_t normalize_backward_workspace_cuda(const sdlf_calculator *, co
     return wanted ? channel_sums_bytes(cut_of(op)) : 0;
 }
 
-/* Call function(WARPS), the warps that share a row, as a constant. */
-template <typename Function> static void with_warps(int64_t length, Function function)
-{
-    if (length <= SHORT)
-        function(std::integral_constant<int, 1>());
-    else
-        function(std::integral_constant<int, MOST_WARPS>());
-}
-
 static unsigned blocks_of(const cuda_calculator *calculator, int64_t rows, int warps)
 {
     return cuda_blocks(calculator, rows * warps * WARP, MOST_WARPS * WARP);
+}
+
+extern "C" bool normalize_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
+{
+    return sdlf_operation_storage(op) == SDLF_NONE || is_layer_norm(op);
+}
+
+/* 16-bit storage begins at multiples of 16 bytes. */
+static bool reads_vectors(const sdlf_operation *op)
+{
+    return sdlf_operation_storage(op) != SDLF_NONE || (is_aligned16(op->in[0].data) && is_aligned16(op->out[0].data));
 }
 
 extern "C" sdlf_status normalize_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
@@ -181,6 +152,10 @@ extern "C" sdlf_status normalize_forward_cuda(sdlf_calculator *base, const sdlf_
     const cuda_calculator *calculator = cuda_calculator_from(base);
     int64_t count = sdlf_tensor_count(&op->in[0]);
     if (count == 0) return SDLF_OK;
+    if (is_layer_norm(op) && reads_vectors(op)) {
+        with_storage(op->in[0].dtype, [&](auto zero) { launch_layer_norm<decltype(zero)>(calculator, op); });
+        return cuda_check_launch("layer_norm");
+    }
     with_float(op->in[0].dtype, [&](auto zero) {
         with_narrow_index(count, [&](auto index) {
             with_warps(op->normalize.length, [&](auto warps) {
