@@ -12,6 +12,7 @@ sdlf_status plan_fuse(sdlf_plan *plan);
 sdlf_status plan_check_support(sdlf_plan *plan);
 sdlf_status plan_choose(sdlf_plan *plan);
 sdlf_status plan_choose_layouts(sdlf_plan *plan);
+sdlf_status plan_store_rows(sdlf_plan *plan);          /* inference, after layouts: row-major activations in 16 bits */
 sdlf_status plan_fuse_conv_pool_nhwc(sdlf_plan *plan); /* after layouts */
 sdlf_status
 plan_fuse_stored(sdlf_plan *plan); /* training, after layouts: epilogues that only kernels for a storage type have */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference, in the host's memory, when layouts are settled: copies whose readers can as well read where they
- * copy from are left out. What is copied is one run of memory, such as a part of a row, or its reader takes any strides. */
+/* Inference, when layouts are settled: copies whose readers can as well read where they copy from are left out. What is
+ * copied is one run of memory, such as a part of a row, or its reader takes any strides: attention and other copies of
+ * whatever part they read, in the host's memory every such reader of all of it. On a device reads begin where every
+ * kernel can read. */
 #include "framework/plan/passes.h"
 
 #include <string.h>
@@ -13,15 +15,56 @@ static bool is_same_shape_and_strides(const sdlf_tensor *a, const sdlf_tensor *b
     return sdlf_shape_equal(a->shape, b->shape);
 }
 
+enum { DEVICE_ALIGNMENT = 16 };
+
 static bool is_plain_copy(const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
+    bool on_host = strcmp(step->calculator->space, SDLF_HOST_SPACE) == 0;
     return !step->dead && op->kind == SDLF_COPY && op->in[0].dtype == op->out[0].dtype &&
            op->in[0].layout == SDLF_DENSE && sdlf_shape_equal(op->in[0].shape, op->out[0].shape) &&
-           op->in[0].buffer != op->out[0].buffer && strcmp(step->calculator->space, SDLF_HOST_SPACE) == 0;
+           op->in[0].buffer != op->out[0].buffer && (on_host || op->in[0].offset % DEVICE_ALIGNMENT == 0);
 }
 
-static bool read_source(const sdlf_operation *copy, sdlf_operation *reader, int i)
+/* A part of what the copy writes, without gaps, becomes the same part of what it reads: each of its axes has to go along
+ * one of the copy's. */
+static bool view_source(const sdlf_operation *copy, sdlf_tensor *part)
+{
+    const sdlf_tensor *from = &copy->in[0], *to = &copy->out[0];
+    int64_t size = (int64_t)sdlf_dtype_size(to->dtype), at = (part->offset - to->offset) / size, offset = 0;
+    int64_t last[SDLF_MAX_RANK];
+    sdlf_tensor view = *part;
+    if (!sdlf_tensor_is_contiguous(to) || sdlf_tensor_count(to) == 0 || part->dtype != to->dtype) return false;
+    for (int axis = 0; axis < to->shape.rank; axis++) {
+        last[axis] = to->shape.dim[axis] > 1 ? at / to->stride[axis] : 0;
+        at -= last[axis] > 0 ? last[axis] * to->stride[axis] : 0;
+        offset += last[axis] > 0 ? last[axis] * from->stride[axis] : 0;
+    }
+    if (at != 0) return false;
+    for (int i = 0; i < part->shape.rank; i++) {
+        int64_t stride = part->stride[i], steps = part->shape.dim[i] - 1;
+        int axis = 0;
+        if (steps <= 0 || stride == 0) continue;
+        while (axis < to->shape.rank && (to->shape.dim[axis] == 1 || stride % to->stride[axis] != 0)) axis++;
+        if (stride < 0 || axis == to->shape.rank) return false;
+        last[axis] += steps * (stride / to->stride[axis]);
+        if (last[axis] >= to->shape.dim[axis]) return false;
+        view.stride[i] = stride / to->stride[axis] * from->stride[axis];
+    }
+    view.buffer = from->buffer;
+    view.offset = from->offset + offset * size;
+    *part = view;
+    return true;
+}
+
+/* Does the operand's last axis follow memory? */
+static bool has_runs(const sdlf_tensor *operand)
+{
+    int rank = operand->shape.rank;
+    return rank == 0 || operand->shape.dim[rank - 1] == 1 || operand->stride[rank - 1] == 1;
+}
+
+static bool read_source(const sdlf_operation *copy, sdlf_operation *reader, int i, bool on_host)
 {
     const sdlf_tensor *from = &copy->in[0], *to = &copy->out[0];
     sdlf_tensor *operand = &reader->in[i];
@@ -31,7 +74,14 @@ static bool read_source(const sdlf_operation *copy, sdlf_operation *reader, int 
         return true;
     }
     bool any_strides = sdlf_operation_class_of(reader->kind)->any_strides >> i & 1;
-    if (!any_strides || operand->offset != 0 || !is_same_shape_and_strides(operand, to)) return false;
+    bool any_part = reader->kind == SDLF_COPY || reader->kind == SDLF_ATTENTION_FORWARD;
+    sdlf_tensor part = *operand;
+    if (any_strides && any_part && view_source(copy, &part) && has_runs(&part) &&
+        (on_host || part.offset % DEVICE_ALIGNMENT == 0)) {
+        *operand = part;
+        return true;
+    }
+    if (!any_strides || !on_host || operand->offset != 0 || !is_same_shape_and_strides(operand, to)) return false;
     *operand = *from;
     return true;
 }
@@ -39,13 +89,14 @@ static bool read_source(const sdlf_operation *copy, sdlf_operation *reader, int 
 static bool replace_reader(const sdlf_plan *plan, int copy, int reader, sdlf_operation *replaced)
 {
     const sdlf_operation *op = &plan->steps[copy].operation;
+    bool on_host = strcmp(plan->steps[copy].calculator->space, SDLF_HOST_SPACE) == 0;
     *replaced = plan->steps[reader].operation;
     if (plan->steps[reader].calculator != plan->steps[copy].calculator ||
         plan_step_writes(&plan->steps[reader], op->in[0].buffer) || plan_writes_between(plan, op, copy, reader))
         return false;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         bool reads = sdlf_tensor_present(&replaced->in[i]) && replaced->in[i].buffer == op->out[0].buffer;
-        if (reads && !read_source(op, replaced, i)) return false;
+        if (reads && !read_source(op, replaced, i, on_host)) return false;
     }
     return sdlf_operation_check(replaced) == SDLF_OK &&
            sdlf_calculator_supports(plan->steps[reader].calculator, replaced);

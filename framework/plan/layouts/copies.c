@@ -39,16 +39,25 @@ static bool keeps_channels(const layout_pass *p, sdlf_tensor part)
     return layout_restride(p, &part) && (part.shape.dim[1] <= 1 || channels <= 1 || part.stride[1] < channels);
 }
 
-/* Can what the copy writes be channels last? */
-static bool makes_nhwc(const layout_pass *p, const sdlf_operation *op)
+/* Does it lie channels last by itself, rows of channels under another shape? And does the calculator use that? */
+static bool is_rows_of_channels(const layout_pass *p, const sdlf_calculator *calculator, const sdlf_tensor *in)
 {
-    sdlf_tensor in = op->in[0], out = op->out[0];
+    bool used = p->storage == SDLF_NONE ? layout_uses_nhwc_everywhere(p->votes, calculator)
+                                        : layout_stores(p->votes, calculator, p->storage);
+    return used && in->dtype == SDLF_FLOAT32 && !layout_is_nhwc(p, in) && in->shape.dim[1] > 1 &&
+           sdlf_tensor_is_channels_last(in) && !sdlf_tensor_is_contiguous(in);
+}
+
+/* Can what the copy writes be channels last? */
+static bool makes_nhwc(const layout_pass *p, const plan_step *step)
+{
+    sdlf_tensor in = step->operation.in[0], out = step->operation.out[0];
     if (!layout_is_image(&in) || !layout_is_image(&out)) return false;
     if (layout_is_nhwc(p, &out)) return layout_restride(p, &out);
     sdlf_shape shape = shape_around(p, &out);
-    return !p->form[out.buffer].written && layout_is_nhwc(p, &in) && keeps_channels(p, in) &&
-           p->plan->buffers[out.buffer].kind == BUFFER_ARENA && shape.rank == 4 &&
-           only_copies_write(p, out.buffer, shape);
+    bool follows = layout_is_nhwc(p, &in) ? keeps_channels(p, in) : is_rows_of_channels(p, step->calculator, &in);
+    return !p->form[out.buffer].written && follows && p->plan->buffers[out.buffer].kind == BUFFER_ARENA &&
+           shape.rank == 4 && only_copies_write(p, out.buffer, shape);
 }
 
 /* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the
@@ -58,9 +67,9 @@ bool layout_follows_copy(const layout_pass *p, const plan_step *step)
     const sdlf_operation *op = &step->operation;
     sdlf_tensor in = op->in[0];
     if (op->kind != SDLF_COPY || in.dtype != op->out[0].dtype) return false;
-    if (makes_nhwc(p, op)) return true;
+    if (makes_nhwc(p, step)) return true;
     return layout_is_nhwc(p, &in) && !p->form[in.buffer].row_major && !layout_is_nhwc(p, &op->out[0]) &&
-           layout_restride(p, &in) && in.dtype == op->out[0].dtype;
+           layout_restride(p, &in);
 }
 
 sdlf_status layout_convert_copy(layout_pass *p, plan_step *step)
@@ -68,7 +77,7 @@ sdlf_status layout_convert_copy(layout_pass *p, plan_step *step)
     sdlf_operation *op = &step->operation;
     sdlf_tensor in = op->in[0], out = op->out[0], same = in;
     sdlf_status status = SDLF_OK;
-    bool made = makes_nhwc(p, op);
+    bool made = makes_nhwc(p, step);
     if (made && !layout_is_nhwc(p, &out)) status = layout_add_nhwc(p, out.buffer, shape_around(p, &out));
     if (status != SDLF_OK) return status;
     if (made) {

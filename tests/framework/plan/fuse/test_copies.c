@@ -51,7 +51,7 @@ static void run(sdlf_model *net, sdlf_calculator *calculator, int batch, bool fu
     sdlf_plan_free(plan);
 }
 
-/* With one sample a part is one run of memory, which all can read; with two, only what takes strides reads it in place: here the
+/* With one sample a part is one run of memory, which all can read; with two, only what takes strides reads it in place: in the host's memory the
  * product, and the join. The join itself takes two copies. */
 static void parts_are_read_in_place(void)
 {
@@ -61,7 +61,7 @@ static void parts_are_read_in_place(void)
         for (int batch = 1; batch <= 2; batch++) {
             static results found, expected;
             sdlf_model *net = parts();
-            run(net, calculator, batch, true, host ? (batch == 1 ? 2 : 4) : 5, &found);
+            run(net, calculator, batch, true, batch == 1 ? 2 : host ? 4 : 5, &found);
             run(net, calculator, batch, false, 5, &expected);
             for (int i = 0; i < batch * PART; i++) CHECK_CLOSE((double)found.sum[i], (double)expected.sum[i], 1e-6);
             for (int i = 0; i < batch * (PART + WIDTH); i++)
@@ -102,8 +102,51 @@ static void results_keep_off_what_is_read_otherwise(void)
     }
 }
 
+/* What is turned and then cut into parts that are copied once more: only the last copies are left, with two strides from the source's. */
+static void parts_of_what_is_turned_are_read_in_place(void)
+{
+    enum { ROWS = 5, PARTS = 3, UNITS = 8, COUNT = 2 * ROWS * PARTS * UNITS };
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        static float x[COUNT], found[2][COUNT];
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
+        sdlf_model *net = sdlf_model_create("turned");
+        sdlf_node in = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(ROWS, PARTS, UNITS)), part[PARTS];
+        sdlf_node turned =
+            sdlf_transpose(net, sdlf_add(net, in, in), &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 1, 3)});
+        for (int i = 0; i < PARTS; i++)
+            part[i] = sdlf_slice(net, turned,
+                                 &(sdlf_slice_options){.axes = sdlf_shape(1),
+                                                       .start = sdlf_shape((int64_t)(PARTS - 1 - i)),
+                                                       .end = sdlf_shape((int64_t)(PARTS - i))});
+        sdlf_output(net, "y", sdlf_concat(net, part, PARTS, NULL));
+        CHECK_OK(sdlf_model_build(net, 1));
+        fill_random(x, COUNT, 11);
+        for (int apart = 0; apart < 2; apart++) {
+            sdlf_plan *plan = NULL;
+            CHECK_OK(sdlf_plan_create(
+                &plan, net, &(sdlf_plan_options){.batch = 2, .forward = calculator, .no_fusion = apart != 0}));
+            if (plan == NULL) continue;
+            CHECK_EQUAL(count_steps(plan, "copy"), apart ? 1 + 2 * PARTS : PARTS);
+            CHECK_OK(test_plan_write(plan, "x", x));
+            CHECK_OK(sdlf_plan_forward(plan));
+            CHECK_OK(test_plan_read(plan, "y", found[apart]));
+            sdlf_plan_free(plan);
+        }
+        for (int i = 0; i < COUNT; i++) CHECK_CLOSE((double)found[0][i], (double)found[1][i], 0);
+        for (int n = 0; n < 2; n++)
+            for (int i = 0; i < PARTS * ROWS * UNITS; i++) {
+                int of = i / (ROWS * UNITS), row = i / UNITS % ROWS, unit = i % UNITS;
+                float value = x[((n * ROWS + row) * PARTS + PARTS - 1 - of) * UNITS + unit];
+                CHECK_CLOSE((double)found[0][n * PARTS * ROWS * UNITS + i], 2 * (double)value, 0);
+            }
+        sdlf_model_free(net);
+        sdlf_calculator_close(calculator);
+    }
+}
+
 int main(void)
 {
+    RUN(parts_of_what_is_turned_are_read_in_place);
     RUN(parts_are_read_in_place);
     RUN(results_keep_off_what_is_read_otherwise);
     return test_summary();

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* The pass that stores row-major activations in 16 bits, in inference: what products of rows, attention, normalisation
+ * and element-by-element kinds pass on to one another in a transformer. (Images that lie channels last have their
+ * storage type from layouts.c.)
+ *
+ * A calculator is asked product by product (sdlf_calculator_storage). Where those that it would store have half of the
+ * FLOPs that layouts.c left, or more, their operands are stored, and so are results of the steps before them, as far as
+ * there are kernels for it, and functions that 16 bits suffice for: the wish spreads from readers to writers. Copies go
+ * along. A stored content has a buffer of its own beside the float32 one; conversions stand where steps that know
+ * float32 alone meet the others. */
+#include "framework/plan/layouts/layouts.h"
+
+#include <stdlib.h>
+
+/* Who writes a buffer: nobody yet, copies, one other step that could write the storage type, any others. */
+typedef enum content_writers { NO_WRITER, COPIES, ONE_TAKER, OTHERS } content_writers;
+
+/* The forms of a buffer's content. */
+typedef struct stored_content {
+    int twin;     /* the buffer that holds it in the storage type; 0: none */
+    bool float32; /* it is there in float32 */
+    bool wanted;  /* a step that is stored reads or writes it */
+    bool taken;   /* a step that could be stored reads it */
+    content_writers writers;
+} stored_content;
+
+typedef struct storage_pass {
+    sdlf_plan *plan;
+    plan_step *old; /* the steps as they were; the plan's list is built anew */
+    int old_count;
+    stored_content *content; /* of each buffer */
+    bool *takes, *stores;    /* of each old step: could it be stored, and will it be? */
+    sdlf_dtype storage;
+} storage_pass;
+
+static sdlf_tensor *operand_at(sdlf_operation *operation, int i)
+{
+    return i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
+}
+
+static bool is_output(int i)
+{
+    return i >= SDLF_MAX_INPUTS;
+}
+
+static bool is_arena(const storage_pass *p, const sdlf_tensor *tensor)
+{
+    return p->plan->buffers[tensor->buffer].kind == BUFFER_ARENA;
+}
+
+/* An output, whatever its strides, that is all of its buffer: no two of its elements lie at one place. */
+static bool fills_buffer(const storage_pass *p, const sdlf_tensor *out)
+{
+    return out->offset == 0 && sdlf_tensor_bytes(out) == p->plan->buffers[out->buffer].bytes;
+}
+
+/* Could the content be stored as it is written? */
+static bool is_storable(const storage_pass *p, const sdlf_tensor *tensor)
+{
+    content_writers writers = p->content[tensor->buffer].writers;
+    return is_arena(p, tensor) && (writers == ONE_TAKER || writers == COPIES);
+}
+
+/* The operands that a stored step has in the storage type, as bits of a class. What may be float32 beside them is, but
+ * for whole tensors that can be stored as they are written. */
+static unsigned stored_operands(const storage_pass *p, const sdlf_operation *op)
+{
+    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    unsigned bits = 0;
+    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+        const sdlf_tensor *operand = operand_at((sdlf_operation *)op, i);
+        if (!(type->storage >> i & 1) || !sdlf_tensor_present(operand)) continue;
+        bool beside = type->float32_beside >> i & 1;
+        if (beside && (!is_storable(p, operand) || !sdlf_tensor_is_contiguous(operand))) continue;
+        bits |= 1u << i;
+    }
+    return bits;
+}
+
+/* The same part of the content in the storage type. */
+static sdlf_tensor in_storage(const storage_pass *p, sdlf_tensor tensor)
+{
+    tensor.offset = tensor.offset / (int64_t)sdlf_dtype_size(tensor.dtype) * (int64_t)sdlf_dtype_size(p->storage);
+    tensor.dtype = p->storage;
+    tensor.buffer = p->content[tensor.buffer].twin;
+    return tensor;
+}
+
+static bool is_copy(const plan_step *step)
+{
+    return step->operation.kind == SDLF_COPY && step->phase == SDLF_PHASE_FORWARD;
+}
+
+/* Do 16 bits suffice for what the step reads and writes? Angles, exponents and squares want float32's digits or range. */
+static bool is_benign(const sdlf_operation *op)
+{
+    if (op->kind == SDLF_BINARY) {
+        bool square =
+            sdlf_tensor_present(&op->in[0]) && sdlf_tensor_present(&op->in[1]) && op->in[0].buffer == op->in[1].buffer;
+        return op->binary.function == SDLF_BINARY_ADD || op->binary.function == SDLF_BINARY_SUBTRACT ||
+               (op->binary.function == SDLF_BINARY_MULTIPLY && !square);
+    }
+    static const sdlf_activation_function benign[] = {
+        SDLF_IDENTITY, SDLF_RELU, SDLF_CLIP,         SDLF_LEAKY_RELU, SDLF_SIGMOID, SDLF_TANH,
+        SDLF_SILU,     SDLF_GELU, SDLF_GELU_TANH,    SDLF_HARD_SWISH, SDLF_ELU,     SDLF_SELU,
+        SDLF_CELU,     SDLF_MISH, SDLF_HARD_SIGMOID, SDLF_SOFTPLUS,   SDLF_ERF,     SDLF_SOFTSIGN,
+    };
+    bool found = op->kind != SDLF_ACTIVATION_FORWARD;
+    for (size_t i = 0; i < sizeof benign / sizeof benign[0]; i++) found = found || op->activation.function == benign[i];
+    return found;
+}
+
+/* Could the step be stored, as far as its operands and its calculator say? */
+static bool could_take(const storage_pass *p, const plan_step *step)
+{
+    const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
+    sdlf_operation stored = step->operation;
+    unsigned operands = stored_operands(p, &stored);
+    bool images = type->channels_last != 0, any = false;
+    if (operands == 0 || images || !is_benign(&stored) || stored.algorithm != 0 ||
+        sdlf_operation_storage(&stored) != SDLF_NONE)
+        return false;
+    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+        sdlf_tensor *operand = operand_at(&stored, i);
+        if (!(operands >> i & 1)) continue;
+        if (operand->dtype != SDLF_FLOAT32 || operand->layout != SDLF_DENSE || operand->offset % 32 != 0) return false;
+        if (is_output(i) && !fills_buffer(p, operand)) return false;
+        /* a parameter would be converted in every run */
+        if (!is_output(i) && p->plan->buffers[operand->buffer].constant) return false;
+        any = any || is_arena(p, operand);
+        operand->dtype = p->storage;
+    }
+    return any && sdlf_operation_check(&stored) == SDLF_OK && sdlf_calculator_supports(step->calculator, &stored);
+}
+
+/* Whether the step is the only writer of what it writes, or one of several copies. */
+static void note_writer(storage_pass *p, const plan_step *step, bool takes)
+{
+    const sdlf_operation *op = &step->operation;
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        const sdlf_tensor *out = &op->out[i];
+        if (!sdlf_tensor_present(out)) continue;
+        content_writers *writers = &p->content[out->buffer].writers;
+        bool floats = out->dtype == SDLF_FLOAT32 && out->layout == SDLF_DENSE;
+        bool stored = takes && stored_operands(p, op) >> (SDLF_MAX_INPUTS + i) & 1;
+        bool copied = is_copy(step) && floats && is_arena(p, out) &&
+                      (op->in[0].dtype == SDLF_FLOAT32 || op->in[0].dtype == p->storage);
+        if (copied && *writers <= COPIES)
+            *writers = COPIES;
+        else
+            *writers = *writers == NO_WRITER && stored ? ONE_TAKER : OTHERS;
+    }
+}
+
+/* A product whose residual may be a mask, of numbers that 16 bits cannot hold: what follows has float32 alone, as
+ * softmax does. */
+static void leave_masks(storage_pass *p)
+{
+    for (int i = 0; i < p->old_count; i++) {
+        const sdlf_operation *op = &p->old[i].operation;
+        unsigned stored = p->takes[i] ? stored_operands(p, op) : 0;
+        for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
+            if (stored >> j & 1) p->content[op->in[j].buffer].taken = true;
+        }
+        if (is_copy(&p->old[i])) p->content[op->in[0].buffer].taken = true;
+    }
+    for (int i = 0; i < p->old_count; i++) {
+        const sdlf_operation *op = &p->old[i].operation;
+        bool residual = op->kind == SDLF_GEMM && sdlf_tensor_present(&op->in[3]);
+        if (residual && !p->content[op->out[0].buffer].taken) p->takes[i] = false;
+    }
+}
+
+/* Which steps could be stored. */
+static void find_takers(storage_pass *p)
+{
+    for (int i = 0; i < p->old_count; i++) {
+        p->takes[i] = !is_copy(&p->old[i]) && could_take(p, &p->old[i]);
+        note_writer(p, &p->old[i], p->takes[i]);
+    }
+    for (int i = 0; i < p->old_count; i++) {
+        const sdlf_operation *op = &p->old[i].operation;
+        unsigned stored = p->takes[i] ? stored_operands(p, op) : 0;
+        if (is_copy(&p->old[i])) p->takes[i] = p->content[op->out[0].buffer].writers == COPIES;
+        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) {
+            bool written = stored >> (SDLF_MAX_INPUTS + j) & 1;
+            if (written && p->content[op->out[j].buffer].writers != ONE_TAKER) p->takes[i] = false;
+        }
+    }
+    leave_masks(p);
+}
+
+/* ---- which steps are stored ---- */
+
+static void want_operands(storage_pass *p, int i)
+{
+    const sdlf_operation *op = &p->old[i].operation;
+    unsigned operands = is_copy(&p->old[i]) ? 1u << 0 | 1u << SDLF_MAX_INPUTS : stored_operands(p, op);
+    p->stores[i] = true;
+    for (int j = 0; j < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; j++) {
+        if (operands >> j & 1) p->content[operand_at((sdlf_operation *)op, j)->buffer].wanted = true;
+    }
+}
+
+/* A step whose result, or the rest of whose buffer, a stored one reads. */
+static void spread_to(storage_pass *p, int i)
+{
+    const sdlf_operation *op = &p->old[i].operation;
+    if (!p->takes[i] || p->stores[i]) return;
+    unsigned operands = is_copy(&p->old[i]) ? 1u << SDLF_MAX_INPUTS : stored_operands(p, op);
+    for (int j = 0; j < SDLF_MAX_OUTPUTS && !p->stores[i]; j++) {
+        bool written = operands >> (SDLF_MAX_INPUTS + j) & 1;
+        if (written && is_arena(p, &op->out[j]) && p->content[op->out[j].buffer].wanted) want_operands(p, i);
+    }
+}
+
+/* Products first; from these against the steps' order. */
+static bool choose_steps(storage_pass *p)
+{
+    double all = 0, wanted = 0;
+    int products = 0;
+    for (int i = 0; i < p->old_count; i++) {
+        const plan_step *step = &p->old[i];
+        if (sdlf_operation_storage(&step->operation) != SDLF_NONE) continue;
+        all += (double)step->cost.flops;
+        if (!p->takes[i] || is_copy(step)) continue;
+        if (sdlf_calculator_storage(step->calculator, &step->operation, false) != p->storage) continue;
+        wanted += (double)step->cost.flops;
+        products++;
+        want_operands(p, i);
+    }
+    if (products < 2 || 2 * wanted < all) return false;
+    for (int i = p->old_count - 1; i >= 0; i--) spread_to(p, i);
+    return true;
+}
+
+/* ---- the steps anew ---- */
+
+/* A tensor over all of a buffer's content. */
+static sdlf_tensor whole(const storage_pass *p, int buffer)
+{
+    const plan_buffer *of = &p->plan->buffers[buffer];
+    int64_t count = of->bytes / (int64_t)sdlf_dtype_size(of->dtype);
+    sdlf_tensor tensor = sdlf_tensor_view(of->dtype, sdlf_shape(count), NULL);
+    tensor.buffer = buffer;
+    return tensor;
+}
+
+static sdlf_status append_copy(storage_pass *p, const plan_step *beside, int from, int to)
+{
+    plan_step step = {.operation = {.kind = SDLF_COPY, .in = {whole(p, from)}, .out = {whole(p, to)}},
+                      .calculator = beside->calculator,
+                      .phase = beside->phase,
+                      .serves = beside->phase,
+                      .node = beside->node};
+    step.cost = sdlf_operation_cost(&step.operation);
+    return plan_append_step(p->plan, &step);
+}
+
+static sdlf_status add_twin(storage_pass *p, int buffer)
+{
+    stored_content *content = &p->content[buffer];
+    if (content->twin != 0) return SDLF_OK;
+    int64_t count = p->plan->buffers[buffer].bytes / (int64_t)sizeof(float);
+    content->twin = plan_new_buffer(p->plan, BUFFER_ARENA, p->storage, count * (int64_t)sdlf_dtype_size(p->storage));
+    return content->twin != 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of buffers");
+}
+
+static sdlf_status need_stored(storage_pass *p, const plan_step *reader, int buffer)
+{
+    if (p->content[buffer].twin != 0) return SDLF_OK;
+    sdlf_status status = add_twin(p, buffer);
+    return status == SDLF_OK ? append_copy(p, reader, buffer, p->content[buffer].twin) : status;
+}
+
+static sdlf_status need_float32(storage_pass *p, const plan_step *reader, int buffer)
+{
+    stored_content *content = &p->content[buffer];
+    if (content->float32) return SDLF_OK;
+    content->float32 = true;
+    return append_copy(p, reader, content->twin, buffer);
+}
+
+/* The content has been written anew, in float32. */
+static void note_float32(storage_pass *p, int buffer)
+{
+    p->content[buffer].twin = 0;
+    p->content[buffer].float32 = true;
+}
+
+/* The step's operands are in the forms it takes; then the step, and what others than steps read of it. */
+static sdlf_status append_stored(storage_pass *p, plan_step *step, unsigned operands)
+{
+    sdlf_operation *op = &step->operation;
+    int written[SDLF_MAX_OUTPUTS] = {0};
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS && status == SDLF_OK; i++) {
+        sdlf_tensor *operand = operand_at(op, i);
+        if (!sdlf_tensor_present(operand)) continue;
+        if (!(operands >> i & 1)) {
+            if (is_output(i))
+                note_float32(p, operand->buffer);
+            else
+                status = need_float32(p, step, operand->buffer);
+            continue;
+        }
+        if (is_output(i)) {
+            written[i - SDLF_MAX_INPUTS] = operand->buffer;
+            p->content[operand->buffer].float32 = false;
+            status = add_twin(p, operand->buffer);
+        } else {
+            status = need_stored(p, step, operand->buffer);
+        }
+        if (status == SDLF_OK) *operand = in_storage(p, *operand);
+    }
+    step->cost = sdlf_operation_cost(op);
+    if (status == SDLF_OK) status = plan_append_step(p->plan, step);
+    for (int i = 0; i < SDLF_MAX_OUTPUTS && status == SDLF_OK; i++) {
+        if (written[i] != 0 && p->plan->buffers[written[i]].kind != BUFFER_ARENA)
+            status = need_float32(p, step, written[i]);
+    }
+    return status;
+}
+
+/* A copy reads whichever form is there. */
+static unsigned copied_operands(const storage_pass *p, const plan_step *step, bool stores)
+{
+    const sdlf_tensor *in = &step->operation.in[0];
+    bool has_twin = in->dtype == SDLF_FLOAT32 && p->content[in->buffer].twin != 0;
+    return (has_twin && (stores || !p->content[in->buffer].float32) ? 1u << 0 : 0) |
+           (stores ? 1u << SDLF_MAX_INPUTS : 0);
+}
+
+static sdlf_status append_all(storage_pass *p)
+{
+    sdlf_status status = SDLF_OK;
+    int forward = p->plan->forward_steps;
+    for (int i = 0; i < p->old_count && status == SDLF_OK; i++) {
+        plan_step step = p->old[i];
+        unsigned operands = 0;
+        if (i == forward) p->plan->forward_steps = p->plan->step_count;
+        if (is_copy(&step))
+            operands = copied_operands(p, &step, p->stores[i]);
+        else if (p->stores[i])
+            operands = stored_operands(p, &step.operation);
+        status = append_stored(p, &step, operands);
+    }
+    if (forward == p->old_count) p->plan->forward_steps = p->plan->step_count;
+    return status;
+}
+
+/* The type in which the first calculator that has one would store rows. */
+static sdlf_dtype storage_of(const sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        const plan_step *step = &plan->steps[i];
+        const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
+        if (type->storage == 0 || type->channels_last != 0) continue;
+        if (sdlf_operation_storage(&step->operation) != SDLF_NONE) continue;
+        sdlf_dtype storage = sdlf_calculator_storage(step->calculator, &step->operation, false);
+        if (storage != SDLF_NONE) return storage;
+    }
+    return SDLF_NONE;
+}
+
+static sdlf_status store_rows(storage_pass *p)
+{
+    sdlf_plan *plan = p->plan;
+    int buffers = plan->buffer_count;
+    p->content = calloc((size_t)buffers, sizeof *p->content);
+    p->takes = calloc((size_t)p->old_count, 2 * sizeof *p->takes);
+    if (p->content == NULL || p->takes == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    p->stores = p->takes + p->old_count;
+    for (int i = 0; i < buffers; i++) p->content[i].float32 = true;
+    find_takers(p);
+    if (!choose_steps(p)) return SDLF_OK;
+    plan->steps = NULL;
+    plan->step_count = plan->step_capacity = 0;
+    sdlf_status status = append_all(p);
+    free(p->old);
+    return status;
+}
+
+sdlf_status plan_store_rows(sdlf_plan *plan)
+{
+    const sdlf_plan_options *options = &plan->options;
+    storage_pass p = {.plan = plan, .old = plan->steps, .old_count = plan->step_count};
+    if (options->mode != SDLF_INFER || options->no_fusion || options->keep_activations) return SDLF_OK;
+    if (options->dtype != SDLF_FLOAT32 || options->state_count > 0) return SDLF_OK;
+    p.storage = storage_of(plan);
+    if (p.storage == SDLF_NONE || p.storage == SDLF_FLOAT32) return SDLF_OK;
+    sdlf_status status = store_rows(&p);
+    free(p.content);
+    free(p.takes);
+    return status;
+}
