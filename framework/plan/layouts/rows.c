@@ -95,8 +95,8 @@ static bool is_copy(const plan_step *step)
 static bool is_benign(const sdlf_operation *op)
 {
     if (op->kind == SDLF_BINARY) {
-        bool square =
-            sdlf_tensor_present(&op->in[0]) && sdlf_tensor_present(&op->in[1]) && op->in[0].buffer == op->in[1].buffer;
+        bool square = sdlf_tensor_present(&op->in[0]) && op->in[0].buffer == op->in[1].buffer &&
+                      op->in[0].offset == op->in[1].offset;
         return op->binary.function == SDLF_BINARY_ADD || op->binary.function == SDLF_BINARY_SUBTRACT ||
                (op->binary.function == SDLF_BINARY_MULTIPLY && !square);
     }
