@@ -130,8 +130,8 @@ static __device__ __forceinline__ void load_block(uint32_t *to, const attention_
 
 /* ---- products of a warp ---- */
 
-/* load_matrices of 16-bit numbers, of which each is turned: a lane gets two numbers of column g, of lines 2t and 2t + 1. */
-static __device__ __forceinline__ void load_turned(uint32_t (&b)[4], const void *shared)
+/* load_matrices of 16-bit numbers, each transposed: a lane gets two numbers of column g, of lines 2t and 2t + 1. */
+static __device__ __forceinline__ void load_transposed(uint32_t (&b)[4], const void *shared)
 {
     uint32_t from = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -179,7 +179,7 @@ static __device__ __forceinline__ void multiply_scores(float (&c)[D / TILE][4], 
 #pragma unroll
             for (int n = 0; n < D / TILE; n += 2) {
                 uint32_t right[4];
-                load_turned(right, from + k * TILE * LINE + n * TILE / 2);
+                load_transposed(right, from + k * TILE * LINE + n * TILE / 2);
                 multiply<MATH>(c[n], left, {right[0], right[1]});
                 multiply<MATH>(c[n + 1], left, {right[2], right[3]});
             }

@@ -148,6 +148,7 @@ int attention_backward_shared(sdlf_math math, int depth)
 sdlf_status attention_backward_cuda(sdlf_calculator *base, const sdlf_operation *operation)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
+    if (operation->in[0].shape.dim[0] == 0) return SDLF_OK;
     attention_arguments p = attention_arguments_of(operation);
     int depth = attention_depth(operation), shared = attention_backward_shared(calculator->math, depth);
     int64_t rows = static_cast<int64_t>(p.samples) * p.heads * p.queries;

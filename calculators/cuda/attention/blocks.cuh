@@ -120,7 +120,7 @@ static __device__ __forceinline__ void multiply_values(float (&c)[D / TILE][4], 
         for (int n = 0; n < D / TILE; n += 2) {
             uint32_t right[4];
             if constexpr (sizeof(T) == 2) {
-                load_turned(right, v + (k * TILE + lane % 16) * LINE + lane / 16 * 8 + n * TILE);
+                load_transposed(right, v + (k * TILE + lane % 16) * LINE + lane / 16 * 8 + n * TILE);
             } else {
                 const float *from = v + (k * TILE + 2 * t) * LINE + n * TILE + g;
                 const int rest = is_half<MATH> ? TILE * LINE : LINE; /* rows 2t + 8 and 2t + 9; 2t + 1 */

@@ -37,7 +37,7 @@ typedef struct engine_conv2d {
     sdlf_activation activation;
     void *x, *weights, *y;
     const void *prepared; /* forward: weights as engine_prepare makes them, or NULL */
-    bool by_channels;     /* of 1x1: the float32 weights to be made ready lie (C,K) */
+    bool by_channels;     /* of 1x1: the float32 weights that engine_prepare prepacks lie (C,K) */
     float *dw;
     void *workspace;
     engine_moments *moments; /* forward: to be summed, or NULL */

@@ -58,8 +58,8 @@ sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *o
  * bf16. */
 sdlf_status cuda_gemm_sweep(sdlf_calculator *base, const sdlf_operation *op);
 
-/* c = act(a b + bias + residual) of rows in 16 bits, whose b is float32, (n,k) or (k,n), and is made ready in 16 bits, once where it is
- * constant: a convolution of 1x1 by the engine. n and k are multiples of 8. */
+/* c = act(a b + bias + residual) of rows in 16-bit storage: a convolution of 1x1 by the engine. b is float32, (n,k) or (k,n), prepacked in 16 bits: once
+ * where it is constant, else in the workspace. n and k are multiples of 8. */
 bool gemm_stored_takes(const cuda_calculator *calculator, const sdlf_operation *operation);
 int64_t gemm_stored_workspace(const sdlf_operation *operation);
 int64_t gemm_stored_prepared(const sdlf_operation *operation);

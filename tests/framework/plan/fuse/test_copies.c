@@ -102,19 +102,19 @@ static void results_keep_off_what_is_read_otherwise(void)
     }
 }
 
-/* What is turned and then cut into parts that are copied once more: only the last copies are left, with two strides from the source's. */
-static void parts_of_what_is_turned_are_read_in_place(void)
+/* Parts of a transposed tensor that are copied once more: only the last copies are left, which read the source by its strides. */
+static void parts_of_a_transposed_tensor_are_read_in_place(void)
 {
     enum { ROWS = 5, PARTS = 3, UNITS = 8, COUNT = 2 * ROWS * PARTS * UNITS };
     for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
         static float x[COUNT], found[2][COUNT];
         sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
-        sdlf_model *net = sdlf_model_create("turned");
+        sdlf_model *net = sdlf_model_create("transposed");
         sdlf_node in = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(ROWS, PARTS, UNITS)), part[PARTS];
-        sdlf_node turned =
+        sdlf_node transposed =
             sdlf_transpose(net, sdlf_add(net, in, in), &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 1, 3)});
         for (int i = 0; i < PARTS; i++)
-            part[i] = sdlf_slice(net, turned,
+            part[i] = sdlf_slice(net, transposed,
                                  &(sdlf_slice_options){.axes = sdlf_shape(1),
                                                        .start = sdlf_shape((int64_t)(PARTS - 1 - i)),
                                                        .end = sdlf_shape((int64_t)(PARTS - i))});
@@ -146,7 +146,7 @@ static void parts_of_what_is_turned_are_read_in_place(void)
 
 int main(void)
 {
-    RUN(parts_of_what_is_turned_are_read_in_place);
+    RUN(parts_of_a_transposed_tensor_are_read_in_place);
     RUN(parts_are_read_in_place);
     RUN(results_keep_off_what_is_read_otherwise);
     return test_summary();

@@ -158,6 +158,44 @@ static void inference_stores_too(void)
     sdlf_model_free(net);
 }
 
+/* Products of rows of channels between two convolutions, as permutations make them: they read and write the images where these lie. */
+static void rows_of_channels_are_no_copies(void)
+{
+    static float image[4 * IMAGE], found[2][4 * 8 * SIDE * SIDE];
+    sdlf_calculator *reference = NULL;
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    const sdlf_calculator_class *plain = reference->type;
+    sdlf_calculator_class storing = *plain;
+    storing.storage = storage_wanted;
+    wanted = SDLF_FLOAT16;
+    sdlf_model *net = sdlf_model_create("rows");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+    x = sdlf_transpose(net, conv(net, x, "before", 16, 3, 1),
+                       &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 3, 1)});
+    x = sdlf_layer_norm(net, x, NULL);
+    for (int i = 0; i < 2; i++)
+        x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = i == 0 ? 24 : 16, .axis = -1});
+    x = sdlf_transpose(net, x, &(sdlf_transpose_options){.order = sdlf_shape(0, 3, 1, 2)});
+    sdlf_output(net, "y", conv(net, x, "behind", 8, 3, 1));
+    CHECK_OK(sdlf_model_build(net, 1));
+    fill_parameters(net, 3);
+    fill_random(image, 4 * CHANNELS * SIDE * SIDE, 7);
+    for (int i = 0; i < 2; i++) {
+        sdlf_plan *plan = NULL;
+        reference->type = i == 0 ? plain : &storing;
+        CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 4, .forward = reference}));
+        CHECK_OK(test_plan_write(plan, "image", image));
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(test_plan_read(plan, "y", found[i]));
+        CHECK_EQUAL(count_steps(plan, "copy"), 2); /* stored: of the input, and to the output; else the permutations */
+        sdlf_plan_free(plan);
+    }
+    for (int i = 0; i < 4 * 8 * SIDE * SIDE; i++) CHECK_CLOSE(found[1][i], found[0][i], 0.05);
+    reference->type = plain;
+    sdlf_calculator_close(reference);
+    sdlf_model_free(net);
+}
+
 /* Forward in 16 bits on one calculator, backward in float32 on another: what crosses is converted. */
 static void calculators_meet(void)
 {
@@ -280,6 +318,7 @@ int main(void)
     RUN(a_gpu_trains_as_in_float32);
     RUN(training_goes_as_in_float32);
     RUN(inference_stores_too);
+    RUN(rows_of_channels_are_no_copies);
     RUN(calculators_meet);
     return test_summary();
 }
