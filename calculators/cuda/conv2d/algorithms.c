@@ -32,8 +32,7 @@ const sdlf_algorithm_note conv2d_notes_cuda[] = {
                                .takes = "windows of 1x1 without padding"},
     [CUDA_CONV2D_POINTWISE_WARPS] =
         {.summary = "the same by warps that read the image straight into registers, weights ready in shared memory",
-         .takes =
-             "1x1 with stride 1, channels in eights, planes of fours or 49; fp32, tf32; on compute capability 9.0"},
+         .takes = "1x1 with stride 1, channels in eights, planes of fours or 49; fp32; on compute capability 9.0"},
     [CUDA_CONV2D_IMPLICIT] = {.summary = "a product that gathers its patches from the image; tensor cores but in fp32",
                               .takes = "windows of up to 31 rows and columns together"},
     [CUDA_CONV2D_STEM] = {.summary =

@@ -11,12 +11,8 @@
 /* In the order of conv2d/pointwise_warps.cu. Cycles are fitted to 1,500 times measured on an H200, of MobileNetV2's 1x1 convolutions at batch 1, 8
  * and 32 and ResNet-50's at 32. */
 const cuda_pointwise_warps_tile cuda_pointwise_warps_tiles[WARPS_TILES] = {
-    {false, 1, 32, 64, 12, 1, 4, 668, 851},   {false, 1, 32, 128, 8, 1, 4, 1366, 1048},
-    {false, 4, 24, 128, 4, 3, 4, 1386, 1172}, {false, 4, 16, 128, 8, 2, 4, 556, 1824},
-    {false, 4, 32, 128, 8, 1, 4, 1823, 1067}, {false, 4, 48, 64, 4, 3, 4, 1382, 1249},
-    {true, 4, 16, 32, 8, 3, 32, 40, 2366},    {true, 4, 32, 32, 8, 2, 32, 70, 2352},
-    {true, 2, 32, 48, 14, 1, 16, 101, 1979},  {true, 2, 48, 48, 12, 1, 16, 579, 2266},
-    {true, 1, 32, 64, 12, 1, 16, 423, 1364},
+    {1, 32, 64, 12, 1, 668, 851},  {1, 32, 128, 8, 1, 1366, 1048}, {4, 24, 128, 4, 3, 1386, 1172},
+    {4, 16, 128, 8, 2, 556, 1824}, {4, 32, 128, 8, 1, 1823, 1067}, {4, 48, 64, 4, 3, 1382, 1249},
 };
 
 /* Blocks of a grid in its second direction, and tiles of a block that does not cut the sum. */
@@ -65,7 +61,7 @@ static double estimate(const cuda_calculator *calculator, const cuda_pointwise_w
     int load = cuda_ceil_div((int64_t)blocks, calculator->multiprocessors) * warps;
     double turns = cuda_ceil_div(load, resident(calculator, tile, warps, p->shared)), at_once = load / turns;
     double products = (double)tile->step * cuda_ceil_div((int64_t)at_once, 4);
-    double wait = (double)tile->away * WARPS_CHANNELS / tile->ahead;
+    double wait = (double)tile->away * WARPS_CHANNELS / WARPS_AHEAD;
     double steps = cuda_ceil_div(p->steps, p->slices) * (products > wait ? products : wait) + tile->away;
     double parts = p->slices > 1 ? at_once * tile->filters * tile->pixels / parted : 0;
     double work = turns * (steps + parts) + block * blocks / calculator->multiprocessors;
@@ -74,9 +70,9 @@ static double estimate(const cuda_calculator *calculator, const cuda_pointwise_w
     return (work > traffic ? work : traffic) + work / 20; /* of what takes as long, the one with less to do */
 }
 
-static bool suits(const cuda_pointwise_warps_tile *tile, const cuda_pointwise_warps *p, bool tensor)
+static bool suits(const cuda_pointwise_warps_tile *tile, const cuda_pointwise_warps *p)
 {
-    return tile->tensor == tensor && (tile->wide == 1 ? p->area == WARPS_AREA : p->area % 4 == 0);
+    return tile->wide == 1 ? p->area == WARPS_AREA : p->area % 4 == 0;
 }
 
 /* The tile and the cut that seem fastest; -1: none fits. A block has parts of a sum, or up to 4 tiles, not both. */
@@ -87,7 +83,7 @@ static int choose(const cuda_calculator *calculator, cuda_pointwise_warps *p)
     cuda_pointwise_warps tried = *p;
     for (int i = 0; i < WARPS_TILES; i++) {
         const cuda_pointwise_warps_tile *tile = &cuda_pointwise_warps_tiles[i];
-        if (!suits(tile, p, calculator->math == SDLF_MATH_TF32)) continue;
+        if (!suits(tile, p)) continue;
         tried.groups = cuda_ceil_div(p->filters, tile->filters);
         for (int warps = 2; warps <= tile->most && tried.groups <= MOST_GROUPS; warps++) {
             for (int split = 0; split < 2; split++) {
@@ -120,7 +116,7 @@ bool cuda_pointwise_warps_takes(const sdlf_calculator *base, const sdlf_operatio
     if (op->kind != SDLF_CONV2D_FORWARD || op->out[0].dtype != SDLF_FLOAT32 || op->conv2d.groups != 1) return false;
     if (!cuda_is_built_for(calculator, 90) || sdlf_operation_is_channels_last(op) || sdlf_operation_is_mixed(op))
         return false;
-    if (calculator->math != SDLF_MATH_FP32 && calculator->math != SDLF_MATH_TF32) return false;
+    if (calculator->math != SDLF_MATH_FP32) return false;
     cuda_conv2d g = cuda_conv2d_geometry(op);
     float low, high;
     if (!cuda_is_pointwise(&g) || !activation_range(&op->conv2d.activation, &low, &high)) return false;

@@ -7,11 +7,8 @@
  * are added in order.
  *
  * Moves x once for every group of filters, w once for every block, y once. */
-#include <type_traits>
-
 #include "calculators/cuda/cluster.cuh"
-#include "calculators/cuda/conv2d/pointwise_warps_fma.cuh"
-#include "calculators/cuda/conv2d/pointwise_warps_mma.cuh"
+#include "calculators/cuda/conv2d/pointwise_warps.cuh"
 #include "calculators/cuda/launch.cuh"
 
 /* The first step of a slice. */
@@ -45,7 +42,7 @@ static __device__ __forceinline__ void warps_finish(const F &f, float4 *parts, c
             const float4 four = f.quad(u);
 #pragma unroll
             for (int i = 0; i < 4 / F::KEPT; i++) {
-                const int filter = F::filter_of(u, i);
+                const int filter = F::filter_of(u);
                 const warps_spot &at = spot[F::spot_of(u, i)];
                 if (at.inside && first + filter < p.filters)
                     warps_keep<F::KEPT>(p, at.to + filter * p.area, first + filter, warps_results<F::KEPT>(four, i));
@@ -64,7 +61,7 @@ static __device__ __forceinline__ void warps_finish(const F &f, float4 *parts, c
         for (int other = 1; other < p.slices; other++) all = plus(all, own[(other * F::UNITS + u) * 32]);
 #pragma unroll
         for (int i = 0; i < 4 / F::KEPT; i++) {
-            const int filter = F::filter_of(u, i);
+            const int filter = F::filter_of(u);
             const warps_spot at = warps_spot_of(g, F::pixel_of(tile, F::spot_of(u, i)), first + filter);
             if (at.inside && first + filter < p.filters)
                 warps_keep<F::KEPT>(p, at.to, first + filter, warps_results<F::KEPT>(all, i));
@@ -129,7 +126,7 @@ template <typename F> static __global__ void warps_make_ready(cuda_pointwise_war
         int filter, channel;
         F::place(static_cast<int>(e % each), filter, channel);
         filter += static_cast<int>(e / each) * F::GROUP;
-        to[e] = filter < p.filters ? F::ready(w[static_cast<int64_t>(filter) * p.channels + channel]) : 0;
+        to[e] = filter < p.filters ? w[static_cast<int64_t>(filter) * p.channels + channel] : 0;
     }
 }
 
@@ -144,12 +141,7 @@ template <typename Function> static sdlf_status with_tile(int tile, Function fun
     case 2: return function(warps_fma<4, 2, 3, 2, 0, 4, 3>());
     case 3: return function(warps_fma<4, 2, 2, 2, 0, 8, 2>());
     case 4: return function(warps_fma<4, 2, 4, 2, 0, 8, 1>());
-    case 5: return function(warps_fma<4, 2, 3, 4, 0, 4, 3>());
-    case 6: return function(warps_mma<4, 1, 1, 4, 0, 8, 3>());
-    case 7: return function(warps_mma<4, 1, 2, 4, 0, 8, 2>());
-    case 8: return function(warps_mma<2, 3, 2, 2, 0, 14, 1>());
-    case 9: return function(warps_mma<2, 3, 3, 2, 0, 12, 1>());
-    default: return function(warps_mma<1, 8, 2, 2, WARPS_AREA, 12, 1>());
+    default: return function(warps_fma<4, 2, 3, 4, 0, 4, 3>());
     }
 }
 

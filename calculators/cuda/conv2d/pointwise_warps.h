@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* 1x1 convolutions, forward, with stride 1, of row-major images, by warps that load what they multiply themselves: numbers of the image go
  * from memory straight into registers, so that rows of any length are read as they lie; weights, made ready, lie in shared memory
- * (pointwise_warps.cu). In fp32 and tf32, from compute capability 9.0 on. */
+ * (pointwise_warps.cu). In fp32, from compute capability 9.0 on. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_H
 
@@ -14,7 +14,8 @@ extern "C" {
 enum {
     WARPS_CHANNELS = 8,   /* of a step of the sum */
     WARPS_AREA = 49,      /* pixels of images whose rows are no multiple of 16 bytes */
-    WARPS_MOST = 14,      /* of a block */
+    WARPS_AHEAD = 4,      /* channels of the image that are on their way: half, so that a step's meet their registers */
+    WARPS_MOST = 12,      /* of a block */
     WARPS_BARRIERS = 256, /* bytes, in shared memory before all else; what follows begins at a multiple of 128 */
 };
 
@@ -33,14 +34,12 @@ typedef struct cuda_pointwise_warps {
 
 /* The kernels: what a warp makes. */
 typedef struct cuda_pointwise_warps_tile {
-    bool tensor;           /* by tensor cores, for tf32; else for fp32 */
-    int wide;              /* pixels of a read: 1 for images of WARPS_AREA pixels, else 2 or 4 */
+    int wide;              /* pixels of a read: 1 for images of WARPS_AREA pixels, else 4 */
     int filters, pixels;   /* of a warp */
     int most, most_blocks; /* warps of a block; blocks of as many that a multiprocessor's registers are enough for */
-    int ahead;             /* channels of x that are on their way */
     int step, away;        /* cycles: of a step of four warps; until numbers of x are there */
 } cuda_pointwise_warps_tile;
-enum { WARPS_TILES = 11 };
+enum { WARPS_TILES = 6 };
 extern const cuda_pointwise_warps_tile cuda_pointwise_warps_tiles[WARPS_TILES];
 
 sdlf_status cuda_pointwise_warps_run(sdlf_calculator *calculator, const cuda_pointwise_warps *problem, int tile);

@@ -1,17 +1,67 @@
 /* SPDX-License-Identifier: MIT */
-/* What a warp of pointwise_warps.cu makes on the ordinary cores. */
-#ifndef SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_FMA_CUH
-#define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_FMA_CUH
+/* What a warp of pointwise_warps.cu makes: the part of the sum, where its pixels lie, its sums, and where its results go. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_CUH
+#define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_CUH
 
-#include "calculators/cuda/conv2d/pointwise_warps_common.cuh"
+#include "calculators/cuda/bundle.cuh"
+#include "calculators/cuda/conv2d/pointwise_warps.h"
+#include "calculators/cuda/divider.cuh"
+#include "calculators/cuda/mbarrier.cuh"
+
+struct warps_problem {
+    cuda_pointwise_warps p;
+    divider<int32_t> area;
+};
+
+/* A warp's part: steps [first, last) of the sum, whose weights lie from `w` on; the weights of the first `early` steps are there at phase 0
+ * of barrier[0], those of the others of barrier[1]. */
+struct warps_part {
+    const float *w;
+    int first, last, early;
+    uint64_t *barrier;
+};
+
+/* The place in x of channel 0 of a pixel of all images; of pixel 0 where there is none. */
+static __device__ __forceinline__ const float *warps_pixel(const warps_problem &g, int pixel)
+{
+    int at, image = divide<int32_t>(pixel < g.p.pixels ? pixel : 0, g.area, at);
+    return g.p.x + static_cast<int64_t>(image) * g.p.channels * g.p.area + at;
+}
+
+/* Where results of a pixel go, of the filters from one on. */
+struct warps_spot {
+    int64_t to;
+    bool inside;
+};
+
+static __device__ __forceinline__ warps_spot warps_spot_of(const warps_problem &g, int pixel, int filter)
+{
+    int at, image = divide<int32_t>(pixel, g.area, at);
+    return {(static_cast<int64_t>(image) * g.p.filters + filter) * g.p.area + at, pixel < g.p.pixels};
+}
+
+/* WIDE neighbouring results of a filter. */
+template <int WIDE>
+static __device__ __forceinline__ void warps_keep(const cuda_pointwise_warps &p, int64_t to, int filter,
+                                                  const bundle<float, WIDE> &sums)
+{
+    const float shift = p.bias != nullptr ? __ldg(p.bias + filter) : 0;
+    bundle<float, WIDE> all = sums, more = {};
+    if (p.residual != nullptr) more = read_bundle<WIDE>(p.residual + to, 0);
+#pragma unroll
+    for (int i = 0; i < WIDE; i++) all.at[i] = clamp(all.at[i] + shift + more.at[i], p.low, p.high);
+    write_bundle<WIDE>(p.y + to, 0, all);
+}
 
 /* A lane makes PIECES x WIDE pixels of 4 QUADS filters; ACROSS lanes have filters of the same pixels. Pieces are 32 / ACROSS reads apart,
- * quads of filters 4 ACROSS. AHEAD channels are on their way. AREA: 0, or what a plane has. */
+ * quads of filters 4 ACROSS. AREA: 0, or what a plane has.
+ *
+ * A warp has GROUP filters and TILE pixels, a lane UNITS quads of results, of SPOTS places in a plane, KEPT results side by side each.
+ * HALVES: sums begin when half of their weights are there. */
 template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int BLOCKS> struct warps_fma {
     static constexpr int LANES = 32 / ACROSS, PIXELS = WIDE * PIECES, FILTERS = 4 * QUADS;
     static constexpr int GROUP = ACROSS * FILTERS, TILE = LANES * PIXELS, UNITS = FILTERS * PIXELS / 4;
     static constexpr int THREADS = 32 * MOST, RESIDENT = BLOCKS, SPOTS = PIECES, KEPT = WIDE;
-    static constexpr int AHEAD = WARPS_CHANNELS / 2; /* so that a step's channels meet their registers */
     static constexpr bool HALVES = AREA > 0;
 
     float sum[FILTERS][PIXELS] = {};
@@ -27,7 +77,7 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
         return static_cast<int>(threadIdx.x) % 32 / LANES * 4;
     }
 
-    static __device__ __forceinline__ int filter_of(int u, int)
+    static __device__ __forceinline__ int filter_of(int u)
     {
         const int f = u / (PIXELS / 4);
         return f / 4 * 4 * ACROSS + f % 4;
@@ -42,17 +92,17 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
     {
         const int area = AREA > 0 ? AREA : g.p.area;
         const float *from[PIECES], *w = part.w + static_cast<int>(threadIdx.x) % 32 / LANES * 4;
-        bundle<float, WIDE> ring[AHEAD][PIECES];
+        bundle<float, WIDE> ring[WARPS_AHEAD][PIECES];
 #pragma unroll
         for (int i = 0; i < PIECES; i++)
             from[i] = warps_pixel(g, pixel_of(tile, i)) + static_cast<int64_t>(part.first) * WARPS_CHANNELS * area;
 #pragma unroll
-        for (int u = 0; u < AHEAD; u++) {
+        for (int u = 0; u < WARPS_AHEAD; u++) {
 #pragma unroll
             for (int i = 0; i < PIECES; i++) ring[u][i] = read_bundle<WIDE>(from[i] + u * area, 0);
         }
 #pragma unroll
-        for (int i = 0; i < PIECES; i++) from[i] += AHEAD * area;
+        for (int i = 0; i < PIECES; i++) from[i] += WARPS_AHEAD * area;
         barrier_await(part.barrier, 0);
 #pragma unroll 1
         for (int step = part.first; step < part.last - 1; step++) {
@@ -64,9 +114,9 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
         multiply<false>(w, ring, from, area);
     }
 
-    /* A step, of which the first AHEAD channels are there. MORE: another follows, whose first channels are asked for. */
+    /* A step, of which the first WARPS_AHEAD channels are there. MORE: another follows, whose first channels are asked for. */
     template <bool MORE>
-    __device__ __forceinline__ void multiply(const float *w, bundle<float, WIDE> (&ring)[AHEAD][PIECES],
+    __device__ __forceinline__ void multiply(const float *w, bundle<float, WIDE> (&ring)[WARPS_AHEAD][PIECES],
                                              const float *(&from)[PIECES], int area)
     {
 #pragma unroll
@@ -83,12 +133,12 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
 #pragma unroll
             for (int f = 0; f < FILTERS; f++) {
 #pragma unroll
-                for (int i = 0; i < PIXELS; i++) sum[f][i] += factor[f] * ring[u % AHEAD][i / WIDE].at[i % WIDE];
+                for (int i = 0; i < PIXELS; i++) sum[f][i] += factor[f] * ring[u % WARPS_AHEAD][i / WIDE].at[i % WIDE];
             }
-            if (!MORE && u + AHEAD >= WARPS_CHANNELS) continue;
+            if (!MORE && u + WARPS_AHEAD >= WARPS_CHANNELS) continue;
 #pragma unroll
             for (int i = 0; i < PIECES; i++) {
-                ring[u % AHEAD][i] = read_bundle<WIDE>(from[i] + (AREA > 0 ? u * AREA : 0), 0);
+                ring[u % WARPS_AHEAD][i] = read_bundle<WIDE>(from[i] + (AREA > 0 ? u * AREA : 0), 0);
                 if (AREA == 0) from[i] += area;
             }
         }
@@ -110,11 +160,6 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
     {
         filter = e % GROUP;
         channel = e / GROUP;
-    }
-
-    static __device__ __forceinline__ float ready(float weight)
-    {
-        return weight;
     }
 };
 
