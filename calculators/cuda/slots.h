@@ -89,12 +89,15 @@ bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_opera
     [SDLF_CONV2D_BACKWARD_INPUT] = {.run = conv2d_cuda, \
         .channels_last = true, \
         .storage = true, \
+        .likes_channels_last = conv2d_likes_channels_last_cuda, \
         .supports = conv2d_supports_cuda, \
         .workspace = conv2d_workspace_cuda, \
         .algorithms = conv2d_algorithms_cuda, \
         .notes = conv2d_notes_cuda, \
         .work = conv2d_work_cuda, \
-        .automatic = conv2d_automatic_cuda}, \
+        .automatic = conv2d_automatic_cuda, \
+        .prepared = conv2d_prepared_cuda, \
+        .prepare = conv2d_prepare_cuda}, \
     [SDLF_CONV2D_BACKWARD_WEIGHTS] = {.run = conv2d_cuda, \
         .channels_last = true, \
         .storage = true, \

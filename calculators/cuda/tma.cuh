@@ -13,11 +13,12 @@
 #include "calculators/cuda/kernels.cuh"
 
 /* An image operand (N,H,W,C) seen by im2col: base pixels run over [lower, last side - 1 + upper] along H and W in steps of `stride`, W
- * fastest, then H, then N; a load names a base pixel and the offset of a filter's tap from it. */
+ * fastest, then H, then N; a load names a base pixel and the offset of a filter's tap from it. Pixels may overlap. */
 struct im2col_shape {
     const void *data;                        /* a multiple of 16 bytes */
     int64_t images, height, width, channels; /* a pixel is a multiple of 16 bytes */
     int lower[2], upper[2], stride[2];       /* of H and W; lower and upper in [-128, 127], stride at most 8 */
+    int64_t pixel_step, row_step;            /* elements from a pixel, and a row, to the next; 0: dense */
 };
 
 /* A dense tensor: dim[0] is innermost. */
@@ -68,8 +69,10 @@ static inline bool make_im2col_map(CUtensorMap *map, sdlf_dtype dtype, const im2
     if (encode == nullptr) return false;
     const cuuint64_t c = static_cast<cuuint64_t>(of.channels), w = static_cast<cuuint64_t>(of.width);
     const cuuint64_t h = static_cast<cuuint64_t>(of.height), n = static_cast<cuuint64_t>(of.images);
-    const cuuint64_t size = sdlf_dtype_size(dtype), pixel = size * c;
-    const cuuint64_t dims[4] = {c, w, h, n}, strides[3] = {pixel, pixel * w, pixel * w * h};
+    const cuuint64_t size = sdlf_dtype_size(dtype);
+    const cuuint64_t pixel = of.pixel_step > 0 ? size * static_cast<cuuint64_t>(of.pixel_step) : size * c;
+    const cuuint64_t row = of.row_step > 0 ? size * static_cast<cuuint64_t>(of.row_step) : pixel * w;
+    const cuuint64_t dims[4] = {c, w, h, n}, strides[3] = {pixel, row, row * h};
     const int lower[2] = {of.lower[1], of.lower[0]}, upper[2] = {of.upper[1], of.upper[0]};
     const cuuint32_t steps[4] = {1, static_cast<cuuint32_t>(of.stride[1]), static_cast<cuuint32_t>(of.stride[0]), 1};
     return encode(map, tma_type(dtype), 4, const_cast<void *>(of.data), dims, strides, lower, upper,

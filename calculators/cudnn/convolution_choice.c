@@ -192,7 +192,8 @@ bool conv2d_supports_cudnn(const sdlf_calculator *calculator, const sdlf_operati
 {
     int cuda;
     numbers_of(op->kind, &cuda);
-    if (op->kind == SDLF_CONV2D_BACKWARD_INPUT && sdlf_tensor_present(&op->in[2])) return false;
+    bool beside = op->in[1].dtype != op->in[0].dtype; /* float32 weights beside images in 16 bits */
+    if (op->kind == SDLF_CONV2D_BACKWARD_INPUT && (sdlf_tensor_present(&op->in[2]) || beside)) return false;
     if (cudnn_convolution(calculator, op) != NULL) return true;
     sdlf_operation other = *op;
     other.algorithm = 0;

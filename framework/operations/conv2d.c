@@ -91,6 +91,7 @@ const sdlf_operation_class sdlf_conv2d_backward_input_operation = {
     .may_alias = 1u << 2,
     .channels_last = 1u << 0 | 1u << 2 | 1u << SDLF_MAX_INPUTS,
     .storage = 1u << 0 | 1u << 1 | 1u << 2 | 1u << SDLF_MAX_INPUTS,
+    .float32_beside = 1u << 1,
     .check = check_conv2d_backward_input,
     .flops = conv2d_backward_input_flops,
     .print_options = print_conv2d,

@@ -45,48 +45,18 @@ enum {
  * cuBLAS is worth the rounding of its factors to 16 bits. Other convolutions so large are patches anyway. */
 enum { LARGE_EXPANSION = 200000000, EXPANSION = 4, LARGE_RESULTS = 1 << 22 };
 
-/* 1x1 convolutions by warps that read the image themselves. In fp32: FLOPs from which these have enough to do, and above which cuBLAS's larger
- * tiles save more, but with so many filters where lines are whole quads. In tf32: filters up to which memory decides, with as many pixels; and
- * what is between, sums of so many times as many channels over so few pixels that patches leave multiprocessors without a tile. */
-enum {
-    WARPS_LEAST = 100000000,
-    WARPS_LARGE = 1400000000,
-    WARPS_MANY_FILTERS = 256,
-    WARPS_FEW_FILTERS = 32,
-    WARPS_MANY_PIXELS = 3000,
-    WARPS_FILTERS = 160,
-    WARPS_REDUCTION = 3,
-    WARPS_SHORT_FILTERS = 64, /* up to which sums may be shorter than WARPS_DEPTH_LEAST */
-    WARPS_DEPTH_LEAST = 512,
-    WARPS_DEPTH_MOST = 960,
-    WARPS_PIXELS_LEAST = 1024,
-    WARPS_PIXELS_MOST = 8192
-};
+/* 1x1 convolutions by warps that read the image themselves, in fp32: FLOPs from which these have enough to do, and above which cuBLAS's
+ * larger tiles save more, but with so many filters where lines are whole quads. */
+enum { WARPS_LEAST = 100000000, WARPS_LARGE = 1400000000, WARPS_MANY_FILTERS = 256 };
 
 /* ---- row-major ---- */
 
-/* In fp32, and in tf32 of what is bound by memory (not of many filters, which tensor cores' fragments hold badly). */
 static bool suits_warps(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
 {
     int64_t flops = 2 * sdlf_tensor_count(&op->out[0]) * g->channels;
     bool quads = g->height * g->width % 4 == 0;
-    bool exact = ((const cuda_calculator *)calculator)->math == SDLF_MATH_FP32;
     bool large = flops >= WARPS_LEAST && (flops <= WARPS_LARGE || (quads && g->filters >= WARPS_MANY_FILTERS));
-    bool thin = g->filters <= WARPS_FEW_FILTERS && g->channels >= g->filters &&
-                g->batch * g->height * g->width >= WARPS_MANY_PIXELS;
-    return (exact ? large : thin) && cuda_pointwise_warps_takes(calculator, op);
-}
-
-/* In tf32, where the image could lie channels last, too. */
-static bool prefers_warps(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
-{
-    int64_t pixels = g->batch * g->height * g->width;
-    if (((const cuda_calculator *)calculator)->math != SDLF_MATH_TF32) return false;
-    if (g->filters <= WARPS_FEW_FILTERS || g->filters > WARPS_FILTERS) return false;
-    if (g->channels < WARPS_REDUCTION * g->filters || g->channels >= WARPS_DEPTH_MOST) return false;
-    if (g->filters > WARPS_SHORT_FILTERS && g->channels < WARPS_DEPTH_LEAST) return false;
-    if (pixels < WARPS_PIXELS_LEAST || pixels > WARPS_PIXELS_MOST) return false;
-    return cuda_pointwise_warps_takes(calculator, op);
+    return large && cuda_pointwise_warps_takes(calculator, op);
 }
 
 /* A 1x1 convolution: by the kernel whose warps share sums where results are few, else by cuBLAS, which has tensor cores for
@@ -128,7 +98,6 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
     int64_t pixels = g->batch * g->out_height * g->out_width;
     bool suits = exact || is_small(calculator, op, g, ROW_POINTWISE);
     if (cuda_stem_takes(calculator, op) && (g->filters <= STEM_FILTERS || (suits && depth <= STEM_DEPTH))) return STEM;
-    if (!exact && prefers_warps(calculator, op, g)) return POINTWISE_WARPS;
     if (!suits) return AUTO;
     int algorithm = pointwise_forward_algorithm(calculator, op, g);
     bool moves = algorithm == TWO_STEP && cuda_has_half_factors(((const cuda_calculator *)calculator)->math) &&
@@ -156,13 +125,13 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *   few-channels   forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
  *                  what counts is that the image comes once. In every mode where up to 4 channels are 100 MFLOP at most, or
  *                  sums are of less than 32 numbers
- *   pointwise-warps 1x1 forward without a stride: suits_warps and prefers_warps, above
+ *   pointwise-warps 1x1 forward in fp32 without a stride: suits_warps, above
  *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
  *                  which needs no columns then, for more. In every mode where it is 45 MFLOP at most, or has less than 64
  *                  channels (but two-step in fp16 and bf16 from 2^22 results on). Gradients of these in every mode: cuBLAS
  *                  reads both factors in wide steps, which implicit GEMM, one number a lane, does not
  *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
- *                  and about as exact as the others; in steps where cuda_winograd_prefers_steps
+ *                  and about as exact as the others
  *   two-step       forward in fp32 with up to 1024 pixels and sums of 4096 or more: columns are few, and what is left is a
  *                  plain product with a long sum
  *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs
@@ -193,12 +162,13 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     sdlf_operation turned = sdlf_operation_channels_last(op);
+    if (op->kind == SDLF_CONV2D_BACKWARD_INPUT)
+        return cuda_is_nhwc(&turned) && conv2d_supports_nhwc(calculator, &turned);
     bool wanted = op->algorithm == HALO || op->algorithm == HALO16;
     if ((op->algorithm != AUTO && !wanted) || !cuda_halo_takes(calculator, &turned)) return false;
     cuda_conv2d g = cuda_conv2d_geometry(op);
     bool expands = cuda_is_pointwise(&g) && g.filters >= EXPANSION * g.channels &&
                    sdlf_operation_cost(op).flops > LARGE_EXPANSION &&
                    ((const cuda_calculator *)calculator)->math == SDLF_MATH_TF32;
-    if (!wanted && prefers_warps(calculator, op, &g)) return false;
     return wanted || expands || !is_small(calculator, op, &g, SMALL_POINTWISE);
 }

@@ -211,7 +211,8 @@ sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (cuda_is_nhwc(op)) return op->kind == SDLF_CONV2D_FORWARD ? conv2d_prepared_nhwc(op) : 0;
+    if (cuda_is_nhwc(op)) return conv2d_prepared_nhwc(op);
+    if (op->kind != SDLF_CONV2D_FORWARD) return 0;
     const cuda_conv2d_algorithm *algorithm = chosen(calculator, op);
     return algorithm->prepared != NULL ? algorithm->prepared(calculator, op) : 0;
 }

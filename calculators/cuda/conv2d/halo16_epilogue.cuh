@@ -117,13 +117,13 @@ struct halo16_epilogue : halo16_tile<FACTOR, GROUPS, PIXELS> {
 
     /* What is stored: the tile's results, or, with POOLS, the largest of each 2x2 of them. A thread has the same four filters of each of its
      * pixels, of which it reads some before it stores the first; each block that shares the sum has some pixels. */
-    template <int MOST, bool POOLS>
-    static __device__ __forceinline__ void store_quick(const cuda_halo &p, const block &b, const float *part)
+    template <int MOST, bool POOLS, bool ANY = false>
+    static __device__ __forceinline__ void store_fours(const cuda_halo &p, const block &b, const float *part)
     {
         constexpr int AT_ONCE = POOLS || MOST > 2 ? 1 : 4;
         const int thread = static_cast<int>(threadIdx.x), column = thread % QUADS * 4, filter = b.filter + column;
         if (filter >= p.filters) return;
-        const halo16_bounds limits(p.activation);
+        const halo16_activation<ANY> activation(p.activation);
         const float4 bias = bias_of(p, filter);
         uint32_t from[MOST] = {};
         part += column;
@@ -149,7 +149,7 @@ struct halo16_epilogue : halo16_tile<FACTOR, GROUPS, PIXELS> {
                 float4 v = plus(value[i], bias);
                 const int at = ((first + row) * width + place) * p.filters + filter;
                 if (!POOLS && p.residual != nullptr) v = plus(v, *reinterpret_cast<const float4 *>(p.residual + at));
-                v = limits.of(v);
+                v = activation.of(v);
                 if (!POOLS || p.plane == 0) {
                     *reinterpret_cast<float4 *>(p.y + at) = v;
                 } else {
@@ -166,12 +166,12 @@ struct halo16_epilogue : halo16_tile<FACTOR, GROUPS, PIXELS> {
     /* The same of 2x2 pixels whose sums blocks share: a lane has one of the four, a warp the window and 32 filters, so that all blocks have
      * something to read and none reads four times in a row. */
     template <int MOST>
-    static __device__ __forceinline__ void pool_quick(const cuda_halo &p, const block &b, const float *part)
+    static __device__ __forceinline__ void pool_fours(const cuda_halo &p, const block &b, const float *part)
     {
         constexpr int GROUPS_OF = QUADS / 8, TEAMS = THREADS / 32 / GROUPS_OF;
         const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32, corner = lane / 8;
         const int column = (warp % GROUPS_OF * 8 + lane % 8) * 4, filter = b.filter + column, team = warp / GROUPS_OF;
-        const halo16_bounds limits(p.activation);
+        const halo16_activation<false> activation(p.activation);
         const float4 bias = bias_of(p, filter);
         uint32_t from[MOST] = {};
         part += column;
@@ -189,7 +189,7 @@ struct halo16_epilogue : halo16_tile<FACTOR, GROUPS, PIXELS> {
                     v, make_float4(__shfl_xor_sync(0xffffffffu, v.x, other), __shfl_xor_sync(0xffffffffu, v.y, other),
                                    __shfl_xor_sync(0xffffffffu, v.z, other), __shfl_xor_sync(0xffffffffu, v.w, other)));
             if (filter >= p.filters) continue;
-            v = limits.of(plus(v, bias));
+            v = activation.of(plus(v, bias));
             if (p.plane == 0) {
                 if (corner == 0)
                     *reinterpret_cast<float4 *>(p.y + ((b.image * height + row) * width + place) * p.filters + filter) =
@@ -201,7 +201,7 @@ struct halo16_epilogue : halo16_tile<FACTOR, GROUPS, PIXELS> {
         }
     }
 
-    /* The same for any activation, and for filters that are no quads or lie where they cannot be moved as such. */
+    /* The same for filters that are no quads or lie where they cannot be moved as such, and for what is pooled before an activation that is not quick. */
     static __device__ __noinline__ void store_slowly(const cuda_halo &p, const block &b, const float *part, bool pools)
     {
         const int height = pools ? p.out_height / 2 : p.out_height, width = pools ? p.out_width / 2 : p.out_width;
@@ -230,6 +230,13 @@ struct halo16_epilogue : halo16_tile<FACTOR, GROUPS, PIXELS> {
         }
     }
 
+    /* Apart, so that what is quick keeps its registers. */
+    template <int MOST>
+    static __device__ __noinline__ void store_any(const cuda_halo &p, const block &b, const float *part)
+    {
+        store_fours<MOST, false, true>(p, b, part);
+    }
+
     static __device__ __forceinline__ float read_number(const float *from, int rank)
     {
         float number;
@@ -239,14 +246,16 @@ struct halo16_epilogue : halo16_tile<FACTOR, GROUPS, PIXELS> {
 
     static __device__ __forceinline__ void store(const cuda_halo &p, const block &b, const float *part, bool pools)
     {
-        if (!p.quick || !p.fours)
+        if (!p.fours || (pools && !p.quick))
             store_slowly(p, b, part, pools);
+        else if (!p.quick)
+            p.splits > 1 ? store_any<HALO_SPLITS>(p, b, part) : store_any<1>(p, b, part);
         else if (p.splits > 2)
-            pools ? pool_quick<HALO_SPLITS>(p, b, part) : store_quick<HALO_SPLITS, false>(p, b, part);
+            pools ? pool_fours<HALO_SPLITS>(p, b, part) : store_fours<HALO_SPLITS, false>(p, b, part);
         else if (p.splits > 1)
-            pools ? pool_quick<2>(p, b, part) : store_quick<2, false>(p, b, part);
+            pools ? pool_fours<2>(p, b, part) : store_fours<2, false>(p, b, part);
         else
-            pools ? store_quick<1, true>(p, b, part) : store_quick<1, false>(p, b, part);
+            pools ? store_fours<1, true>(p, b, part) : store_fours<1, false>(p, b, part);
     }
 };
 

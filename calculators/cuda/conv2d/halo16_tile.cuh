@@ -6,6 +6,9 @@
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO16_TILE_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO16_TILE_CUH
 
+#include <cuda_fp16.h>
+
+#include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/cluster.cuh"
 #include "calculators/cuda/conv2d/halo.cuh"
 #include "calculators/cuda/wgmma.cuh"
@@ -41,11 +44,12 @@ static __device__ __forceinline__ float4 larger(float4 a, float4 b)
     return make_float4(larger(a.x, b.x), larger(a.y, b.y), larger(a.z, b.z), larger(a.w, b.w));
 }
 
-/* Activations that are a lower and an upper bound. */
-struct halo16_bounds {
+/* An activation: ANY, or one that is a lower and an upper bound. */
+template <bool ANY> struct halo16_activation {
+    const sdlf_activation &act;
     float low, high;
 
-    __device__ __forceinline__ halo16_bounds(const sdlf_activation &act)
+    __device__ __forceinline__ halo16_activation(const sdlf_activation &activation) : act(activation)
     {
         const bool relu = act.function == SDLF_RELU, clip = act.function == SDLF_CLIP;
         low = relu ? 0.0f : clip ? static_cast<float>(act.low) : -INFINITY;
@@ -57,7 +61,10 @@ struct halo16_bounds {
     }
     __device__ __forceinline__ float4 of(float4 v) const
     {
-        return make_float4(of(v.x), of(v.y), of(v.z), of(v.w));
+        if (!ANY) return make_float4(of(v.x), of(v.y), of(v.z), of(v.w));
+        with_activation<__half>(act, /* as exact as the factors */
+                                [&](auto f) { v = make_float4(f(v.x), f(v.y), f(v.z), f(v.w)); });
+        return v;
     }
 };
 

@@ -2,8 +2,8 @@
 /* Convolutions channels last: implicit GEMM by the tensor cores of compute capability 9.0 (engine/mainloop.cuh).
  *
  * A convolution here has x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K) in memory, all bfloat16, all float16, or all float32 whose products are in
- * tf32; C and K multiples of 8 (x and w with other C are packed to the next multiple first), one group, sums in float32. Its gradient by the weights is float32, row-major
- * (K,C,R,S). */
+ * tf32; C and K multiples of 8 (x and w with other C are packed first, engine/pack.h), one group, sums in float32. Its gradient by the weights
+ * is float32, row-major (K,C,R,S). */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_H
 #define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_H
 
@@ -36,8 +36,10 @@ typedef struct engine_conv2d {
     const void *residual;                         /* as the image that is written, or NULL */
     sdlf_activation activation;
     void *x, *weights, *y;
-    const void *prepared; /* forward: weights as engine_prepare makes them, or NULL */
-    bool by_channels;     /* of 1x1: the float32 weights that engine_prepare prepacks lie (C,K) */
+    const void *prepared;         /* forward: weights as engine_prepare makes them, or NULL */
+    bool by_channels;             /* of 1x1: the float32 weights that engine_prepare prepacks lie (C,K) */
+    bool row_major;               /* engine_backward_input of float32: weights lie (K,C,R,S) */
+    int64_t pixel_step, row_step; /* of x, elements from one to the next; 0: dense (engine/pack.h) */
     float *dw;
     void *workspace;
     engine_moments *moments; /* forward: to be summed, or NULL */

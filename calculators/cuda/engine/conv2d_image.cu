@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "calculators/cuda/engine/conv2d.h"
+#include "calculators/cuda/engine/conv2d_windows.cuh"
 #include "calculators/cuda/engine/pack.h"
 
 /* Bytes of a row of the reduction that a load brings: as many as there are channels, of 32, 64 and 128. */
@@ -21,7 +22,7 @@ static bool forward_class(image_class *of, const engine_conv2d *conv, int chunk,
 {
     const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q};
     const int size[2] = {conv->r, conv->s};
-    im2col_shape image = {x, conv->n, conv->h, conv->w, channels, {}, {}, {}};
+    im2col_shape image = {x, conv->n, conv->h, conv->w, channels, {}, {}, {}, conv->pixel_step, conv->row_step};
     for (int i = 0; i < 2; i++) {
         of->taps[i] = size[i];
         of->tap_offset[i] = conv->dilation[i];
@@ -44,7 +45,7 @@ static bool backward_class(image_class *of, const engine_conv2d *conv, int chunk
 {
     const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q};
     const int size[2] = {conv->r, conv->s};
-    im2col_shape image = {conv->y, conv->n, conv->p, conv->q, conv->k, {}, {}, {1, 1}};
+    im2col_shape image = {conv->y, conv->n, conv->p, conv->q, conv->k, {}, {}, {1, 1}, 0, 0};
     int64_t pixels = conv->n;
     for (int i = 0; i < 2; i++) {
         const int stride = conv->stride[i], first = (at[i] + conv->padding[i]) % stride;
@@ -79,13 +80,17 @@ static bool takes(const cuda_calculator *calculator, const engine_conv2d *conv)
     const int size[2] = {conv->r, conv->s};
     for (int i = 0; i < 2; i++) {
         const int64_t reach = static_cast<int64_t>(conv->dilation[i]) * (size[i] - 1);
-        if (conv->stride[i] > 8 || reach > 255 || !fits_box(-conv->padding[i])) return false;
+        if (conv->stride[i] > 8 || reach > 255) return false;
+        if (conv->c < 8) { /* packed with its padding */
+            if (!fits_box(-reach)) return false;
+            continue;
+        }
+        if (!fits_box(-conv->padding[i])) return false;
         if (!fits_box((out[i] - 1) * conv->stride[i] - conv->padding[i] - (in[i] - 1))) return false;
     }
     const int64_t x = conv->n * conv->h * conv->w, y = conv->n * conv->p * conv->q;
-    const int64_t across = engine_unfolds(conv) ? engine_packed_channels(conv->c * conv->r * conv->s) / 8 : 1;
-    return engine_is_there(calculator) && conv->k % 8 == 0 && x > 0 && y > 0 && x <= most && y <= most / across &&
-           conv->c > 0 && conv->k > 0 && conv->c <= most && conv->k <= most;
+    return engine_is_there(calculator) && conv->k % 8 == 0 && x > 0 && y > 0 && x <= most && y <= most && conv->c > 0 &&
+           conv->k > 0 && conv->c <= most && conv->k <= most && (conv->c >= 8 || engine_packed_x(conv).lines > 0);
 }
 
 bool engine_takes_forward(const cuda_calculator *calculator, const engine_conv2d *conv)
@@ -100,7 +105,7 @@ bool engine_takes_backward_input(const cuda_calculator *calculator, const engine
         if (conv->stride[i] > 2 || (conv->stride[i] > 1 && conv->dilation[i] > 1)) return false;
         if (!fits_box(conv->padding[i] - static_cast<int64_t>(conv->dilation[i]) * (size[i] - 1))) return false;
     }
-    return takes(calculator, conv) && conv->c % 8 == 0;
+    return takes(calculator, conv) && conv->c % 8 == 0 && conv->r * static_cast<int64_t>(conv->s) <= 65535;
 }
 
 /* ---- launches ---- */
@@ -119,7 +124,7 @@ static int cluster_of(const cuda_calculator *calculator, int64_t tiles, int64_t 
 }
 
 /* Blocks for each column of tiles: as many as are under way at once, with as many tiles each as the others. */
-static int slots_of(const cuda_calculator *calculator, int64_t row_tiles, int64_t column_tiles)
+int engine_slots(const cuda_calculator *calculator, int64_t row_tiles, int64_t column_tiles)
 {
     const int64_t most = std::max<int64_t>(engine_most_parts(calculator) / column_tiles, 1);
     return static_cast<int>(cuda_ceil_div(row_tiles, cuda_ceil_div(row_tiles, most)));
@@ -158,7 +163,7 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
                 std::max<int64_t>(steps, params->of[i].taps[0] * params->of[i].taps[1] * params->chunks / work::PARTS);
         params->cluster = cluster_of(calculator, tiles * params->column_tiles, steps, work::BN);
         params->row_tiles = static_cast<int>(tiles);
-        params->slots = params->cluster > 1 ? params->row_tiles : slots_of(calculator, tiles, params->column_tiles);
+        params->slots = params->cluster > 1 ? params->row_tiles : engine_slots(calculator, tiles, params->column_tiles);
         if (conv->moments != nullptr) conv->moments->count = params->slots;
         const int64_t filters = conv->k, taps = static_cast<int64_t>(conv->r) * conv->s;
         const int64_t channels = DGRAD ? conv->c : engine_packed_channels(conv->c);
@@ -208,36 +213,26 @@ static sdlf_status refused(const char *what)
     return sdlf_fail(SDLF_ERROR_DEVICE, "%s: the driver refuses a tensor map", what);
 }
 
-int64_t engine_forward_workspace(const cuda_calculator *, const engine_conv2d *given)
+int64_t engine_forward_workspace(const cuda_calculator *, const engine_conv2d *conv)
 {
-    const engine_conv2d conv = engine_unfolds(given) ? engine_unfolded(given) : *given;
-    const int64_t image =
-        engine_unfolds(given) ? engine_unfold_bytes(given) : engine_pack_bytes(&conv, conv.n * conv.h * conv.w);
-    return image + (conv.prepared != nullptr ? 0 : engine_pack_bytes(&conv, conv.k * conv.r * conv.s));
+    return engine_pack_bytes(conv, engine_packed_x(conv)) +
+           (conv->prepared != nullptr ? 0 : engine_pack_bytes(conv, engine_packed_weights(conv)));
 }
 
 /* Let x and the weights be what TMA can read. */
 static sdlf_status pack_operands(const cuda_calculator *calculator, const engine_conv2d *given, engine_conv2d *conv)
 {
     char *space = static_cast<char *>(given->workspace);
-    const int64_t pixels = given->n * given->h * given->w;
-    sdlf_status status = SDLF_OK;
-    *conv = *given;
-    if (engine_unfolds(given)) {
-        *conv = engine_unfolded(given);
-        conv->x = space;
-        status = engine_unfold(calculator, given, space);
-        space += engine_unfold_bytes(given);
-    } else {
-        status = engine_pack(calculator, conv, &conv->x, space, pixels);
-        space += engine_pack_bytes(given, pixels);
-    }
+    const engine_lines x = engine_packed_x(given);
+    *conv = engine_of_packed(given);
+    sdlf_status status = engine_pack(calculator, given, &conv->x, space, x);
     if (status != SDLF_OK) return status;
     if (conv->prepared != nullptr) {
         conv->weights = const_cast<void *>(conv->prepared);
         return SDLF_OK;
     }
-    return engine_pack(calculator, conv, &conv->weights, space, conv->k * conv->r * conv->s);
+    return engine_pack(calculator, given, &conv->weights, space + engine_pack_bytes(given, x),
+                       engine_packed_weights(given));
 }
 
 sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2d *given)
@@ -264,6 +259,7 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
         params.parts = reinterpret_cast<float2 *>(conv.moments->parts);
         params.rows = conv.moments->rows;
     }
+    if (engine_runs_windows(given)) return engine_forward_windows(calculator, &conv, &params);
     if (!forward_class(&params.of[0], &conv, chunk, conv.x, channels)) return refused("conv2d_forward");
     return launch_typed<0>(calculator, &conv, &params, chunk_bytes);
 }

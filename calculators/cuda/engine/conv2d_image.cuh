@@ -104,7 +104,8 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
         const typename Work::Place at = Work::place(p, tile, column, rank);
         ring.template multiply<Work::BN>(at.steps, 64 * (warp / 4), 0, c);
         if (p.cluster > 1) epilogue.exchange(p, sums, c);
-        epilogue.finish(p, p.of[at.part], at.row, c);
+        const image_class &of = p.of[at.part];
+        epilogue.finish(p, of, at.row, max(min(Work::BM, of.pixels - at.row), 0), c);
     }
     epilogue.leave(p, slot);
     if (p.cluster > 1) { /* others read this block's sums */

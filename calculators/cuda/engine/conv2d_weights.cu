@@ -48,10 +48,8 @@ bool engine_takes_backward_weights(const cuda_calculator *calculator, const engi
 
 int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, const engine_conv2d *given)
 {
-    const engine_conv2d conv = engine_unfolds(given) ? engine_unfolded(given) : *given;
-    const int64_t image =
-        engine_unfolds(given) ? engine_unfold_bytes(given) : engine_pack_bytes(&conv, conv.n * conv.h * conv.w);
-    return sum_bytes(cut_of(calculator, &conv), &conv) + image;
+    const engine_conv2d conv = engine_of_packed(given);
+    return sum_bytes(cut_of(calculator, &conv), &conv) + engine_pack_bytes(given, engine_packed_x(given));
 }
 
 template <typename T>
@@ -80,22 +78,15 @@ static sdlf_status launch(const cuda_calculator *calculator, const weights_cut &
 
 sdlf_status engine_backward_weights(const cuda_calculator *calculator, const engine_conv2d *given)
 {
-    const bool unfolds = engine_unfolds(given);
-    const engine_conv2d seen = unfolds ? engine_unfolded(given) : *given, *conv = &seen;
+    const engine_conv2d seen = engine_of_packed(given), *conv = &seen;
     const weights_cut cut = cut_of(calculator, conv);
     void *x = given->x, *image_space = static_cast<char *>(conv->workspace) + sum_bytes(cut, conv);
-    sdlf_status status;
-    if (unfolds) {
-        x = image_space;
-        status = engine_unfold(calculator, given, x);
-    } else {
-        status = engine_pack(calculator, conv, &x, image_space, conv->n * conv->h * conv->w);
-    }
+    sdlf_status status = engine_pack(calculator, given, &x, image_space, engine_packed_x(given));
     if (status != SDLF_OK) return status;
     const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q},
                   taps = static_cast<int64_t>(conv->r) * conv->s;
     weights_params params = {};
-    im2col_shape image = {x, conv->n, conv->h, conv->w, cut.channels, {}, {}, {}};
+    im2col_shape image = {x, conv->n, conv->h, conv->w, cut.channels, {}, {}, {}, conv->pixel_step, conv->row_step};
     for (int i = 0; i < 2; i++) {
         params.dilation[i] = conv->dilation[i];
         params.lower[i] = image.lower[i] = -conv->padding[i];
@@ -130,8 +121,7 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
     sums.filters = static_cast<int>(conv->k);
     sums.taps = params.taps;
     sums.packed = params.channels;
-    sums.channels = static_cast<int>(conv->c);
-    sums.folded = unfolds ? static_cast<int>(given->c) : 0;
+    sums.weights = engine_packed_weights(given);
     engine_add_splits(calculator, sums);
     return cuda_check_launch("conv2d_backward_weights");
 }

@@ -187,7 +187,8 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
         }
     }
 
-    __device__ __forceinline__ void finish(const image_params &p, const image_class &of, int first,
+    /* A tile of which `count` pixels are there. */
+    __device__ __forceinline__ void finish(const image_params &p, const image_class &of, int first, int count,
                                            float (&c)[BN / 8][4])
     {
         const bool activated = MODE == ANY_ACTIVATION && p.residual == nullptr;
@@ -196,7 +197,7 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
             if (!begun) begin(c);
             begun = true;
         }
-        rows += max(min(128, of.pixels - first), 0);
+        rows += count;
         const bool plain =
             activated || (MODE == ADD_RESIDUAL && p.residual == nullptr) || (MODE == SUM_VALUES && p.bias == nullptr);
         const int within = lane % 2 * 8 + lane % 4 / 2 * 4; /* of 16 channels */
@@ -209,7 +210,7 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
             int i, j;
             const int n = divide(divide(row, of.count[1], j), of.count[0], i);
             const int y = of.start[0] + of.spread[0] * i, x = of.start[1] + of.spread[1] * j;
-            is_pixel[h] = row < of.pixels;
+            is_pixel[h] = row < of.pixels && x < p.width;
             to[h] = ((static_cast<int64_t>(n) * p.height + y) * p.width + x) * p.channels + column + within;
         }
 #pragma unroll

@@ -40,4 +40,7 @@ struct image_params {
     float *rows;
 };
 
+/* Blocks for each column of tiles (engine/conv2d_image.cu). */
+int engine_slots(const cuda_calculator *calculator, int64_t row_tiles, int64_t column_tiles);
+
 #endif

@@ -1,35 +1,159 @@
 /* SPDX-License-Identifier: MIT */
-/* Packing, transposing and unfolding (engine/pack.h). A thread 8 elements of the copy; the copy is written once, and what is read stays in caches. */
-#include "calculators/cuda/engine/pack.h"
+/* Packing and transposing (engine/pack.h). A thread 8 elements of the copy; the copy is written once, and what is read stays in caches. */
+#include "calculators/cuda/engine/pack.cuh"
 
-#include "calculators/cuda/divider.cuh"
+#include "calculators/cuda/mma.cuh"
 #include "calculators/cuda/nhwc/vector8.cuh"
 
 enum { THREADS = 256 };
 
-template <typename T> static __global__ void pack_rows(const T *from, T *to, int64_t count, int channels, int across)
+/* ---- what is packed, and how ---- */
+
+static bool has_few_channels(const engine_conv2d *conv)
+{
+    return conv->c < 8;
+}
+
+/* Pixels of a window's row, with those between its taps. */
+static int64_t window_width(const engine_conv2d *conv)
+{
+    return (conv->s - 1) * static_cast<int64_t>(conv->dilation[1]) + 1;
+}
+
+/* Elements of a pixel of few channels: with a stride of as many pixels the next window begins a multiple of 16 bytes later. */
+static int pixel_width(const engine_conv2d *conv)
+{
+    const int together = 16 / static_cast<int>(sdlf_dtype_size(conv->dtype));
+    int width = 1;
+    while (width < conv->c || conv->stride[1] * width % together != 0) width *= 2;
+    return width;
+}
+
+/* Elements of a window's row, with zeros behind them. */
+static int64_t row_length(const engine_conv2d *conv)
+{
+    return cuda_ceil_div(window_width(conv) * pixel_width(conv), 16) * 16;
+}
+
+/* Do windows begin 16 bytes apart? */
+bool engine_runs_windows(const engine_conv2d *conv)
+{
+    enum {
+        LEAST_WINDOWS = 16,
+        MOST_ROWS = 11,
+        MOST_BYTES = 1536
+    }; /* of fewer most of a product's 64 would be none; what shared memory has room for */
+    const int64_t size = static_cast<int64_t>(sdlf_dtype_size(conv->dtype));
+    return has_few_channels(conv) && conv->stride[1] * pixel_width(conv) * size == 16 && conv->q >= LEAST_WINDOWS &&
+           conv->r <= MOST_ROWS && conv->r * row_length(conv) * size <= MOST_BYTES &&
+           conv->n * conv->p * cuda_ceil_div(conv->q, ENGINE_WINDOWS) <= INT32_MAX / (2 * ENGINE_WINDOWS);
+}
+
+/* Rows of channels with zeros behind them. */
+static engine_lines padded_rows(const engine_conv2d *conv, int64_t rows)
+{
+    engine_lines made = engine_rows(static_cast<int>(conv->c));
+    made.width = made.length = static_cast<int>(engine_packed_channels(conv->c));
+    made.lines = conv->c % 8 == 0 ? 0 : rows;
+    return made;
+}
+
+engine_lines engine_packed_x(const engine_conv2d *conv)
+{
+    if (!has_few_channels(conv)) return padded_rows(conv, conv->n * conv->h * conv->w);
+    const int64_t step = static_cast<int64_t>(conv->stride[1]) * pixel_width(conv);
+    const int64_t windows =
+        engine_runs_windows(conv) ? cuda_ceil_div(conv->q, ENGINE_WINDOWS) * ENGINE_WINDOWS : conv->q;
+    const int64_t length = cuda_ceil_div((windows - 1) * step + row_length(conv), 8 * step) * 8 * step;
+    const int64_t rows = (conv->p - 1) * conv->stride[0] + static_cast<int64_t>(conv->r - 1) * conv->dilation[0] + 1;
+    const bool fits =
+        length > 0 && rows > 0 && length <= INT32_MAX && rows <= INT32_MAX && conv->n <= INT64_MAX / 8 / length / rows;
+    engine_lines made = {};
+    made.lines = fits ? conv->n * rows : 0;
+    made.height = static_cast<int>(conv->h);
+    made.above = conv->padding[0];
+    made.rows = static_cast<int>(rows);
+    made.pixels = static_cast<int>(conv->w);
+    made.channels = static_cast<int>(conv->c);
+    made.padding = conv->padding[1];
+    made.spread = 1;
+    made.width = pixel_width(conv);
+    made.length = static_cast<int>(length);
+    return made;
+}
+
+engine_lines engine_packed_weights(const engine_conv2d *conv)
+{
+    if (!has_few_channels(conv)) return padded_rows(conv, conv->k * conv->r * conv->s);
+    engine_lines made = engine_rows(static_cast<int>(conv->c));
+    made.lines = conv->k * conv->r;
+    made.pixels = conv->s;
+    made.spread = conv->dilation[1];
+    made.width = pixel_width(conv);
+    made.length = static_cast<int>(row_length(conv));
+    return made;
+}
+
+engine_conv2d engine_of_packed(const engine_conv2d *conv)
+{
+    engine_conv2d made = *conv;
+    if (!has_few_channels(conv)) return made;
+    const engine_lines x = engine_packed_x(conv);
+    made.c = row_length(conv);
+    made.h = x.rows;
+    made.w = conv->q;
+    made.s = made.stride[1] = made.dilation[1] = 1;
+    made.padding[0] = made.padding[1] = 0;
+    made.pixel_step = static_cast<int64_t>(conv->stride[1]) * x.width;
+    made.row_step = x.length;
+    return made;
+}
+
+/* ---- packing ---- */
+
+/* As a factor, the last 13 bits 0: what TMA does not load is not rounded on the way, and what it does load stays as it is. */
+template <typename T> static __device__ __forceinline__ float rounded(T x)
+{
+    if constexpr (sizeof(T) == 4) return __uint_as_float(factor_bits<SDLF_MATH_TF32>(x) & 0xffffe000u);
+    return static_cast<float>(x);
+}
+
+template <typename T>
+static __global__ void pack_lines(const T *from, T *to, int64_t count, int across, const packed_lines of)
 {
     await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
-        const int64_t row = i / across;
-        const int first = static_cast<int>(i - row * across) * 8;
+        const int64_t line = i / across, image = line / of.rows;
+        const int first = static_cast<int>(i - line * across) * 8;
+        const int row = static_cast<int>(line - image * of.rows) - of.above;
+        const bool is_row = row >= 0 && row < of.height;
+        const T *pixels = from + (image * of.height + row) * of.pixels * of.channels;
         float8 values;
-        for (int v = 0; v < 8; v++)
-            values.at[v] = first + v < channels ? static_cast<float>(from[row * channels + first + v]) : 0.0f;
+#pragma unroll
+        for (int v = 0; v < 8; v++) {
+            int channel;
+            const int pixel = is_row ? of.pixel_of(first + v, channel) : -1;
+            values.at[v] = pixel >= 0 ? rounded<T>(pixels[pixel * of.channels + channel]) : 0.0f;
+        }
         store8(to, i, values);
     }
 }
 
-sdlf_status engine_pack(const cuda_calculator *calculator, const engine_conv2d *conv, void **data, void *to,
-                        int64_t rows)
+int64_t engine_pack_bytes(const engine_conv2d *conv, engine_lines lines)
 {
-    if (conv->c % 8 == 0) return SDLF_OK;
-    const int across = static_cast<int>(engine_packed_channels(conv->c) / 8);
+    return (lines.lines * lines.length * static_cast<int64_t>(sdlf_dtype_size(conv->dtype)) + 63) / 64 * 64;
+}
+
+sdlf_status engine_pack(const cuda_calculator *calculator, const engine_conv2d *conv, void **data, void *to,
+                        engine_lines lines)
+{
+    if (lines.lines == 0) return SDLF_OK;
+    const int across = lines.length / 8;
+    const int64_t count = lines.lines * across;
     with_storage(conv->dtype, [&](auto zero) {
         using T = decltype(zero);
-        launch_overlapped(calculator, pack_rows<T>, cuda_blocks(calculator, rows * across, THREADS), THREADS, 0,
-                          static_cast<const T *>(*data), static_cast<T *>(to), rows * across, static_cast<int>(conv->c),
-                          across);
+        launch_overlapped(calculator, pack_lines<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
+                          static_cast<const T *>(*data), static_cast<T *>(to), count, across, packed_lines(lines));
     });
     *data = to;
     return cuda_check_launch("packing of channels");
@@ -39,8 +163,14 @@ sdlf_status engine_pack(const cuda_calculator *calculator, const engine_conv2d *
 
 enum { TILE = 32, TILE_ROWS = THREADS / TILE };
 
+/* Where a weight lies: elements from one filter, channel and tap to the next. */
+struct weight_strides {
+    int64_t filter, channel, tap;
+};
+
 /* A block TILE x TILE of the filters and channels of a tap, through shared memory. */
-static __global__ void transpose_filters(const float *from, float *to, int filters, int taps, int channels)
+static __global__ void transpose_filters(const float *from, float *to, int filters, int taps, int channels,
+                                         weight_strides step)
 {
     __shared__ float tile[TILE][TILE + 1];
     const int across = static_cast<int>(threadIdx.x) % TILE, down = static_cast<int>(threadIdx.x) / TILE;
@@ -49,7 +179,7 @@ static __global__ void transpose_filters(const float *from, float *to, int filte
     await_kernels();
     for (int i = down; i < TILE; i += TILE_ROWS) {
         if (filter + i < filters && channel + across < channels)
-            tile[i][across] = from[((filter + i) * static_cast<int64_t>(taps) + tap) * channels + channel + across];
+            tile[i][across] = from[(filter + i) * step.filter + (channel + across) * step.channel + tap * step.tap];
     }
     __syncthreads();
     for (int i = down; i < TILE; i += TILE_ROWS) {
@@ -62,129 +192,50 @@ sdlf_status engine_transpose_filters(const cuda_calculator *calculator, const en
 {
     const dim3 blocks(static_cast<unsigned>((conv->c + TILE - 1) / TILE),
                       static_cast<unsigned>((conv->k + TILE - 1) / TILE), static_cast<unsigned>(conv->r * conv->s));
+    const int64_t taps = static_cast<int64_t>(conv->r) * conv->s;
+    const weight_strides step =
+        conv->row_major ? weight_strides{conv->c * taps, taps, 1} : weight_strides{conv->c * taps, 1, conv->c};
     launch_overlapped(calculator, transpose_filters, blocks, dim3(THREADS), 0,
-                      static_cast<const float *>(conv->weights), to, static_cast<int>(conv->k), conv->r * conv->s,
-                      static_cast<int>(conv->c));
+                      static_cast<const float *>(conv->weights), to, static_cast<int>(conv->k), static_cast<int>(taps),
+                      static_cast<int>(conv->c), step);
     return cuda_check_launch("transposing of filters");
 }
 
 /* ---- weights made ready ---- */
 
-/* Where a weight lies: elements from one filter and channel to the next; taps follow each other. */
-struct weight_strides {
-    int64_t filter, channel;
-};
-
-/* An element of the filters that are made a thread: lines of (tap, channel), `group` a tap, zeros behind the last channel and tap. */
+/* An element of the filters that are made a thread: lines of a filter and a tap, packed as `of` says. */
 template <typename T>
-static __global__ void prepare_filters(const float *from, T *to, int64_t count, int line, int group, int taps,
-                                       int channels, weight_strides step)
+static __global__ void prepare_filters(const float *from, T *to, int64_t count, int taps, const packed_lines of,
+                                       weight_strides step)
 {
     await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
-        const int64_t filter = i / line;
-        const int at = static_cast<int>(i - filter * line), tap = at / group, channel = at - tap * group;
-        const bool is_there = tap < taps && channel < channels;
-        to[i] = static_cast<T>(is_there ? from[filter * step.filter + channel * step.channel + tap] : 0.0f);
+        const int64_t line = i / of.length, filter = line / taps, tap = line - filter * taps;
+        int channel;
+        const int pixel = of.pixel_of(static_cast<int>(i - line * of.length), channel);
+        const int64_t at = filter * step.filter + channel * step.channel + (tap * of.pixels + pixel) * step.tap;
+        to[i] = static_cast<T>(pixel >= 0 ? from[at] : 0.0f);
     }
-}
-
-static int64_t prepared_line(const engine_conv2d *conv)
-{
-    const int64_t taps = static_cast<int64_t>(conv->r) * conv->s;
-    return engine_unfolds(conv) ? engine_packed_channels(conv->c * taps) : engine_packed_channels(conv->c) * taps;
 }
 
 int64_t engine_prepared(const engine_conv2d *conv)
 {
-    return conv->k * prepared_line(conv) * static_cast<int64_t>(sdlf_dtype_size(conv->dtype));
+    const engine_conv2d packed = engine_of_packed(conv);
+    return conv->k * packed.r * packed.s * engine_packed_channels(packed.c) *
+           static_cast<int64_t>(sdlf_dtype_size(conv->dtype));
 }
 
 sdlf_status engine_prepare(const cuda_calculator *calculator, const engine_conv2d *conv, const float *weights, void *to)
 {
-    const int64_t line = prepared_line(conv), count = conv->k * line;
-    const int64_t group = engine_unfolds(conv) ? conv->c : engine_packed_channels(conv->c);
-    const int64_t taps = static_cast<int64_t>(conv->r) * conv->s;
-    const weight_strides step = conv->by_channels ? weight_strides{1, conv->k} : weight_strides{conv->c * taps, taps};
+    const engine_conv2d packed = engine_of_packed(conv);
+    const engine_lines lines = engine_packed_weights(conv);
+    const int64_t taps = static_cast<int64_t>(conv->r) * conv->s, count = conv->k * packed.r * packed.s * lines.length;
+    const weight_strides step =
+        conv->by_channels ? weight_strides{1, conv->k, 1} : weight_strides{conv->c * taps, taps, 1};
     with_storage(conv->dtype, [&](auto zero) {
         using T = decltype(zero);
         launch_overlapped(calculator, prepare_filters<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0, weights,
-                          static_cast<T *>(to), count, static_cast<int>(line), static_cast<int>(group),
-                          conv->r * conv->s, static_cast<int>(conv->c), step);
+                          static_cast<T *>(to), count, packed.r * packed.s, packed_lines(lines), step);
     });
     return cuda_check_launch("weights of conv2d made ready");
-}
-
-/* ---- unfolding ---- */
-
-struct unfolding {
-    int height, width, channels, taps; /* of x; R S */
-    int stride[2], padding[2], dilation[2];
-    divider<int32_t> rows, columns, filter_width, by_channels; /* P, Q, S, C */
-};
-
-template <typename T>
-static __global__ void unfold_pixels(const T *x, T *to, int64_t count, divider<int32_t> across, const unfolding g)
-{
-    await_kernels();
-    for (int64_t i = grid_first(); i < count; i += grid_step()) {
-        int vector, p, q, s, c;
-        const int n = divide(divide(divide(static_cast<int32_t>(i), across, vector), g.columns, q), g.rows, p);
-        float8 values;
-#pragma unroll
-        for (int v = 0; v < 8; v++) {
-            const int tap = divide(vector * 8 + v, g.by_channels, c), r = divide(tap, g.filter_width, s);
-            const int h = p * g.stride[0] + r * g.dilation[0] - g.padding[0];
-            const int w = q * g.stride[1] + s * g.dilation[1] - g.padding[1];
-            const bool inside = tap < g.taps && h >= 0 && h < g.height && w >= 0 && w < g.width;
-            values.at[v] =
-                inside
-                    ? static_cast<float>(x[((static_cast<int64_t>(n) * g.height + h) * g.width + w) * g.channels + c])
-                    : 0.0f;
-        }
-        store8(to, i, values);
-    }
-}
-
-engine_conv2d engine_unfolded(const engine_conv2d *conv)
-{
-    engine_conv2d made = *conv;
-    made.h = conv->p;
-    made.w = conv->q;
-    made.c = conv->c * conv->r * conv->s;
-    made.r = made.s = made.stride[0] = made.stride[1] = made.dilation[0] = made.dilation[1] = 1;
-    made.padding[0] = made.padding[1] = 0;
-    return made;
-}
-
-int64_t engine_unfold_bytes(const engine_conv2d *conv)
-{
-    const int64_t row = engine_packed_channels(conv->c * conv->r * conv->s);
-    return (conv->n * conv->p * conv->q * row * static_cast<int64_t>(sdlf_dtype_size(conv->dtype)) + 63) / 64 * 64;
-}
-
-sdlf_status engine_unfold(const cuda_calculator *calculator, const engine_conv2d *conv, void *to)
-{
-    const int64_t across = engine_packed_channels(conv->c * conv->r * conv->s) / 8;
-    const int64_t count = conv->n * conv->p * conv->q * across;
-    unfolding g = {};
-    g.height = static_cast<int>(conv->h);
-    g.width = static_cast<int>(conv->w);
-    g.channels = static_cast<int>(conv->c);
-    g.taps = conv->r * conv->s;
-    for (int i = 0; i < 2; i++) {
-        g.stride[i] = conv->stride[i];
-        g.padding[i] = conv->padding[i];
-        g.dilation[i] = conv->dilation[i];
-    }
-    g.rows = divider<int32_t>(conv->p);
-    g.columns = divider<int32_t>(conv->q);
-    g.filter_width = divider<int32_t>(conv->s);
-    g.by_channels = divider<int32_t>(conv->c);
-    with_storage(conv->dtype, [&](auto zero) {
-        using T = decltype(zero);
-        launch_overlapped(calculator, unfold_pixels<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
-                          static_cast<const T *>(conv->x), static_cast<T *>(to), count, divider<int32_t>(across), g);
-    });
-    return cuda_check_launch("unfolding of an image");
 }

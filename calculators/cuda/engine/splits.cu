@@ -7,11 +7,12 @@
 
 #include <algorithm>
 
-#include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/engine/pack.cuh"
 
 enum { SUM_THREADS = 256, SUM_LINES = SUM_THREADS / 8, SUM_CHANNELS = 32 };
 
 struct split_sums : engine_splits {
+    packed_lines lines;
     int64_t split; /* numbers of one */
     int lanes;     /* a power of 2 up to SUM_LINES */
     int filters_each,
@@ -59,10 +60,12 @@ static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sum
     for (int i = static_cast<int>(threadIdx.x); i < SUM_CHANNELS * lines; i += SUM_THREADS) {
         const int f = i / (SUM_CHANNELS * taps), c = (i - f * SUM_CHANNELS * taps) / taps;
         const int tap = i - (f * SUM_CHANNELS + c) * taps, column = first_channel + c;
-        if (column >= sums.channels) continue;
-        int64_t to = static_cast<int64_t>(column) * sums.taps + first_tap + tap;
-        if (sums.folded > 0) to = column % sums.folded * (sums.channels / sums.folded) + column / sums.folded;
-        sums.dw[static_cast<int64_t>(filter + f) * sums.channels * sums.taps + to] = tile[f * taps + tap][c];
+        int element;
+        const int pixel = sums.lines.pixel_of(column, element);
+        if (pixel < 0) continue;
+        const int64_t line =
+            (static_cast<int64_t>(filter + f) * sums.lines.channels + element) * sums.taps + first_tap + tap;
+        sums.dw[line * sums.lines.pixels + pixel] = tile[f * taps + tap][c];
     }
 }
 
@@ -70,11 +73,12 @@ void engine_add_splits(const cuda_calculator *calculator, const engine_splits &g
 {
     split_sums sums = {};
     static_cast<engine_splits &>(sums) = given;
+    sums.lines = packed_lines(given.weights);
     sums.split = static_cast<int64_t>(sums.filters) * sums.taps * sums.packed;
     sums.lanes = 1;
     while (sums.lanes < SUM_LINES && sums.lanes * 4 < sums.splits) sums.lanes *= 2;
     /* as many blocks as fill the device, and no smaller ones */
-    const int groups = (sums.channels + SUM_CHANNELS - 1) / SUM_CHANNELS;
+    const int groups = (sums.packed + SUM_CHANNELS - 1) / SUM_CHANNELS;
     const int64_t all = static_cast<int64_t>(sums.filters) * sums.taps * groups;
     const int64_t lines = std::min<int64_t>(std::max<int64_t>(all / (4 * calculator->multiprocessors), 1), SUM_LINES);
     sums.taps_each = static_cast<int>(std::min<int64_t>(sums.taps, lines));

@@ -3,16 +3,16 @@
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_SPLITS_H
 #define SDLF_CALCULATORS_CUDA_ENGINE_SPLITS_H
 
-#include "calculators/cuda/cuda.h"
+#include "calculators/cuda/engine/pack.h"
 
-/* from: (splits, filters, taps, packed) -> dw: (filters, channels, taps), float32. Of an unfolded image (engine/pack.h) there is one tap, whose
- * channels are (R S, folded), and dw is (filters, folded, R S). */
+/* from: (splits, filters, taps, packed) -> dw: (filters, channels, taps, pixels), float32: a tap's line is packed as `weights` says
+ * (engine/pack.h). */
 struct engine_splits {
     const float *from;
     float *dw;
     int splits, filters, taps;
-    int packed, channels; /* in a tap, a multiple of 4; of these, those that dw has */
-    int folded;           /* 0: the image is none */
+    int packed; /* elements of a tap's line, a multiple of 4 */
+    engine_lines weights;
 };
 
 void engine_add_splits(const cuda_calculator *calculator, const engine_splits &sums);

@@ -130,7 +130,7 @@ void depthwise_weights_launch(const cuda_calculator *calculator, const depthwise
     const dim3 blocks(static_cast<unsigned>((pairs + g.across - 1) / g.across), static_cast<unsigned>(count),
                       static_cast<unsigned>(kernel == depthwise_weights<T, 0, 1> ? taps : 1));
     launch_overlapped(calculator, kernel, blocks, dim3(THREADS), 0, g, splits);
-    engine_add_splits(calculator, {splits, dw, count, 1, taps, 2 * pairs, 2 * pairs, 0});
+    engine_add_splits(calculator, {splits, dw, count, 1, taps, 2 * pairs, engine_rows(2 * pairs)});
 }
 
 template void depthwise_weights_launch<__nv_bfloat16>(const cuda_calculator *, const depthwise_conv &, float *,

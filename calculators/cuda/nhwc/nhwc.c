@@ -7,18 +7,18 @@
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/engine/pack.h"
 
-/* Inference: images from which on the engine's tiles fill the device, where a tap's sum is all there is and elsewhere; and their width up to which it is
- * faster in 3x3 convolutions than kernels that keep a part of the image in shared memory for all taps (measured on an H200, docs/notebook/cuda.md). */
-enum { LEAST_IMAGES_1X1 = 4, LEAST_IMAGES = 16, MOST_WIDTH_3X3 = 55 };
+/* Inference: images from which on the engine's tiles fill the device, where a tap's sum is all there is and elsewhere; and 3x3 convolutions of many
+ * channels over wide images, in which kernels that keep a part of the image in shared memory for all taps are faster (measured on an H200,
+ * docs/notebook/cuda.md). */
+enum { LEAST_IMAGES_1X1 = 4, LEAST_IMAGES = 8, WIDE = 56, MANY_CHANNELS = 64 };
 
 static bool suits_inference(const sdlf_operation *op)
 {
-    const int64_t images = op->in[0].shape.dim[0], width = op->out[0].shape.dim[3];
-    if (op->kind != SDLF_CONV2D_FORWARD) return images >= LEAST_IMAGES_1X1;
-    const int64_t taps = op->in[1].shape.dim[2] * op->in[1].shape.dim[3];
-    bool halo = taps == 9 && op->conv2d.window.stride[0] == 1 && op->conv2d.groups == 1;
-    if (halo && width > MOST_WIDTH_3X3) return false;
-    return images >= (taps == 1 ? LEAST_IMAGES_1X1 : LEAST_IMAGES);
+    const int64_t *w = op->in[1].shape.dim, images = op->in[0].shape.dim[0];
+    if (op->kind != SDLF_CONV2D_FORWARD || w[2] * w[3] == 1) return images >= LEAST_IMAGES_1X1;
+    const bool halo = w[2] * w[3] == 9 && op->conv2d.window.stride[0] == 1 && op->conv2d.groups == 1;
+    const bool wide = op->out[0].shape.dim[3] >= WIDE && op->in[0].shape.dim[1] >= MANY_CHANNELS;
+    return images >= LEAST_IMAGES && !(halo && wide);
 }
 
 /* Rows of a product from which on the engine's tiles fill the device: of fewer, cuBLAS's product of float32 rows is faster (measured on an H200). */
@@ -91,6 +91,7 @@ static engine_conv2d convolution(const sdlf_operation *op)
         conv.activation = op->conv2d.activation;
     } else if (op->kind == SDLF_CONV2D_BACKWARD_INPUT) {
         conv.residual = op->in[2].data;
+        conv.row_major = !sdlf_tensor_is_channels_last(w);
     } else {
         conv.weights = NULL;
         conv.dw = w->data;
@@ -98,10 +99,10 @@ static engine_conv2d convolution(const sdlf_operation *op)
     return conv;
 }
 
-/* Forward: are the weights float32 beside images in 16 bits? Then they are made ready: an operation that has none of these does it itself. */
+/* Are the weights float32 beside images in 16 bits? Then they are made ready: an operation that has none of these does it itself. */
 static bool converts_weights(const sdlf_operation *op)
 {
-    return op->kind == SDLF_CONV2D_FORWARD && op->in[1].dtype != op->in[0].dtype;
+    return op->kind != SDLF_CONV2D_BACKWARD_WEIGHTS && op->in[1].dtype != op->in[0].dtype;
 }
 
 /* Weights of a depthwise convolution stay in their order: one long line. */
@@ -140,8 +141,9 @@ bool conv2d_supports_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     const bool single = op->in[0].dtype == SDLF_FLOAT32;
-    if (op->algorithm != 0 || (single && calculator->math != SDLF_MATH_TF32)) return false;
-    if (single && op->kind == SDLF_CONV2D_BACKWARD_INPUT && !sdlf_tensor_is_channels_last(&op->in[1])) return false;
+    const bool backward_input = op->kind == SDLF_CONV2D_BACKWARD_INPUT; /* in 16-bit modes, too, by tf32 */
+    if (op->algorithm != 0 || (single && calculator->math == SDLF_MATH_FP32)) return false;
+    if (single && !backward_input && calculator->math != SDLF_MATH_TF32) return false;
     if (op->conv2d.groups != 1) return engine_is_there(calculator) && depthwise_supports_nhwc(op);
     const engine_conv2d conv = convolution(op);
     switch (op->kind) {
@@ -160,7 +162,8 @@ int64_t conv2d_workspace_nhwc(const sdlf_calculator *base, const sdlf_operation 
     switch (op->kind) {
     case SDLF_CONV2D_FORWARD:
         return (depthwise ? 0 : engine_forward_workspace(calculator, &conv)) + (here ? space_for_weights(op) : 0);
-    case SDLF_CONV2D_BACKWARD_INPUT: return depthwise ? 0 : engine_backward_input_workspace(&conv);
+    case SDLF_CONV2D_BACKWARD_INPUT:
+        return (depthwise ? 0 : engine_backward_input_workspace(&conv)) + (here ? space_for_weights(op) : 0);
     default: break;
     }
     const int64_t weights =
@@ -183,7 +186,7 @@ static sdlf_status run_convolution(sdlf_calculator *base, const sdlf_operation *
         conv.workspace = space + space_for_weights(op);
     }
     if (op->conv2d.groups != 1) return depthwise_nhwc(base, op, converts_weights(op) ? weights : NULL);
-    if (converts_weights(op)) conv.prepared = weights;
+    if (converts_weights(op)) conv.prepared = conv.weights = (void *)weights;
     switch (op->kind) {
     case SDLF_CONV2D_FORWARD: return engine_forward(calculator, &conv);
     case SDLF_CONV2D_BACKWARD_INPUT: return engine_backward_input(calculator, &conv);

@@ -14,7 +14,7 @@
  *   convolutions and gemm, weights) may all be float16 or all bfloat16. They are converted to float32 as they are read, computed with and summed in
  *   float32 (a product may multiply them as they are), and rounded to nearest even as they are stored. Every other operand stays
  *   float32. In convolution and pooling all operands stored in 16 bits are channels last: w is (K,R,S,C/G) in memory. Operands in
- *   16-bit storage begin at a multiple of 16 bytes. w of a forward convolution, b of gemm, and an operand of binary, may be float32 beside others in
+ *   16-bit storage begin at a multiple of 16 bytes. w of conv2d_forward and conv2d_backward_input, b of gemm, and an operand of binary, may be float32 beside others in
  *   16 bits (`float32_beside`), laid out as it would be in float32.
  * - float32 training channels last: where w of a convolution lies (K,R,S,C/G) in float32, so do its images (N,H,W,C). Its operands, those of
  *   gradients of images channels last, and those of a fused batch_norm2d of rows begin at a multiple of 16 bytes, too.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Attention in several operations becomes one, where it is that. */
 #include <math.h>
+#include <string.h>
 
 #include "framework/plan/networks.h"
 #include "testing.h"
@@ -128,15 +129,20 @@ static void write(sdlf_plan *plan, const char *name, int count, uint64_t seed)
     CHECK_OK(sdlf_plan_write_converted(plan, name, values, SDLF_FLOAT32, count));
 }
 
+/* expected: steps of attention, or ANY_STEPS. */
+enum { ANY_STEPS = -1 };
+
 static void run(int form, sdlf_calculator *calculator, sdlf_dtype dtype, bool parts, int expected, double *y)
 {
     sdlf_plan *plan = NULL;
     sdlf_model *net = make(form);
     sdlf_plan_options options = {.batch = batch_of(form), .forward = calculator, .no_fusion = parts, .dtype = dtype};
     if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
-        CHECK_EQUAL(count_steps(plan, "attention_forward"), expected);
-        CHECK_EQUAL(count_steps(plan, "softmax_forward"), !expected);
-        if (expected) CHECK_EQUAL(count_steps(plan, "copy"), 0); /* heads are read and written where they lie */
+        if (expected != ANY_STEPS) {
+            CHECK_EQUAL(count_steps(plan, "attention_forward"), expected);
+            CHECK_EQUAL(count_steps(plan, "softmax_forward"), !expected);
+        }
+        if (expected == 1) CHECK_EQUAL(count_steps(plan, "copy"), 0); /* heads are read and written where they lie */
         int batch = batch_of(form), count = Y_COUNT / BATCH * batch;
         write(plan, "q", Q_COUNT / BATCH * batch, 1);
         write(plan, "k", K_COUNT / BATCH * batch, 2);
@@ -159,10 +165,13 @@ static void attention_in_several_operations_is_one(void)
     for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
         sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
         bool has = test_calculator_class_at(c)->kernel[SDLF_ATTENTION_FORWARD].run != NULL;
+        bool on_host = strcmp(calculator->space, SDLF_HOST_SPACE) == 0;
         for (int form = 0; form < ALL; form++) {
             for (int t = 0; t < (has ? 2 : 1); t++) {
                 double found[2][Y_COUNT] = {{0}}, tolerance = t == 0 ? 1e-5 : 1e-13;
-                run(form, calculator, types[t], false, has && form < FORMS, found[0]);
+                int expected = has && form < FORMS;
+                if (!on_host && types[t] == SDLF_FLOAT64) expected = ANY_STEPS; /* some GPUs' have none of float64 */
+                run(form, calculator, types[t], false, expected, found[0]);
                 run(form, calculator, types[t], true, 0, found[1]);
                 for (int i = 0; i < Y_COUNT; i++)
                     CHECK_CLOSE(found[0][i], found[1][i], tolerance * (1 + fabs(found[1][i])));

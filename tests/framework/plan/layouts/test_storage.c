@@ -158,6 +158,65 @@ static void inference_stores_too(void)
     sdlf_model_free(net);
 }
 
+/* y of two convolutions with a transposed one between, on images of SIDE x SIDE; *stored: transposed convolutions in 16 bits. */
+static void transpose_between(sdlf_calculator *calculator, float *y, int *stored)
+{
+    static float image[8 * IMAGE];
+    sdlf_plan *plan = NULL;
+    sdlf_model *net = sdlf_model_create("transposed");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+    x = sdlf_relu(net, conv(net, x, "before", 16, 3, 1));
+    x = sdlf_conv_transpose2d(net, x,
+                              &(sdlf_conv_transpose2d_options){.filters = 8, .kernel = {2, 2}, .stride = {2, 2}});
+    sdlf_output(net, "y", conv(net, sdlf_relu(net, x), "behind", 8, 3, 1));
+    CHECK_OK(sdlf_model_build(net, 1));
+    fill_parameters(net, 3);
+    fill_random(image, 8 * CHANNELS * SIDE * SIDE, 7);
+    if (CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 8, .forward = calculator}))) {
+        CHECK_OK(test_plan_write(plan, "image", image));
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(test_plan_read(plan, "y", y));
+    }
+    *stored = 0;
+    for (int i = 0; plan != NULL && i < plan->step_count; i++) {
+        const sdlf_operation *op = &plan->steps[i].operation;
+        CHECK_OK(sdlf_operation_check(op));
+        *stored += op->kind == SDLF_CONV2D_BACKWARD_INPUT && sdlf_operation_storage(op) != SDLF_NONE;
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+}
+
+/* Transposed convolutions, whose weights stay float32: on `reference`, and on a GPU in its own modes. */
+static void transposed_convolutions_store_too(void)
+{
+    enum { COUNT = 8 * 8 * 4 * SIDE * SIDE };
+    static float exact[COUNT], found[COUNT];
+    static const sdlf_math modes[] = {SDLF_MATH_TF32, SDLF_MATH_BF16, SDLF_MATH_FP16};
+    sdlf_calculator *reference = NULL, *cuda = NULL;
+    int stored;
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    const sdlf_calculator_class *plain = reference->type;
+    sdlf_calculator_class storing = *plain;
+    storing.storage = storage_wanted;
+    wanted = SDLF_FLOAT16;
+    transpose_between(reference, exact, &stored);
+    CHECK_EQUAL(stored, 0);
+    reference->type = &storing;
+    transpose_between(reference, found, &stored);
+    CHECK_EQUAL(stored, 1);
+    for (int i = 0; i < COUNT; i++) CHECK_CLOSE(found[i], exact[i], 0.01 * (1 + fabs((double)exact[i])));
+    reference->type = plain;
+    sdlf_calculator_close(reference);
+    for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
+        sdlf_calculator_options options = {.math = modes[m]};
+        if (sdlf_calculator_open(&cuda, "cuda", &options) != SDLF_OK) return;
+        transpose_between(cuda, found, &stored);
+        for (int i = 0; i < COUNT; i++) CHECK_CLOSE(found[i], exact[i], 0.06 * (1 + fabs((double)exact[i])));
+        sdlf_calculator_close(cuda);
+    }
+}
+
 /* Products of rows of channels between two convolutions, as permutations make them: they read and write the images where these lie. */
 static void rows_of_channels_are_no_copies(void)
 {
@@ -318,6 +377,7 @@ int main(void)
     RUN(a_gpu_trains_as_in_float32);
     RUN(training_goes_as_in_float32);
     RUN(inference_stores_too);
+    RUN(transposed_convolutions_store_too);
     RUN(rows_of_channels_are_no_copies);
     RUN(calculators_meet);
     return test_summary();
