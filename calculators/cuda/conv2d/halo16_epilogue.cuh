@@ -201,7 +201,8 @@ struct halo16_epilogue : halo16_tile<FACTOR, GROUPS, PIXELS> {
         }
     }
 
-    /* The same for filters that are no quads or lie where they cannot be moved as such, and for what is pooled before an activation that is not quick. */
+    /* The same for filters that are no quads or lie where they cannot be moved as such, and for what is pooled before an activation that is not
+     * quick. */
     static __device__ __noinline__ void store_slowly(const cuda_halo &p, const block &b, const float *part, bool pools)
     {
         const int height = pools ? p.out_height / 2 : p.out_height, width = pools ? p.out_width / 2 : p.out_width;

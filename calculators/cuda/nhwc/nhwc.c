@@ -99,7 +99,7 @@ static engine_conv2d convolution(const sdlf_operation *op)
     return conv;
 }
 
-/* Are the weights float32 beside images in 16 bits? Then they are made ready: an operation that has none of these does it itself. */
+/* Are the weights float32 beside images in 16 bits? Then they are prepacked: an operation without prepacked ones does it itself. */
 static bool converts_weights(const sdlf_operation *op)
 {
     return op->kind != SDLF_CONV2D_BACKWARD_WEIGHTS && op->in[1].dtype != op->in[0].dtype;
