@@ -2,8 +2,8 @@
 /* Convolutions channels last: implicit GEMM by the tensor cores of compute capability 9.0 (engine/mainloop.cuh).
  *
  * A convolution here has x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K) in memory, all bfloat16, all float16, or all float32 whose products are in
- * tf32; C and K multiples of 8 (x and w with other C are packed first, engine/pack.h), one group, sums in float32. Its gradient by the weights
- * is float32, row-major (K,C,R,S). */
+ * tf32; C and K multiples of 8 (x and w with other C are packed first, engine/pack.h), sums in float32. Of several groups w is (K,R,S,C/groups),
+ * and made block-diagonal first (engine/groups.h). Its gradient by the weights is float32, row-major (K,C/groups,R,S). */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_H
 #define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_H
 
@@ -31,14 +31,15 @@ static inline int engine_most_parts(const cuda_calculator *calculator)
 typedef struct engine_conv2d {
     sdlf_dtype dtype; /* of x, w, y: SDLF_BFLOAT16, SDLF_FLOAT16 or SDLF_FLOAT32 */
     int64_t n, h, w, c, k, p, q;
+    int groups;
     int r, s, stride[2], padding[2], dilation[2]; /* padding: before */
     const void *bias;                             /* (K) float32 or NULL */
     const void *residual;                         /* as the image that is written, or NULL */
     sdlf_activation activation;
     void *x, *weights, *y;
-    const void *prepared;         /* forward: weights as engine_prepare makes them, or NULL */
-    bool by_channels;             /* of 1x1: the float32 weights that engine_prepare prepacks lie (C,K) */
-    bool row_major;               /* engine_backward_input of float32: weights lie (K,C,R,S) */
+    const void *prepared; /* weights as engine_prepare makes them, in several groups block-diagonal ones, or NULL */
+    bool by_channels;     /* of 1x1: the float32 weights that engine_prepare prepacks lie (C,K) */
+    bool row_major;       /* engine_backward_input of float32: weights lie (K,C,R,S) */
     int64_t pixel_step, row_step; /* of x, elements from one to the next; 0: dense (engine/pack.h) */
     float *dw;
     void *workspace;
@@ -56,11 +57,11 @@ bool engine_takes_forward(const cuda_calculator *calculator, const engine_conv2d
 bool engine_takes_backward_input(const cuda_calculator *calculator, const engine_conv2d *conv);
 bool engine_takes_backward_weights(const cuda_calculator *calculator, const engine_conv2d *conv);
 
-int64_t engine_forward_workspace(const cuda_calculator *calculator, const engine_conv2d *conv);
+int64_t engine_forward_workspace(const engine_conv2d *conv);
 int64_t engine_backward_input_workspace(const engine_conv2d *conv);
 int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, const engine_conv2d *conv);
 
-/* Weights made ready for forward: the bytes, and the kernel that makes them of float32 ones, row-major (K,C,R,S). */
+/* Weights of one group, prepacked for forward: the bytes, and the kernel that makes them of float32 ones, row-major (K,C,R,S). */
 int64_t engine_prepared(const engine_conv2d *conv);
 sdlf_status engine_prepare(const cuda_calculator *calculator, const engine_conv2d *conv, const float *weights,
                            void *to);

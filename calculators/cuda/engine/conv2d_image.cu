@@ -7,6 +7,7 @@
 
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/engine/conv2d_windows.cuh"
+#include "calculators/cuda/engine/groups.h"
 #include "calculators/cuda/engine/pack.h"
 
 /* Bytes of a row of the reduction that a load brings: as many as there are channels, of 32, 64 and 128. */
@@ -67,47 +68,6 @@ static bool backward_class(image_class *of, const engine_conv2d *conv, int chunk
     return make_im2col_map(&of->read, conv->dtype, image, chunk, 128);
 }
 
-/* ---- what it takes ---- */
-
-static bool fits_box(int64_t corner)
-{
-    return corner >= -128 && corner <= 127;
-}
-
-static bool takes(const cuda_calculator *calculator, const engine_conv2d *conv)
-{
-    const int64_t most = INT32_MAX - 256, in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q};
-    const int size[2] = {conv->r, conv->s};
-    for (int i = 0; i < 2; i++) {
-        const int64_t reach = static_cast<int64_t>(conv->dilation[i]) * (size[i] - 1);
-        if (conv->stride[i] > 8 || reach > 255) return false;
-        if (conv->c < 8) { /* packed with its padding */
-            if (!fits_box(-reach)) return false;
-            continue;
-        }
-        if (!fits_box(-conv->padding[i])) return false;
-        if (!fits_box((out[i] - 1) * conv->stride[i] - conv->padding[i] - (in[i] - 1))) return false;
-    }
-    const int64_t x = conv->n * conv->h * conv->w, y = conv->n * conv->p * conv->q;
-    return engine_is_there(calculator) && conv->k % 8 == 0 && x > 0 && y > 0 && x <= most && y <= most && conv->c > 0 &&
-           conv->k > 0 && conv->c <= most && conv->k <= most && (conv->c >= 8 || engine_packed_x(conv).lines > 0);
-}
-
-bool engine_takes_forward(const cuda_calculator *calculator, const engine_conv2d *conv)
-{
-    return takes(calculator, conv);
-}
-
-bool engine_takes_backward_input(const cuda_calculator *calculator, const engine_conv2d *conv)
-{
-    const int size[2] = {conv->r, conv->s};
-    for (int i = 0; i < 2; i++) {
-        if (conv->stride[i] > 2 || (conv->stride[i] > 1 && conv->dilation[i] > 1)) return false;
-        if (!fits_box(conv->padding[i] - static_cast<int64_t>(conv->dilation[i]) * (size[i] - 1))) return false;
-    }
-    return takes(calculator, conv) && conv->c % 8 == 0 && conv->r * static_cast<int64_t>(conv->s) <= 65535;
-}
-
 /* ---- launches ---- */
 
 enum { MOST_SPLITS = 8, LEAST_STEPS = 4 };
@@ -138,9 +98,28 @@ static bool prefers_narrow(const cuda_calculator *calculator, const image_params
            2 * tiles * cuda_ceil_div(p.channels, 128) <= calculator->multiprocessors;
 }
 
-/* By what its epilogue does. */
-template <typename Work, int DGRAD> static auto kernel_of(const image_params &p) -> void (*)(image_params)
+/* Does the residual come through the ring? Where a tile's pixels are neighbours in memory and a block has all of its columns. */
+static bool is_staged(const image_params &p)
 {
+    const image_class &of = p.of[0];
+    return p.residual != nullptr && p.parts == nullptr && p.classes == 1 && of.spread[0] == 1 && of.spread[1] == 1 &&
+           p.cluster == 1 && is_line_activation(p.activation);
+}
+
+static bool make_residual_map(sdlf_dtype dtype, image_params *p)
+{
+    tiled_shape all = {
+        p->residual, 2, {p->channels, p->of[0].pixels}, {128 / static_cast<int>(sdlf_dtype_size(dtype)), 128}};
+    all.exact = dtype == SDLF_FLOAT32;
+    return make_tiled_map(&p->residual_tiles, dtype, all);
+}
+
+/* By what its epilogue does. */
+template <typename Work, int DGRAD> static auto kernel_of(const image_params &p, bool staged) -> void (*)(image_params)
+{
+    if constexpr (Work::PARTS == 1) {
+        if (staged) return image_kernel<Work, STAGED_RESIDUAL>;
+    }
     constexpr image_mode sums = DGRAD ? ADD_RESIDUAL : SUM_VALUES; /* a gradient has a residual at most */
     constexpr image_mode line = DGRAD ? ADD_RESIDUAL : LINE_ACTIVATION, any = DGRAD ? ADD_RESIDUAL : ANY_ACTIVATION;
     if (p.parts != nullptr) return image_kernel<Work, sums>;
@@ -153,10 +132,12 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
                           int chunk_bytes, int64_t tiles)
 {
     const char *what = DGRAD ? "conv2d_backward_input" : "conv2d_forward";
+    const bool grouped = engine_is_grouped(conv);
     sdlf_status status = SDLF_OK;
     auto run = [&](auto columns, auto width) {
         using work = image_product<T, columns.value, width.value, DGRAD>;
         params->column_tiles = static_cast<int>(cuda_ceil_div(params->channels, work::BN));
+        if (grouped) params->column_tiles = static_cast<int>(engine_blocks_of(conv).count * params->block_tiles);
         int64_t steps = 0;
         for (int i = 0; i < params->classes; i++)
             steps =
@@ -165,15 +146,23 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
         params->row_tiles = static_cast<int>(tiles);
         params->slots = params->cluster > 1 ? params->row_tiles : engine_slots(calculator, tiles, params->column_tiles);
         if (conv->moments != nullptr) conv->moments->count = params->slots;
+        const bool staged = work::PARTS == 1 && is_staged(*params);
         const int64_t filters = conv->k, taps = static_cast<int64_t>(conv->r) * conv->s;
         const int64_t channels = DGRAD ? conv->c : engine_packed_channels(conv->c);
         tiled_shape weights = {
             conv->weights, 3, {channels, taps, filters}, {work::CHUNK_B, 1, work::MN_B ? work::CHUNK : work::BN}};
         if (DGRAD && !work::MN_B) std::swap(weights.dim[0], weights.dim[2]);
-        if (!make_tiled_map(&params->weights, conv->dtype, weights))
+        if (grouped) {
+            const engine_block_weights blocks = engine_block_weights_of(conv, DGRAD);
+            weights.dim[0] = blocks.depth;
+            weights.dim[2] = static_cast<int64_t>(params->column_tiles) * work::BN;
+            if (work::MN_B) std::swap(weights.dim[0], weights.dim[2]);
+        }
+        if (!make_tiled_map(&params->weights, conv->dtype, weights) ||
+            (staged && !make_residual_map(conv->dtype, params)))
             status = sdlf_fail(SDLF_ERROR_DEVICE, "%s: the driver refuses a tensor map", what);
         else
-            status = engine_launch<work>(calculator, kernel_of<work, DGRAD>(*params),
+            status = engine_launch<work>(calculator, kernel_of<work, DGRAD>(*params, staged),
                                          static_cast<int64_t>(params->slots) * params->column_tiles * params->cluster,
                                          *params, what, params->cluster);
     };
@@ -185,7 +174,7 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
         else
             run(columns, std::integral_constant<int, 32>());
     };
-    if (params->channels > 64 && !prefers_narrow(calculator, *params, tiles))
+    if (params->channels > 64 && !grouped && !prefers_narrow(calculator, *params, tiles))
         by_width(std::integral_constant<int, 128>());
     else
         by_width(std::integral_constant<int, 64>());
@@ -213,10 +202,22 @@ static sdlf_status refused(const char *what)
     return sdlf_fail(SDLF_ERROR_DEVICE, "%s: the driver refuses a tensor map", what);
 }
 
-int64_t engine_forward_workspace(const cuda_calculator *, const engine_conv2d *conv)
+/* Let the weights be block-diagonal. */
+static sdlf_status make_blocks(const cuda_calculator *calculator, const engine_conv2d *given, engine_conv2d *conv,
+                               bool backward)
 {
-    return engine_pack_bytes(conv, engine_packed_x(conv)) +
-           (conv->prepared != nullptr ? 0 : engine_pack_bytes(conv, engine_packed_weights(conv)));
+    conv->weights = given->prepared != nullptr ? const_cast<void *>(given->prepared) : given->workspace;
+    if (given->prepared != nullptr) return SDLF_OK;
+    return engine_make_block_weights(calculator, given, backward, true, given->weights, given->workspace);
+}
+
+static void set_blocks(const engine_conv2d *conv, image_params *params, bool backward)
+{
+    if (!engine_is_grouped(conv)) return;
+    const engine_blocks blocks = engine_blocks_of(conv);
+    params->block_columns = static_cast<int>(backward ? blocks.channels : blocks.filters);
+    params->block_reads = static_cast<int>(backward ? blocks.filters : blocks.channels);
+    params->block_tiles = static_cast<int>(cuda_ceil_div(params->block_columns, ENGINE_BLOCK));
 }
 
 /* Let x and the weights be what TMA can read. */
@@ -225,6 +226,7 @@ static sdlf_status pack_operands(const cuda_calculator *calculator, const engine
     char *space = static_cast<char *>(given->workspace);
     const engine_lines x = engine_packed_x(given);
     *conv = engine_of_packed(given);
+    if (engine_is_grouped(given)) return make_blocks(calculator, given, conv, false);
     sdlf_status status = engine_pack(calculator, given, &conv->x, space, x);
     if (status != SDLF_OK) return status;
     if (conv->prepared != nullptr) {
@@ -241,13 +243,15 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
     sdlf_status status = pack_operands(calculator, given, &conv);
     if (status != SDLF_OK) return status;
     const int64_t channels = engine_packed_channels(conv.c);
-    const int chunk_bytes = chunk_bytes_of(&conv, channels);
+    const int64_t deep = engine_packed_channels(engine_blocks_of(&conv).channels); /* the reduction of a tap */
+    const int chunk_bytes = chunk_bytes_of(&conv, deep);
     const int chunk = chunk_bytes / static_cast<int>(sdlf_dtype_size(conv.dtype));
     image_params params = {};
     params.classes = 1;
-    params.chunks = static_cast<int>(cuda_ceil_div(channels, chunk));
+    params.chunks = static_cast<int>(cuda_ceil_div(deep, chunk));
     params.filter_width = conv.s;
     params.channels = static_cast<int>(conv.k);
+    set_blocks(&conv, &params, false);
     params.height = static_cast<int>(conv.p);
     params.width = static_cast<int>(conv.q);
     params.bias = static_cast<const float *>(conv.bias);
@@ -264,31 +268,31 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
     return launch_typed<0>(calculator, &conv, &params, chunk_bytes);
 }
 
-int64_t engine_backward_input_workspace(const engine_conv2d *conv)
-{
-    return conv->dtype == SDLF_FLOAT32 ? conv->k * conv->r * conv->s * conv->c * static_cast<int64_t>(sizeof(float))
-                                       : 0;
-}
-
 sdlf_status engine_backward_input(const cuda_calculator *calculator, const engine_conv2d *given)
 {
     engine_conv2d made = *given;
     const engine_conv2d *conv = &made;
-    if (conv->dtype == SDLF_FLOAT32) { /* tf32 is multiplied K-major only */
+    if (engine_is_grouped(conv)) {
+        sdlf_status status = make_blocks(calculator, given, &made, true);
+        if (status != SDLF_OK) return status;
+    } else if (conv->dtype == SDLF_FLOAT32) { /* tf32 is multiplied K-major only */
         sdlf_status status = engine_transpose_filters(calculator, given, static_cast<float *>(given->workspace));
         if (status != SDLF_OK) return status;
         made.weights = given->workspace;
     }
-    const int chunk_bytes = chunk_bytes_of(conv, conv->k);
+    const int64_t deep = engine_blocks_of(conv).filters;
+    const int chunk_bytes = chunk_bytes_of(conv, deep);
     const int chunk = chunk_bytes / static_cast<int>(sdlf_dtype_size(conv->dtype));
     image_params params = {};
-    params.chunks = static_cast<int>(cuda_ceil_div(conv->k, chunk));
+    params.chunks = static_cast<int>(cuda_ceil_div(deep, chunk));
     params.filter_width = conv->s;
     params.channels = static_cast<int>(conv->c);
+    set_blocks(conv, &params, true);
     params.height = static_cast<int>(conv->h);
     params.width = static_cast<int>(conv->w);
     params.residual = conv->residual;
     params.result = conv->x;
+    params.line = line_activation_of(params.activation);
     for (int i = 0; i < conv->stride[0]; i++) {
         for (int j = 0; j < conv->stride[1]; j++) {
             const int at[2] = {i, j};

@@ -19,9 +19,11 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
     static constexpr int BM = 128, BN = COLUMNS, MN_A = 0, MN_B = DGRAD && SIZE == 2;
     static constexpr int CHUNK_A = CHUNK, CHUNK_B = MN_B ? 64 : CHUNK;
     static constexpr int STAGES = BN == 128 ? 3 : 4, PARTS = K / CHUNK;
+    using residual = staged_residual<T, BN, BM * K_BYTES + BN * K_BYTES>;
 
     struct Place {
-        int part, row, column; /* class, first pixel, first channel */
+        int part, row, column; /* class, first pixel, first column of the weights */
+        int read;              /* first channel of the image that is read */
         int first, steps;      /* the block's first k-step, and how many it has */
         int w, h, n;           /* base pixel */
     };
@@ -31,6 +33,7 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
     {
         Place at = {};
         at.column = column * BN;
+        at.read = p.block_tiles > 0 ? column / p.block_tiles * p.block_reads : 0;
         while (at.part + 1 < p.classes && tile >= p.of[at.part].tiles) tile -= p.of[at.part++].tiles;
         const image_class &of = p.of[at.part];
         at.row = tile * BM;
@@ -59,7 +62,7 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
             }
             const int i = tap / of.taps[1], j = tap - i * of.taps[1];
             const int filter = (of.first[0] + of.step[0] * i) * p.filter_width + of.first[1] + of.step[1] * j;
-            tma_load_im2col(a + part * BM * CHUNK_BYTES, &of.read, barrier, chunk * CHUNK, at.w, at.h, at.n,
+            tma_load_im2col(a + part * BM * CHUNK_BYTES, &of.read, barrier, at.read + chunk * CHUNK, at.w, at.h, at.n,
                             of.tap_offset[1] * j, of.tap_offset[0] * i);
             if constexpr (MN_B) {
 #pragma unroll
@@ -71,6 +74,16 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
             }
         }
     }
+
+    /* Queue the loads of a part of the tile's residual. */
+    static __device__ __forceinline__ void load_residual(const Params &p, int row, int channel, uint32_t to,
+                                                         uint32_t barrier)
+    {
+#pragma unroll
+        for (int box = 0; box < residual::BOXES; box++)
+            tma_load_2d(to + box * residual::BOX_BYTES, &p.residual_tiles, barrier, channel + box * residual::ACROSS,
+                        row);
+    }
 };
 
 /* A block computes every slots-th tile of a column, so that loads of the next one are under way during the epilogue; or, where tiles are few, the
@@ -80,6 +93,7 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     image_kernel(const __grid_constant__ image_params p)
 {
 #ifdef SDLF_HAS_WGMMA
+    using residual = typename Work::residual;
     constexpr int CONSUMERS = engine_sizes<Work>::CONSUMERS;
     extern __shared__ uint8_t unaligned[];
     __shared__ engine_barriers<Work> barriers;
@@ -93,19 +107,27 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     engine_ring<Work> ring = {&barriers, ring_start(unaligned), 0, produces};
     if (produces) {
         if (threadIdx.x % 32 != 0) return;
-        for (int tile = slot; tile < p.row_tiles; tile += p.slots) ring.load(p, Work::place(p, tile, column, rank));
+        const int channel = channels_of(p, column, Work::BN).first;
+        for (int tile = slot; tile < p.row_tiles; tile += p.slots) {
+            const typename Work::Place at = Work::place(p, tile, column, rank);
+            ring.load(p, at);
+            if constexpr (MODE != STAGED_RESIDUAL) continue;
+            for (int part = 0; part < residual::PARTS; part++, ring.advance())
+                Work::load_residual(p, at.row, channel + part * residual::COLUMNS, ring.tile_a(),
+                                    ring.expect(residual::BYTES));
+        }
         return;
     }
     float *sums = reinterpret_cast<float *>(unaligned +
                                             (ring.start - static_cast<uint32_t>(__cvta_generic_to_shared(unaligned))));
-    image_epilogue<typename Work::Element, Work::BN, MODE> epilogue(p, numbers, column * Work::BN, rank);
+    image_epilogue<typename Work::Element, Work::BN, MODE, engine_ring<Work>> epilogue(p, numbers, column, rank);
     float c[Work::BN / 8][4];
     for (int tile = slot; tile < p.row_tiles; tile += p.slots) {
         const typename Work::Place at = Work::place(p, tile, column, rank);
         ring.template multiply<Work::BN>(at.steps, 64 * (warp / 4), 0, c);
         if (p.cluster > 1) epilogue.exchange(p, sums, c);
         const image_class &of = p.of[at.part];
-        epilogue.finish(p, of, at.row, max(min(Work::BM, of.pixels - at.row), 0), c);
+        epilogue.finish(p, of, at.row, max(min(Work::BM, of.pixels - at.row), 0), c, &ring);
     }
     epilogue.leave(p, slot);
     if (p.cluster > 1) { /* others read this block's sums */

@@ -3,6 +3,7 @@
 #include "calculators/cuda/engine/conv2d_weights.cuh"
 
 #include "calculators/cuda/engine/conv2d.h"
+#include "calculators/cuda/engine/groups.h"
 #include "calculators/cuda/engine/pack.h"
 #include "calculators/cuda/engine/splits.h"
 #include "calculators/cuda/nhwc/vector8.cuh"
@@ -12,20 +13,22 @@ enum { LEAST_STEPS = 8 };
 /* How the product is cut into blocks: two for each multiprocessor where there is work for so many. */
 typedef struct weights_cut {
     int k, chunk, chunk_bytes, rows; /* pixels of a k-step; channels of a column part; filters of a tile */
-    int64_t channels, chunks, row_tiles, column_tiles, steps, splits, steps_each;
+    int64_t channels, chunks;        /* of a tap, of a block of groups */
+    int64_t row_tiles, column_tiles, steps, splits, steps_each;
 } weights_cut;
 
 static weights_cut cut_of(const cuda_calculator *calculator, const engine_conv2d *conv)
 {
     weights_cut cut = {};
-    cut.channels = engine_packed_channels(conv->c);
+    const engine_blocks blocks = engine_blocks_of(conv);
+    cut.channels = engine_packed_channels(blocks.channels);
     const int size = static_cast<int>(sdlf_dtype_size(conv->dtype));
     cut.k = K_BYTES / size;
     cut.chunk_bytes = cut.channels * size <= 32 ? 32 : cut.channels * size <= 64 ? 64 : 128;
     cut.chunk = cut.chunk_bytes / size;
-    cut.rows = conv->k <= 64 ? 64 : 128;
+    cut.rows = conv->k <= 64 || engine_is_grouped(conv) ? ENGINE_BLOCK : 128;
     cut.chunks = cuda_ceil_div(cut.channels, cut.chunk);
-    cut.row_tiles = cuda_ceil_div(conv->k, cut.rows);
+    cut.row_tiles = cuda_ceil_div(blocks.filters, cut.rows) * blocks.count;
     cut.column_tiles = cuda_ceil_div(cut.chunks * conv->r * conv->s, 128 / cut.chunk);
     cut.steps = cuda_ceil_div(conv->n * conv->p * conv->q, cut.k);
     cut.splits = 2 * calculator->multiprocessors / (cut.row_tiles * cut.column_tiles);
@@ -39,11 +42,6 @@ static weights_cut cut_of(const cuda_calculator *calculator, const engine_conv2d
 static int64_t sum_bytes(const weights_cut &cut, const engine_conv2d *conv)
 {
     return cut.splits * conv->k * conv->r * conv->s * cut.channels * static_cast<int64_t>(sizeof(float));
-}
-
-bool engine_takes_backward_weights(const cuda_calculator *calculator, const engine_conv2d *conv)
-{
-    return engine_takes_forward(calculator, conv);
 }
 
 int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, const engine_conv2d *given)
@@ -86,7 +84,8 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
     const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q},
                   taps = static_cast<int64_t>(conv->r) * conv->s;
     weights_params params = {};
-    im2col_shape image = {x, conv->n, conv->h, conv->w, cut.channels, {}, {}, {}, conv->pixel_step, conv->row_step};
+    im2col_shape image = {x,  conv->n, conv->h, conv->w,          engine_packed_channels(conv->c),
+                          {}, {},      {},      conv->pixel_step, conv->row_step};
     for (int i = 0; i < 2; i++) {
         params.dilation[i] = conv->dilation[i];
         params.lower[i] = image.lower[i] = -conv->padding[i];
@@ -104,6 +103,12 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
     params.taps = static_cast<int>(taps);
     params.filter_width = conv->s;
     params.chunks = static_cast<int>(cut.chunks);
+    const engine_blocks blocks = engine_blocks_of(conv);
+    if (engine_is_grouped(conv)) {
+        params.block_filters = static_cast<int>(blocks.filters);
+        params.block_channels = static_cast<int>(blocks.channels);
+        params.block_tiles = static_cast<int>(cut.row_tiles / blocks.count);
+    }
     params.sums = static_cast<float *>(conv->workspace);
     const tiled_shape dy = {conv->y,
                             2,
@@ -121,7 +126,10 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
     sums.filters = static_cast<int>(conv->k);
     sums.taps = params.taps;
     sums.packed = params.channels;
-    sums.weights = engine_packed_weights(given);
+    sums.weights =
+        engine_is_grouped(given) ? engine_rows(static_cast<int>(blocks.group_channels)) : engine_packed_weights(given);
+    sums.group_filters = static_cast<int>(blocks.group_filters);
+    sums.joined = static_cast<int>(blocks.joined);
     engine_add_splits(calculator, sums);
     return cuda_check_launch("conv2d_backward_weights");
 }

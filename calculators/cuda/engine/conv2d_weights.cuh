@@ -15,6 +15,8 @@ struct weights_params {
     CUtensorMap dy;                                         /* (filters, pixels), tiled */
     int row_tiles, column_tiles, splits, steps_each, steps; /* k-steps of K pixels */
     int filters, channels, taps, filter_width, chunks;      /* chunks of channels of a tap */
+    int block_tiles, block_filters,
+        block_channels; /* of several groups (engine/groups.h): tiles of rows of a block; 0: there is one group */
     int dilation[2], lower[2], stride[2];
     divider<int32_t> count[2]; /* P, Q */
     float *sums;
@@ -28,7 +30,8 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
     static constexpr int STAGES = BM == 128 ? 3 : 4;
 
     struct Place {
-        int row, chunk, split, first, steps;
+        int row, end, channel, chunk, split, first,
+            steps; /* filters from `row` to before `end`; first channel of the block */
     };
 
     static __device__ __forceinline__ Place place(const Params &p)
@@ -37,7 +40,16 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
         int tile = static_cast<int>(blockIdx.x);
         const int column = tile % p.column_tiles;
         tile /= p.column_tiles;
-        at.row = tile % p.row_tiles * BM;
+        const int number = tile % p.row_tiles;
+        at.row = number * BM;
+        at.end = p.filters;
+        at.channel = 0;
+        if (p.block_tiles > 0) {
+            const int block = number / p.block_tiles, first = block * p.block_filters;
+            at.row = first + (number - block * p.block_tiles) * BM;
+            at.end = min(first + p.block_filters, p.filters);
+            at.channel = block * p.block_channels;
+        }
         at.chunk = column * (BN / CHUNK);
         at.split = tile / p.row_tiles;
         at.first = at.split * p.steps_each;
@@ -63,8 +75,8 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
                 chunk = p.chunks;
             }
             const int r = tap / p.filter_width, s = tap - r * p.filter_width;
-            tma_load_im2col(b + part * K * CHUNK_BYTES, &p.x, barrier, chunk * CHUNK, w, h, n, p.dilation[1] * s,
-                            p.dilation[0] * r);
+            tma_load_im2col(b + part * K * CHUNK_BYTES, &p.x, barrier, at.channel + chunk * CHUNK, w, h, n,
+                            p.dilation[1] * s, p.dilation[0] * r);
         }
     }
 
@@ -76,7 +88,7 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
         const int across = thread % ACROSS * 8, number = at.chunk + across / CHUNK;
         const int tap = number / p.chunks, channel = (number - tap * p.chunks) * CHUNK + across % CHUNK;
         if (tap >= p.taps || channel >= p.channels) return;
-        for (int r = thread / ACROSS; r < BM && at.row + r < p.filters; r += CONSUMERS / ACROSS) {
+        for (int r = thread / ACROSS; r < BM && at.row + r < at.end; r += CONSUMERS / ACROSS) {
             const int64_t filter = static_cast<int64_t>(at.split) * p.filters + at.row + r;
             float *to = p.sums + (filter * p.taps + tap) * p.channels + channel;
             const float4 *from = reinterpret_cast<const float4 *>(sums + r * (BN + ENGINE_PAD) + across);

@@ -121,7 +121,7 @@ static __global__ void __launch_bounds__(THREADS, 2) windows_kernel(const __grid
         if (threadIdx.x % 32 == 0) load_all(p, bar, weights, ring, slot, column);
         return;
     }
-    image_epilogue<T, BN, MODE> epilogue(p.image, numbers, column * BN, 0);
+    image_epilogue<T, BN, MODE> epilogue(p.image, numbers, column, 0);
     barrier_await(&bar.weights, 0);
     const int steps = p.row_bytes / 32;
     int stage = 0, parity = 0;
@@ -145,7 +145,7 @@ static __global__ void __launch_bounds__(THREADS, 2) windows_kernel(const __grid
         }
         wgmma_await<0>();
         if (threadIdx.x % 32 == 0) barrier_arrive(&bar.empty[stage]);
-        epilogue.finish(p.image, p.image.of[0], tile * RUNS * RUN, count_windows(p, tile), c);
+        epilogue.finish(p.image, p.image.of[0], tile * RUNS * RUN, count_windows(p, tile), c, nullptr);
         if (++stage < STAGES) continue;
         stage = 0;
         parity ^= 1;

@@ -4,6 +4,9 @@
  * theirs of 16 channels, so that each has 4, and the four lanes of a row load and store whole sectors of 32 bytes (in
  * float32 of 64).
  *
+ * A residual comes through the mainloop's ring, as stages behind those of the product, so that it is loaded as far ahead as these; or, where a
+ * tile's pixels are not neighbours in memory or the blocks of a cluster share its columns, straight from memory.
+ *
  * Sums run over all tiles of a block, in shared memory for each warp, which add theirs up at the end. Deviations are
  * from the block's first row, so that a large mean cancels beforehand. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_EPILOGUE_CUH
@@ -85,24 +88,68 @@ static __device__ __forceinline__ float2 add_over_rows(float2 (&v)[4], int lane)
     return v[0];
 }
 
-/* What follows the sum: a residual; bias, residual and an activation that is a straight line; or any; or a bias, and
- * sums for batch normalisation. */
-enum image_mode { ADD_RESIDUAL, LINE_ACTIVATION, ANY_ACTIVATION, SUM_VALUES };
+/* What follows the sum: a residual; bias, residual and an activation that is a straight line; the same with a residual that comes through the
+ * ring; or bias, residual and any activation; or a bias, and sums for batch normalisation. */
+enum image_mode { ADD_RESIDUAL, LINE_ACTIVATION, STAGED_RESIDUAL, ANY_ACTIVATION, SUM_VALUES };
 
-template <typename T, int BN, image_mode MODE> struct image_epilogue {
+/* The residual of a tile of 128 x BN in stages of STAGE_BYTES: PARTS of so many columns, each in boxes of 128 bytes a row, swizzled. */
+template <typename T, int BN, int STAGE_BYTES> struct staged_residual {
+    static constexpr int SIZE = sizeof(T), PARTS = (128 * BN * SIZE + STAGE_BYTES - 1) / STAGE_BYTES;
+    static constexpr int COLUMNS = BN / PARTS, ACROSS = 128 / SIZE, BOXES = COLUMNS / ACROSS;
+    static constexpr int BOX_BYTES = 128 * 128, BYTES = BOXES * BOX_BYTES;
+    static_assert(BOXES * ACROSS * PARTS == BN && BYTES <= STAGE_BYTES, "whole boxes, in a stage");
+
+    /* Where the first four numbers of row `row` and of columns from `column`, below 16, on are in a stage. */
+    static __device__ __forceinline__ uint32_t first_of(int row, int column)
+    {
+        const uint32_t chunk = static_cast<uint32_t>(column * SIZE / 16 ^ (row & 7));
+        return static_cast<uint32_t>(row) * 128 + chunk * 16 + column * SIZE % 16;
+    }
+
+    /* Four numbers 16 `group` columns behind those at `first` in shared memory, and `below` rows, a multiple of 8. */
+    static __device__ __forceinline__ bits4<T> load(uint32_t first, int group, int below)
+    {
+        const int bytes = group * 16 * SIZE;
+        const uint32_t at = (first ^ static_cast<uint32_t>(bytes % 128)) + bytes / 128 * BOX_BYTES + below * 128;
+        bits4<T> bits;
+        if constexpr (SIZE == 2)
+            asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(bits.word[0]), "=r"(bits.word[1]) : "r"(at));
+        else
+            asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(bits.word[0]), "=r"(bits.word[1]), "=r"(bits.word[2]), "=r"(bits.word[3])
+                         : "r"(at));
+        return bits;
+    }
+};
+
+/* Where there is no ring, and so no staged residual. */
+struct no_ring {
+    static constexpr int STAGE_BYTES = 0;
+    __device__ __forceinline__ uint32_t tile_a() const
+    {
+        return 0;
+    }
+};
+
+template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct image_epilogue {
     static constexpr int GROUPS = BN / 16, LINE = BN + ENGINE_PAD, THREADS = 256;
+    static constexpr bool STAGED = MODE == STAGED_RESIDUAL;
+    using staged = staged_residual<T, BN, STAGED ? Ring::STAGE_BYTES : 128 * BN *static_cast<int>(sizeof(T))>;
+    static constexpr int PART_GROUPS = GROUPS / staged::PARTS;
     channel_numbers<BN> &numbers;
-    int column, lane, warp, first_group, last_group, rows;
+    int column, end, lane, warp, first_group, last_group, rows; /* channels from `column` to before `end` */
     bool begun;
 
-    __device__ __forceinline__ image_epilogue(const image_params &p, channel_numbers<BN> &shared, int at, int rank)
-        : numbers(shared), column(at), lane(static_cast<int>(threadIdx.x) % 32),
-          warp(static_cast<int>(threadIdx.x) / 32), first_group(rank * GROUPS / p.cluster),
-          last_group((rank + 1) * GROUPS / p.cluster), rows(0), begun(false)
+    __device__ __forceinline__ image_epilogue(const image_params &p, channel_numbers<BN> &shared, int tile, int rank)
+        : numbers(shared), lane(static_cast<int>(threadIdx.x) % 32), warp(static_cast<int>(threadIdx.x) / 32),
+          first_group(rank * GROUPS / p.cluster), last_group((rank + 1) * GROUPS / p.cluster), rows(0), begun(false)
     {
+        const channel_range range = channels_of(p, tile, BN);
+        column = range.first;
+        end = range.end;
         for (int i = lane; i < BN; i += 32) numbers.sums[warp][i] = make_float2(0, 0);
         const int c = static_cast<int>(threadIdx.x), channel = column + c;
-        if (c < BN) numbers.bias[c] = channel < p.channels && p.bias != nullptr ? p.bias[channel] : 0.0f;
+        if (c < BN) numbers.bias[c] = channel < end && p.bias != nullptr ? p.bias[channel] : 0.0f;
         barrier_of_threads(THREADS);
     }
 
@@ -145,16 +192,15 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
         barrier_of_threads(THREADS);
     }
 
-    /* Four numbers of columns c to c + 3; residual: where these stand in it. */
-    __device__ __forceinline__ void complete(const image_params &p, float (&value)[4], int c, const T *residual) const
+    /* Four numbers of columns c to c + 3, and of the residual. */
+    __device__ __forceinline__ void complete(const image_params &p, float (&value)[4], int c,
+                                             const bits4<T> &more) const
     {
-        bits4<T> more = {};
-        if (MODE != SUM_VALUES && p.residual != nullptr) more = load_bits4<T>(residual);
 #pragma unroll
         for (int v = 0; v < 4; v++) {
             const float bias = MODE == ADD_RESIDUAL ? 0.0f : numbers.bias[c + v];
             value[v] += bias + (MODE == SUM_VALUES ? 0.0f : element(more, v));
-            if constexpr (MODE == LINE_ACTIVATION) value[v] = p.line.value(value[v]);
+            if constexpr (MODE == LINE_ACTIVATION || STAGED) value[v] = p.line.value(value[v]);
             if constexpr (MODE == ANY_ACTIVATION) value[v] = activate_often(p.activation, value[v]);
         }
     }
@@ -189,7 +235,7 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
 
     /* A tile of which `count` pixels are there. */
     __device__ __forceinline__ void finish(const image_params &p, const image_class &of, int first, int count,
-                                           float (&c)[BN / 8][4])
+                                           float (&c)[BN / 8][4], Ring *ring)
     {
         const bool activated = MODE == ANY_ACTIVATION && p.residual == nullptr;
         if (activated) activate_fragments(p, c);
@@ -201,8 +247,9 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
         const bool plain =
             activated || (MODE == ADD_RESIDUAL && p.residual == nullptr) || (MODE == SUM_VALUES && p.bias == nullptr);
         const int within = lane % 2 * 8 + lane % 4 / 2 * 4; /* of 16 channels */
-        const int left = p.channels - column - within;      /* a group of 16 is there where it begins below */
-        int64_t to[2];                                      /* of the result */
+        const int left = end - column - within;             /* a group of 16 is there where it begins below */
+        const uint32_t in_stage = staged::first_of(warp / 4 * 64 + warp % 4 * 16 + lane / 4, within);
+        int64_t to[2]; /* of the result */
         bool is_pixel[2];
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -216,6 +263,12 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
 #pragma unroll
         for (int a = 0; a < GROUPS; a++) {
             if (a < first_group || a >= last_group) continue;
+            bits4<T> more[2] = {};
+            if constexpr (STAGED) {
+                if (a % PART_GROUPS == 0) ring->await();
+#pragma unroll
+                for (int h = 0; h < 2; h++) more[h] = staged::load(ring->tile_a() + in_stage, a % PART_GROUPS, 8 * h);
+            }
             float2 sums[MODE == SUM_VALUES ? 4 : 1] = {};
 #pragma unroll
             for (int h = 0; h < 2; h++) {
@@ -226,10 +279,17 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
                 if (!is_pixel[h] || 16 * a >= left) continue;
                 const int64_t at = to[h] + 16 * a;
                 float value[4] = {low[0], high[0], low[1], high[1]};
-                if (!plain) complete(p, value, 16 * a + within, static_cast<const T *>(p.residual) + at);
+                if (!plain) {
+                    if (MODE != SUM_VALUES && !STAGED && p.residual != nullptr)
+                        more[h] = load_bits4<T>(static_cast<const T *>(p.residual) + at);
+                    complete(p, value, 16 * a + within, more[h]);
+                }
                 const bits4<T> stored = pack4<T>(value);
                 store_bits4<T>(static_cast<T *>(p.result) + at, stored);
                 if constexpr (MODE == SUM_VALUES) add(stored, 16 * a + within, sums);
+            }
+            if constexpr (STAGED) {
+                if (a % PART_GROUPS == PART_GROUPS - 1) ring->leave();
             }
             if constexpr (MODE == SUM_VALUES) {
                 const float2 sum = add_over_rows(sums, lane);
@@ -247,7 +307,7 @@ template <typename T, int BN, image_mode MODE> struct image_epilogue {
         if constexpr (MODE == SUM_VALUES) {
             barrier_of_threads(THREADS);
             const int c = static_cast<int>(threadIdx.x), channel = column + c;
-            if (c >= BN || channel >= p.channels || c / 16 < first_group || c / 16 >= last_group) return;
+            if (c >= BN || channel >= end || c / 16 < first_group || c / 16 >= last_group) return;
             float2 sum = make_float2(0, 0);
 #pragma unroll
             for (int w = 0; w < THREADS / 32; w++) {

@@ -26,11 +26,14 @@ struct image_params {
     image_class of[IMAGE_CLASSES];
     CUtensorMap
         weights; /* (channels of x, taps, filters), tiled; where the reduction's must be innermost, (filters, taps, channels) */
+    CUtensorMap residual_tiles;        /* (channels, pixels), tiled: 128 bytes of 128 pixels */
     int classes, column_tiles, chunks; /* chunks of channels of the image that is read */
     int row_tiles, slots;              /* of all classes; blocks that share a column's tiles */
     int cluster;                       /* blocks that share a tile's reduction (split-K), and then its columns */
     int filter_width;
     int channels, height, width; /* of the result */
+    int block_tiles; /* of several groups: tiles of columns of a block (engine/groups.h); 0: there is one group */
+    int block_columns, block_reads; /* channels of the result and of the image that is read of a block */
     const float *bias;
     const void *residual;
     void *result;
@@ -39,6 +42,18 @@ struct image_params {
     float2 *parts;        /* of engine_moments, (slots, channels), and their rows; NULL: none are wanted */
     float *rows;
 };
+
+/* The result's channels of a column of tiles: from `first` to before `end`. */
+struct channel_range {
+    int first, end;
+};
+
+static __device__ __forceinline__ channel_range channels_of(const image_params &p, int tile, int columns)
+{
+    if (p.block_tiles == 0) return {tile * columns, p.channels};
+    const int block = tile / p.block_tiles, first = block * p.block_columns;
+    return {first + (tile - block * p.block_tiles) * columns, min(first + p.block_columns, p.channels)};
+}
 
 /* Blocks for each column of tiles (engine/conv2d_image.cu). */
 int engine_slots(const cuda_calculator *calculator, int64_t row_tiles, int64_t column_tiles);

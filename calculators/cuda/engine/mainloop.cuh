@@ -80,6 +80,7 @@ template <typename Work> struct engine_barriers {
 
 /* A producer's or a consumer's place in the ring. */
 template <typename Work> struct engine_ring {
+    static constexpr int STAGE_BYTES = engine_sizes<Work>::STAGE_BYTES;
     engine_barriers<Work> *barriers;
     uint32_t start;
     int stage, parity;
@@ -99,15 +100,33 @@ template <typename Work> struct engine_ring {
         if (threadIdx.x % 32 == 0) barrier_arrive(&barriers->empty[of_stage]);
     }
 
+    /* A warp that reads the stage: await what is loaded; it has been read. */
+    __device__ __forceinline__ void await() const
+    {
+        barrier_await(&barriers->full[stage], parity);
+    }
+    __device__ __forceinline__ void leave()
+    {
+        __syncwarp();
+        release(stage);
+        advance();
+    }
+
+    /* One thread: await that the stage is empty. Returns the barrier of so many bytes that are then loaded into it. */
+    __device__ __forceinline__ uint32_t expect(int bytes) const
+    {
+        const uint32_t barrier = static_cast<uint32_t>(__cvta_generic_to_shared(&barriers->full[stage]));
+        barrier_await(&barriers->empty[stage], parity);
+        tma_expect(barrier, bytes);
+        return barrier;
+    }
+
     /* One thread: queue the loads of a tile. parity begins with 1: the first round finds every stage empty. */
     __device__ __forceinline__ void load(const typename Work::Params &p, const typename Work::Place &at)
     {
         for (int step = 0; step < at.steps; step++, advance()) {
             const uint32_t a = tile_a(), b = a + engine_sizes<Work>::A_BYTES;
-            const uint32_t barrier = static_cast<uint32_t>(__cvta_generic_to_shared(&barriers->full[stage]));
-            barrier_await(&barriers->empty[stage], parity);
-            tma_expect(barrier, engine_sizes<Work>::STAGE_BYTES);
-            Work::load(p, at, step, a, b, barrier);
+            Work::load(p, at, step, a, b, expect(engine_sizes<Work>::STAGE_BYTES));
         }
     }
 

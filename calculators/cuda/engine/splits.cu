@@ -13,7 +13,9 @@ enum { SUM_THREADS = 256, SUM_LINES = SUM_THREADS / 8, SUM_CHANNELS = 32 };
 
 struct split_sums : engine_splits {
     packed_lines lines;
+    divider<int32_t> by_group_filters, by_joined, by_taps;
     int64_t split; /* numbers of one */
+    int columns;   /* of a line that are read */
     int lanes;     /* a power of 2 up to SUM_LINES */
     int filters_each,
         taps_each; /* of a block: SUM_LINES lines at most, where there are several filters all of their taps */
@@ -39,8 +41,10 @@ static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sum
     const float *from = sums.from + (static_cast<int64_t>(filter) * sums.taps + first_tap) * sums.packed + channel;
     for (int begin = 0; begin < lines; begin += at_once) {
         const int line = begin + thread_line / sums.lanes;
-        const bool is_there = line < lines && channel < sums.packed;
-        const float *mine = from + static_cast<int64_t>(line) * sums.packed;
+        const bool is_there = line < lines && channel < sums.columns;
+        int group; /* of the filter, in its block */
+        divide(sums.by_group_filters.quotient(filter + sums.by_taps.quotient(line)), sums.by_joined, group);
+        const float *mine = from + static_cast<int64_t>(line) * sums.packed + group * sums.columns;
         float4 sum = {};
 #pragma unroll 8
         for (int s = lane; is_there && s < sums.splits; s += sums.lanes)
@@ -75,16 +79,20 @@ void engine_add_splits(const cuda_calculator *calculator, const engine_splits &g
     static_cast<engine_splits &>(sums) = given;
     sums.lines = packed_lines(given.weights);
     sums.split = static_cast<int64_t>(sums.filters) * sums.taps * sums.packed;
+    sums.columns = given.weights.length;
     sums.lanes = 1;
     while (sums.lanes < SUM_LINES && sums.lanes * 4 < sums.splits) sums.lanes *= 2;
     /* as many blocks as fill the device, and no smaller ones */
-    const int groups = (sums.packed + SUM_CHANNELS - 1) / SUM_CHANNELS;
-    const int64_t all = static_cast<int64_t>(sums.filters) * sums.taps * groups;
+    const int parts = (sums.columns + SUM_CHANNELS - 1) / SUM_CHANNELS;
+    const int64_t all = static_cast<int64_t>(sums.filters) * sums.taps * parts;
     const int64_t lines = std::min<int64_t>(std::max<int64_t>(all / (4 * calculator->multiprocessors), 1), SUM_LINES);
     sums.taps_each = static_cast<int>(std::min<int64_t>(sums.taps, lines));
     sums.filters_each = sums.taps_each < sums.taps ? 1 : static_cast<int>(lines / sums.taps);
+    sums.by_taps = divider<int32_t>(sums.taps_each);
+    sums.by_group_filters = divider<int32_t>(std::max(sums.group_filters, 1));
+    sums.by_joined = divider<int32_t>(std::max(sums.joined, 1));
     const dim3 blocks(static_cast<unsigned>((sums.filters + sums.filters_each - 1) / sums.filters_each),
-                      static_cast<unsigned>(groups),
+                      static_cast<unsigned>(parts),
                       static_cast<unsigned>((sums.taps + sums.taps_each - 1) / sums.taps_each));
     launch_overlapped(calculator, add_splits, blocks, SUM_THREADS, 0, sums);
 }

@@ -6,13 +6,14 @@
 #include "calculators/cuda/engine/pack.h"
 
 /* from: (splits, filters, taps, packed) -> dw: (filters, channels, taps, pixels), float32: a tap's line is packed as `weights` says
- * (engine/pack.h). */
+ * (engine/pack.h). Of several groups a line has the channels of a block (engine/groups.h), of which the filter's group is read. */
 struct engine_splits {
     const float *from;
     float *dw;
     int splits, filters, taps;
     int packed; /* elements of a tap's line, a multiple of 4 */
     engine_lines weights;
+    int group_filters, joined; /* filters of a group, groups of a block; 0: there is one group */
 };
 
 void engine_add_splits(const cuda_calculator *calculator, const engine_splits &sums);

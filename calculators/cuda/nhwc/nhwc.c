@@ -5,7 +5,7 @@
 
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/engine/conv2d.h"
-#include "calculators/cuda/engine/pack.h"
+#include "calculators/cuda/engine/groups.h"
 
 /* Inference: images from which on the engine's tiles fill the device, where a tap's sum is all there is and elsewhere; and 3x3 convolutions of many
  * channels over wide images, in which kernels that keep a part of the image in shared memory for all taps are faster (measured on an H200,
@@ -71,6 +71,7 @@ static engine_conv2d convolution(const sdlf_operation *op)
         .w = g.width,
         .c = g.channels,
         .k = g.filters,
+        .groups = op->conv2d.groups,
         .p = g.out_height,
         .q = g.out_width,
         .r = g.window.size[0],
@@ -105,20 +106,27 @@ static bool converts_weights(const sdlf_operation *op)
     return op->kind != SDLF_CONV2D_BACKWARD_WEIGHTS && op->in[1].dtype != op->in[0].dtype;
 }
 
+static bool is_depthwise(const sdlf_operation *op)
+{
+    return op->conv2d.groups != 1 && depthwise_supports_nhwc(op);
+}
+
 /* Weights of a depthwise convolution stay in their order: one long line. */
 static engine_conv2d weights_of(const sdlf_operation *op)
 {
     engine_conv2d conv = convolution(op);
-    if (op->conv2d.groups == 1) return conv;
+    if (!is_depthwise(op)) return conv;
     conv.c = conv.k * conv.r * conv.s;
-    conv.k = conv.r = conv.s = 1;
+    conv.k = conv.r = conv.s = conv.groups = 1;
     return conv;
 }
 
 int64_t conv2d_prepared_nhwc(const sdlf_operation *op)
 {
     const engine_conv2d conv = weights_of(op);
-    return converts_weights(op) ? engine_prepared(&conv) : 0;
+    if (!converts_weights(op)) return 0;
+    return engine_is_grouped(&conv) ? engine_block_weights_bytes(&conv, op->kind == SDLF_CONV2D_BACKWARD_INPUT)
+                                    : engine_prepared(&conv);
 }
 
 static int64_t space_for_weights(const sdlf_operation *op)
@@ -129,7 +137,10 @@ static int64_t space_for_weights(const sdlf_operation *op)
 static sdlf_status prepare(sdlf_calculator *base, const sdlf_operation *op, void *to)
 {
     const engine_conv2d conv = weights_of(op);
-    return engine_prepare(cuda_calculator_from(base), &conv, op->in[1].data, to);
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    const bool backward = op->kind == SDLF_CONV2D_BACKWARD_INPUT;
+    return engine_is_grouped(&conv) ? engine_make_block_weights(calculator, &conv, backward, false, op->in[1].data, to)
+                                    : engine_prepare(calculator, &conv, op->in[1].data, to);
 }
 
 sdlf_status conv2d_prepare_nhwc(sdlf_calculator *base, const sdlf_operation *op)
@@ -144,7 +155,7 @@ bool conv2d_supports_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
     const bool backward_input = op->kind == SDLF_CONV2D_BACKWARD_INPUT; /* in 16-bit modes, too, by tf32 */
     if (op->algorithm != 0 || (single && calculator->math == SDLF_MATH_FP32)) return false;
     if (single && !backward_input && calculator->math != SDLF_MATH_TF32) return false;
-    if (op->conv2d.groups != 1) return engine_is_there(calculator) && depthwise_supports_nhwc(op);
+    if (is_depthwise(op)) return engine_is_there(calculator);
     const engine_conv2d conv = convolution(op);
     switch (op->kind) {
     case SDLF_CONV2D_FORWARD: return engine_takes_forward(calculator, &conv);
@@ -157,11 +168,11 @@ int64_t conv2d_workspace_nhwc(const sdlf_calculator *base, const sdlf_operation 
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     engine_conv2d conv = convolution(op);
-    const bool depthwise = op->conv2d.groups != 1, here = converts_weights(op) && !sdlf_tensor_present(&op->prepared);
+    const bool depthwise = is_depthwise(op), here = converts_weights(op) && !sdlf_tensor_present(&op->prepared);
     if (converts_weights(op)) conv.prepared = op; /* whatever it is, it is not packed */
     switch (op->kind) {
     case SDLF_CONV2D_FORWARD:
-        return (depthwise ? 0 : engine_forward_workspace(calculator, &conv)) + (here ? space_for_weights(op) : 0);
+        return (depthwise ? 0 : engine_forward_workspace(&conv)) + (here ? space_for_weights(op) : 0);
     case SDLF_CONV2D_BACKWARD_INPUT:
         return (depthwise ? 0 : engine_backward_input_workspace(&conv)) + (here ? space_for_weights(op) : 0);
     default: break;
@@ -185,7 +196,7 @@ static sdlf_status run_convolution(sdlf_calculator *base, const sdlf_operation *
         weights = space;
         conv.workspace = space + space_for_weights(op);
     }
-    if (op->conv2d.groups != 1) return depthwise_nhwc(base, op, converts_weights(op) ? weights : NULL);
+    if (is_depthwise(op)) return depthwise_nhwc(base, op, converts_weights(op) ? weights : NULL);
     if (converts_weights(op)) conv.prepared = conv.weights = (void *)weights;
     switch (op->kind) {
     case SDLF_CONV2D_FORWARD: return engine_forward(calculator, &conv);
@@ -204,7 +215,7 @@ sdlf_status conv2d_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 bool conv2d_batch_norm2d_is_nhwc(const sdlf_operation *conv, const sdlf_operation *norm)
 {
     if (conv->kind != SDLF_CONV2D_FORWARD || norm->kind != SDLF_BATCH_NORM2D_FORWARD) return false;
-    if (conv->conv2d.groups != 1 || !cuda_is_nhwc(conv) || !batch_norm2d_is_nhwc(norm)) return false;
+    if (is_depthwise(conv) || !cuda_is_nhwc(conv) || !batch_norm2d_is_nhwc(norm)) return false;
     const sdlf_tensor *y = &conv->out[0], *x = &norm->in[0];
     return y->data == x->data && y->dtype == x->dtype && sdlf_tensor_count(y) == sdlf_tensor_count(x) &&
            y->shape.dim[1] == x->shape.dim[1] && sdlf_operation_is_channels_last(conv) &&

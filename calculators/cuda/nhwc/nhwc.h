@@ -21,12 +21,12 @@ bool depthwise_supports_nhwc(const sdlf_operation *operation);
 int64_t depthwise_workspace_nhwc(const sdlf_operation *operation);
 /* prepared: weights (C,R,S) in the images' type, NULL: the operation's own. */
 sdlf_status depthwise_nhwc(sdlf_calculator *calculator, const sdlf_operation *operation, const void *prepared);
-/* All convolution kinds: depthwise, or of one group by the engine (engine/conv2d.h). */
+/* All convolution kinds: depthwise, and all others by the engine (engine/conv2d.h). */
 bool conv2d_supports_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_workspace_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_prepared_nhwc(const sdlf_operation *operation);
 sdlf_kernel conv2d_nhwc, conv2d_prepare_nhwc;
-/* A convolution of one group, and batch normalisation of what it writes: it sums over that for it. */
+/* A convolution that is not depthwise, and batch normalisation of what it writes: it sums over that for it. */
 bool conv2d_batch_norm2d_is_nhwc(const sdlf_operation *conv, const sdlf_operation *norm);
 sdlf_status conv2d_batch_norm2d_nhwc(sdlf_calculator *calculator, const sdlf_operation *conv,
                                      const sdlf_operation *norm);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Grouped convolutions as block-diagonal products: neighbouring groups are joined to blocks of up to 64 filters and 64 channels, a dense product each,
+ * whose weights are 0 where filter and channel are of different groups. A NaN or an infinity in a channel reaches the other groups of its block. */
+#ifndef SDLF_CALCULATORS_CUDA_ENGINE_GROUPS_H
+#define SDLF_CALCULATORS_CUDA_ENGINE_GROUPS_H
+
+#include "calculators/cuda/engine/conv2d.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ENGINE_BLOCK = 64 }; /* columns of a tile of such a product */
+
+/* How groups are joined; the last block may have fewer. */
+typedef struct engine_blocks {
+    int64_t group_filters, group_channels, joined; /* of a group; groups of a block */
+    int64_t filters, channels;                     /* of a block */
+    int64_t count;
+} engine_blocks;
+
+static inline bool engine_is_grouped(const engine_conv2d *conv)
+{
+    return conv->groups > 1;
+}
+
+/* Of one group: one block. */
+engine_blocks engine_blocks_of(const engine_conv2d *conv);
+/* Do blocks have sizes that tiles of ENGINE_BLOCK columns and vectors of 4 numbers fit? */
+bool engine_takes_groups(const engine_conv2d *conv);
+
+/* The block-diagonal weights, in the convolution's type: for forward (blocks x filters, taps, channels of a block); for the gradient by the input, in
+ * 16 bits (filters of a block, taps, blocks x channels), in float32 (blocks x channels, taps, filters of a block). The columns of each block (its
+ * filters, or channels) are padded to a multiple of ENGINE_BLOCK, the others to one of 8. */
+typedef struct engine_block_weights {
+    bool backward, inner; /* of the gradient by the input; are the blocks' columns innermost? */
+    int64_t columns;      /* of a block, padded */
+    int64_t depth;        /* numbers of the reduction, of a tap, padded */
+} engine_block_weights;
+
+engine_block_weights engine_block_weights_of(const engine_conv2d *conv, bool backward);
+int64_t engine_block_weights_bytes(const engine_conv2d *conv, bool backward);
+/* from: where it is `stored` in the convolution's type (K,R,S,C/groups), unless that is row_major; otherwise float32, row-major. */
+sdlf_status engine_make_block_weights(const cuda_calculator *calculator, const engine_conv2d *conv, bool backward,
+                                      bool stored, const void *from, void *to);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
