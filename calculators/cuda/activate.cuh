@@ -5,24 +5,61 @@
 #ifndef SDLF_CALCULATORS_CUDA_ACTIVATE_CUH
 #define SDLF_CALCULATORS_CUDA_ACTIVATE_CUH
 
-#include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/nhwc/vector8.cuh"
+
+/* exp(x) and 1 / x, to some 2^-22 of themselves, without what subnormal numbers would need. */
+static __device__ __forceinline__ float quick_exp(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
+    return y;
+}
+
+static __device__ __forceinline__ float quick_reciprocal(float x)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 
 /* 1 / (1 + exp(-x)); T: what the result is stored in. */
 template <typename T> static __device__ __forceinline__ float stored_sigmoid(float x)
 {
-    return sizeof(T) == 2 ? __fdividef(1.0f, 1.0f + __expf(-x)) : sigmoid(x);
+    return sizeof(T) == 2 ? quick_reciprocal(1.0f + quick_exp(-x)) : sigmoid(x);
 }
 
 /* x/2 (1 + erf(x / sqrt(2))); in 16 bits by Hastings' approximation of erf (Abramowitz and Stegun, 7.1.26). */
 template <typename T> static __device__ __forceinline__ float stored_gelu(float x)
 {
     if (sizeof(T) != 2) return gelu(x);
-    const float z = fabsf(x) * 0.70710678f, t = __fdividef(1.0f, fmaf(0.3275911f, z, 1.0f));
+    const float z = fabsf(x) * 0.70710678f, t = quick_reciprocal(fmaf(0.3275911f, z, 1.0f));
     float sum = fmaf(1.061405429f, t, -1.453152027f);
     sum = fmaf(sum, t, 1.421413741f);
     sum = fmaf(sum, t, -0.284496736f);
-    sum = fmaf(sum, t, 0.254829592f) * t * __expf(-z * z); /* 1 - erf(z) */
+    sum = fmaf(sum, t, 0.254829592f) * t * quick_exp(-z * z); /* 1 - erf(z) */
     return 0.5f * x * (x < 0 ? sum : 2.0f - sum);
+}
+
+/* Is it one of those that are in line? */
+static inline bool is_inline_activation(const sdlf_activation &activation)
+{
+    return is_line_activation(activation) || activation.function == SDLF_SILU || activation.function == SDLF_SIGMOID ||
+           activation.function == SDLF_GELU || activation.function == SDLF_HARD_SWISH;
+}
+
+/* Call use(f), f being an activation that is in line, `line` the same where it is a straight line: without calls, across which registers would be
+ * kept in memory. */
+template <typename T, typename Use>
+static __device__ __forceinline__ void with_inline_activation(sdlf_activation_function function,
+                                                              const line_activation &line, Use use)
+{
+    switch (function) {
+    case SDLF_SILU: use([](float x) { return x * stored_sigmoid<T>(x); }); break;
+    case SDLF_SIGMOID: use([](float x) { return stored_sigmoid<T>(x); }); break;
+    case SDLF_GELU: use([](float x) { return stored_gelu<T>(x); }); break;
+    case SDLF_HARD_SWISH: use([](float x) { return x * clamp(fmaf(x, 1.0f / 6, 0.5f), 0.0f, 1.0f); }); break;
+    default: use([&](float x) { return line.value(x); });
+    }
 }
 
 /* Call use(f), f being the activation of a float32 that will be stored as T. */

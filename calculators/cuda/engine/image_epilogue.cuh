@@ -210,12 +210,16 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
     {
         with_activation<T>(p.activation, [&](auto f) {
 #pragma unroll
-            for (int j = 0; j < BN / 8; j++) {
-                const float2 bias = *reinterpret_cast<const float2 *>(&numbers.bias[8 * j + 2 * (lane % 4)]);
-                c[j][0] = f(c[j][0] + bias.x);
-                c[j][1] = f(c[j][1] + bias.y);
-                c[j][2] = f(c[j][2] + bias.x);
-                c[j][3] = f(c[j][3] + bias.y);
+            for (int part = 0; part < BN / 32; part++) {
+                if (sizeof(T) == 2 && column + 32 * part >= end) break;
+#pragma unroll
+                for (int j = 4 * part; j < 4 * part + 4; j++) {
+                    const float2 bias = *reinterpret_cast<const float2 *>(&numbers.bias[8 * j + 2 * (lane % 4)]);
+                    c[j][0] = f(c[j][0] + bias.x);
+                    c[j][1] = f(c[j][1] + bias.y);
+                    c[j][2] = f(c[j][2] + bias.x);
+                    c[j][3] = f(c[j][3] + bias.y);
+                }
             }
         });
     }
@@ -263,6 +267,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
 #pragma unroll
         for (int a = 0; a < GROUPS; a++) {
             if (a < first_group || a >= last_group) continue;
+            if (MODE != SUM_VALUES && !STAGED && column + 16 * a >= end) break;
             bits4<T> more[2] = {};
             if constexpr (STAGED) {
                 if (a % PART_GROUPS == 0) ring->await();

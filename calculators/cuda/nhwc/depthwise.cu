@@ -4,7 +4,8 @@
  *
  * Forward and gradient by the input: a thread has 8 channels of RUN neighbouring pixels of the result; a block has the same few channels
  * of many such runs, and their weights, as float32, in shared memory. The gradient by the input of stride 1 is a convolution with the
- * weights from the last to the first; of other strides a thread looks for the taps that reach its pixel. Filters of 3x3, 5x5 and 7x7 have code of their own. */
+ * weights from the last to the first; of other strides a thread looks for the taps that reach its pixel. Filters of 3x3,
+ * 5x5 and 7x7 have code of their own; those that nhwc/depthwise_sliding.cu takes are its. */
 #include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/nhwc/depthwise.cuh"
 
@@ -168,11 +169,15 @@ static void launch_image(const cuda_calculator *calculator, depthwise_conv g, vo
 template <typename T> static void (*image_kernel(const depthwise_conv &g))(depthwise_conv)
 {
     if (depthwise_conv_is_square(g, 3, 1)) return depthwise_image<T, 3, 1>;
-    if (depthwise_conv_is_square(g, 3, 2)) return depthwise_image<T, 3, 2>;
     if (depthwise_conv_is_square(g, 5, 1)) return depthwise_image<T, 5, 1>;
-    if (depthwise_conv_is_square(g, 5, 2)) return depthwise_image<T, 5, 2>;
+    if (depthwise_conv_is_square(g, 3, 2)) return depthwise_image<T, 3, 2>;
     if (depthwise_conv_is_square(g, 7, 1)) return depthwise_image<T, 7, 1>;
     return depthwise_image<T, 0, 1>;
+}
+
+template <typename T> static void run_image(const cuda_calculator *calculator, const depthwise_conv &g)
+{
+    if (!depthwise_sliding_launch<T>(calculator, g)) launch_image<T>(calculator, g, image_kernel<T>(g), RUN);
 }
 
 template <typename T> static void backward_input(const cuda_calculator *calculator, depthwise_conv g)
@@ -185,7 +190,7 @@ template <typename T> static void backward_input(const cuda_calculator *calculat
     }
     g.flipped = 1;
     for (int i = 0; i < 2; i++) g.padding[i] = (g.size[i] - 1) * g.dilation[i] - g.padding[i];
-    launch_image<T>(calculator, g, image_kernel<T>(g), RUN);
+    run_image<T>(calculator, g);
 }
 
 bool depthwise_supports_nhwc(const sdlf_operation *op)
@@ -216,7 +221,7 @@ sdlf_status depthwise_nhwc(sdlf_calculator *base, const sdlf_operation *op, cons
         if (op->kind == SDLF_CONV2D_FORWARD) {
             g.x = x->data;
             g.y = y->data;
-            launch_image<T>(calculator, g, image_kernel<T>(g), RUN);
+            run_image<T>(calculator, g);
         } else if (op->kind == SDLF_CONV2D_BACKWARD_INPUT) {
             g.x = y->data;
             g.y = x->data;
