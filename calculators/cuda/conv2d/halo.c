@@ -17,7 +17,7 @@ static bool is_thin(const sdlf_operation *op)
     return op->in[0].shape.dim[1] <= HALO_THIN;
 }
 
-static bool is_last(const sdlf_tensor *tensor)
+static bool is_nhwc(const sdlf_tensor *tensor)
 {
     return !sdlf_tensor_present(tensor) || sdlf_tensor_is_channels_last(tensor);
 }
@@ -67,7 +67,7 @@ static bool takes(const sdlf_calculator *base, const sdlf_operation *op, bool po
     if (op->kind != SDLF_CONV2D_FORWARD || op->out[0].dtype != SDLF_FLOAT32 || op->conv2d.groups != 1) return false;
     if (calculator->math == SDLF_MATH_FP32) return false;
     if (calculator->math != SDLF_MATH_FP16 && !cuda_has_tensor_cores(calculator)) return false;
-    if (!is_last(&op->in[0]) || !is_last(&op->in[3]) || !is_last(&op->out[0])) return false;
+    if (!is_nhwc(&op->in[0]) || !is_nhwc(&op->in[3]) || !is_nhwc(&op->out[0])) return false;
     int64_t taps = sdlf_shape_span(op->in[1].shape, 2, 4), depth = op->in[0].shape.dim[1] * taps;
     if (!cuda_implicit_counts(op) || taps > HALO_TAPS - 8 || depth > INT32_MAX / 4 ||
         op->in[1].shape.dim[0] > INT32_MAX / 4 || sdlf_tensor_count(&op->in[0]) > INT32_MAX ||

@@ -4,7 +4,7 @@
 #include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/pool2d/halves.h"
-#include "calculators/cuda/pool2d/last.h"
+#include "calculators/cuda/pool2d/nhwc.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"
 
 enum { THREADS = 256, WARP = 32 };
@@ -98,7 +98,7 @@ static __global__ void global_avg_pool_backward(const T *dy, T *dx, int64_t coun
 extern "C" sdlf_status avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     if (cuda_is_nhwc(op)) return pool2d_forward_nhwc(base, op);
-    if (sdlf_operation_is_channels_last(op)) return pool2d_last_cuda(base, op);
+    if (sdlf_operation_is_channels_last(op)) return pool2d_nhwc_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
     int64_t count = sdlf_tensor_count(&y);
@@ -142,7 +142,7 @@ extern "C" sdlf_status avg_pool2d_backward_cuda(sdlf_calculator *base, const sdl
 extern "C" sdlf_status global_avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     if (cuda_is_nhwc(op)) return global_avg_pool2d_forward_nhwc(base, op);
-    if (sdlf_operation_is_channels_last(op)) return global_avg_pool2d_last_cuda(base, op);
+    if (sdlf_operation_is_channels_last(op)) return global_avg_pool2d_nhwc_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0];
     int64_t area = x.shape.dim[2] * x.shape.dim[3], planes = sdlf_tensor_count(&op->out[0]);

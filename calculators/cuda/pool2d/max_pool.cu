@@ -5,7 +5,7 @@
  * 2x2 that tile the planes have kernels of their own (pool2d/halves.h). Padding never wins, NaN does. */
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/pool2d/halves.h"
-#include "calculators/cuda/pool2d/last.h"
+#include "calculators/cuda/pool2d/nhwc.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"
 
 enum { THREADS = 256 };
@@ -88,7 +88,7 @@ static __global__ void max_pool_backward(const T *x, const T *y, const T *dy, T 
 extern "C" sdlf_status max_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     if (cuda_is_nhwc(op)) return pool2d_forward_nhwc(base, op);
-    if (sdlf_operation_is_channels_last(op)) return pool2d_last_cuda(base, op);
+    if (sdlf_operation_is_channels_last(op)) return pool2d_nhwc_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
     int64_t count = sdlf_tensor_count(&y);

@@ -6,7 +6,7 @@
  * image, and 8 threads for each of them share its pixels, whose parts are added in order. Moves each tensor once. */
 #include "calculators/cuda/kernels.cuh"
 #include "calculators/cuda/launch.cuh"
-#include "calculators/cuda/pool2d/last.h"
+#include "calculators/cuda/pool2d/nhwc.h"
 
 enum { THREADS = 256, QUAD = 4, LANES = 32, SHARES = 8 };
 
@@ -37,7 +37,7 @@ static __device__ __forceinline__ span inside(const sdlf_window2d &window, int a
 
 /* COUNT: a type that all numbers of work can be counted in; divisions of 32 bits are several times faster. */
 template <typename T, int N, bool MAXIMUM, typename COUNT>
-static __global__ void __launch_bounds__(THREADS) pool_last(const T *x, T *y, const __grid_constant__ pooling g)
+static __global__ void __launch_bounds__(THREADS) pool_nhwc(const T *x, T *y, const __grid_constant__ pooling g)
 {
     let_next_start();
     await_inputs();
@@ -77,7 +77,7 @@ static __global__ void __launch_bounds__(THREADS) pool_last(const T *x, T *y, co
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(THREADS) global_average_last(const T *x, T *y, int64_t area, int64_t channels)
+static __global__ void __launch_bounds__(THREADS) global_average_nhwc(const T *x, T *y, int64_t area, int64_t channels)
 {
     __shared__ T part[SHARES][LANES];
     let_next_start();
@@ -101,9 +101,9 @@ static void launch_counted(const cuda_calculator *calculator, const T *x, T *y, 
 {
     dim3 blocks(cuda_blocks(calculator, g.count, THREADS));
     if (maximum)
-        launch_overlapped(calculator, pool_last<T, N, true, COUNT>, blocks, dim3(THREADS), 0, x, y, g);
+        launch_overlapped(calculator, pool_nhwc<T, N, true, COUNT>, blocks, dim3(THREADS), 0, x, y, g);
     else
-        launch_overlapped(calculator, pool_last<T, N, false, COUNT>, blocks, dim3(THREADS), 0, x, y, g);
+        launch_overlapped(calculator, pool_nhwc<T, N, false, COUNT>, blocks, dim3(THREADS), 0, x, y, g);
 }
 
 template <typename T, int N>
@@ -121,7 +121,7 @@ static bool is_aligned(const void *address, size_t bytes)
     return reinterpret_cast<uintptr_t>(address) % bytes == 0;
 }
 
-extern "C" sdlf_status pool2d_last_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status pool2d_nhwc_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
@@ -140,7 +140,7 @@ extern "C" sdlf_status pool2d_last_cuda(sdlf_calculator *base, const sdlf_operat
     return cuda_check_launch("pooling, channels last");
 }
 
-extern "C" sdlf_status global_avg_pool2d_last_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status global_avg_pool2d_nhwc_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0];
@@ -148,7 +148,7 @@ extern "C" sdlf_status global_avg_pool2d_last_cuda(sdlf_calculator *base, const 
     if (blocks == 0) return SDLF_OK;
     with_float(x.dtype, [&](auto zero) {
         using T = decltype(zero);
-        launch_overlapped(calculator, global_average_last<T>, dim3(static_cast<unsigned>(blocks)), dim3(THREADS), 0,
+        launch_overlapped(calculator, global_average_nhwc<T>, dim3(static_cast<unsigned>(blocks)), dim3(THREADS), 0,
                           data_of<T>(x), data_of<T>(op->out[0]), x.shape.dim[2] * x.shape.dim[3], channels);
     });
     return cuda_check_launch("global_avg_pool2d, channels last");
