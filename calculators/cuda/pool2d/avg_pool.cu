@@ -3,9 +3,9 @@
  * averages take a warp a channel. Every tensor is moved once, but for overlapping windows, which hit the cache. */
 #include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
-#include "calculators/cuda/pool2d/halves.h"
 #include "calculators/cuda/pool2d/nhwc.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"
+#include "calculators/cuda/pool2d/window2x2.h"
 
 enum { THREADS = 256, WARP = 32 };
 
@@ -124,7 +124,7 @@ extern "C" sdlf_status avg_pool2d_backward_cuda(sdlf_calculator *base, const sdl
     const sdlf_tensor &dy = op->in[0], &dx = op->out[0];
     int64_t count = sdlf_tensor_count(&dx);
     if (count == 0) return SDLF_OK;
-    if (pool2d_halves_takes(op, &dx, &dy)) return pool2d_halves_backward_cuda(base, op);
+    if (pool2d_window2x2_takes(op, &dx, &dy)) return pool2d_window2x2_backward_cuda(base, op);
     with_float(dx.dtype, [&](auto zero) {
         with_pool_index(op, dx, dy, [&](auto index) {
             with_pool_form(op->pool2d.window, [&](auto form) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients of 2x2 pooling (pool2d/halves.h). A thread has N windows, neighbours in a row: it reads what they need and writes 2 N numbers
+/* Gradients of 2x2 pooling (pool2d/window2x2.h). A thread has N windows, neighbours in a row: it reads what they need and writes 2 N numbers
  * of two rows of dx, each once, so that whole lines are moved. Where planes have an odd number of rows, the last one belongs to no
  * window and gets zeros. Moves dx, dy and, for a maximum, x and y. */
 #include <type_traits>
 
 #include "calculators/cuda/divider.cuh"
-#include "calculators/cuda/pool2d/halves.h"
+#include "calculators/cuda/pool2d/window2x2.h"
 
 enum { THREADS = 256 };
 
@@ -13,7 +13,7 @@ template <typename T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) :
     T at[N];
 };
 
-template <typename T, typename Index> struct halves {
+template <typename T, typename Index> struct pooling2x2 {
     const T *x, *y, *dy; /* x and y: of a maximum */
     T *dx;
     int64_t count; /* threads' work: planes, rows of windows (one more where there is a row too much), bundles of N */
@@ -45,7 +45,7 @@ static __device__ __forceinline__ void share(const T (&x)[4], T largest, T dy, b
 }
 
 template <typename T, typename Index, int N, bool MAXIMUM>
-static __global__ void __launch_bounds__(THREADS) pool_halves(halves<T, Index> g)
+static __global__ void __launch_bounds__(THREADS) pool_window2x2(pooling2x2<T, Index> g)
 {
     for (int64_t e = grid_first(); e < g.count; e += grid_step()) {
         Index column, p, plane = divide(divide(static_cast<Index>(e), g.bundles, column), g.rows, p);
@@ -83,7 +83,7 @@ static __global__ void __launch_bounds__(THREADS) pool_halves(halves<T, Index> g
     }
 }
 
-extern "C" bool pool2d_halves_takes(const sdlf_operation *op, const sdlf_tensor *in, const sdlf_tensor *out)
+extern "C" bool pool2d_window2x2_takes(const sdlf_operation *op, const sdlf_tensor *in, const sdlf_tensor *out)
 {
     const sdlf_window2d *window = &op->pool2d.window;
     for (int axis = 0; axis < 2; axis++) {
@@ -100,7 +100,7 @@ extern "C" bool pool2d_halves_takes(const sdlf_operation *op, const sdlf_tensor 
 }
 
 template <typename T, typename Index, int N>
-static void launch(const cuda_calculator *calculator, const sdlf_operation *op, halves<T, Index> g, int64_t planes,
+static void launch(const cuda_calculator *calculator, const sdlf_operation *op, pooling2x2<T, Index> g, int64_t planes,
                    int64_t rows, int64_t columns)
 {
     g.count = planes * rows * (columns / N);
@@ -108,12 +108,12 @@ static void launch(const cuda_calculator *calculator, const sdlf_operation *op, 
     g.bundles = divider<Index>(columns / N);
     const unsigned blocks = cuda_blocks(calculator, g.count, THREADS);
     if (op->kind == SDLF_MAX_POOL2D_BACKWARD)
-        pool_halves<T, Index, N, true><<<blocks, THREADS, 0, calculator->stream>>>(g);
+        pool_window2x2<T, Index, N, true><<<blocks, THREADS, 0, calculator->stream>>>(g);
     else
-        pool_halves<T, Index, N, false><<<blocks, THREADS, 0, calculator->stream>>>(g);
+        pool_window2x2<T, Index, N, false><<<blocks, THREADS, 0, calculator->stream>>>(g);
 }
 
-extern "C" sdlf_status pool2d_halves_backward_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status pool2d_window2x2_backward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const bool maximum = op->kind == SDLF_MAX_POOL2D_BACKWARD;
@@ -123,7 +123,7 @@ extern "C" sdlf_status pool2d_halves_backward_cuda(sdlf_calculator *base, const 
         with_narrow_index(sdlf_tensor_count(&dx), [&](auto index) {
             using T = decltype(zero);
             using Index = decltype(index);
-            halves<T, Index> g = {};
+            pooling2x2<T, Index> g = {};
             g.dx = data_of<T>(dx);
             g.dy = data_of<T>(dy);
             if (maximum) {
