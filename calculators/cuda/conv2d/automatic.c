@@ -7,7 +7,7 @@
 #include "calculators/cuda/conv2d/pointwise_warps.h"
 #include "calculators/cuda/conv2d/stem.h"
 #include "calculators/cuda/conv2d/winograd.h"
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 #include "calculators/cuda/nhwc/nhwc.h"
 
 enum {
@@ -42,7 +42,7 @@ enum {
 };
 
 /* 1x1 convolutions of few channels: FLOPs from which, in tf32, those into four times as many are faster as patches, and results from which
- * cuBLAS is worth the rounding of its factors to 16 bits. Other convolutions so large are patches anyway. */
+ * cuBLAS is worth the rounding of its operands to 16 bits. Other convolutions so large are patches anyway. */
 enum { LARGE_EXPANSION = 200000000, EXPANSION = 4, LARGE_RESULTS = 1 << 22 };
 
 /* 1x1 convolutions by warps that read the image themselves, in fp32: FLOPs from which these have enough to do, and above which cuBLAS's
@@ -90,7 +90,7 @@ static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op
     return flops <= pointwise || cuda_pointwise_is_small(g->channels, flops);
 }
 
-/* Forward, in IEEE single or double precision (where tensor cores round the factors, implicit GEMM is faster but for single
+/* Forward, in IEEE single or double precision (where tensor cores round the operands, implicit GEMM is faster but for single
  * filters and small problems); AUTO: none of these. */
 static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g, bool exact)
 {
@@ -100,9 +100,9 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
     if (cuda_stem_takes(calculator, op) && (g->filters <= STEM_FILTERS || (suits && depth <= STEM_DEPTH))) return STEM;
     if (!suits) return AUTO;
     int algorithm = pointwise_forward_algorithm(calculator, op, g);
-    bool moves = algorithm == TWO_STEP && cuda_has_half_factors(((const cuda_calculator *)calculator)->math) &&
+    bool moves = algorithm == TWO_STEP && cuda_has_operands16(((const cuda_calculator *)calculator)->math) &&
                  sdlf_tensor_count(&op->out[0]) < LARGE_RESULTS;
-    if (!exact) return moves ? AUTO : algorithm; /* rounding both factors first would move them three times */
+    if (!exact) return moves ? AUTO : algorithm; /* rounding both operands first would move them three times */
     if (algorithm != AUTO) return algorithm;
     if (cuda_winograd_2_takes(calculator, op) && g->channels >= 16 && g->filters >= 16) {
         bool fused = cuda_winograd_fused_takes(calculator, op) && !cuda_winograd_prefers_steps(op);
@@ -129,7 +129,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
  *                  which needs no columns then, for more. In every mode where it is 45 MFLOP at most, or has less than 64
  *                  channels (but two-step in fp16 and bf16 from 2^22 results on). Gradients of these in every mode: cuBLAS
- *                  reads both factors in wide steps, which implicit GEMM, one number a lane, does not
+ *                  reads both operands in wide steps, which implicit GEMM, one number a lane, does not
  *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
  *                  and about as exact as the others
  *   two-step       forward in fp32 with up to 1024 pixels and sums of 4096 or more: columns are few, and what is left is a

@@ -85,7 +85,7 @@ int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *calculator, const
 sdlf_kernel conv2d_depthwise_nhwc_cuda, conv2d_depthwise_nhwc_prepare_cuda;
 
 /* Patches of `images` images from x, group by group: columns (images, G, C/G R S, P Q), of x's dtype, or rounded to the 16 bits
- * of the math mode with lines as in gemm/factors.h; and back: dx gathers them. */
+ * of the math mode with lines as in gemm/convert_operands.h; and back: dx gathers them. */
 sdlf_status cuda_im2col(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, bool rounded,
                         const void *x, void *columns, int64_t images);
 sdlf_status cuda_col2im(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, const void *columns,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over channels that lie last, on tensor cores: a product of pixels and filters whose first factor is a patch of the
+/* Convolution over channels that lie last, on tensor cores: a product of pixels and filters whose operand A is a patch of the
  * image in shared memory.
  *
  *   y[pixel, k] = act(sum over (c,r,s) of x[pixel shifted by (r,s), c] w[k, (c,r,s)] + bias[k] + residual[pixel, k])
@@ -84,7 +84,7 @@ typedef struct cuda_halo {
 typedef struct cuda_halo_tile {
     int pixels, filters, stages;
     int blocks; /* that a multiprocessor has registers for */
-    /* Of boxes, in tf32: products of warpgroups whose two factors lie in shared memory, on compute capability 9.0. */
+    /* Of boxes, in tf32: products of warpgroups whose two operands lie in shared memory, on compute capability 9.0. */
     int patches; /* in shared memory */
     int across;  /* 0: no boxes; pixels across, but of a row; or HALO_LINES */
     int lines;   /* of 8 pixels that leave together */
@@ -106,7 +106,7 @@ static inline int cuda_clusters_expected(const cuda_calculator *calculator, int 
     int most = cuda_clusters_at_once(calculator, size, fit);
     return size > 2 && most > 15 ? most * 15 / 16 : most;
 }
-/* In halves, blocks that may have a multiprocessor each do (shared_alone), but not in clusters of more than two, which would leave gaps. Boxes in
+/* In 16 bits, blocks that may have a multiprocessor each do (shared_alone), but not in clusters of more than two, which would leave gaps. Boxes in
  * tf32 do in all clusters (conv2d/halo_tma.cu): that is faster there. */
 static inline bool cuda_halo_is_alone(const cuda_halo *problem)
 {

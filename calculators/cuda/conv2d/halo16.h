@@ -3,7 +3,7 @@
  *
  * As in conv2d/halo.h a block makes a rectangle of pixels of one image, by some filters, and holds for 32 channels at a time all of the
  * image that the rectangle's windows cover. That part is a box of the image: one instruction of one thread copies it, puts zeros where it
- * is outside, and lays rows out as the tensor cores read them; warps then round it to halves where it lies. Weights are those that
+ * is outside, and lays rows out as the tensor cores read them; warps then round it to 16 bits where it lies. Weights are those that
  * conv2d/halo.h makes ready. Compute capability 9.0 alone; stride 1, no dilation, channels a multiple of 4. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO16_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO16_H

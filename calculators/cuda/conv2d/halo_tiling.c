@@ -64,8 +64,8 @@ static bool cut_boxes(cuda_halo *p, int number)
     p->patch_across = (int)size[1];
     keep_patches(p, tile, rows);
     int chunks = p->steps / p->taps;
-    int64_t factors = (int64_t)tile->stages * tile->filters * HALO_CHANNELS * 4 + (p->patches + 1) * p->patch_bytes;
-    if (p->taps == 1 && factors * tile->blocks < 192 << 10) p->patches++; /* every step wants another */
+    int64_t operands = (int64_t)tile->stages * tile->filters * HALO_CHANNELS * 4 + (p->patches + 1) * p->patch_bytes;
+    if (p->taps == 1 && operands * tile->blocks < 192 << 10) p->patches++; /* every step wants another */
     if (p->patches > chunks) p->patches = chunks;
     return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch in tf32, with products of warpgroups whose two factors lie in shared memory, and patches that the bulk copy engine
+/* Convolution over a patch in tf32, with products of warpgroups whose two operands lie in shared memory, and patches that the bulk copy engine
  * loads there as boxes of x (tma.cuh): for compute capability 9.0a.
  *
  * Operands are swapped: the rows of the product are filters, 64 of each group, its columns are pixels. A tile is PIXEL_GROUPS times 8 pixels across and
@@ -10,10 +10,10 @@
  * so that images whose width is no multiple of 8 leave less of a tile empty.
  *
  * One warp has patches copied, another weights, as far ahead as there is room (conv2d/halo_tma_load.cuh). All other warps multiply. A block
- * makes one tile after the other, and while its results leave through a small part of shared memory, the next tile's factors arrive. Two groups of
+ * makes one tile after the other, and while its results leave through a small part of shared memory, the next tile's operands arrive. Two groups of
  * 64 filters have a ring of weights each, where there are registers for the warp that fills it: the first group is some steps ahead, so that its
  * results leave while the second one multiplies, and the other way round. Where blocks of a cluster share a sum, and where activations are slow
- * to make, results take the place of the factors, and the block has one tile. So it is with SHARES > 1: that many times as many groups, each of
+ * to make, results take the place of the operands, and the block has one tile. So it is with SHARES > 1: that many times as many groups, each of
  * which takes every SHARES-th step, so that tensor cores are busy while a group's instructions between two steps run; their sums meet in shared
  * memory.
  *
@@ -93,7 +93,7 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         for (int number = b.first + share; number < b.last; number += SHARES) {
             if (fresh) barrier_await(&bar->patch_full[at.slot], at.turn & 1);
             uint64_t pixels = wgmma_rows(patches + at.slot * p.patch_bytes + tap_at[tap] * ROW, group_bytes);
-            uint64_t rows = wgmma_factor(filters + at.stage * STEP, ROW);
+            uint64_t rows = wgmma_operand(filters + at.stage * STEP, ROW);
             barrier_await(&ring->full[at.stage], at.phase);
             wgmma_begin();
 #pragma unroll
@@ -191,7 +191,7 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             for (int i = 0; i < (p.splits > 1 ? SHARES : 1); i++) halo_await_reads<THREADS>();
         }
         await_cluster(); /* all parts are there; a block that has a sum to itself is a cluster of one */
-        await_inputs();  /* the warps that loaded factors */
+        await_inputs();  /* the warps that loaded operands */
         const block b(p, blockIdx.x);
         float *part = reinterpret_cast<float *>(shared);
         if (p.pools)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Results of a convolution over boxes in tf32 (conv2d/halo_tma.cuh) whose sums are left in shared memory, in the place of factors, first: where
+/* Results of a convolution over boxes in tf32 (conv2d/halo_tma.cuh) whose sums are left in shared memory, in the place of operands, first: where
  * blocks of a cluster have a part each, and where activations are slow to make. What goes to y may be the largest of each 2x2. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_SPLIT_K_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_SPLIT_K_CUH

@@ -82,10 +82,10 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
     /* The thread's four channels of a step. Its rows are GROUPS_DOWN apart, its pixels in fours, 4 GROUPS_ACROSS apart. */
     static __device__ __forceinline__ void multiply(T (*sum)[ACROSS], const T *w, const T *x)
     {
-        pointwise_quad<T> factor[DOWN];
+        pointwise_quad<T> operand[DOWN];
 #pragma unroll
         for (int i = 0; i < DOWN; i++)
-            factor[i] = *reinterpret_cast<const pointwise_quad<T> *>(w + i * GROUPS_DOWN * W_ROW);
+            operand[i] = *reinterpret_cast<const pointwise_quad<T> *>(w + i * GROUPS_DOWN * W_ROW);
 #pragma unroll
         for (int c = 0; c < 4; c++) {
             pointwise_quad<T> pixel[ACROSS / 4];
@@ -95,7 +95,7 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
 #pragma unroll
             for (int i = 0; i < DOWN; i++) {
 #pragma unroll
-                for (int j = 0; j < ACROSS; j++) sum[i][j] += factor[i].at[c] * pixel[j / 4].at[j % 4];
+                for (int j = 0; j < ACROSS; j++) sum[i][j] += operand[i].at[c] * pixel[j / 4].at[j % 4];
             }
         }
     }

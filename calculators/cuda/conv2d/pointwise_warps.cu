@@ -148,15 +148,15 @@ template <typename Function> static sdlf_status with_tile(int tile, Function fun
 extern "C" sdlf_status cuda_pointwise_warps_run(sdlf_calculator *base, const cuda_pointwise_warps *problem, int tile)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    return with_tile(tile, [&](auto factors) { return warps_launch<decltype(factors)>(calculator, *problem); });
+    return with_tile(tile, [&](auto operands) { return warps_launch<decltype(operands)>(calculator, *problem); });
 }
 
 extern "C" sdlf_status cuda_pointwise_warps_prepare(sdlf_calculator *base, const cuda_pointwise_warps *problem,
                                                     int tile, const float *w, void *to)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    return with_tile(tile, [&](auto factors) {
-        using F = decltype(factors);
+    return with_tile(tile, [&](auto operands) {
+        using F = decltype(operands);
         const int64_t count = static_cast<int64_t>(problem->groups) * problem->steps * WARPS_CHANNELS * F::GROUP;
         warps_make_ready<F>
             <<<cuda_blocks(calculator, count, PREPARE_THREADS), PREPARE_THREADS, 0, calculator->stream>>>(

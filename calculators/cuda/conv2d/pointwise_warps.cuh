@@ -121,19 +121,19 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
     {
 #pragma unroll
         for (int u = 0; u < WARPS_CHANNELS; u++) {
-            float factor[FILTERS];
+            float operand[FILTERS];
 #pragma unroll
             for (int i = 0; i < QUADS; i++) {
                 const float4 four = *reinterpret_cast<const float4 *>(w + u * GROUP + i * 4 * ACROSS);
-                factor[4 * i] = four.x;
-                factor[4 * i + 1] = four.y;
-                factor[4 * i + 2] = four.z;
-                factor[4 * i + 3] = four.w;
+                operand[4 * i] = four.x;
+                operand[4 * i + 1] = four.y;
+                operand[4 * i + 2] = four.z;
+                operand[4 * i + 3] = four.w;
             }
 #pragma unroll
             for (int f = 0; f < FILTERS; f++) {
 #pragma unroll
-                for (int i = 0; i < PIXELS; i++) sum[f][i] += factor[f] * ring[u % WARPS_AHEAD][i / WIDE].at[i % WIDE];
+                for (int i = 0; i < PIXELS; i++) sum[f][i] += operand[f] * ring[u % WARPS_AHEAD][i / WIDE].at[i % WIDE];
             }
             if (!MORE && u + WARPS_AHEAD >= WARPS_CHANNELS) continue;
 #pragma unroll

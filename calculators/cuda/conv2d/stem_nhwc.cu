@@ -67,8 +67,8 @@ static __device__ __forceinline__ float4 weights_of(const float *w, int filters,
 static __device__ __forceinline__ float4 rounded(float4 v)
 {
     return make_float4(
-        __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.x)), __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.y)),
-        __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.z)), __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.w)));
+        __uint_as_float(operand_bits<SDLF_MATH_TF32>(v.x)), __uint_as_float(operand_bits<SDLF_MATH_TF32>(v.y)),
+        __uint_as_float(operand_bits<SDLF_MATH_TF32>(v.z)), __uint_as_float(operand_bits<SDLF_MATH_TF32>(v.w)));
 }
 
 /* A thread four numbers. */
@@ -175,7 +175,7 @@ static __global__ void __launch_bounds__(THREADS, 2) stem_tensor(const __grid_co
                 uint32_t pixel[4];
 #pragma unroll
                 for (int j = 0; j < 4; j++)
-                    pixel[j] = factor_bits<SDLF_MATH_TF32>(from[offset[i][j / 2] + j % 2 * 8 * STEP]);
+                    pixel[j] = operand_bits<SDLF_MATH_TF32>(from[offset[i][j / 2] + j % 2 * 8 * STEP]);
 #pragma unroll
                 for (int j = 0; j < QUADS; j++) {
                     const float4 w = weights[i][j];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_relu_max_pool_forward on tensor cores, factors rounded to tf32, float16 or bfloat16, for few taps: C R R up to 32, a network's
+/* conv2d_relu_max_pool_forward on tensor cores, operands rounded to tf32, float16 or bfloat16, for few taps: C R R up to 32, a network's
  * first layer.
  *
  * The convolution is a product: weights (filters, taps) x patches (taps, positions). All weights stay in a warp's registers. A
@@ -60,7 +60,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
         int tap = 4 * e + t;
         offset[e / 2][e % 2] = tap < taps ? (tap / (R * R) * l.lines + tap / R % R) * l.line + tap % R : 0;
 #pragma unroll
-        for (int i = 0; i < GROUPS * 2; i++) weights[i / 2][e / 2][i % 2 + 2 * (e % 2)] = factor_bits<MATH>(raw[i][e]);
+        for (int i = 0; i < GROUPS * 2; i++) weights[i / 2][e / 2][i % 2 + 2 * (e % 2)] = operand_bits<MATH>(raw[i][e]);
     }
     int area = g.out_height * g.out_width;
     for (int piece = blockIdx.x; piece < g.batch * l.pieces; piece += gridDim.x) {

@@ -65,7 +65,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_sliced(poo
             offset[i][e] = tap < taps ? (tap / (R * R) * l.lines + tap / R % R) * l.line + tap % R : -1;
         }
 #pragma unroll
-        for (int e = 0; e < 8; e++) weights[i][e % 4 / 2][e % 2 + 2 * (e / 4)] = factor_bits<MATH>(raw[i][e]);
+        for (int e = 0; e < 8; e++) weights[i][e % 4 / 2][e % 2 + 2 * (e / 4)] = operand_bits<MATH>(raw[i][e]);
     }
     __syncthreads();
     int p0 = blockIdx.x % l.pieces * l.piece_rows, windows = min(l.piece_rows, g.out_height - p0) * g.out_width;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How the tensor-core kernels (conv2d_pool/forward_first.cu, conv2d_pool/forward_sliced.cu) cut the batch:
  * pieces are whole images, or rows of windows of one image; a block loads the rows of x that some pieces touch to shared memory,
- * with zeros around them and factors rounded, and a table that says of each of its windows where its patch begins there. */
+ * with zeros around them and operands rounded, and a table that says of each of its windows where its patch begins there. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_PIECES_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_PIECES_CUH
 
@@ -63,7 +63,7 @@ static __device__ __forceinline__ void load_pieces(const float *__restrict__ fro
 #pragma unroll
                 for (int a = 0; a < AHEAD; a++) {
                     int line = start + a * warps;
-                    if (line < count) x[i * l.zone + line * l.line + column] = factor_bits<MATH>(value[a]);
+                    if (line < count) x[i * l.zone + line * l.line + column] = operand_bits<MATH>(value[a]);
                 }
             }
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm: which products each way takes, and which of them "auto" does. docs/reference/cuda-algorithms.md has the rule for users. Limits are from every way's
  * times on an H200. */
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 #include "calculators/cuda/gemm/gemm.h"
 
 /* ---- what each takes ---- */
@@ -76,7 +76,7 @@ bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op
 
 bool cuda_gemm_rounds(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    return cuda_has_half_factors(calculator->math) && op->out[0].dtype == SDLF_FLOAT32;
+    return cuda_has_operands16(calculator->math) && op->out[0].dtype == SDLF_FLOAT32;
 }
 
 /* Tall and narrow products, straight from a's rows: `resident` at the memory's speed, `vector` where a lies in the second-level cache
@@ -137,7 +137,7 @@ static bool suits_few_rows(const cuda_calculator *calculator, const sdlf_operati
 }
 
 /* Rows in 16-bit storage: implicit-gemm, which takes nothing else. Then, in this order:
- *   resident     at least 1024 rows, up to 16 columns and sums of 128, neither factor transposed, nothing behind the product
+ *   resident     at least 1024 rows, up to 16 columns and sums of 128, neither operand transposed, nothing behind the product
  *   vector       the same from 16,384 rows on, with up to 32 columns and longer sums: tall_choice
  *   sweep        a (m,k) b (n,k)^T with up to 4 rows: one sweep over b, which decides
  *   few-columns  the same with up to 16 columns, but many rows of short sums

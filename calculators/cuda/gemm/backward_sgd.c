@@ -7,22 +7,22 @@
  * Moves w three times and v four times. In fp16 and bf16 x, dy and w are rounded once for both products, into the workspace. */
 #include "calculators/cuda/gemm/backward_sgd.h"
 #include "calculators/cuda/gemm/blas.h"
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 
 /* x (N,I), dy (N,U) and w (U,I), as the products take them. */
-typedef struct factors {
+typedef struct operands {
     const void *x, *dy, *w;
     bool rounded;
-} factors;
+} operands;
 
-static int64_t rounded_bytes(const sdlf_tensor *factor)
+static int64_t rounded_bytes(const sdlf_tensor *operand)
 {
-    return cuda_factor_bytes(factor->shape.dim[0], factor->shape.dim[1]);
+    return cuda_operand16_bytes(operand->shape.dim[0], operand->shape.dim[1]);
 }
 
 static bool rounds(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    return cuda_has_half_factors(calculator->math) && op->out[0].dtype == SDLF_FLOAT32;
+    return cuda_has_operands16(calculator->math) && op->out[0].dtype == SDLF_FLOAT32;
 }
 
 int64_t cuda_products_workspace(const cuda_calculator *calculator, const sdlf_operation *op)
@@ -32,23 +32,23 @@ int64_t cuda_products_workspace(const cuda_calculator *calculator, const sdlf_op
            (sdlf_tensor_present(&op->out[2]) ? rounded_bytes(&op->out[0]) : 0);
 }
 
-static sdlf_status make_factors(sdlf_calculator *base, const sdlf_operation *op, factors *made)
+static sdlf_status make_operands(sdlf_calculator *base, const sdlf_operation *op, operands *made)
 {
-    *made = (factors){op->in[0].data, op->in[1].data, op->out[0].data, false};
+    *made = (operands){op->in[0].data, op->in[1].data, op->out[0].data, false};
     if (!rounds(cuda_calculator_from(base), op) || !sdlf_tensor_present(&op->workspace)) return SDLF_OK;
     const sdlf_tensor *from[] = {&op->in[0], &op->in[1], &op->out[0]};
-    cuda_factor factor[3];
+    cuda_operand16 operand[3];
     char *room = op->workspace.data;
     int count = sdlf_tensor_present(&op->out[2]) ? 3 : 2;
     for (int i = 0; i < count; i++) {
-        factor[i] = (cuda_factor){from[i]->data, room, from[i]->shape.dim[0], from[i]->shape.dim[1]};
+        operand[i] = (cuda_operand16){from[i]->data, room, from[i]->shape.dim[0], from[i]->shape.dim[1]};
         room += rounded_bytes(from[i]);
     }
-    *made = (factors){factor[0].to, factor[1].to, count == 3 ? factor[2].to : NULL, true};
-    return cuda_round_factors(base, factor, count);
+    *made = (operands){operand[0].to, operand[1].to, count == 3 ? operand[2].to : NULL, true};
+    return cuda_convert_operands(base, operand, count);
 }
 
-static sdlf_status input_gradient(sdlf_calculator *base, const sdlf_operation *op, const factors *from)
+static sdlf_status input_gradient(sdlf_calculator *base, const sdlf_operation *op, const operands *from)
 {
     if (!sdlf_tensor_present(&op->out[2])) return SDLF_OK;
     cuda_calculator *calculator = cuda_calculator_from(base);
@@ -74,7 +74,7 @@ static sdlf_status input_gradient(sdlf_calculator *base, const sdlf_operation *o
 }
 
 /* v = momentum v + dy^T x */
-static sdlf_status velocity(sdlf_calculator *base, const sdlf_operation *op, const factors *from)
+static sdlf_status velocity(sdlf_calculator *base, const sdlf_operation *op, const operands *from)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
     const cuda_blas_product product = {
@@ -97,8 +97,8 @@ static sdlf_status velocity(sdlf_calculator *base, const sdlf_operation *op, con
 
 sdlf_status cuda_products(sdlf_calculator *base, const sdlf_operation *op)
 {
-    factors made;
-    sdlf_status status = make_factors(base, op, &made);
+    operands made;
+    sdlf_status status = make_operands(base, op, &made);
     if (status == SDLF_OK) status = input_gradient(base, op, &made);
     if (status == SDLF_OK) status = velocity(base, op, &made);
     if (status == SDLF_OK) status = cuda_follow_velocity(base, op);

@@ -20,7 +20,7 @@ extern "C" {
 
 enum { SWEEP_MOST_ROWS = 128, NARROW_MOST_UNITS = 16 };
 
-/* Sweeps, with a velocity and not by Nesterov's rule: factors rounded as the math mode says, on tensor cores; or float32, by
+/* Sweeps, with a velocity and not by Nesterov's rule: operands rounded as the math mode says, on tensor cores; or float32, by
  * FMAs, in strips of 48 columns (wide) or 16. */
 sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op);
 sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, bool wide);

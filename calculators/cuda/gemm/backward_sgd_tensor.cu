@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd in one sweep, on tensor cores (see gemm/backward_sgd.h): factors rounded to tf32, float16 or bfloat16.
+/* gemm_backward_sgd in one sweep, on tensor cores (see gemm/backward_sgd.h): operands rounded to tf32, float16 or bfloat16.
  *
  * For its tile of w (gemm/backward_sgd_tiles.cuh) a warp makes the gradient g (16,32) = dy^T x, whose sums it holds as groups
  * of four neighbours, so that w and v move on in vectors of 16 bytes; and adds to its sums of dx (MINE,32) += dy w. A block has
@@ -50,8 +50,8 @@ static __device__ __forceinline__ void add_input(float (&dx)[S::MINE / 16][4][4]
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const float *from = w + k * 8 * WIDTH + place_in_tile(t, 2 * j + g / 4) + g % 4;
-            b[j][0] = factor_bits<MATH>(from[0]);
-            b[j][1] = factor_bits<MATH>(from[4 * WIDTH]);
+            b[j][0] = operand_bits<MATH>(from[0]);
+            b[j][1] = operand_bits<MATH>(from[4 * WIDTH]);
         }
         const uint32_t *rows = &dy[k / 2][n][((2 * (k % 2) + lane / 16) ^ turn(n)) * 4];
 #pragma unroll

@@ -112,8 +112,8 @@ static __device__ __forceinline__ void write_dy(uint32_t (&to)[S::STEP / BAND][S
         int e = threadIdx.x + q * S::THREADS, n = e / (S::STEP / 4), c = e % (S::STEP / 4);
         if (S::CHUNKS % S::THREADS != 0 && e >= S::CHUNKS) break;
         *reinterpret_cast<uint4 *>(&to[c / 4][n][(c % 4 ^ turn(n)) * 4]) =
-            make_uint4(factor_bits<MATH>(held[q].x), factor_bits<MATH>(held[q].y), factor_bits<MATH>(held[q].z),
-                       factor_bits<MATH>(held[q].w));
+            make_uint4(operand_bits<MATH>(held[q].x), operand_bits<MATH>(held[q].y), operand_bits<MATH>(held[q].z),
+                       operand_bits<MATH>(held[q].w));
     }
 }
 
@@ -166,13 +166,13 @@ static __device__ __forceinline__ void write_x(uint32_t *shared, uint32_t (&held
             const float4 four = from.shared[q];
             if (e < S::X_CHUNKS)
                 *reinterpret_cast<uint4 *>(shared + e * 4) =
-                    make_uint4(factor_bits<MATH>(four.x), factor_bits<MATH>(four.y), factor_bits<MATH>(four.z),
-                               factor_bits<MATH>(four.w));
+                    make_uint4(operand_bits<MATH>(four.x), operand_bits<MATH>(four.y), operand_bits<MATH>(four.z),
+                               operand_bits<MATH>(four.w));
         }
     } else {
 #pragma unroll
         for (int e = 0; e < S::X_STEPS * 8; e++)
-            held[e / 8][e / 2 % 4][e % 2] = factor_bits<MATH>(from.held[e / 8][e / 2 % 4][e % 2]);
+            held[e / 8][e / 2 % 4][e % 2] = operand_bits<MATH>(from.held[e / 8][e / 2 % 4][e % 2]);
     }
 }
 

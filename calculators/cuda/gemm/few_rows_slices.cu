@@ -48,20 +48,20 @@ static __device__ __forceinline__ void multiply(float (&sums)[S::mine][S::across
 {
     const uint32_t from_a = a + 16 * (chunk ^ row), even = b + 16 * (chunk ^ column),
                    odd = b + 16 * (chunk ^ column ^ 4);
-    float4 factor[S::across];
+    float4 operand[S::across];
 #pragma unroll
-    for (int j = 0; j < S::across; j++) factor[j] = vector_at((j % 2 == 0 ? even : odd) + 4 * j * LINE);
+    for (int j = 0; j < S::across; j++) operand[j] = vector_at((j % 2 == 0 ? even : odd) + 4 * j * LINE);
 #pragma unroll
     for (int r = 0; r < S::mine; r++) {
         const float4 v = vector_at(from_a + 8 * r * LINE);
 #pragma unroll
-        for (int j = 0; j < S::across; j++) sums[r][j] += v.x * factor[j].x;
+        for (int j = 0; j < S::across; j++) sums[r][j] += v.x * operand[j].x;
 #pragma unroll
-        for (int j = 0; j < S::across; j++) sums[r][j] += v.y * factor[j].y;
+        for (int j = 0; j < S::across; j++) sums[r][j] += v.y * operand[j].y;
 #pragma unroll
-        for (int j = 0; j < S::across; j++) sums[r][j] += v.z * factor[j].z;
+        for (int j = 0; j < S::across; j++) sums[r][j] += v.z * operand[j].z;
 #pragma unroll
-        for (int j = 0; j < S::across; j++) sums[r][j] += v.w * factor[j].w;
+        for (int j = 0; j < S::across; j++) sums[r][j] += v.w * operand[j].w;
     }
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm: which way computes a product, and what a way through cuBLAS leaves over.
  *
- * In fp16 and bf16 cuBLAS is given factors of 16 bits. Rounding them beforehand takes 6 bytes a number of memory traffic, and half
- * as many bytes of workspace as the factors have; constant weights are rounded once, when they are made ready. */
+ * In fp16 and bf16 cuBLAS is given operands of 16 bits. Rounding them beforehand takes 6 bytes a number of memory traffic, and half
+ * as many bytes of workspace as the operands have; constant weights are rounded once, when they are made ready. */
 #include "calculators/cuda/gemm/gemm.h"
 
 #include "calculators/cuda/gemm/blas.h"
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 
 const char *const gemm_algorithms_cuda[] = {
     [GEMM_AUTO] = "auto", /* gemm_automatic_cuda chooses */
@@ -47,9 +47,9 @@ static bool rounds(const sdlf_calculator *base, const sdlf_operation *op)
     return rounds_for(base, op, chosen(base, op));
 }
 
-static int64_t rounded_bytes(const sdlf_tensor *factor)
+static int64_t rounded_bytes(const sdlf_tensor *operand)
 {
-    return cuda_factor_bytes(factor->shape.dim[0], factor->shape.dim[1]);
+    return cuda_operand16_bytes(operand->shape.dim[0], operand->shape.dim[1]);
 }
 
 static bool is_stored(const sdlf_operation *op)
@@ -72,26 +72,26 @@ int64_t gemm_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op
     const int algorithm = op->algorithm == GEMM_AUTO ? cuda_gemm_choose(known(base), op, true) : chosen(base, op);
     bool sweeps = algorithm == GEMM_SWEEP;
     if (sweeps && math == SDLF_MATH_TF32) return cuda_packed_bytes(op->in[1].shape.dim[0], op->in[1].shape.dim[1]);
-    return (sweeps && cuda_has_half_factors(math)) || rounds_for(base, op, algorithm) ? rounded_bytes(&op->in[1]) : 0;
+    return (sweeps && cuda_has_operands16(math)) || rounds_for(base, op, algorithm) ? rounded_bytes(&op->in[1]) : 0;
 }
 
-static cuda_factor factor_of(const sdlf_tensor *from, void *to)
+static cuda_operand16 operand_of(const sdlf_tensor *from, void *to)
 {
-    return (cuda_factor){from->data, to, from->shape.dim[0], from->shape.dim[1]};
+    return (cuda_operand16){from->data, to, from->shape.dim[0], from->shape.dim[1]};
 }
 
 /* Waits until they are: `sweep` reads them while the kernel before it runs. */
 sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const int64_t *b = op->in[1].shape.dim;
-    const cuda_factor factor = factor_of(&op->in[1], op->prepared.data);
+    const cuda_operand16 operand = operand_of(&op->in[1], op->prepared.data);
     sdlf_status status = SDLF_OK;
     if (is_stored(op))
         status = gemm_stored_prepare(cuda_calculator_from(base), op, op->prepared.data);
     else if (known(base)->math != SDLF_MATH_TF32)
-        status = cuda_round_factors(base, &factor, 1);
+        status = cuda_convert_operands(base, &operand, 1);
     else if ((uintptr_t)op->in[1].data % 16 == 0) /* else another way is taken */
-        status = cuda_pack_factor(base, op->in[1].data, op->prepared.data, b[0], b[1]);
+        status = cuda_pack_operand(base, op->in[1].data, op->prepared.data, b[0], b[1]);
     return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(cuda_stream(base)), "gemm, weights made ready")
                              : status;
 }
@@ -128,19 +128,19 @@ static sdlf_status empty_sum(sdlf_calculator *base, const sdlf_operation *op)
     return status == SDLF_OK ? finish(base, op, true, !is_there, true) : status;
 }
 
-/* Both factors in 16 bits: in the workspace, or made ready. Without a workspace, which no plan leaves out, the product is that of
- * unrounded factors. */
+/* Both operands in 16 bits: in the workspace, or made ready. Without a workspace, which no plan leaves out, the product is that of
+ * unrounded operands. */
 static sdlf_status round_both(sdlf_calculator *base, const sdlf_operation *op, cuda_blas_product *product)
 {
     bool ready = sdlf_tensor_present(&op->prepared);
     int64_t bytes = rounded_bytes(&op->in[0]);
     if (!sdlf_tensor_present(&op->workspace)) return SDLF_OK;
     char *room = op->workspace.data;
-    const cuda_factor factors[] = {factor_of(&op->in[0], room), factor_of(&op->in[1], room + bytes)};
-    product->a = factors[0].to;
-    product->b = ready ? op->prepared.data : factors[1].to;
+    const cuda_operand16 operands[] = {operand_of(&op->in[0], room), operand_of(&op->in[1], room + bytes)};
+    product->a = operands[0].to;
+    product->b = ready ? op->prepared.data : operands[1].to;
     product->rounded = true;
-    return cuda_round_factors(base, factors, ready ? 1 : 2);
+    return cuda_convert_operands(base, operands, ready ? 1 : 2);
 }
 
 /* How many rows of a float32 product are to be one of their own, 0 if none. cuBLAS's kernels for it have tiles of 128 x 128, one a

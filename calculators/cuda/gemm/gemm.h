@@ -41,7 +41,7 @@ static inline cuda_gemm_sizes cuda_gemm_sizes_of(const sdlf_operation *op)
 }
 
 /* gemm/automatic.c: does that way take the product, wherever it lies? Which one does "auto" take, if b is, or is not, constant and will be
- * made ready? Are factors rounded before cuBLAS sees them? */
+ * made ready? Are operands rounded before cuBLAS sees them? */
 bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm);
 int cuda_gemm_choose(const cuda_calculator *calculator, const sdlf_operation *op, bool ready);
 bool cuda_gemm_rounds(const cuda_calculator *calculator, const sdlf_operation *op);
@@ -51,10 +51,10 @@ bool cuda_gemm_lies_aligned(const sdlf_operation *op);
 /* a (m,k) times b (n,k) transposed in fp32, m up to FEW_ROWS; k a multiple of 4, a and b at multiples of 16 bytes. */
 sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op);
 
-/* The same factors, n up to FEW_COLUMNS, any m and k. */
+/* The same operands, n up to FEW_COLUMNS, any m and k. */
 sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op);
 
-/* The same factors, m up to SWEEP_ROWS; k a multiple of 8, a and b at multiples of 16 bytes. b may have been made ready in fp16 and
+/* The same operands, m up to SWEEP_ROWS; k a multiple of 8, a and b at multiples of 16 bytes. b may have been made ready in fp16 and
  * bf16. */
 sdlf_status cuda_gemm_sweep(sdlf_calculator *base, const sdlf_operation *op);
 

@@ -2,15 +2,15 @@
 /* c (m,n) = act(alpha a (m,k) b (n,k)^T + bias + residual) for up to 4 rows: a fully connected layer on one image or a few.
  *
  * Every number of b is used m times, so that the time is that of reading b: 4 n k bytes, or where it was made ready 2.5 n k in tf32
- * (gemm/factors.h), 2 n k in fp16 and bf16; 25088 x 4096: 0.098, 0.061 and 0.049 ms at 4.2 TB/s. a stays in the first-level cache.
+ * (gemm/convert_operands.h), 2 n k in fp16 and bf16; 25088 x 4096: 0.098, 0.061 and 0.049 ms at 4.2 TB/s. a stays in the first-level cache.
  *
  * A block makes UNITS columns of c. Its threads take a row's chunks of 16 bytes in turn, of all UNITS rows of b at once, and read
  * the next ones before they use these, so that a multiprocessor has some 100 KB under way. Threads' sums are added by shuffles,
- * warps' in order. Products and sums are float32; b's factors are as precise as they are stored, a's are not rounded. */
+ * warps' in order. Products and sums are float32; b's numbers are as precise as they are stored, a's are not rounded. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 #include "calculators/cuda/gemm/gemm.h"
 #include "calculators/cuda/kernels.cuh"
 #include "calculators/cuda/launch.cuh"
@@ -77,7 +77,7 @@ template <typename HALF> struct half_chunk {
     }
 };
 
-/* Of 20 bits (gemm/factors.h). */
+/* Of 20 bits (gemm/convert_operands.h). */
 struct packed_chunk {
     static constexpr int WIDTH = 8;
     uint4 upper;
@@ -224,7 +224,7 @@ extern "C" sdlf_status cuda_gemm_sweep(sdlf_calculator *base, const sdlf_operati
         s.line = cuda_packed_line(s.k);
         launch<packed_chunk>(calculator, s);
     } else {
-        s.line = 2 * cuda_factor_line(s.k);
+        s.line = 2 * cuda_operand16_line(s.k);
         if (calculator->math == SDLF_MATH_FP16)
             launch<half_chunk<__half>>(calculator, s);
         else

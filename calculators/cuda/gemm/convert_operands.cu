@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* float32 to float16 or bfloat16: the factors of a product (gemm/factors.h). A thread 8 neighbours of a line, striding: 32 bytes read,
+/* float32 to float16 or bfloat16: the operands of a product (gemm/convert_operands.h). A thread 8 neighbours of a line, striding: 32 bytes read,
  * 16 written, 6 a number in all. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 #include "calculators/cuda/kernels.cuh"
 
 enum { THREADS = 256, CHUNK = 8 };
@@ -17,7 +17,7 @@ struct source {
 };
 
 struct sources {
-    source of[CUDA_MOST_FACTORS];
+    source of[CUDA_MOST_OPERANDS16];
     int count;
 };
 
@@ -48,9 +48,9 @@ template <sdlf_math MATH> static __device__ __forceinline__ void round_chunk(con
                              round_pair<MATH>(x[6], x[7]));
 }
 
-template <sdlf_math MATH> static __global__ void __launch_bounds__(THREADS) round_factors(sources all)
+template <sdlf_math MATH> static __global__ void __launch_bounds__(THREADS) convert_operands(sources all)
 {
-    for (int i = 0; i < CUDA_MOST_FACTORS && i < all.count; i++) {
+    for (int i = 0; i < CUDA_MOST_OPERANDS16 && i < all.count; i++) {
         const source &s = all.of[i];
         int64_t first = i > 0 ? all.of[i - 1].end : 0, step = grid_step();
         int64_t e = grid_first();
@@ -60,28 +60,28 @@ template <sdlf_math MATH> static __global__ void __launch_bounds__(THREADS) roun
     }
 }
 
-extern "C" sdlf_status cuda_round_factors(sdlf_calculator *base, const cuda_factor *factors, int count)
+extern "C" sdlf_status cuda_convert_operands(sdlf_calculator *base, const cuda_operand16 *operands, int count)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     sources all = {};
     int64_t end = 0;
     for (int i = 0; i < count; i++) {
         source &s = all.of[i];
-        s.from = static_cast<const float *>(factors[i].from);
-        s.to = static_cast<uint4 *>(factors[i].to);
-        s.columns = factors[i].columns;
-        s.chunks = cuda_factor_line(s.columns) / CHUNK;
-        s.end = end += s.chunks * factors[i].rows;
+        s.from = static_cast<const float *>(operands[i].from);
+        s.to = static_cast<uint4 *>(operands[i].to);
+        s.columns = operands[i].columns;
+        s.chunks = cuda_operand16_line(s.columns) / CHUNK;
+        s.end = end += s.chunks * operands[i].rows;
         s.vectors = s.columns % CHUNK == 0 && reinterpret_cast<uintptr_t>(s.from) % 16 == 0;
     }
     all.count = count;
     if (end == 0) return SDLF_OK;
     unsigned blocks = cuda_blocks(calculator, end, THREADS);
     if (calculator->math == SDLF_MATH_FP16)
-        round_factors<SDLF_MATH_FP16><<<blocks, THREADS, 0, calculator->stream>>>(all);
+        convert_operands<SDLF_MATH_FP16><<<blocks, THREADS, 0, calculator->stream>>>(all);
     else
-        round_factors<SDLF_MATH_BF16><<<blocks, THREADS, 0, calculator->stream>>>(all);
-    return cuda_check_launch("rounding of factors");
+        convert_operands<SDLF_MATH_BF16><<<blocks, THREADS, 0, calculator->stream>>>(all);
+    return cuda_check_launch("rounding of operands");
 }
 
 /* ---- float32 to 20 bits, to nearest, ties to even ---- */
@@ -117,8 +117,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-extern "C" sdlf_status cuda_pack_factor(sdlf_calculator *base, const void *from, void *to, int64_t rows,
-                                        int64_t columns)
+extern "C" sdlf_status cuda_pack_operand(sdlf_calculator *base, const void *from, void *to, int64_t rows,
+                                         int64_t columns)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     int64_t chunks = rows * (columns / CHUNK);
