@@ -9,11 +9,11 @@
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_RECTANGLES_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_RECTANGLES_CUH
 
-#include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/conv2d/clip.cuh"
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/divider.cuh"
 #include "calculators/cuda/launch.cuh"
+#include "calculators/cuda/vectorized.cuh"
 
 enum { RECTANGLE_THREADS = 128, RECTANGLE_ROWS = 4 };
 
@@ -24,7 +24,7 @@ template <typename T> struct depthwise_operands {
     sdlf_activation activation;
 };
 
-/* What a rectangle reads of a line of the image: PAD numbers, STEP bundles of WIDE, and the rest. */
+/* What a rectangle reads of a line of the image: PAD numbers, STEP vectors of WIDE, and the rest. */
 template <typename T, int SIDE, int STEP, int WIDE> struct rectangle_line {
     static constexpr int COLUMNS = (WIDE - 1) * STEP + SIDE, PAD = SIDE / 2, INNER = STEP * WIDE;
     T at[COLUMNS];
@@ -42,7 +42,7 @@ template <typename T, int SIDE, int STEP, int WIDE> struct rectangle_line {
             line += left;
 #pragma unroll
             for (int i = 0; i < STEP; i++) {
-                bundle<T, WIDE> inner = read_bundle<WIDE>(line + PAD + i * WIDE, 0);
+                vec<T, WIDE> inner = read_vec<WIDE>(line + PAD + i * WIDE, 0);
 #pragma unroll
                 for (int v = 0; v < WIDE; v++) at[PAD + i * WIDE + v] = inner.at[v];
             }
@@ -103,9 +103,9 @@ static __global__ void __launch_bounds__(RECTANGLE_THREADS)
     int to = (plane * g.out_height + p) * g.out_width + q;
 #pragma unroll
     for (int i = 0; i < ROWS; i++, to += g.out_width) {
-        bundle<T, WIDE> sum, rest_of = {};
+        vec<T, WIDE> sum, rest_of = {};
         if (p + i >= g.out_height) break;
-        if (o.residual != nullptr) rest_of = read_bundle<WIDE>(o.residual + to, 0);
+        if (o.residual != nullptr) rest_of = read_vec<WIDE>(o.residual + to, 0);
 #pragma unroll
         for (int j = 0; j < WIDE; j++) {
             T all = shift;
@@ -116,7 +116,7 @@ static __global__ void __launch_bounds__(RECTANGLE_THREADS)
             }
             sum.at[j] = activate_known<CLIPS>(o.activation, all + rest_of.at[j]);
         }
-        write_bundle<WIDE>(o.y + to, 0, sum);
+        write_vec<WIDE>(o.y + to, 0, sum);
     }
 }
 

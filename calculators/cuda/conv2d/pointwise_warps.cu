@@ -18,7 +18,7 @@
 }
 
 /* A quad, or its i-th number. */
-template <int KEPT> static __device__ __forceinline__ bundle<float, KEPT> warps_results(const float4 &four, int i)
+template <int KEPT> static __device__ __forceinline__ vec<float, KEPT> warps_results(const float4 &four, int i)
 {
     if constexpr (KEPT == 4)
         return {{four.x, four.y, four.z, four.w}};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* avg_pool2d and global_avg_pool2d. A thread an output (forward) or an input (backward, which gathers: no atomics); global
  * averages take a warp a channel. Every tensor is moved once, but for overlapping windows, which hit the cache. */
-#include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/pool2d/nhwc.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"
 #include "calculators/cuda/pool2d/window2x2.h"
+#include "calculators/cuda/vectorized.cuh"
 
 enum { THREADS = 256, WARP = 32 };
 
@@ -82,16 +82,16 @@ template <typename T> static __global__ void global_avg_pool_forward(const T *x,
     }
 }
 
-/* count and area: in bundles of N */
+/* count and area: in vectors of N */
 template <typename T, typename Index, int N>
 static __global__ void global_avg_pool_backward(const T *dy, T *dx, int64_t count, divider<Index> area)
 {
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         T share = dy[area.quotient(static_cast<Index>(e))] / static_cast<T>(area.number * N);
-        bundle<T, N> values;
+        vec<T, N> values;
 #pragma unroll
         for (int v = 0; v < N; v++) values.at[v] = share;
-        write_bundle<N>(dx, e, values);
+        write_vec<N>(dx, e, values);
     }
 }
 
@@ -172,7 +172,7 @@ extern "C" sdlf_status global_avg_pool2d_backward_cuda(sdlf_calculator *base, co
                     <<<cuda_blocks(calculator, count / n.value, THREADS), THREADS, 0, calculator->stream>>>(
                         data_of<T>(op->in[0]), to, count / n.value, divider<Index>(area / n.value));
             };
-            with_bundles(area, spread, to);
+            with_vec_width(area, spread, to);
         });
     });
     return cuda_check_launch("global_avg_pool2d_backward");

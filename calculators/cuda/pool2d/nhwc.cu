@@ -16,7 +16,7 @@ struct pooling {
     bool count_padding;
 };
 
-template <typename T, int N> struct alignas(sizeof(T) * N) bundle {
+template <typename T, int N> struct alignas(sizeof(T) * N) vec {
     T at[N];
 };
 
@@ -41,22 +41,22 @@ static __global__ void __launch_bounds__(THREADS) pool_nhwc(const T *x, T *y, co
 {
     let_next_start();
     await_inputs();
-    const COUNT bundles = static_cast<COUNT>(g.channels / N), width = static_cast<COUNT>(g.out_width);
+    const COUNT vectors = static_cast<COUNT>(g.channels / N), width = static_cast<COUNT>(g.out_width);
     const COUNT height = static_cast<COUNT>(g.out_height), count = static_cast<COUNT>(g.count);
     for (COUNT e = static_cast<COUNT>(grid_first()); e < count; e += static_cast<COUNT>(grid_step())) {
-        COUNT rest = e / bundles;
-        int64_t channel = static_cast<int64_t>(e % bundles) * N;
+        COUNT rest = e / vectors;
+        int64_t channel = static_cast<int64_t>(e % vectors) * N;
         int64_t q = rest % width, p = rest / width % height, n = rest / width / height;
         span down = inside(g.window, 0, p, g.height), right = inside(g.window, 1, q, g.width);
         int64_t h = p * g.window.stride[0] - g.window.padding_before[0];
         int64_t w = q * g.window.stride[1] - g.window.padding_before[1];
-        bundle<T, N> sum;
+        vec<T, N> sum;
 #pragma unroll
         for (int v = 0; v < N; v++) sum.at[v] = MAXIMUM ? T(-INFINITY) : T(0);
         for (int r = down.first; r < down.first + down.count; r++) {
             for (int s = right.first; s < right.first + right.count; s++) {
                 int64_t row = h + r * g.window.dilation[0], column = w + s * g.window.dilation[1];
-                bundle<T, N> value = *reinterpret_cast<const bundle<T, N> *>(
+                vec<T, N> value = *reinterpret_cast<const vec<T, N> *>(
                     x + ((n * g.height + row) * g.width + column) * g.channels + channel);
 #pragma unroll
                 for (int v = 0; v < N; v++) {
@@ -72,7 +72,7 @@ static __global__ void __launch_bounds__(THREADS) pool_nhwc(const T *x, T *y, co
 #pragma unroll
             for (int v = 0; v < N; v++) sum.at[v] /= static_cast<T>(divisor);
         }
-        *reinterpret_cast<bundle<T, N> *>(y + static_cast<int64_t>(rest) * g.channels + channel) = sum;
+        *reinterpret_cast<vec<T, N> *>(y + static_cast<int64_t>(rest) * g.channels + channel) = sum;
     }
 }
 

@@ -16,8 +16,8 @@ template <typename T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) :
 template <typename T, typename Index> struct pooling2x2 {
     const T *x, *y, *dy; /* x and y: of a maximum */
     T *dx;
-    int64_t count; /* threads' work: planes, rows of windows (one more where there is a row too much), bundles of N */
-    divider<Index> rows, bundles;
+    int64_t count; /* threads' work: planes, rows of windows (one more where there is a row too much), vectors of N */
+    divider<Index> rows, vectors;
     Index height, out_height;
     bool first; /* of tied maxima, the first alone */
 };
@@ -48,11 +48,11 @@ template <typename T, typename Index, int N, bool MAXIMUM>
 static __global__ void __launch_bounds__(THREADS) pool_window2x2(pooling2x2<T, Index> g)
 {
     for (int64_t e = grid_first(); e < g.count; e += grid_step()) {
-        Index column, p, plane = divide(divide(static_cast<Index>(e), g.bundles, column), g.rows, p);
+        Index column, p, plane = divide(divide(static_cast<Index>(e), g.vectors, column), g.rows, p);
         int64_t window =
-            (static_cast<int64_t>(plane) * g.out_height + p) * g.bundles.number + column; /* in bundles of N */
-        int64_t upper = (static_cast<int64_t>(plane) * g.height + 2 * p) * g.bundles.number + column; /* of 2 N */
-        int64_t lower = upper + g.bundles.number;
+            (static_cast<int64_t>(plane) * g.out_height + p) * g.vectors.number + column; /* in vectors of N */
+        int64_t upper = (static_cast<int64_t>(plane) * g.height + 2 * p) * g.vectors.number + column; /* of 2 N */
+        int64_t lower = upper + g.vectors.number;
         run<T, 2 *N> top = {}, bottom = {};
         if (p >= g.out_height) {
             reinterpret_cast<run<T, 2 * N> *>(g.dx)[upper] = top;
@@ -105,7 +105,7 @@ static void launch(const cuda_calculator *calculator, const sdlf_operation *op, 
 {
     g.count = planes * rows * (columns / N);
     g.rows = divider<Index>(rows);
-    g.bundles = divider<Index>(columns / N);
+    g.vectors = divider<Index>(columns / N);
     const unsigned blocks = cuda_blocks(calculator, g.count, THREADS);
     if (op->kind == SDLF_MAX_POOL2D_BACKWARD)
         pool_window2x2<T, Index, N, true><<<blocks, THREADS, 0, calculator->stream>>>(g);

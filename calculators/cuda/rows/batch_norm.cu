@@ -2,9 +2,9 @@
 /* batch_norm2d. Training: one pass sums (rows/channel_sums.cuh), a thread a channel works out what follows from the sums, and a second
  * pass, a thread four elements where planes allow it, applies it: x is read twice. The variance is that of x less the channel's first
  * number, so that a large mean cancels beforehand. Inference: one such pass. */
-#include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/rows/channel_sums.cuh"
+#include "calculators/cuda/vectorized.cuh"
 
 enum { THREADS = 256 };
 
@@ -59,18 +59,18 @@ static __global__ void finish_forward(const T *x, const double2 *sums, channel_c
     to.running_variance[c] = static_cast<T>((1 - to.momentum) * to.running_variance[c] + to.momentum * unbiased);
 }
 
-/* count and area: in bundles of N */
+/* count and area: in vectors of N */
 template <typename T, typename Index, int N>
 static __global__ void apply_forward(const T *x, const T *scale, const T *shift, const T *mean, const T *inverse, T *y,
                                      int64_t count, divider<Index> area, divider<Index> channels)
 {
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         Index c = channel_of(static_cast<Index>(e), area, channels);
-        bundle<T, N> values = read_bundle<N>(x, e);
+        vec<T, N> values = read_vec<N>(x, e);
         T middle = mean[c], factor = inverse[c] * scale[c], offset = shift[c];
 #pragma unroll
         for (int v = 0; v < N; v++) values.at[v] = (values.at[v] - middle) * factor + offset;
-        write_bundle<N>(y, e, values);
+        write_vec<N>(y, e, values);
     }
 }
 
@@ -99,7 +99,7 @@ extern "C" sdlf_status batch_norm2d_forward_cuda(sdlf_calculator *base, const sd
                         from, data_of<T>(op->in[1]), data_of<T>(op->in[2]), to.saved_mean, to.saved_inverse, y,
                         count / n.value, divider<Index>(cut.area / n.value), divider<Index>(cut.channels));
             };
-            with_bundles(cut.area, apply, from, y);
+            with_vec_width(cut.area, apply, from, y);
         });
     });
     return cuda_check_launch("batch_norm2d_forward");
@@ -114,12 +114,12 @@ static __global__ void batch_norm_infer(const T *x, const T *scale, const T *shi
 {
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         Index c = channel_of(static_cast<Index>(e), area, channels);
-        bundle<T, N> values = read_bundle<N>(x, e);
+        vec<T, N> values = read_vec<N>(x, e);
         T middle = mean[c], deviation = sqrt(variance[c] + epsilon), factor = scale[c], offset = shift[c];
 #pragma unroll
         for (int v = 0; v < N; v++)
             values.at[v] = activate(activation, (values.at[v] - middle) / deviation * factor + offset);
-        write_bundle<N>(y, e, values);
+        write_vec<N>(y, e, values);
     }
 }
 
@@ -144,7 +144,7 @@ extern "C" sdlf_status batch_norm2d_infer_cuda(sdlf_calculator *base, const sdlf
                         divider<Index>(x.shape.dim[1]), static_cast<T>(op->batch_norm.epsilon),
                         op->batch_norm.activation);
             };
-            with_bundles(area_of(x), apply, from, to);
+            with_vec_width(area_of(x), apply, from, to);
         });
     });
     return cuda_check_launch("batch_norm2d_infer");
@@ -181,14 +181,14 @@ static __global__ void apply_backward(backward_operands<T> of, int64_t count, di
 {
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         Index c = channel_of(static_cast<Index>(e), area, channels);
-        const bundle<T, N> x = read_bundle<N>(of.x, e), dy = read_bundle<N>(of.dy, e);
+        const vec<T, N> x = read_vec<N>(of.x, e), dy = read_vec<N>(of.dy, e);
         T middle = of.mean[c], inverse = of.inverse[c], of_shift = share * of.dshift[c],
           of_scale = share * of.dscale[c];
         T factor = of.scale[c] * inverse;
-        bundle<T, N> dx;
+        vec<T, N> dx;
 #pragma unroll
         for (int v = 0; v < N; v++) dx.at[v] = factor * (dy.at[v] - of_shift - (x.at[v] - middle) * inverse * of_scale);
-        write_bundle<N>(of.dx, e, dx);
+        write_vec<N>(of.dx, e, dx);
     }
 }
 
@@ -225,7 +225,7 @@ extern "C" sdlf_status batch_norm2d_backward_cuda(sdlf_calculator *base, const s
                         of, count / n.value, divider<Index>(cut.area / n.value), divider<Index>(cut.channels),
                         static_cast<T>(1.0 / static_cast<double>(cut.images * cut.area)));
             };
-            if (of.dx != nullptr && count > 0) with_bundles(cut.area, apply, of.x, of.dy, of.dx);
+            if (of.dx != nullptr && count > 0) with_vec_width(cut.area, apply, of.x, of.dy, of.dx);
         });
     });
     return cuda_check_launch("batch_norm2d_backward");
