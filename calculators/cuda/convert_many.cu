@@ -2,10 +2,10 @@
 /* Copies of float32 tensors, many in one launch (multi_tensor.cuh): weights (K,C,R,S) as (K,R,S,C), in the type that convolutions
  * channels last read. A block reads a run of channels of one filter, with all of their taps, and turns it in shared memory. */
 #include "calculators/cuda/divider.cuh"
+#include "calculators/cuda/launch_fusion.h"
 #include "calculators/cuda/multi_tensor.cuh"
 #include "calculators/cuda/nhwc/vector8.cuh"
 #include "calculators/cuda/strided.cuh"
-#include "calculators/cuda/together.h"
 
 /* x (filters, channels, taps) -> y (filters, taps, channels), both contiguous. */
 template <typename T> struct converted {

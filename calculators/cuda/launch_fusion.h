@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that follow one another, in fewer launches than one for each (sdlf_calculator_class.run_together). */
-#ifndef SDLF_CALCULATORS_CUDA_TOGETHER_H
-#define SDLF_CALCULATORS_CUDA_TOGETHER_H
+/* Launch fusion: operations that follow one another, in fewer launches than one for each (sdlf_calculator_class.run_together). */
+#ifndef SDLF_CALCULATORS_CUDA_LAUNCH_FUSION_H
+#define SDLF_CALCULATORS_CUDA_LAUNCH_FUSION_H
 
 #include "calculators/cuda/cuda.h"
 
@@ -9,8 +9,7 @@
 extern "C" {
 #endif
 
-sdlf_status run_together_cuda(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count,
-                              int *done);
+sdlf_status run_fused_cuda(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count, int *done);
 
 /* next_batch, and gather_batch of uint8 by its indices, not augmented, with one mean and scale. */
 sdlf_status cuda_draw_batch(sdlf_calculator *calculator, const sdlf_operation *next, const sdlf_operation *gather);

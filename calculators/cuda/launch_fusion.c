@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Which operations the CUDA calculator puts together: those whose kernels do so little that starting them is most of it, and convolutions that can
- * sum up for the batch normalisation behind them. */
-#include "calculators/cuda/together.h"
+/* Launch fusion: which operations share a launch. These are those whose kernels do so little that launching them takes most of the time, and
+ * convolutions that can sum up for the batch normalisation behind them. */
+#include "calculators/cuda/launch_fusion.h"
 
 #include "calculators/augmentation.h"
 #include "calculators/cuda/nhwc/nhwc.h"
@@ -55,7 +55,7 @@ static sdlf_status run_many(sdlf_calculator *base, const sdlf_operation *const *
     return (checks ? cuda_check_finite_many : cuda_update_many)(base, operations, *done);
 }
 
-sdlf_status run_together_cuda(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
+sdlf_status run_fused_cuda(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
 {
     *done = 0;
     if (count < 2) return SDLF_OK;
