@@ -78,7 +78,7 @@ int64_t conv2d_two_step_workspace_cuda(const sdlf_calculator *calculator, const 
 sdlf_kernel conv2d_implicit_cuda;
 int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* Depthwise, groups = channels: a filter or a few to each (conv2d/depthwise.cu, depthwise_backward.cu); and over channels that lie
+/* Depthwise, groups = channels: a filter or a few to each (conv2d/depthwise_nchw.cu, depthwise_backward.cu); and over channels that lie
  * last: forward, one filter a channel (conv2d/depthwise_nhwc.cu). */
 sdlf_kernel conv2d_depthwise_forward_cuda, conv2d_depthwise_backward_input_cuda, conv2d_depthwise_backward_weights_cuda;
 int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradients of a depthwise convolution, by strips of 4 pixels down a column (see depthwise.cuh). Bytes moved, of float32:
+/* The gradients of a depthwise convolution, by strips of 4 pixels down a column (see depthwise_nchw.cuh). Bytes moved, of float32:
  *
  *   backward input   4 (NKPQ + NCHW); by rectangles (depthwise_rectangles.cuh) where there is no stride, and one filter a channel
  *   backward weights 4 (NCHW + NKPQ): a block sums over its share of a filter's pixels, in registers, then in shared memory;
  *                    shares are left in the workspace and added in order */
-#include "calculators/cuda/conv2d/depthwise.cuh"
+#include "calculators/cuda/conv2d/depthwise_nchw.cuh"
 #include "calculators/cuda/conv2d/depthwise_rectangles.cuh"
 #include "calculators/cuda/launch.cuh"
 

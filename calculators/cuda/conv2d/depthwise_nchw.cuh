@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the depthwise kernels over row-major images share: strips of pixels, and windows whose sizes the compiler knows. */
-#ifndef SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_CUH
-#define SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_CUH
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_NCHW_CUH
+#define SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_NCHW_CUH
 
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/kernels.cuh"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* arg_reduce: y[o,i] = the index j of the largest (or smallest) of x[o,j,i]. Reads x once.
  *
- * As in rows/reduce.cu, the axis is cut into parts where outputs are few: each leaves its first candidate in the workspace, and a warp an output
+ * As in reduce/reduce.cu, the axis is cut into parts where outputs are few: each leaves its first candidate in the workspace, and a warp an output
  * puts them together. Columns (inner >= 32): a block of 32 x 8 threads makes 32 neighbouring outputs i of one o and a part, so that
  * loads along i coalesce. Lines (otherwise): a warp an output and a part, or a block where lines are long; a thread where they are
  * short. Equal elements are settled by their index, so that the order of comparing does not matter. */
 #include "calculators/cuda/divider.cuh"
-#include "calculators/cuda/rows/candidates.cuh"
+#include "calculators/cuda/reduce/candidates.cuh"
 
 enum { COLUMNS = 32, ROWS = 8, THREADS = 256, WARP = 32, SHORT = 64, LONG = 2048, BLOCKS = 2048 };
 

@@ -6,7 +6,7 @@
  * which the last to end adds the sums that each left in the workspace. Otherwise a warp a row;
  * blocks of 32 warps take chunks of 64 rows, leave one partial sum each in the workspace, and a last block of one warp adds
  * those in order; a single chunk's block finishes by itself. Sums of losses are double. */
-#include "calculators/cuda/rows/cross_entropy.cuh"
+#include "calculators/cuda/softmax/cross_entropy.cuh"
 
 enum { WARPS = 32, CHUNK = 64, FEW_CLASSES = 16, FEW_ROWS = 4096, BLOCK_ROWS = 128, ONE_BLOCK = 256 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of normalize: how threads share them and sum over them; and layer normalisation, in which every number of a row has a channel of its own, of
  * rows that fit in registers. Moves x and y once. */
-#ifndef SDLF_CALCULATORS_CUDA_ROWS_NORMALIZE_CUH
-#define SDLF_CALCULATORS_CUDA_ROWS_NORMALIZE_CUH
+#ifndef SDLF_CALCULATORS_CUDA_NORM_NORMALIZE_CUH
+#define SDLF_CALCULATORS_CUDA_NORM_NORMALIZE_CUH
 
 #include <type_traits>
 

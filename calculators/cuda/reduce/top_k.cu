@@ -6,7 +6,7 @@
  * one before. */
 #include <type_traits>
 
-#include "calculators/cuda/rows/candidates.cuh"
+#include "calculators/cuda/reduce/candidates.cuh"
 
 enum { THREADS = 256, WARP = 32, HELD = 32 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* batch_norm2d. Training: one pass sums (rows/channel_sums.cuh), a thread a channel works out what follows from the sums, and a second
+/* batch_norm2d. Training: one pass sums (norm/channel_sums.cuh), a thread a channel works out what follows from the sums, and a second
  * pass, a thread four elements where planes allow it, applies it: x is read twice. The variance is that of x less the channel's first
  * number, so that a large mean cancels beforehand. Inference: one such pass. */
 #include "calculators/cuda/nhwc/nhwc.h"
-#include "calculators/cuda/rows/channel_sums.cuh"
+#include "calculators/cuda/norm/channel_sums.cuh"
 #include "calculators/cuda/vectorized.cuh"
 
 enum { THREADS = 256 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* normalize, forward and backward. A block a row, or a warp where rows are short: its threads stride over the row, sums are taken in
  * float64 and meet in a fixed order. The row is read again from the cache. Layer normalisation, forward, has a kernel of its own
- * (rows/normalize.cuh), which also takes 16-bit storage. Gradients of channels are sums over them (rows/channel_sums.cuh). */
-#include "calculators/cuda/rows/channel_sums.cuh"
-#include "calculators/cuda/rows/normalize.cuh"
+ * (norm/normalize.cuh), which also takes 16-bit storage. Gradients of channels are sums over them (norm/channel_sums.cuh). */
+#include "calculators/cuda/norm/channel_sums.cuh"
+#include "calculators/cuda/norm/normalize.cuh"
 
 template <typename Index> struct rows {
     int64_t count;
