@@ -10,10 +10,14 @@
 
 const char *const gemm_algorithms_cuda[] = {
     [GEMM_AUTO] = "auto", /* gemm_automatic_cuda chooses */
-    [GEMM_CUBLAS] = "cublas",     LAB_GEMM_NAMES,
-    [GEMM_VECTOR] = "vector",     [GEMM_RESIDENT] = "resident",
-    [GEMM_FEW_ROWS] = "few-rows", [GEMM_FEW_COLUMNS] = "few-columns",
-    [GEMM_SWEEP] = "sweep",       [GEMM_STORED] = "implicit-gemm",
+    [GEMM_CUBLAS] = "cublas",
+    LAB_GEMM_NAMES,
+    [GEMM_TALL_SKINNY] = "tall-skinny",
+    [GEMM_REGISTER_STATIONARY] = "register-stationary",
+    [GEMM_SKINNY_M] = "skinny-m",
+    [GEMM_SKINNY_N] = "skinny-n",
+    [GEMM_GEMV] = "gemv",
+    [GEMM_STORED] = "implicit-gemm",
     [GEMM_ALGORITHMS] = NULL,
 };
 
@@ -25,7 +29,7 @@ static const cuda_calculator *known(const sdlf_calculator *calculator)
 static int chosen(const sdlf_calculator *base, const sdlf_operation *op)
 {
     if (op->algorithm == GEMM_AUTO) return gemm_automatic_cuda(base, op);
-    bool aligned = op->algorithm == GEMM_FEW_ROWS || op->algorithm == GEMM_SWEEP;
+    bool aligned = op->algorithm == GEMM_SKINNY_M || op->algorithm == GEMM_GEMV;
     return aligned && !cuda_gemm_lies_aligned(op) ? GEMM_CUBLAS : op->algorithm;
 }
 
@@ -70,9 +74,9 @@ int64_t gemm_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op
     const sdlf_math math = known(base)->math;
     if (is_stored(op)) return gemm_stored_prepared(op);
     const int algorithm = op->algorithm == GEMM_AUTO ? cuda_gemm_choose(known(base), op, true) : chosen(base, op);
-    bool sweeps = algorithm == GEMM_SWEEP;
-    if (sweeps && math == SDLF_MATH_TF32) return cuda_packed_bytes(op->in[1].shape.dim[0], op->in[1].shape.dim[1]);
-    return (sweeps && cuda_has_operands16(math)) || rounds_for(base, op, algorithm) ? rounded_bytes(&op->in[1]) : 0;
+    bool gemv = algorithm == GEMM_GEMV;
+    if (gemv && math == SDLF_MATH_TF32) return cuda_packed_bytes(op->in[1].shape.dim[0], op->in[1].shape.dim[1]);
+    return (gemv && cuda_has_operands16(math)) || rounds_for(base, op, algorithm) ? rounded_bytes(&op->in[1]) : 0;
 }
 
 static cuda_operand16 operand_of(const sdlf_tensor *from, void *to)
@@ -80,7 +84,7 @@ static cuda_operand16 operand_of(const sdlf_tensor *from, void *to)
     return (cuda_operand16){from->data, to, from->shape.dim[0], from->shape.dim[1]};
 }
 
-/* Waits until they are: `sweep` reads them while the kernel before it runs. */
+/* Waits until they are: `gemv` reads them while the kernel before it runs. */
 sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const int64_t *b = op->in[1].shape.dim;
@@ -191,10 +195,11 @@ static sdlf_status by_cublas(sdlf_calculator *base, const sdlf_operation *op)
     return finish(base, op, product.bias == NULL, false, !product.relu);
 }
 
-static sdlf_status by_resident(sdlf_calculator *base, const sdlf_operation *op)
+static sdlf_status by_register_stationary(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (!gemm_resident_aligned(op)) return gemm_vector_cuda(base, op);
-    return op->out[0].dtype == SDLF_FLOAT32 ? gemm_resident_cuda(base, op) : gemm_resident64_cuda(base, op);
+    if (!gemm_register_stationary_aligned(op)) return gemm_tall_skinny_cuda(base, op);
+    return op->out[0].dtype == SDLF_FLOAT32 ? gemm_register_stationary_cuda(base, op)
+                                            : gemm_register_stationary64_cuda(base, op);
 }
 
 sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
@@ -203,11 +208,11 @@ sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
     int algorithm = chosen(base, op);
     switch (algorithm) {
     case GEMM_CUBLAS: return by_cublas(base, op);
-    case GEMM_FEW_ROWS: return cuda_gemm_few_rows(base, op);
-    case GEMM_FEW_COLUMNS: return cuda_gemm_few_columns(base, op);
-    case GEMM_SWEEP: return cuda_gemm_sweep(base, op);
-    case GEMM_VECTOR: return gemm_vector_cuda(base, op);
-    case GEMM_RESIDENT: return by_resident(base, op);
+    case GEMM_SKINNY_M: return cuda_gemm_skinny_m(base, op);
+    case GEMM_SKINNY_N: return cuda_gemm_skinny_n(base, op);
+    case GEMM_GEMV: return cuda_gemm_gemv(base, op);
+    case GEMM_TALL_SKINNY: return gemm_tall_skinny_cuda(base, op);
+    case GEMM_REGISTER_STATIONARY: return by_register_stationary(base, op);
     case GEMM_STORED: return gemm_stored_cuda(base, op);
     default: return lab_gemm(base, op, algorithm - GEMM_LAB);
     }

@@ -10,7 +10,7 @@
  *
  * A task is a run of rows, and a thread's next one follows it, so that what is asked for behind a task's end is the thread's own; every
  * row's sums are added in the order of k. */
-#include "calculators/cpu/kernels/gemm_tall.h"
+#include "calculators/cpu/kernels/gemm_tall_skinny.h"
 
 #include "calculators/cpu/kernels/activate.h"
 
@@ -44,7 +44,7 @@ static int64_t padded(int64_t columns)
     return cpu_round_up(columns, LANES);
 }
 
-bool gemm_tall_fits_cpu(const sdlf_operation *operation)
+bool gemm_tall_skinny_fits_cpu(const sdlf_operation *operation)
 {
     const sdlf_tensor *a = &operation->in[0], *c = &operation->out[0];
     if (operation->gemm.transpose_a || sdlf_tensor_present(&operation->in[3])) return false;
@@ -52,13 +52,13 @@ bool gemm_tall_fits_cpu(const sdlf_operation *operation)
     return n > 0 && k > 0 && n <= COLUMNS_MAXIMUM && k <= PACKED_MAXIMUM / padded(n);
 }
 
-bool gemm_tall_pays_cpu(const sdlf_operation *operation)
+bool gemm_tall_skinny_pays_cpu(const sdlf_operation *operation)
 {
     const sdlf_tensor *c = &operation->out[0];
-    return gemm_tall_fits_cpu(operation) && c->shape.dim[0] / TALL >= c->shape.dim[1] + 64;
+    return gemm_tall_skinny_fits_cpu(operation) && c->shape.dim[0] / TALL >= c->shape.dim[1] + 64;
 }
 
-int64_t gemm_tall_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+int64_t gemm_tall_skinny_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
     int64_t k = operation->in[0].shape.dim[1];
@@ -162,7 +162,7 @@ static void tall_task(void *context, int64_t index, int thread)
     if (tall->activation.function != SDLF_IDENTITY) activate_cpu(c, c, (last - first) * tall->n, &tall->activation);
 }
 
-sdlf_status gemm_tall_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+sdlf_status gemm_tall_skinny_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_tensor *a = &operation->in[0], *c = &operation->out[0];
     int64_t m = c->shape.dim[0], n = c->shape.dim[1], k = a->shape.dim[1];

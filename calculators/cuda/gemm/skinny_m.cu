@@ -7,9 +7,9 @@
  * 64 deep, arrive by asynchronous copies, three ahead. A thread has 8 x 8 of the numbers (4 x 8 of 16 rows), lines apart, for a slice
  * of each tile's depth: of four k it reads 16 vectors from shared memory for 256 FMAs. The slices' sums meet in shared memory, in
  * order; the parts' go to scratch memory, and a second kernel adds them in order and finishes. From 17 rows on another kernel makes
- * the parts where compute capability 9.0 is there (gemm/few_rows_slices.cu). */
-#include "calculators/cuda/gemm/few_rows.cuh"
+ * the parts where compute capability 9.0 is there (gemm/skinny_m_slices.cu). */
 #include "calculators/cuda/gemm/gemm.h"
+#include "calculators/cuda/gemm/skinny_m.cuh"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
 
@@ -68,7 +68,7 @@ static __device__ __forceinline__ void multiply(float (&sums)[work<ROWS>::rows][
 }
 
 /* Grid: x over columns, y over parts of k. */
-template <int ROWS> static __global__ void __launch_bounds__(THREADS, 1) few_rows_fp32(product p)
+template <int ROWS> static __global__ void __launch_bounds__(THREADS, 1) skinny_m_fp32(product p)
 {
     using share = work<ROWS>;
     extern __shared__ __align__(16) unsigned char memory[];
@@ -120,7 +120,7 @@ struct ending {
     sdlf_activation activation;
 };
 
-static __global__ void few_rows_finish(ending e)
+static __global__ void skinny_m_epilogue(ending e)
 {
     await_kernels();
     for (int64_t i = grid_first(); i < e.count; i += grid_step()) {
@@ -140,13 +140,13 @@ template <int ROWS> static sdlf_status launch(const cuda_calculator *calculator,
     const dim3 blocks((unsigned)((p.n + COLUMNS - 1) / COLUMNS), (unsigned)splits);
     const int shared =
         (int)shared_alone(calculator, static_cast<int64_t>(blocks.x) * blocks.y, STAGES * (int64_t)sizeof(stage<ROWS>));
-    sdlf_status status = allow_shared(few_rows_fp32<ROWS>, shared);
+    sdlf_status status = allow_shared(skinny_m_fp32<ROWS>, shared);
     if (status != SDLF_OK) return status;
-    launch_overlapped(calculator, few_rows_fp32<ROWS>, blocks, THREADS, shared, p);
+    launch_overlapped(calculator, skinny_m_fp32<ROWS>, blocks, THREADS, shared, p);
     return cuda_check_launch("gemm");
 }
 
-extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status cuda_gemm_skinny_m(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &c = op->out[0];
@@ -166,7 +166,7 @@ extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_oper
     if (splits < 1) splits = 1;
     p.tiles_each = (p.tiles + splits - 1) / splits;
     splits = (p.tiles + p.tiles_each - 1) / p.tiles_each;
-    sdlf_status status = slices      ? cuda_few_rows_slices(calculator, p, splits)
+    sdlf_status status = slices      ? cuda_skinny_m_slices(calculator, p, splits)
                          : p.m <= 16 ? launch<16>(calculator, p, splits)
                          : p.m <= 64 ? launch<64>(calculator, p, splits)
                                      : launch<128>(calculator, p, splits);
@@ -180,7 +180,7 @@ extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_oper
                       .splits = splits,
                       .alpha = op->gemm.alpha,
                       .activation = op->gemm.activation};
-    launch_overlapped(calculator, few_rows_finish, cuda_blocks(calculator, e.count, FINISH_THREADS), FINISH_THREADS, 0,
-                      e);
+    launch_overlapped(calculator, skinny_m_epilogue, cuda_blocks(calculator, e.count, FINISH_THREADS), FINISH_THREADS,
+                      0, e);
     return cuda_check_launch("gemm");
 }

@@ -17,7 +17,7 @@
 
 enum { THREADS = 256, WARP = 32, WARPS = THREADS / WARP };
 
-struct sweep {
+struct gemv {
     const float *a, *bias, *residual;
     const char *b;
     float *c;
@@ -106,7 +106,7 @@ struct packed_chunk {
 
 /* Chunk `chunk` of the block's rows of b; zeros past the last row or chunk. */
 template <typename WEIGHTS, int UNITS>
-static __device__ __forceinline__ void read_rows(WEIGHTS (&to)[UNITS], const sweep &s, int first, int chunk, int chunks)
+static __device__ __forceinline__ void read_rows(WEIGHTS (&to)[UNITS], const gemv &s, int first, int chunk, int chunks)
 {
 #pragma unroll
     for (int i = 0; i < UNITS; i++) {
@@ -116,7 +116,7 @@ static __device__ __forceinline__ void read_rows(WEIGHTS (&to)[UNITS], const swe
 }
 
 template <typename WEIGHTS, int ROWS, int UNITS>
-static __global__ void __launch_bounds__(THREADS, 2) gemm_sweep(const __grid_constant__ sweep s)
+static __global__ void __launch_bounds__(THREADS, 2) gemm_gemv(const __grid_constant__ gemv s)
 {
     constexpr int WIDTH = WEIGHTS::WIDTH;
     __shared__ float part[WARPS][ROWS * UNITS];
@@ -181,14 +181,14 @@ static __global__ void __launch_bounds__(THREADS, 2) gemm_sweep(const __grid_con
 }
 
 template <typename WEIGHTS, int ROWS, int UNITS>
-static void launch_units(const cuda_calculator *calculator, const sweep &s)
+static void launch_units(const cuda_calculator *calculator, const gemv &s)
 {
-    launch_overlapped(calculator, gemm_sweep<WEIGHTS, ROWS, UNITS>,
+    launch_overlapped(calculator, gemm_gemv<WEIGHTS, ROWS, UNITS>,
                       dim3(static_cast<unsigned>((s.n + UNITS - 1) / UNITS)), dim3(THREADS), 0, s);
 }
 
 /* Fewer columns a block where there would be less than two blocks a multiprocessor. */
-template <typename WEIGHTS> static void launch(const cuda_calculator *calculator, const sweep &s)
+template <typename WEIGHTS> static void launch(const cuda_calculator *calculator, const gemv &s)
 {
     bool wide = s.n >= 16 * calculator->multiprocessors;
     if (s.m == 1 && wide)
@@ -201,11 +201,11 @@ template <typename WEIGHTS> static void launch(const cuda_calculator *calculator
         launch_units<WEIGHTS, 4, 4>(calculator, s);
 }
 
-extern "C" sdlf_status cuda_gemm_sweep(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status cuda_gemm_gemv(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     bool ready = sdlf_tensor_present(&op->prepared);
-    sweep s = {};
+    gemv s = {};
     s.a = data_of<float>(op->in[0]);
     s.b = static_cast<const char *>(ready ? op->prepared.data : op->in[1].data);
     s.bias = optional<float>(op->in[2]);

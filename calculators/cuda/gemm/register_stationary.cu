@@ -3,7 +3,7 @@
  * they lie, 8 at a time. From compute capability 9.0 on.
  *
  * Moves 4 (m k + m n) bytes: 162 MB for 281,903 x 128 by 128 x 16, 0.039 ms at 4.2 TB/s. By the count of what lanes get out of shared
- * memory, which gives a multiprocessor 128 bytes a cycle, 4 x 4 sums a lane (vector.cu) take 256 cycles for 8 rows; here it is
+ * memory, which gives a multiprocessor 128 bytes a cycle, 4 x 4 sums a lane (tall_skinny.cu) take 256 cycles for 8 rows; here it is
  * 128, and 28 more for the sums' exchange, in 190 cycles of memory's time.
  *
  * A warp's lanes are 8 side by side along k and 4 along n: a lane has 4 neighbouring columns of b, and of these the inner numbers 4 q to
@@ -12,7 +12,7 @@
  * has to a lane that keeps the other half, three times, after which it has 4 columns of one row. Sums have one order.
  *
  * Rows of a are asked to leave the L2 cache first: none is read again, and c, which the next kernel reads, stays. */
-#include "calculators/cuda/gemm/resident.cuh"
+#include "calculators/cuda/gemm/register_stationary.cuh"
 #include "calculators/cuda/mbarrier.cuh"
 
 enum { WARPS = 4, RESIDENT = 4 /* blocks */, STAGES = 2 };
@@ -50,7 +50,8 @@ template <int HALF> static __device__ __forceinline__ void fold(float (&sum)[ROW
 
 /* k is at most 32 CHUNKS; WHOLE: it is that. */
 template <int CHUNKS, bool WHOLE>
-static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident(const __grid_constant__ tall<float> g)
+static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT)
+    gemm_register_stationary(const __grid_constant__ tall<float> g)
 {
 #if __CUDA_ARCH__ >= 900
     __shared__ alignas(128) float ring[WARPS][STAGES][ROWS * CHUNK * CHUNKS];
@@ -58,7 +59,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident(co
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, place = lane % 8, first = lane / 8 * 4;
     const int step = static_cast<int>(gridDim.x) * WARPS, tiles = static_cast<int>((g.m + ROWS - 1) / ROWS);
     const int k = WHOLE ? CHUNKS * CHUNK : g.k;
-    const bool in_last = WHOLE || (CHUNKS - 1) * CHUNK + place * 4 < k;
+    const bool in_last_chunk = WHOLE || (CHUNKS - 1) * CHUNK + place * 4 < k;
     uint64_t *full = barriers[warp];
     const auto ask = [&](int tile, int stage) {
         if (lane != 0 || tile >= tiles) return;
@@ -96,7 +97,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident(co
 #pragma unroll
             for (int c = 0; c < CHUNKS; c++) {
                 float4 x = make_float4(0, 0, 0, 0);
-                if (c < CHUNKS - 1 || in_last) x = *reinterpret_cast<const float4 *>(from + r * k + c * CHUNK);
+                if (c < CHUNKS - 1 || in_last_chunk) x = *reinterpret_cast<const float4 *>(from + r * k + c * CHUNK);
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
                     sum[r][j] += x.x * b[c][0][j];
@@ -126,18 +127,18 @@ static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident(co
 
 /* ---- launching ---- */
 
-extern "C" bool gemm_resident_fits(const cuda_calculator *calculator, const sdlf_operation *op)
+extern "C" bool gemm_register_stationary_fits(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    return resident_fits<float>(calculator, op, 4);
+    return register_stationary_fits<float>(calculator, op, 4);
 }
 
-extern "C" bool gemm_resident_aligned(const sdlf_operation *op)
+extern "C" bool gemm_register_stationary_aligned(const sdlf_operation *op)
 {
     return reinterpret_cast<uintptr_t>(op->in[0].data) % 16 == 0;
 }
 
-extern "C" sdlf_status gemm_resident_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status gemm_register_stationary_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    return run_resident<float>(base, op, WARPS, RESIDENT,
-                               [](auto chunks, auto whole) { return gemm_resident<chunks(), whole()>; });
+    return run_register_stationary<float>(
+        base, op, WARPS, RESIDENT, [](auto chunks, auto whole) { return gemm_register_stationary<chunks(), whole()>; });
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm for 17 to 128 rows in fp32, on compute capability 9.0 (see gemm/few_rows.cu): multiplications bind it, so a thread has 8 x 16
+/* gemm for 17 to 128 rows in fp32, on compute capability 9.0 (see gemm/skinny_m.cu): multiplications bind it, so a thread has 8 x 16
  * numbers of c, and of four k reads 24 vectors from shared memory for 512 FMAs.
  *
  * A warp has 64 rows, all 64 columns of the block, and a slice of each tile's depth: an eighth of it, four k, or a quarter where a
@@ -7,7 +7,7 @@
  * load tiles of a and b, as boxes whose lines' 16-byte chunks stand at chunk ^ line % 8: lanes that read together read different banks.
  * A warp waits for a tile to be there, that thread for the place of another to be free, on barriers in shared memory where every lane
  * arrives. In the end the slices' sums meet in shared memory, in order. */
-#include "calculators/cuda/gemm/few_rows.cuh"
+#include "calculators/cuda/gemm/skinny_m.cuh"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mbarrier.cuh"
 #include "calculators/cuda/tma.cuh"
@@ -100,7 +100,7 @@ static __device__ __forceinline__ void gather_sums(const float (&sums)[8][16], s
 
 template <int ROWS>
 static __global__ void __launch_bounds__(THREADS, 1)
-    few_rows_slices(product p, const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map)
+    skinny_m_slices(product p, const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map)
 {
 #if __CUDA_ARCH__ >= 900
     using S = shape<ROWS>;
@@ -170,17 +170,17 @@ template <int ROWS> static sdlf_status launch(const cuda_calculator *calculator,
 {
     CUtensorMap a, b;
     if (!map_lines(&a, p.a, p.m, p.k, ROWS) || !map_lines(&b, p.b, p.n, p.k, COLUMNS))
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "gemm by few-rows: the driver has no maps of tensors");
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "gemm by skinny-m: the driver has no maps of tensors");
     const dim3 blocks((unsigned)((p.n + COLUMNS - 1) / COLUMNS), (unsigned)splits);
     const int64_t bytes = sizeof(shared_memory<ROWS>);
     const int shared = (int)shared_alone(calculator, static_cast<int64_t>(blocks.x) * blocks.y, bytes);
-    sdlf_status status = allow_shared(few_rows_slices<ROWS>, shared);
+    sdlf_status status = allow_shared(skinny_m_slices<ROWS>, shared);
     if (status != SDLF_OK) return status;
-    launch_overlapped(calculator, few_rows_slices<ROWS>, blocks, THREADS, shared, p, a, b);
+    launch_overlapped(calculator, skinny_m_slices<ROWS>, blocks, THREADS, shared, p, a, b);
     return cuda_check_launch("gemm");
 }
 
-sdlf_status cuda_few_rows_slices(const cuda_calculator *calculator, const product &p, int splits)
+sdlf_status cuda_skinny_m_slices(const cuda_calculator *calculator, const product &p, int splits)
 {
     return p.m <= 64 ? launch<64>(calculator, p, splits) : launch<128>(calculator, p, splits);
 }

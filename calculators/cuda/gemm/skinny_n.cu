@@ -38,7 +38,7 @@ static __device__ float dot(const float *a, const float *b, int64_t k, bool vect
     return sum;
 }
 
-static __global__ void few_columns(product p, bool vectors)
+static __global__ void skinny_n(product p, bool vectors)
 {
     int64_t m = blockIdx.x, n = threadIdx.x / WARP, at = m * p.n + n;
     for (int64_t i = threadIdx.x % WARP * 32; i < p.k; i += WARP * 32) prefetch_line(p.b + n * p.k + i);
@@ -51,7 +51,7 @@ static __global__ void few_columns(product p, bool vectors)
 }
 
 /* COLUMNS: n at least. */
-template <int COLUMNS> static __global__ void __launch_bounds__(WARPS *WARP) few_columns_of_rows(product p)
+template <int COLUMNS> static __global__ void __launch_bounds__(WARPS *WARP) skinny_n_of_rows(product p)
 {
     const int SUMS = ROWS * COLUMNS, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     __shared__ float parts[WARPS][SUMS];
@@ -90,7 +90,7 @@ template <int COLUMNS> static __global__ void __launch_bounds__(WARPS *WARP) few
     p.c[at] = activate(p.activation, sum);
 }
 
-extern "C" sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status cuda_gemm_skinny_n(sdlf_calculator *base, const sdlf_operation *op)
 {
     const sdlf_tensor &c = op->out[0];
     const product p = {.a = data_of<float>(op->in[0]),
@@ -108,10 +108,10 @@ extern "C" sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_o
     const bool vectors = p.k % 4 == 0 && addresses % 16 == 0;
     const unsigned blocks = (unsigned)((p.m + ROWS - 1) / ROWS);
     if (!vectors || p.m < MANY)
-        launch_overlapped(calculator, few_columns, (unsigned)p.m, (unsigned)p.n * WARP, 0, p, vectors);
+        launch_overlapped(calculator, skinny_n, (unsigned)p.m, (unsigned)p.n * WARP, 0, p, vectors);
     else if (p.n <= 10)
-        launch_overlapped(calculator, few_columns_of_rows<10>, blocks, WARPS * WARP, 0, p);
+        launch_overlapped(calculator, skinny_n_of_rows<10>, blocks, WARPS * WARP, 0, p);
     else
-        launch_overlapped(calculator, few_columns_of_rows<MOST>, blocks, WARPS * WARP, 0, p);
+        launch_overlapped(calculator, skinny_n_of_rows<MOST>, blocks, WARPS * WARP, 0, p);
     return cuda_check_launch("gemm");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of gemm for a few rows share in fp32 (gemm/few_rows.cu): c (m,n) = a (m,k) b^T, in parts of the sum over k. */
-#ifndef SDLF_CALCULATORS_CUDA_GEMM_FEW_ROWS_CUH
-#define SDLF_CALCULATORS_CUDA_GEMM_FEW_ROWS_CUH
+/* What the kernels of gemm for a few rows share in fp32 (gemm/skinny_m.cu): c (m,n) = a (m,k) b^T, in parts of the sum over k. */
+#ifndef SDLF_CALCULATORS_CUDA_GEMM_SKINNY_M_CUH
+#define SDLF_CALCULATORS_CUDA_GEMM_SKINNY_M_CUH
 
 #include "calculators/cuda/cuda.h"
 
@@ -15,8 +15,8 @@ struct product {
     int tiles, tiles_each; /* of k: in all, and of one block */
 };
 
-/* gemm/few_rows_slices.cu: 17 to 128 rows on compute capability 9.0, n a multiple of 4. */
+/* gemm/skinny_m_slices.cu: 17 to 128 rows on compute capability 9.0, n a multiple of 4. */
 const int SLICES_DEPTH = 32 /* of a tile */, SLICES_STAGES = 8;
-sdlf_status cuda_few_rows_slices(const cuda_calculator *calculator, const product &p, int splits);
+sdlf_status cuda_skinny_m_slices(const cuda_calculator *calculator, const product &p, int splits);
 
 #endif

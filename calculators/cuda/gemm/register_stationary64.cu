@@ -10,7 +10,7 @@
  * gives the first to one product and the second to the next. Sums of even and odd numbers are apart, so that two products
  * of a column are under way, and are added in the end: one order, always. A fragment that has been multiplied is asked for anew at once,
  * of the next tile. */
-#include "calculators/cuda/gemm/resident.cuh"
+#include "calculators/cuda/gemm/register_stationary.cuh"
 
 enum {
     WARPS = 4,
@@ -40,7 +40,8 @@ static_assert(TILES * 8 == COLUMNS, "all columns");
 
 /* k is at most 32 CHUNKS; WHOLE: it is that. */
 template <int CHUNKS, bool WHOLE>
-static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident64(const __grid_constant__ tall<double> g)
+static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT)
+    gemm_register_stationary64(const __grid_constant__ tall<double> g)
 {
 #if __CUDA_ARCH__ >= 900
     enum { STEPS = CHUNKS * CHUNK / STEP };
@@ -102,13 +103,14 @@ static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident64(
 
 /* ---- launching ---- */
 
-extern "C" bool gemm_resident64_fits(const cuda_calculator *calculator, const sdlf_operation *op)
+extern "C" bool gemm_register_stationary64_fits(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    return resident_fits<double>(calculator, op, 2);
+    return register_stationary_fits<double>(calculator, op, 2);
 }
 
-extern "C" sdlf_status gemm_resident64_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status gemm_register_stationary64_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    return run_resident<double>(base, op, WARPS, RESIDENT,
-                                [](auto chunks, auto whole) { return gemm_resident64<chunks(), whole()>; });
+    return run_register_stationary<double>(base, op, WARPS, RESIDENT, [](auto chunks, auto whole) {
+        return gemm_register_stationary64<chunks(), whole()>;
+    });
 }

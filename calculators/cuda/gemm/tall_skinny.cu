@@ -54,7 +54,7 @@ template <typename T> struct alignas(16) chunk {
 };
 
 /* GROUPS lanes side by side cover 4 GROUPS columns. */
-template <typename T, int GROUPS> static __global__ void __launch_bounds__(WARPS *WARP) gemm_vector(tall<T> g)
+template <typename T, int GROUPS> static __global__ void __launch_bounds__(WARPS *WARP) gemm_tall_skinny(tall<T> g)
 {
     enum {
         CHUNK = 16 / sizeof(T),
@@ -158,7 +158,7 @@ static int groups_for(int64_t n)
     return n <= 16 ? 4 : 8;
 }
 
-extern "C" bool gemm_vector_fits(const cuda_calculator *calculator, const sdlf_operation *op)
+extern "C" bool gemm_tall_skinny_fits(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     int64_t k = op->in[1].shape.dim[0], n = op->in[1].shape.dim[1], size = (int64_t)sdlf_dtype_size(op->out[0].dtype);
     if (calculator->capability < 80 || n < 1 || n > 32 || k < 1) return false;
@@ -169,20 +169,20 @@ extern "C" bool gemm_vector_fits(const cuda_calculator *calculator, const sdlf_o
 template <typename T, int GROUPS> static sdlf_status launch(const cuda_calculator *calculator, const tall<T> &g)
 {
     int shared = static_cast<int>(shared_bytes(g.k, GROUPS, sizeof(T))), blocks = 0;
-    sdlf_status status = allow_shared(gemm_vector<T, GROUPS>, shared);
+    sdlf_status status = allow_shared(gemm_tall_skinny<T, GROUPS>, shared);
     if (status == SDLF_OK)
         status = cuda_check(
-            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gemm_vector<T, GROUPS>, WARPS * WARP, shared),
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gemm_tall_skinny<T, GROUPS>, WARPS * WARP, shared),
             "gemm");
     if (status != SDLF_OK) return status;
     int64_t rows = WARPS * (WARP / GROUPS) * LANE_ROWS, wanted = (g.m + rows - 1) / rows;
     int64_t most = static_cast<int64_t>(blocks > 0 ? blocks : 1) * calculator->multiprocessors;
-    gemm_vector<T, GROUPS>
+    gemm_tall_skinny<T, GROUPS>
         <<<static_cast<unsigned>(wanted < most ? wanted : most), WARPS * WARP, shared, calculator->stream>>>(g);
     return cuda_check_launch("gemm");
 }
 
-extern "C" sdlf_status gemm_vector_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status gemm_tall_skinny_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     sdlf_status status = SDLF_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of `resident` share: c (m,n) = alpha a (m,k) b (k,n) with all of b in registers, CHUNKS times 32 inner numbers and 16
- * columns of it, in float32 (resident.cu) and float64 (resident64.cu). */
-#ifndef SDLF_CALCULATORS_CUDA_GEMM_RESIDENT_CUH
-#define SDLF_CALCULATORS_CUDA_GEMM_RESIDENT_CUH
+/* What the kernels of `register-stationary` share: c (m,n) = alpha a (m,k) b (k,n) with all of b in registers, CHUNKS times 32 inner numbers and 16
+ * columns of it, in float32 (register_stationary.cu) and float64 (register_stationary64.cu). */
+#ifndef SDLF_CALCULATORS_CUDA_GEMM_REGISTER_STATIONARY_CUH
+#define SDLF_CALCULATORS_CUDA_GEMM_REGISTER_STATIONARY_CUH
 
 #include <type_traits>
 
@@ -20,7 +20,8 @@ template <typename T> struct tall {
 };
 
 /* Inner numbers come in groups of `group`, 16 bytes or what a product of the tensor cores takes. */
-template <typename T> static bool resident_fits(const cuda_calculator *calculator, const sdlf_operation *op, int group)
+template <typename T>
+static bool register_stationary_fits(const cuda_calculator *calculator, const sdlf_operation *op, int group)
 {
     const int64_t m = op->in[0].shape.dim[0], k = op->in[1].shape.dim[0], n = op->in[1].shape.dim[1];
     const sdlf_dtype dtype = sizeof(T) == sizeof(float) ? SDLF_FLOAT32 : SDLF_FLOAT64;
@@ -42,7 +43,7 @@ template <typename T> static tall<T> describe_tall(const sdlf_operation *op)
     return g;
 }
 
-/* kernel_of(CHUNKS, WHOLE) is the kernel for k up to 32 CHUNKS, or for just that; blocks of `warps`, `resident` of them on a
+/* kernel_of(CHUNKS, WHOLE) is the kernel for k up to 32 CHUNKS, or for just that; blocks of `warps`, `register-stationary` of them on a
  * multiprocessor. The kernel before it has ended: an early start would take the place of its last blocks, which cost a layer of two
  * convolutions 10 to 20 us. The one behind it may start meanwhile. */
 template <int CHUNKS, typename T, typename Function>
@@ -59,8 +60,8 @@ static void launch_chunks(const cuda_calculator *calculator, const tall<T> &g, i
 }
 
 template <typename T, typename Function>
-static sdlf_status run_resident(sdlf_calculator *base, const sdlf_operation *op, int warps, int resident,
-                                Function kernel_of)
+static sdlf_status run_register_stationary(sdlf_calculator *base, const sdlf_operation *op, int warps, int resident,
+                                           Function kernel_of)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const tall<T> g = describe_tall<T>(op);
