@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd for few rows of x: one sweep over w. See gemm_backward_sgd.c.
+/* gemm_backward_sgd for few rows of x: one pass over w. See gemm_backward_sgd.c.
  *
  * A task takes a stripe of columns and a range of rows, and goes down w row by row of tiles. For each tile: dx += dy w, while the tile is
  * in registers; the gradient g = dy^T x, which stays in registers and the first-level cache; the update of w and v. So w and v are read
  * once and written once, in runs long enough for the machine to foresee. x's and dx's part of the stripe stay in the second-level cache,
  * packed. The ranges' parts of dx are added up in order. */
-#include "calculators/cpu/kernels/gemm_sweep.h"
+#include "calculators/cpu/kernels/gemm_backward_sgd_skinny.h"
 
 enum {
     STRIPE_ELEMENTS = 3 << 14, /* of x in a stripe, about */
@@ -15,7 +15,7 @@ enum {
     RANGE_ROWS = 8 * TILE_ROWS, /* rows of w in a range, at least */
 };
 
-typedef struct sweep {
+typedef struct backward_sgd {
     const element *x, *dy;
     element *w, *v, *dx;
     element *dy_blocks, *partial, *scratch; /* partial: (ranges, N, I); scratch: scratch_size for each thread */
@@ -24,20 +24,20 @@ typedef struct sweep {
     int64_t rows, ranges;    /* rows of a range; ranges of the rows */
     bool wants_dx;           /* dx is not known yet when a workspace is asked for */
     sgd_rule rule;
-} sweep;
+} backward_sgd;
 
-static sweep sweep_of(const sdlf_operation *operation)
+static backward_sgd backward_sgd_of(const sdlf_operation *operation)
 {
-    sweep s = {.x = input(operation, 0),
-               .dy = input(operation, 1),
-               .w = output(operation, 0),
-               .v = output(operation, 1),
-               .dx = output(operation, 2),
-               .n = operation->in[0].shape.dim[0],
-               .inputs = operation->in[0].shape.dim[1],
-               .units = operation->in[1].shape.dim[1],
-               .wants_dx = sdlf_tensor_present(&operation->out[2]),
-               .rule = rule_of(operation)};
+    backward_sgd s = {.x = input(operation, 0),
+                      .dy = input(operation, 1),
+                      .w = output(operation, 0),
+                      .v = output(operation, 1),
+                      .dx = output(operation, 2),
+                      .n = operation->in[0].shape.dim[0],
+                      .inputs = operation->in[0].shape.dim[1],
+                      .units = operation->in[1].shape.dim[1],
+                      .wants_dx = sdlf_tensor_present(&operation->out[2]),
+                      .rule = rule_of(operation)};
     int64_t all_panels = cpu_max(1, cpu_divide_up(s.inputs, TILE_COLUMNS));
     int64_t fitting = STRIPE_ELEMENTS / (cpu_max(1, s.n) * TILE_COLUMNS);
     s.stripes = cpu_divide_up(all_panels, cpu_max(LEAST_PANELS, cpu_min(MOST_PANELS, fitting)));
@@ -52,12 +52,12 @@ static sweep sweep_of(const sdlf_operation *operation)
     return s;
 }
 
-static int64_t blocks_size(const sweep *s)
+static int64_t blocks_size(const backward_sgd *s)
 {
     return cpu_round_up(s->units, TILE_ROWS) * cpu_round_up(s->n, LANES);
 }
 
-static int64_t partial_size(const sweep *s)
+static int64_t partial_size(const backward_sgd *s)
 {
     return s->wants_dx && s->ranges > 1 ? cpu_round_up(s->ranges * s->n * s->inputs, LANES) : 0;
 }
@@ -65,7 +65,7 @@ static int64_t partial_size(const sweep *s)
 /* dy^T in blocks of TILE_ROWS rows. */
 static void pack_gradient(void *context, int64_t index, int thread)
 {
-    const sweep *s = context;
+    const backward_sgd *s = context;
     int64_t first = index * PRODUCT_INNER, left_over = s->units % TILE_ROWS;
     int64_t rows = cpu_min(PRODUCT_INNER, s->n - first);
     (void)thread;
@@ -106,13 +106,13 @@ static void spread_tile(const tile *t, int64_t n)
     }
 }
 
-static void update_tile(const sweep *s, const tile *t)
+static void update_tile(const backward_sgd *s, const tile *t)
 {
     for (int i = 0; i < TILE_ROWS; i++)
         update_row(&s->rule, t->w + i * t->row, t->v ? t->v + i * t->row : NULL, t->g + i * TILE_COLUMNS, TILE_COLUMNS);
 }
 
-static void compute_tile(const sweep *s, const tile *t)
+static void compute_tile(const backward_sgd *s, const tile *t)
 {
     if (t->dx) spread_tile(t, s->n);
     micro_step gradient = {.k = s->n,
@@ -129,7 +129,7 @@ static void compute_tile(const sweep *s, const tile *t)
 }
 
 /* A tile that hangs over w's edge is computed in copies: aside holds two more tiles. */
-static void compute_edge(const sweep *s, tile t, int64_t rows, int64_t columns, element *aside)
+static void compute_edge(const backward_sgd *s, tile t, int64_t rows, int64_t columns, element *aside)
 {
     element *w = t.w, *v = t.v, *copy_w = aside, *copy_v = aside + TILE_ROWS * TILE_COLUMNS;
     memset(aside, 0, 2 * TILE_ROWS * TILE_COLUMNS * sizeof *aside);
@@ -151,8 +151,8 @@ static void compute_edge(const sweep *s, tile t, int64_t rows, int64_t columns, 
 /* ---- a stripe ---- */
 
 /* One row of tiles, from w's row u on, columns [column, column + columns). */
-static void sweep_tiles(const sweep *s, int64_t u, int64_t column, int64_t columns, element *x, element *dx,
-                        element *tiles)
+static void backward_sgd_tiles(const backward_sgd *s, int64_t u, int64_t column, int64_t columns, element *x,
+                               element *dx, element *tiles)
 {
     int64_t rows = cpu_min(TILE_ROWS, s->units - u), panel = cpu_round_up(s->n, LANES) * TILE_COLUMNS;
     for (int64_t j = 0; j < columns; j += TILE_COLUMNS, x += panel, dx += panel) {
@@ -174,9 +174,9 @@ static void sweep_tiles(const sweep *s, int64_t u, int64_t column, int64_t colum
     }
 }
 
-static void sweep_stripe(void *context, int64_t index, int thread)
+static void backward_sgd_stripe(void *context, int64_t index, int thread)
 {
-    const sweep *s = context;
+    const backward_sgd *s = context;
     int64_t range = index / s->stripes, last = cpu_min((range + 1) * s->rows, s->units);
     int64_t column = index % s->stripes * s->panels * TILE_COLUMNS, panel = cpu_round_up(s->n, LANES) * TILE_COLUMNS;
     int64_t columns = cpu_min(s->panels * TILE_COLUMNS, s->inputs - column);
@@ -186,7 +186,7 @@ static void sweep_stripe(void *context, int64_t index, int thread)
                          cpu_min(TILE_COLUMNS, columns - j));
     }
     if (s->dx) memset(dx, 0, (size_t)(s->panels * panel) * sizeof *dx);
-    for (int64_t u = range * s->rows; u < last; u += TILE_ROWS) sweep_tiles(s, u, column, columns, x, dx, tiles);
+    for (int64_t u = range * s->rows; u < last; u += TILE_ROWS) backward_sgd_tiles(s, u, column, columns, x, dx, tiles);
     if (!s->dx) return;
     element *to = s->ranges > 1 ? s->partial + range * s->n * s->inputs : s->dx;
     for (int64_t j = 0; j < columns; j += TILE_COLUMNS, dx += panel) {
@@ -199,7 +199,7 @@ static void sweep_stripe(void *context, int64_t index, int thread)
 
 static void add_ranges(void *context, int64_t index, int thread)
 {
-    const sweep *s = context;
+    const backward_sgd *s = context;
     int64_t first = index * TASK_ELEMENTS, all = s->n * s->inputs, count = cpu_min(TASK_ELEMENTS, all - first);
     element *dx = s->dx + first;
     (void)thread;
@@ -211,22 +211,22 @@ static void add_ranges(void *context, int64_t index, int thread)
     }
 }
 
-int64_t gemm_sweep_workspace_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
+int64_t gemm_backward_sgd_skinny_workspace_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
 {
-    sweep s = sweep_of(operation);
+    backward_sgd s = backward_sgd_of(operation);
     return (blocks_size(&s) + partial_size(&s) + cpu->threads * s.scratch_size) * (int64_t)sizeof(element);
 }
 
-void gemm_sweep_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
+void gemm_backward_sgd_skinny_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
 {
-    sweep s = sweep_of(operation);
+    backward_sgd s = backward_sgd_of(operation);
     s.rule.rate = input(operation, 2)[0];
     s.dy_blocks = operation->workspace.data;
     s.partial = s.dy_blocks + blocks_size(&s);
     s.scratch = s.partial + partial_size(&s);
     cpu_parallel(cpu, cpu_divide_up(s.n, PRODUCT_INNER), s.n * s.units / 2, pack_gradient, &s);
-    cpu_parallel(cpu, s.stripes * s.ranges, cpu_time_of_flops(2 * cpu_max(s.n, 8) * s.inputs * s.units), sweep_stripe,
-                 &s);
+    cpu_parallel(cpu, s.stripes * s.ranges, cpu_time_of_flops(2 * cpu_max(s.n, 8) * s.inputs * s.units),
+                 backward_sgd_stripe, &s);
     if (partial_size(&s) > 0)
         cpu_parallel(cpu, cpu_divide_up(s.n * s.inputs, TASK_ELEMENTS), cpu_time_of_elements(s.ranges * s.n * s.inputs),
                      add_ranges, &s);

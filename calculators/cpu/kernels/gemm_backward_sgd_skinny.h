@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd as one sweep over the weights, for few rows of x (gemm_sweep.c), and what both ways of it share. */
-#ifndef SDLF_CALCULATORS_CPU_KERNELS_GEMM_SWEEP_H
-#define SDLF_CALCULATORS_CPU_KERNELS_GEMM_SWEEP_H
+/* gemm_backward_sgd as one pass over the weights, for few rows of x (gemm_backward_sgd_skinny.c), and what both ways of it share. */
+#ifndef SDLF_CALCULATORS_CPU_KERNELS_GEMM_BACKWARD_SGD_SKINNY_H
+#define SDLF_CALCULATORS_CPU_KERNELS_GEMM_BACKWARD_SGD_SKINNY_H
 
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/product.h"
@@ -47,7 +47,7 @@ static inline __attribute__((always_inline)) void update_row(const sgd_rule *rul
     }
 }
 
-int64_t gemm_sweep_workspace_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
-void gemm_sweep_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
+int64_t gemm_backward_sgd_skinny_workspace_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
+void gemm_backward_sgd_skinny_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
 
 #endif
