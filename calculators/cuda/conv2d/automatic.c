@@ -25,7 +25,7 @@ enum {
     HALO16 = CUDA_CONV2D_HALO16,
 };
 
-/* Numbers of a sum up to which few-channels is taken. */
+/* Numbers of a sum up to which stem is taken. */
 enum { STEM_DEPTH = 160 };
 
 /* Bytes of patches as a matrix, of one image where it is large, that are worth a product by cuBLAS. */
@@ -116,13 +116,13 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
 
 /* ---- the rule ---- */
 
-/* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 3, halo-16bit where it
+/* Channels last: depthwise where groups are channels, stem where 3x3 windows have up to 3, halo-16bit where it
  * takes them, else halo. Liked for what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
  *
  * Row-major, in this order:
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
  *                  that memory decides, and products would be of matrices with that many rows
- *   few-channels   forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
+ *   stem           forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
  *                  what counts is that the image comes once. In every mode where up to 4 channels are 100 MFLOP at most, or
  *                  sums are of less than 32 numbers
  *   pointwise-warps 1x1 forward in fp32 without a stride: suits_warps, above
