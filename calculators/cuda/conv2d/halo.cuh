@@ -194,7 +194,7 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
 
     /* Kernels have `store` in their code once for every result of a thread: DIRECT is for the commonest activations alone. */
     template <bool DIRECT>
-    static __device__ __forceinline__ float finish(const cuda_halo &p, int filter, int64_t at, float value)
+    static __device__ __forceinline__ float epilogue(const cuda_halo &p, int filter, int64_t at, float value)
     {
         if (p.bias != nullptr) value += __ldg(p.bias + filter); /* may be read before what is stored ahead of it */
         if (p.residual != nullptr) value += p.residual[at];
@@ -227,13 +227,13 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
                     int64_t at = pixel * p.filters + filter;
                     if (p.pairs) {
                         if (filter >= p.filters) continue;
-                        float2 two = {finish<true>(p, filter, at, sum[i][j][2 * half]),
-                                      finish<true>(p, filter + 1, at + 1, sum[i][j][2 * half + 1])};
+                        float2 two = {epilogue<true>(p, filter, at, sum[i][j][2 * half]),
+                                      epilogue<true>(p, filter + 1, at + 1, sum[i][j][2 * half + 1])};
                         *reinterpret_cast<float2 *>(p.y + at) = two;
                     } else {
-                        if (filter < p.filters) p.y[at] = finish<true>(p, filter, at, sum[i][j][2 * half]);
+                        if (filter < p.filters) p.y[at] = epilogue<true>(p, filter, at, sum[i][j][2 * half]);
                         if (filter + 1 < p.filters)
-                            p.y[at + 1] = finish<true>(p, filter + 1, at + 1, sum[i][j][2 * half + 1]);
+                            p.y[at + 1] = epilogue<true>(p, filter + 1, at + 1, sum[i][j][2 * half + 1]);
                     }
                 }
             }
@@ -277,7 +277,7 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
             for (int v = 0; v < 4; v++) {
                 int filter = b.filter + column + v;
                 int64_t at = pixel * p.filters + filter;
-                if (filter < p.filters) p.y[at] = finish<false>(p, filter, at, value[v]);
+                if (filter < p.filters) p.y[at] = epilogue<false>(p, filter, at, value[v]);
             }
         }
         __syncwarp();

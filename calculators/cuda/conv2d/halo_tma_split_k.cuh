@@ -101,7 +101,8 @@ struct halo_tma_split_k : halo_tma_epilogue<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
             const float value[4] = {total.x, total.y, total.z, total.w};
 #pragma unroll
             for (int v = 0; v < 4; v++) {
-                if (filter + v < p.filters) p.y[at + v] = tile::template finish<false>(p, filter + v, at + v, value[v]);
+                if (filter + v < p.filters)
+                    p.y[at + v] = tile::template epilogue<false>(p, filter + v, at + v, value[v]);
             }
         }
     }

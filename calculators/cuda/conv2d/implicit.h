@@ -88,8 +88,8 @@ sdlf_status cuda_implicit_tensor(sdlf_calculator *calculator, const cuda_implici
 sdlf_status cuda_implicit_exchange(sdlf_calculator *calculator, const cuda_implicit *problem, sdlf_dtype dtype,
                                    const void *w, void *exchanged);
 /* y = act(sum of parts + bias + residual). */
-sdlf_status cuda_implicit_finish(sdlf_calculator *calculator, const cuda_epilogue *epilogue, const void *parts,
-                                 int splits);
+sdlf_status cuda_implicit_epilogue(sdlf_calculator *calculator, const cuda_epilogue *epilogue, const void *parts,
+                                   int splits);
 
 #ifdef __cplusplus
 }

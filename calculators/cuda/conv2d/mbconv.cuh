@@ -187,7 +187,7 @@ static __global__ void __launch_bounds__(MBCONV_THREADS, 2) inverted_residual(co
     __syncthreads();
     mbconv_project<F>(held, last, memory + p.at_own, g);
     arrive_at_cluster();
-    mbconv_finish(held, reinterpret_cast<const float *>(last + p.filter_tiles * p.deep_out * MBCONV_TILE), g);
+    mbconv_epilogue(held, reinterpret_cast<const float *>(last + p.filter_tiles * p.deep_out * MBCONV_TILE), g);
 #endif
 }
 

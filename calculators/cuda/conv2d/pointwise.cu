@@ -159,12 +159,12 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
                     {sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]}};
         }
         __syncthreads();
-        finish(p, shared, first_filter, first_pixel);
+        epilogue(p, shared, first_filter, first_pixel);
     }
 
     /* Results, neighbours in pixels; a thread's are all of one pixel. */
-    static __device__ __forceinline__ void finish(const cuda_pointwise &p, const T *sums, int first_filter,
-                                                  int first_pixel)
+    static __device__ __forceinline__ void epilogue(const cuda_pointwise &p, const T *sums, int first_filter,
+                                                    int first_pixel)
     {
         static_assert(THREADS % PIXELS == 0, "a thread keeps its pixel");
         constexpr int STEP = THREADS / PIXELS, COUNT = (FILTERS + STEP - 1) / STEP;

@@ -28,8 +28,8 @@ template <int KEPT> static __device__ __forceinline__ vec<float, KEPT> warps_res
 
 /* Results of one warp: its own sums, or those of all slices, of which it adds up a share. */
 template <typename F>
-static __device__ __forceinline__ void warps_finish(const F &f, float4 *parts, const warps_problem &g, int slice,
-                                                    int group, int tile)
+static __device__ __forceinline__ void warps_epilogue(const F &f, float4 *parts, const warps_problem &g, int slice,
+                                                      int group, int tile)
 {
     const cuda_pointwise_warps &p = g.p;
     const int lane = static_cast<int>(threadIdx.x) % 32, first = group * F::GROUP + F::lane_filter();
@@ -100,7 +100,7 @@ static __global__ void __launch_bounds__(F::THREADS, F::RESIDENT)
     if (!p.fresh) await_inputs();
     F f;
     f.run(g, part, tile);
-    warps_finish(f, reinterpret_cast<float4 *>(shared), g, slice, group, tile);
+    warps_epilogue(f, reinterpret_cast<float4 *>(shared), g, slice, group, tile);
 #endif
 }
 

@@ -103,7 +103,8 @@ sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 /* ---- through cuBLAS ---- */
 
 /* What the product leaves over: c = act(c + bias + residual), any of the three absent. */
-static sdlf_status finish(sdlf_calculator *base, const sdlf_operation *op, bool bias, bool residual, bool activation)
+static sdlf_status run_epilogue(sdlf_calculator *base, const sdlf_operation *op, bool bias, bool residual,
+                                bool activation)
 {
     const sdlf_tensor *c = &op->out[0];
     cuda_epilogue epilogue = {
@@ -129,7 +130,7 @@ static sdlf_status empty_sum(sdlf_calculator *base, const sdlf_operation *op)
     bool is_there = sdlf_tensor_present(&op->in[3]) && op->in[3].data == c->data; /* c holds the residual already */
     sdlf_status status = SDLF_OK;
     if (!is_there) status = cuda_check(cudaMemsetAsync(c->data, 0, bytes, cuda_stream(base)), "gemm");
-    return status == SDLF_OK ? finish(base, op, true, !is_there, true) : status;
+    return status == SDLF_OK ? run_epilogue(base, op, true, !is_there, true) : status;
 }
 
 /* Both operands in 16 bits: in the workspace, or made ready. Without a workspace, which no plan leaves out, the product is that of
@@ -192,7 +193,7 @@ static sdlf_status by_cublas(sdlf_calculator *base, const sdlf_operation *op)
     if (status == SDLF_OK && rows > 0) status = cuda_blas_multiply_first(calculator, &product, rows);
     if (status == SDLF_OK) status = cuda_blas_multiply(calculator, &product);
     if (status != SDLF_OK) return status;
-    return finish(base, op, product.bias == NULL, false, !product.relu);
+    return run_epilogue(base, op, product.bias == NULL, false, !product.relu);
 }
 
 static sdlf_status by_register_stationary(sdlf_calculator *base, const sdlf_operation *op)

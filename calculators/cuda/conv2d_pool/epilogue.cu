@@ -10,7 +10,7 @@
 enum { WARP = 32, LINES = 32 };
 
 /* Where the sums of the blocks go: to gradients, or into weights. Absent ones are NULL. */
-template <typename T> struct pool_finish {
+template <typename T> struct pool_epilogue {
     const T *parts, *rate;
     T *dw, *db, *w, *v, *b, *bv;
     int64_t weights, filters;
@@ -18,7 +18,7 @@ template <typename T> struct pool_finish {
     sdlf_sgd_rule rule;
 };
 
-template <typename T> static __global__ void __launch_bounds__(WARP *LINES) conv2d_pool_finish(pool_finish<T> f)
+template <typename T> static __global__ void __launch_bounds__(WARP *LINES) conv2d_pool_epilogue(pool_epilogue<T> f)
 {
     __shared__ T lines[LINES][WARP + 1];
     int64_t count = f.weights + f.filters, e = static_cast<int64_t>(blockIdx.x) * WARP + threadIdx.x;
@@ -43,10 +43,10 @@ template <typename T> static __global__ void __launch_bounds__(WARP *LINES) conv
     }
 }
 
-template <typename T> static pool_finish<T> finish_of(const sdlf_operation *op, int blocks)
+template <typename T> static pool_epilogue<T> epilogue_of(const sdlf_operation *op, int blocks)
 {
     const pool_operands operands = pool_operands_of(op);
-    pool_finish<T> f = {.parts = static_cast<const T *>(op->workspace.data)};
+    pool_epilogue<T> f = {.parts = static_cast<const T *>(op->workspace.data)};
     f.weights = sdlf_tensor_count(&operands.w);
     f.filters = operands.dy.shape.dim[1];
     f.blocks = blocks;
@@ -64,13 +64,13 @@ template <typename T> static pool_finish<T> finish_of(const sdlf_operation *op, 
     return f;
 }
 
-sdlf_status cuda_conv2d_pool_finish(const cuda_calculator *calculator, const sdlf_operation *op, int blocks)
+sdlf_status cuda_conv2d_pool_epilogue(const cuda_calculator *calculator, const sdlf_operation *op, int blocks)
 {
     with_float(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        const pool_finish<T> f = finish_of<T>(op, blocks);
+        const pool_epilogue<T> f = epilogue_of<T>(op, blocks);
         int64_t count = f.weights + f.filters;
-        launch_overlapped(calculator, conv2d_pool_finish<T>, (unsigned)((count + WARP - 1) / WARP), dim3(WARP, LINES),
+        launch_overlapped(calculator, conv2d_pool_epilogue<T>, (unsigned)((count + WARP - 1) / WARP), dim3(WARP, LINES),
                           0, f);
     });
     return cuda_check_launch("conv2d_relu_max_pool_backward");
