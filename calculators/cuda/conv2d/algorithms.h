@@ -31,7 +31,7 @@ typedef struct cuda_conv2d_algorithm {
     sdlf_kernel *forward, *backward_input, *backward_weights; /* NULL: it has no such kind */
     /* The same of operations whose activations are channels last; NULL: none. */
     bool (*takes_nhwc)(const sdlf_calculator *calculator, const sdlf_operation *operation);
-    /* Weights made ready; NULL: as they are. */
+    /* Prepacked weights; NULL: as they are. */
     int64_t (*prepared)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     sdlf_kernel *prepare;
     bool columns; /* writes the patches of all images as a matrix, and reads it; else that holds for its workspace */

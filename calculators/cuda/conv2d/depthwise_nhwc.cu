@@ -4,7 +4,7 @@
  * x (N,H,W,C) -> y (N,P,Q,C). A thread makes up to 4 neighbouring channels of STRIP neighbouring pixels of a row; lanes are neighbours in
  * the channels, so that a warp reads whole lines. What two strips or two rows share comes from the caches. Where pixels are many
  * and windows 3x3, boxes (conv2d/depthwise_tma.cu) take the place of this. Weights lie
- * (R S, C) where they were made ready, else as they are, (C, R S). Moves 4 (NHWC + NPQC) bytes; memory and launch decide. */
+ * (R S, C) where they were prepacked, else as they are, (C, R S). Moves 4 (NHWC + NPQC) bytes; memory and launch decide. */
 #include "calculators/cuda/conv2d/depthwise_nhwc.cuh"
 #include "calculators/cuda/launch.cuh"
 
@@ -224,5 +224,5 @@ extern "C" sdlf_status conv2d_depthwise_nhwc_prepare_cuda(sdlf_calculator *base,
             data_of<T>(w), data_of<T>(op->prepared), static_cast<int>(w.shape.dim[0]),
             static_cast<int>(w.shape.dim[2] * w.shape.dim[3]));
     });
-    return cuda_check_launch("conv2d, depthwise, weights made ready");
+    return cuda_check_launch("conv2d, depthwise, prepacked weights");
 }

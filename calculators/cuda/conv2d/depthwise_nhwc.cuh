@@ -18,7 +18,7 @@ template <typename T> struct depthwise_nhwc {
     unsigned out_height;
     int batch, height, width, channels, out_width;
     int tap_step, channel_step; /* of w */
-    bool ready;                 /* w was made ready before anything ran */
+    bool ready;                 /* w was prepacked before anything ran */
     sdlf_window2d window;
 };
 
@@ -46,7 +46,7 @@ static __device__ __forceinline__ void write_pixel(const depthwise_nhwc<T> &g, i
     write_vec<N>(g.y + to, 0, sum);
 }
 
-/* 3x3 windows over boxes that the copy engine loads, where there are many pixels and the activation clips, if it does anything
+/* 3x3 windows over boxes that TMA loads, where there are many pixels and the activation clips, if it does anything
  * (conv2d/depthwise_tma.cu): true if it was launched. Addresses are multiples of 16, channels of 4. */
 bool depthwise_tma_launch(const cuda_calculator *calculator, const depthwise_nhwc<float> &g);
 

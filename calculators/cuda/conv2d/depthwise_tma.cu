@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise convolution with 3x3 windows over channels that lie last, in boxes of the image that the copy engine loads: compute
+/* Depthwise convolution with 3x3 windows over channels that lie last, in boxes of the image that TMA loads: compute
  * capability 9.0 and newer.
  *
  * A block makes a rectangle of pixels of GROUP channels of one image. All of the image that its windows cover is a box, zeros where it is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch: what it takes, weights made ready, running. */
+/* Convolution over a patch: what it takes, prepacked weights, running. */
 #include "calculators/cuda/conv2d/halo.h"
 
 #include "calculators/cuda/conv2d/algorithms.h"
@@ -92,7 +92,7 @@ bool cuda_halo_pools(const sdlf_calculator *base, const sdlf_operation *op)
     return takes(base, op, true);
 }
 
-/* ---- weights made ready ---- */
+/* ---- prepacked weights ---- */
 
 int64_t cuda_halo_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
@@ -111,7 +111,7 @@ sdlf_status conv2d_halo_prepare_cuda(sdlf_calculator *calculator, const sdlf_ope
     cuda_halo p = cuda_halo_problem(op);
     sdlf_status status = cuda_halo_prepare(calculator, &p, op->in[1].data, op->prepared.data, is_thin(op));
     if (status != SDLF_OK) return status;
-    return cuda_check(cudaStreamSynchronize(cuda_stream(calculator)), "conv2d over a patch, weights made ready");
+    return cuda_check(cudaStreamSynchronize(cuda_stream(calculator)), "conv2d over a patch, prepacked weights");
 }
 
 /* ---- running ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch: tiles of single warps in each mode, and weights made ready. */
+/* Convolution over a patch: tiles of single warps in each mode, and prepacked weights. */
 #include "calculators/cuda/conv2d/halo_mma.cuh"
 
 template <typename OPERAND>
@@ -18,7 +18,7 @@ extern "C" sdlf_status cuda_halo_warps(sdlf_calculator *base, const cuda_halo *p
     }
 }
 
-/* ---- weights made ready ---- */
+/* ---- prepacked weights ---- */
 
 enum { THREADS = 256 };
 
@@ -68,5 +68,5 @@ extern "C" sdlf_status cuda_halo_prepare(sdlf_calculator *base, const cuda_halo 
         launch<halo_bf16>(calculator, *problem, w, prepared, thin);
     else
         launch<halo_tf32>(calculator, *problem, w, prepared, thin);
-    return cuda_check_launch("conv2d over a patch, weights made ready");
+    return cuda_check_launch("conv2d over a patch, prepacked weights");
 }

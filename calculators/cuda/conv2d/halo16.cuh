@@ -43,7 +43,7 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
         for (int i = 0; i < HALO16_TAPS; i++) copy_bulk_to(to + i * STEP, from + i * tap, STEP, full);
     }
 
-    /* The box of a chunk of an image that lies where the copy engine cannot read. */
+    /* The box of a chunk of an image that lies where TMA cannot read. */
     static __device__ __noinline__ void load_slowly(const cuda_halo &p, const block &b, uint32_t to, uint64_t *there,
                                                     int chunk)
     {

@@ -17,7 +17,7 @@ static void keep_patches(cuda_halo *p, const cuda_halo_tile *tile, int64_t rows)
 }
 
 /* A tile of whole lines of the image, of windows of 3 columns: its patch's lines have one place more than the image, which is outside it and stands
- * between a line's end and the next one's beginning, so that pixels are counted through. A line more than the windows cover ends the last
+ * between a line's end and the next one's beginning, so that pixels are linearised. A line more than the windows cover ends the last
  * one. False: there is no such tile. */
 static bool cut_lines(cuda_halo *p, int number)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch in tf32, with products of warpgroups whose two operands lie in shared memory, and patches that the bulk copy engine
+/* Convolution over a patch in tf32, with products of warpgroups whose two operands lie in shared memory, and patches that the TMA unit
  * loads there as boxes of x (tma.cuh): for compute capability 9.0a.
  *
- * Operands are swapped: the rows of the product are filters, 64 of each group, its columns are pixels. A tile is PIXEL_GROUPS times 8 pixels across and
- * PIXELS / 8 lines high, or, of convolutions that are products already, one row. 8 neighbouring pixels of a line are 8 rows of 128
- * bytes that follow each other in the patch, the 8 of the next line come a line of the patch later: what a descriptor can say. A tap
- * is the same with another first row. Of strided windows, the patch holds the places of each remainder together, each a box of its own.
- * THROUGH: a tile is whole lines of the image, whose pixels are counted through, with a place that is no pixel behind each line (conv2d/halo_tiling.c);
- * so that images whose width is no multiple of 8 leave less of a tile empty.
+ * Operands are swapped: the rows of the product are filters, 64 of each group, its columns are pixels. A tile is PIXEL_GROUPS times 8 pixels across
+ * and PIXELS / 8 lines high, or, of convolutions that are products already, one row. 8 neighbouring pixels of a line are 8 rows of 128 bytes that
+ * follow each other in the patch, the 8 of the next line come a line of the patch later: what a descriptor can say. A tap is the same with another
+ * first row. Of strided windows, the patch holds the places of each remainder together, each a box of its own. THROUGH: a tile is whole lines of
+ * the image, whose pixels are linearised, with a place that is no pixel behind each line (conv2d/halo_tiling.c); so that images whose width is no
+ * multiple of 8 leave less of a tile empty.
  *
  * One warp has patches copied, another weights, as far ahead as there is room (conv2d/halo_tma_load.cuh). All other warps multiply. A block
  * makes one tile after the other, and while its results leave through a small part of shared memory, the next tile's operands arrive. Two groups of
@@ -17,7 +17,7 @@
  * which takes every SHARES-th step, so that tensor cores are busy while a group's instructions between two steps run; their sums meet in shared
  * memory.
  *
- * The copy engine rounds pixels to tf32 on their way; weights were rounded when they were made ready. */
+ * TMA rounds pixels to tf32 on their way; weights were rounded when they were prepacked. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_CUH
 
@@ -73,8 +73,8 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         }
     }
 
-    /* Every SHARES-th step of a tile, from `share` on. Each share reads every patch, but where a block begins behind a patch's first tap: windows have
-     * no fewer taps than there are shares. N: pixels of this group. */
+    /* Every SHARES-th step of a tile, from `share` on. Each share reads every patch, but where a block begins behind a patch's first tap: windows
+     * have no fewer taps than there are shares. N: pixels of this group. */
     template <int N = PIXELS>
     static __device__ __forceinline__ void multiply(const cuda_halo &p, const block &b, float (&sum)[N / 8][4],
                                                     position &at, int share, uint32_t filters, uint32_t patches,

@@ -57,7 +57,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
         }
     }
 
-    /* The patch of a chunk of an image that lies where the copy engine cannot read; of windows without a stride. */
+    /* The patch of a chunk of an image that lies where TMA cannot read; of windows without a stride. */
     static __device__ __noinline__ void load_slowly(const cuda_halo &p, const block &b, uint32_t to, int chunk)
     {
         for (int i = 0; i < p.patch_down * p.patch_across * HALO_CHANNELS; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution over boxes in tf32 (conv2d/halo_tma.cuh) whose results leave as boxes, too: for blocks that make several tiles.
  *
- * A group of warps writes its 64 filters of a tile, finished, into a staging area of shared memory, in the order in which the copy engine takes it:
+ * A group of warps writes its 64 filters of a tile, finished, into a staging area of shared memory, in the order in which TMA takes it:
  * two halves of 32 filters, channels of a pixel a row of 128 bytes, 16-byte chunks at chunk ^ (row % 8). One thread of a warp of its own has it
  * stored, which clips it at the edges of y, and the group goes on with its next tile at once. The groups use the area in turn; while it is one's,
  * the other multiplies. Of whole lines, places that are no pixels are staged, too: they lie outside y. A residual is loaded into the area before it

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inverted residual blocks: launches, and weights made ready. The kernel: conv2d/mbconv.cuh. */
+/* Inverted residual blocks: launches, and prepacked weights. The kernel: conv2d/mbconv.cuh. */
 #include "calculators/cuda/conv2d/mbconv.cuh"
 
 enum { PREPARE_THREADS = 256 };

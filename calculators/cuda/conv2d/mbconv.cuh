@@ -7,7 +7,7 @@
  *
  * (without the first convolution h = x). Both products are made by tensor cores, tiles of 16 filters by 8 pixels, 2 tiles side by side
  * a warp. A row of 32 bytes has the operands of a pixel that one step takes: 16 channels in fp16 and bf16, 8 in tf32; a lane takes 8 bytes
- * of it, channels that are neighbours, and weights are made ready in that order. Windows: two channels of 2 or 4 pixels of a row a thread,
+ * of it, channels that are neighbours, and weights are prepacked in that order. Windows: two channels of 2 or 4 pixels of a row a thread,
  * lanes being neighbours in the channels. Blocks exchange parts of y through the cluster's shared memory, and each finishes some filters,
  * adding them in order.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The product behind a 1x1 convolution: y[n,k,pixel] = act(sum over c of w[k,c] x[n,c,pixel] + bias + residual); any stride, no padding.
  *
- * A block makes FILTERS x PIXELS results; pixels are counted through all images. Its threads are SLICES groups: in every step of
+ * A block makes FILTERS x PIXELS results; pixels are linearised over all images. Its threads are SLICES groups: in every step of
  * 4 SLICES channels each group takes four, and at the end the groups' sums are added, in order, in shared memory. So few
  * results with long sums still occupy a whole multiprocessor, with no second pass through memory. A thread holds DOWN x
  * ACROSS sums. Weights lie in shared memory as they do in memory, a filter's channels side by side; a thread reads four of

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The product behind a 1x1 convolution of row-major images: y[n,k,pixel] = clip(sum over c of w[k,c] x[n,c,pixel] + bias + residual).
  *
- * A warp makes GROUP filters of TILE pixels, counted through all images, over some steps of 8 channels; it waits for no other warp until its
- * sums are made. Numbers of x go from memory into registers, several channels ahead; weights lie in shared memory, where the bulk
- * copy engine loads all that a block needs at once, before the kernel that makes x has ended. Parts of a sum meet in shared memory and
+ * A warp makes GROUP filters of TILE pixels, linearised over all images, over some steps of 8 channels; it waits for no other warp until its
+ * sums are made. Numbers of x go from memory into registers, several channels ahead; weights lie in shared memory, where
+ * TMA loads all that a block needs at once, before the kernel that makes x has ended. Parts of a sum meet in shared memory and
  * are added in order.
  *
  * Moves x once for every group of filters, w once for every block, y once. */

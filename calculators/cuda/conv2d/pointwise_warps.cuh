@@ -155,7 +155,7 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
         return make_float4(sum[f][at], sum[f][at + 1], sum[f][at + 2], sum[f][at + 3]);
     }
 
-    /* Number e of a group's weights made ready: filters of a channel beside each other. */
+    /* Number e of a group's prepacked weights: filters of a channel beside each other. */
     static __device__ __forceinline__ void place(int e, int &filter, int &channel)
     {
         filter = e % GROUP;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernels of conv2d + ReLU + 2x2 max-pool share: 3x3 and 5x5 convolutions with stride 1, one group; the networks of
- * MNIST. A window is a 2x2 square of convolution outputs and one pooled output; windows are counted through the batch. */
+ * MNIST. A window is a 2x2 square of convolution outputs and one pooled output; windows are linearised over the batch. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_CUH
 

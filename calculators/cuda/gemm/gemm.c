@@ -2,7 +2,7 @@
 /* gemm: which way computes a product, and what a way through cuBLAS leaves over.
  *
  * In fp16 and bf16 cuBLAS is given operands of 16 bits. Rounding them beforehand takes 6 bytes a number of memory traffic, and half
- * as many bytes of workspace as the operands have; constant weights are rounded once, when they are made ready. */
+ * as many bytes of workspace as the operands have; constant weights are rounded once, when they are prepacked. */
 #include "calculators/cuda/gemm/gemm.h"
 
 #include "calculators/cuda/gemm/blas.h"
@@ -68,7 +68,7 @@ int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *o
     return rounded_bytes(&op->in[0]) + (sdlf_tensor_present(&op->prepared) ? 0 : rounded_bytes(&op->in[1]));
 }
 
-/* Weights of a product of few rows are made ready in 16 bits, or in tf32 in 20. */
+/* Weights of a product of few rows are prepacked in 16 bits, or in tf32 in 20. */
 int64_t gemm_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const sdlf_math math = known(base)->math;
@@ -96,8 +96,7 @@ sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
         status = cuda_convert_operands(base, &operand, 1);
     else if ((uintptr_t)op->in[1].data % 16 == 0) /* else another way is taken */
         status = cuda_pack_operand(base, op->in[1].data, op->prepared.data, b[0], b[1]);
-    return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(cuda_stream(base)), "gemm, weights made ready")
-                             : status;
+    return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(cuda_stream(base)), "gemm, prepacked weights") : status;
 }
 
 /* ---- through cuBLAS ---- */
@@ -133,7 +132,7 @@ static sdlf_status empty_sum(sdlf_calculator *base, const sdlf_operation *op)
     return status == SDLF_OK ? run_epilogue(base, op, true, !is_there, true) : status;
 }
 
-/* Both operands in 16 bits: in the workspace, or made ready. Without a workspace, which no plan leaves out, the product is that of
+/* Both operands in 16 bits: in the workspace, or prepacked. Without a workspace, which no plan leaves out, the product is that of
  * unrounded operands. */
 static sdlf_status round_both(sdlf_calculator *base, const sdlf_operation *op, cuda_blas_product *product)
 {

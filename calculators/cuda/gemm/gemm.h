@@ -41,7 +41,7 @@ static inline cuda_gemm_sizes cuda_gemm_sizes_of(const sdlf_operation *op)
 }
 
 /* gemm/automatic.c: does that way take the product, wherever it lies? Which one does "auto" take, if b is, or is not, constant and will be
- * made ready? Are operands rounded before cuBLAS sees them? */
+ * prepacked? Are operands rounded before cuBLAS sees them? */
 bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm);
 int cuda_gemm_choose(const cuda_calculator *calculator, const sdlf_operation *op, bool ready);
 bool cuda_gemm_rounds(const cuda_calculator *calculator, const sdlf_operation *op);
@@ -54,7 +54,7 @@ sdlf_status cuda_gemm_skinny_m(sdlf_calculator *base, const sdlf_operation *op);
 /* The same operands, n up to SKINNY_N, any m and k. */
 sdlf_status cuda_gemm_skinny_n(sdlf_calculator *base, const sdlf_operation *op);
 
-/* The same operands, m up to GEMV_ROWS; k a multiple of 8, a and b at multiples of 16 bytes. b may have been made ready in fp16 and
+/* The same operands, m up to GEMV_ROWS; k a multiple of 8, a and b at multiples of 16 bytes. b may have been prepacked in fp16 and
  * bf16. */
 sdlf_status cuda_gemm_gemv(sdlf_calculator *base, const sdlf_operation *op);
 

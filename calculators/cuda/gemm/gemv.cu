@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* c (m,n) = act(alpha a (m,k) b (n,k)^T + bias + residual) for up to 4 rows: a fully connected layer on one image or a few.
  *
- * Every number of b is used m times, so that the time is that of reading b: 4 n k bytes, or where it was made ready 2.5 n k in tf32
+ * Every number of b is used m times, so that the time is that of reading b: 4 n k bytes, or where it was prepacked 2.5 n k in tf32
  * (gemm/convert_operands.h), 2 n k in fp16 and bf16; 25088 x 4096: 0.098, 0.061 and 0.049 ms at 4.2 TB/s. a stays in the first-level cache.
  *
  * A block makes UNITS columns of c. Its threads take a row's chunks of 16 bytes in turn, of all UNITS rows of b at once, and read
@@ -23,7 +23,7 @@ struct gemv {
     float *c;
     float alpha;
     int m, n, k;
-    bool ready;   /* b was made ready before the network ran */
+    bool ready;   /* b was prepacked before the network ran */
     int64_t line; /* bytes from one row of b to the next */
     sdlf_activation activation;
 };

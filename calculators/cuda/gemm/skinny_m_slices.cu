@@ -3,7 +3,7 @@
  * numbers of c, and of four k reads 24 vectors from shared memory for 512 FMAs.
  *
  * A warp has 64 rows, all 64 columns of the block, and a slice of each tile's depth: an eighth of it, four k, or a quarter where a
- * block has 128 rows. Eight lanes share the rows, four the columns; a lane's rows are 8 apart, its columns 4. One thread has the copy engine
+ * block has 128 rows. Eight lanes share the rows, four the columns; a lane's rows are 8 apart, its columns 4. One thread has TMA
  * load tiles of a and b, as boxes whose lines' 16-byte chunks stand at chunk ^ line % 8: lanes that read together read different banks.
  * A warp waits for a tile to be there, that thread for the place of another to be free, on barriers in shared memory where every lane
  * arrives. In the end the slices' sums meet in shared memory, in order. */

@@ -67,7 +67,7 @@ static __device__ __forceinline__ void put(const cut &c, int64_t *y, candidate<T
 
 /* ---- kernels; grid: x over outputs, y over parts ---- */
 
-/* Tiles of 32 outputs are counted through all o: tile t is tile t % tiles of o = t / tiles. */
+/* Tiles of 32 outputs are linearised over all o: tile t is tile t % tiles of o = t / tiles. */
 template <typename T, typename Index>
 static __global__ void __launch_bounds__(THREADS)
     arg_columns(const T *x, int64_t *y, candidate<T> *parts, cut c, sdlf_arg_reduce_options options)

@@ -84,7 +84,7 @@ static __device__ __forceinline__ void put(const reduction &r, T *y, double *sum
 
 /* ---- kernels; grid: x over outputs, y over parts ---- */
 
-/* Tiles of 32 outputs are counted through all o: tile t is tile t % tiles of o = t / tiles. */
+/* Tiles of 32 outputs are linearised over all o: tile t is tile t % tiles of o = t / tiles. */
 template <typename T, sdlf_reduction FUNCTION>
 static __global__ void __launch_bounds__(THREADS) reduce_columns(const T *x, T *y, double *sums, reduction r)
 {
