@@ -161,11 +161,10 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
  * follow what they find. */
 bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    sdlf_operation turned = sdlf_operation_channels_last(op);
-    if (op->kind == SDLF_CONV2D_BACKWARD_INPUT)
-        return cuda_is_nhwc(&turned) && conv2d_supports_nhwc(calculator, &turned);
+    sdlf_operation nhwc = sdlf_operation_channels_last(op);
+    if (op->kind == SDLF_CONV2D_BACKWARD_INPUT) return cuda_is_nhwc(&nhwc) && conv2d_supports_nhwc(calculator, &nhwc);
     bool wanted = op->algorithm == HALO || op->algorithm == HALO16;
-    if ((op->algorithm != AUTO && !wanted) || !cuda_halo_takes(calculator, &turned)) return false;
+    if ((op->algorithm != AUTO && !wanted) || !cuda_halo_takes(calculator, &nhwc)) return false;
     cuda_conv2d g = cuda_conv2d_geometry(op);
     bool expands = cuda_is_pointwise(&g) && g.filters >= EXPANSION * g.channels &&
                    sdlf_operation_cost(op).flops > LARGE_EXPANSION &&

@@ -6,7 +6,7 @@
  * LANES; HALVES warps share a tile of 16 HALVES units and 32 columns, of which each makes 16 units of the gradient and a part
  * of dx's rows. A round is a tile of every lane. w's and v's tiles arrive by asynchronous copies, STAGES - 1 rounds ahead, line
  * by line of 128 bytes. dy's part of a round, rounded once for the whole block, comes through registers a round ahead. All of
- * them lie in shared memory without gaps, in chunks of 16 bytes whose order within a line is turned from line to line, so that
+ * them lie in shared memory without gaps, in chunks of 16 bytes whose order within a line is rotated from line to line, so that
  * the lanes of a warp meet different banks whichever way they read. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_TILES_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_TILES_CUH
@@ -52,7 +52,7 @@ static __device__ __forceinline__ int place_in_tile(int u, int chunk)
     return u * WIDTH + (chunk ^ ((u & 1) << 2 | (u & 2))) * 4;
 }
 
-/* By what the chunks of 4 units of dy's row n are turned. */
+/* By what the chunks of 4 units of dy's row n are rotated. */
 static __device__ __forceinline__ int turn(int n)
 {
     return (n >> 1 & 1) << 1 | (n >> 2 & 1);

@@ -110,7 +110,8 @@ sdlf_status matmul_cuda(sdlf_calculator *base, const sdlf_operation *op)
     if (!is_one_call(base, op)) return sdlf_matmul_by_gemm(base, op);
     cuda_calculator *calculator = cuda_calculator_from(base);
     const batch a = batch_of(&op->in[0]), b = batch_of(&op->in[1]), y = batch_of(&op->out[0]);
-    bool wide = op->out[0].dtype == SDLF_FLOAT64, turned_a = op->matmul.transpose_a, turned_b = op->matmul.transpose_b;
+    bool wide = op->out[0].dtype == SDLF_FLOAT64, transposed_a = op->matmul.transpose_a,
+         transposed_b = op->matmul.transpose_b;
     operand made[2] = {operand_of(&op->in[0], &a), operand_of(&op->in[1], &b)};
     const operand out = operand_of(&op->out[0], &y);
     const float one32 = 1, none32 = 0;
@@ -119,10 +120,10 @@ sdlf_status matmul_cuda(sdlf_calculator *base, const sdlf_operation *op)
     if (status != SDLF_OK) return status;
     /* ours are row-major, cuBLAS's column-major: y^T = op(b)^T op(a)^T */
     cublasStatus_t done = calculator->library->gemm_strided_batched(
-        calculator->blas, turned_b ? CUBLAS_OP_T : CUBLAS_OP_N, turned_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)y.columns,
-        (int)y.rows, (int)(turned_a ? a.rows : a.columns), wide ? (const void *)&one64 : &one32, made[1].data,
-        made[1].type, made[1].line, made[1].stride, made[0].data, made[0].type, made[0].line, made[0].stride,
-        wide ? (const void *)&none64 : &none32, (void *)out.data, out.type, out.line, out.stride, (int)y.count,
-        wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(calculator->math), CUBLAS_GEMM_DEFAULT);
+        calculator->blas, transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N, transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N,
+        (int)y.columns, (int)y.rows, (int)(transposed_a ? a.rows : a.columns), wide ? (const void *)&one64 : &one32,
+        made[1].data, made[1].type, made[1].line, made[1].stride, made[0].data, made[0].type, made[0].line,
+        made[0].stride, wide ? (const void *)&none64 : &none32, (void *)out.data, out.type, out.line, out.stride,
+        (int)y.count, wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(calculator->math), CUBLAS_GEMM_DEFAULT);
     return cuda_check_blas(done, "matmul");
 }
