@@ -89,7 +89,7 @@ struct halo16_tile : halo_tile<OPERAND, false, PIXELS, 64 * GROUPS, 16, 64 * GRO
     }
 
     /* 16 channels of a pixel, in the order of prepared weights. */
-    template <int OF> static __device__ __forceinline__ void round_halves(uint32_t row, int places, int thread)
+    template <int OF> static __device__ __forceinline__ void round_operands16(uint32_t row, int places, int thread)
     {
         const int half = thread % 32 / 16, number = thread % 16;
         row += (thread / 32 * 16 + number) * PLACE;
@@ -120,7 +120,7 @@ struct halo16_tile : halo_tile<OPERAND, false, PIXELS, 64 * GROUPS, 16, 64 * GRO
     template <int OF> static __device__ __forceinline__ void round_patch(const cuda_halo &p, uint32_t patch, int thread)
     {
         __syncwarp();
-        round_halves<OF>(patch, p.patch_pixels, thread);
+        round_operands16<OF>(patch, p.patch_pixels, thread);
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); /* wgmma reads by another way */
     }
 
