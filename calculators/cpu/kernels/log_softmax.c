@@ -90,7 +90,7 @@ static void square_block(element *y, const element *x)
 }
 
 /* At most LANES rows. */
-static void turned_rows(element *y, const element *x, int64_t rows, int64_t width)
+static void transposed_rows(element *y, const element *x, int64_t rows, int64_t width)
 {
     element transposed[TRANSPOSED_WIDTH * LANES], largest[LANES], log_sum[LANES];
     if (rows < LANES) memset(transposed, 0, (size_t)width * LANES * sizeof *transposed);
@@ -128,7 +128,7 @@ void log_softmax_rows_cpu(element *y, const element *x, int64_t rows, int64_t wi
         if (width == LANES && rows - r >= LANES)
             square_block(y + r * LANES, x + r * LANES);
         else if (width <= TRANSPOSED_WIDTH)
-            turned_rows(y + r * width, x + r * width, cpu_min(LANES, rows - r), width);
+            transposed_rows(y + r * width, x + r * width, cpu_min(LANES, rows - r), width);
         else
             wide_row(y + r * width, x + r * width, width);
     }
