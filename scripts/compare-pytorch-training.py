@@ -42,7 +42,7 @@ from training_data import SEED, order, pictures, write_idx
 
 MODES = ["fp32", "tf32", "bf16"]
 WAYS = ["eager", "nhwc", "compile", "graph", "graph-nhwc", "graph-compile", "jax"]
-ALIKE = {"fp32": 0.01, "tf32": 0.02, "bf16": 0.05}  # of the loss: sums in another order, and rounded factors, over an epoch or more
+ALIKE = {"fp32": 0.01, "tf32": 0.02, "bf16": 0.05}  # of the loss: sums in another order, and rounded operands, over an epoch or more
 TORCH_NAMES = {"conv2d": "0", "fully_connected": "4", "fully_connected_2": "6"}  # in pytorch_training.py's nn.Sequential
 
 

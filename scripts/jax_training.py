@@ -14,7 +14,7 @@ def set_up(device):
 
 
 def loss_of(jax, mode, weights, x, labels):
-    """The mean cross-entropy; in bf16 products take factors of 16 bits, weights stay float32, as in PyTorch's autocast."""
+    """The mean cross-entropy; in bf16 products take operands of 16 bits, weights stay float32, as in PyTorch's autocast."""
     jnp, lax = jax.numpy, jax.lax
     kind = jnp.bfloat16 if mode == "bf16" else jnp.float32
     w = {name: value.astype(kind) for name, value in weights.items()}

@@ -165,7 +165,7 @@ static int64_t resample_workspace(const sdlf_calculator *calculator, const sdlf_
     return cpu_resample_moves(operation) ? 0 : workspace(calculator, operation);
 }
 
-static const char *const gemm_algorithms[] = {"auto", "built-in", "library", "tall", NULL};
+static const char *const gemm_algorithms[] = {"auto", "built-in", "library", "tall-skinny", NULL};
 
 /* A library may end the process where memory runs out: that is a risk for those who name it. */
 static const sdlf_algorithm_note gemm_notes[] = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies of float32 tensors, many in one launch (multi_tensor.cuh): weights (K,C,R,S) as (K,R,S,C), in the type that convolutions
- * channels last read. A block reads a run of channels of one filter, with all of their taps, and turns it in shared memory. */
+ * channels last read. A block reads a run of channels of one filter, with all of their taps, and transposes it in shared memory. */
 #include "calculators/cuda/divider.cuh"
+#include "calculators/cuda/launch_fusion.h"
 #include "calculators/cuda/multi_tensor.cuh"
 #include "calculators/cuda/nhwc/vector8.cuh"
 #include "calculators/cuda/strided.cuh"
-#include "calculators/cuda/together.h"
 
 /* x (filters, channels, taps) -> y (filters, taps, channels), both contiguous. */
 template <typename T> struct converted {
@@ -23,7 +23,7 @@ template <typename T>
 static __global__ void __launch_bounds__(LIST_THREADS)
     convert_tensors(const __grid_constant__ tensor_list<converted<T>, convert_common> list)
 {
-    __shared__ float turned[2 * LIST_PIECE]; /* [tap][channel], a channel's place more than there are */
+    __shared__ float transposed[2 * LIST_PIECE]; /* [tap][channel], a channel's place more than there are */
     await_kernels();
     const int tensor = list.mine(), block = static_cast<int>(blockIdx.x) - list.first[tensor];
     const converted<T> of = list.of[tensor];
@@ -33,14 +33,14 @@ static __global__ void __launch_bounds__(LIST_THREADS)
     for (int i = static_cast<int>(threadIdx.x); i < channels * of.taps; i += LIST_THREADS) {
         int tap;
         const int c = divide(i, of.by_taps, tap);
-        turned[tap * line + c] = of.x[begin + static_cast<int64_t>(first) * of.taps + i];
+        transposed[tap * line + c] = of.x[begin + static_cast<int64_t>(first) * of.taps + i];
     }
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < run * of.taps; i += LIST_THREADS) {
         int c;
         const int tap = divide(i, of.by_run, c);
         if (c >= channels) continue;
-        of.y[begin + static_cast<int64_t>(tap) * of.channels + first + c] = static_cast<T>(turned[tap * line + c]);
+        of.y[begin + static_cast<int64_t>(tap) * of.channels + first + c] = static_cast<T>(transposed[tap * line + c]);
     }
 }
 
@@ -53,11 +53,11 @@ template <typename T> static bool describe(const sdlf_operation *op, converted<T
     const strided<2> at = strided_of<2>(y->shape, operand);
     const int64_t count = sdlf_tensor_count(y), *stride = at.stride[0] + (at.rank > 2 ? at.rank - 2 : 0);
     const int64_t taps = at.rank > 1 ? at.dim[at.rank - 2] : 1, channels = at.rank > 0 ? at.dim[at.rank - 1] : 1;
-    bool turned = at.rank < 2 || (stride[0] == 1 && stride[1] == taps);
-    if (at.rank == 1) turned = stride[0] == 1;
-    if (at.rank == 3) turned = turned && at.stride[0][0] == taps * channels;
+    bool transposed = at.rank < 2 || (stride[0] == 1 && stride[1] == taps);
+    if (at.rank == 1) transposed = stride[0] == 1;
+    if (at.rank == 3) transposed = transposed && at.stride[0][0] == taps * channels;
     if (y->dtype == SDLF_FLOAT32 && (at.rank != 3 || taps == 1)) return false;
-    if (!turned || at.rank > 3 || taps > LIST_PIECE || channels > INT32_MAX - LIST_PIECE) return false;
+    if (!transposed || at.rank > 3 || taps > LIST_PIECE || channels > INT32_MAX - LIST_PIECE) return false;
     *made = {data_of<float>(*x), data_of<T>(*y), 0, static_cast<int>(channels), static_cast<int>(taps), 0, {}, {}};
     const int run = LIST_PIECE / made->taps;
     made->runs = (made->channels + run - 1) / run;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies in which numbers that are neighbours in x and those that are neighbours in y lie along different axes: transpositions, and
- * layouts turned into one another. A block moves 32 x 32 numbers through shared memory, reading along the one axis and writing
+ * layouts transposed into one another. A block moves 32 x 32 numbers through shared memory, reading along the one axis and writing
  * along the other; a line of it is longer by one number, which keeps lanes on different banks. */
 #ifndef SDLF_CALCULATORS_CUDA_COPY_TILES_CUH
 #define SDLF_CALCULATORS_CUDA_COPY_TILES_CUH

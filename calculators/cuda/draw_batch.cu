@@ -7,7 +7,7 @@
  * a byte and writes a float for each pixel. */
 #include "calculators/augmentation.h"
 #include "calculators/cuda/kernels.cuh"
-#include "calculators/cuda/together.h"
+#include "calculators/cuda/launch_fusion.h"
 
 enum { THREADS = 256 };
 

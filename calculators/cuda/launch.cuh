@@ -20,7 +20,7 @@ static __device__ __forceinline__ void await_kernels()
 }
 
 /* The same in two parts, for kernels that have more to do by themselves: let_next_start comes first; then whatever depends on
- * nothing that kernels of this stream write (weights that were made ready, and waited for, before anything ran); await_inputs comes
+ * nothing that kernels of this stream write (weights that were prepacked, and waited for, before anything ran); await_inputs comes
  * before all other reads and before every write. */
 static __device__ __forceinline__ void let_next_start()
 {

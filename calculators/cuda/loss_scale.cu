@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* check_finite, of one tensor or of many in one launch (multi_tensor.cuh), and loss_scale_update. The first reads every element once; all that
  * is decided stays in device memory, so that a recorded step can be replayed. */
+#include "calculators/cuda/launch_fusion.h"
 #include "calculators/cuda/multi_tensor.cuh"
-#include "calculators/cuda/together.h"
 
 template <typename T> struct checked {
     const T *x;

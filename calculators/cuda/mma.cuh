@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What kernels with tensor cores share: products of small tiles by one warp, rounding of factors, and asynchronous copies into
+/* What kernels with tensor cores share: products of small tiles by one warp, rounding of operands, and asynchronous copies into
  * shared memory.
  *
  * Fragments of mma.sync.m16n8k8 (one warp; lane = 4 g + t): A (16,8): a[0] = (g, t), a[1] = (g + 8, t), a[2] = (g, t + 4),
@@ -13,11 +13,11 @@
 
 #include "calculators/cuda/kernels.cuh"
 
-/* ---- rounding of factors ---- */
+/* ---- rounding of operands ---- */
 
-/* A factor as the math mode wants it, in the bits of a tf32 number: float16's 10 and bfloat16's 7 bits of mantissa fit in it,
- * so that a product of rounded factors is exact whichever way it is made. */
-template <sdlf_math MATH> static __device__ __forceinline__ uint32_t factor_bits(float x)
+/* An operand as the math mode wants it, in the bits of a tf32 number: float16's 10 and bfloat16's 7 bits of mantissa fit in it,
+ * so that a product of rounded operands is exact whichever way it is made. */
+template <sdlf_math MATH> static __device__ __forceinline__ uint32_t operand_bits(float x)
 {
     if (MATH == SDLF_MATH_FP16) return __float_as_uint(__half2float(__float2half_rn(x)));
     if (MATH == SDLF_MATH_BF16) return __float_as_uint(__bfloat162float(__float2bfloat16_rn(x)));
@@ -25,7 +25,7 @@ template <sdlf_math MATH> static __device__ __forceinline__ uint32_t factor_bits
     return fabsf(x) < INFINITY ? bits + 0x1000 : bits;
 }
 
-/* c += a b, factors in tf32. From compute capability 8.0 on; elsewhere it must not be reached. */
+/* c += a b, operands in tf32. From compute capability 8.0 on; elsewhere it must not be reached. */
 static __device__ __forceinline__ void mma_tf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 {
 #if __CUDA_ARCH__ >= 800

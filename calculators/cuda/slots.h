@@ -8,8 +8,8 @@
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/mbconv.h"
 #include "calculators/cuda/cuda.h"
+#include "calculators/cuda/launch_fusion.h"
 #include "calculators/cuda/nhwc/nhwc.h"
-#include "calculators/cuda/together.h"
 #include "calculators/matmul.h"
 
 sdlf_status open_cuda(sdlf_calculator *calculator, const sdlf_calculator_options *options);
@@ -43,7 +43,7 @@ bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_opera
     .record_end = record_end_cuda, \
     .replay = replay_cuda, \
     .discard = discard_cuda, \
-    .run_together = run_together_cuda
+    .run_together = run_fused_cuda
 /* clang-format on */
 
 /* The kernels. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Operands of one shape and any strides, walked together. Neighbouring axes that are one run in every operand are merged, and
- * where the elements can be counted in 32 bits, so are they, with divisions made ready (divider.cuh). */
+ * where the elements can be counted in 32 bits, so are they, with fast integer division (divider.cuh). */
 #ifndef SDLF_CALCULATORS_CUDA_STRIDED_CUH
 #define SDLF_CALCULATORS_CUDA_STRIDED_CUH
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Optimizer updates, of one tensor or of many in one launch (multi_tensor.cuh), and clip_scale. Every state, the gradient and the weight are
  * read once and written once. Scalars (rate, scale, step) come from device memory, so that a recorded step can be replayed. */
+#include "calculators/cuda/launch_fusion.h"
 #include "calculators/cuda/multi_tensor.cuh"
 #include "calculators/cuda/sgd.cuh"
-#include "calculators/cuda/together.h"
 
 /* A parameter: gradient, weight, up to two states (NULL: absent). */
 template <typename T> struct updated {

@@ -23,7 +23,7 @@ template <typename... Operands> static __device__ __forceinline__ void wgmma_is_
 
 /* An operand: rows of 128 or 64 bytes one below the other, 16-byte chunks at chunk ^ (row % 8), or chunk ^ (row / 2 % 4). `address` is the first
  * row's, a multiple of 1024, plus the offset of the product's numbers in a row. */
-static __device__ __forceinline__ uint64_t wgmma_factor(uint32_t address, int row_bytes)
+static __device__ __forceinline__ uint64_t wgmma_operand(uint32_t address, int row_bytes)
 {
     uint64_t swizzle = row_bytes == 128 ? 1 : 2;
     return (address >> 4 & 0x3fff) | static_cast<uint64_t>(1) << 16 | static_cast<uint64_t>(8 * row_bytes >> 4) << 32 |
@@ -62,7 +62,7 @@ static __device__ __forceinline__ uint64_t wgmma_rows(uint32_t address, int grou
            static_cast<uint64_t>(1) << 62;
 }
 
-/* c += a b in that mode, whose descriptors are wgmma_factor's or wgmma_rows'. */
+/* c += a b in that mode, whose descriptors are wgmma_operand's or wgmma_rows'. */
 template <sdlf_math MATH, int N> struct wgmma_product;
 
 #ifdef SDLF_HAS_WGMMA

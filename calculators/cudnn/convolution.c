@@ -2,7 +2,7 @@
 /* Convolution by cuDNN: forward with bias, residual and ReLU in one call where cuDNN takes them together, else with cuda's
  * epilogue behind it (a kernel more, which reads and writes y); backward by the input and by the weights.
  *
- * Channels last, cuDNN wants the weights so too, (K,R,S,C): they are made ready once, or laid out anew in the workspace. */
+ * Channels last, cuDNN wants the weights so too, (K,R,S,C): they are prepacked once, or laid out anew in the workspace. */
 #include "calculators/cudnn/convolution.h"
 
 #include "calculators/cuda/conv2d/algorithms.h"

@@ -27,7 +27,7 @@ cudnnStatus_t cudnn_ask_workspace(const cudnn_calculator *calculator, const cudn
 
 /* ---- convolution.c ---- */
 
-/* Bytes at the workspace's start for weights channels last, which are only there where they have not been made ready. */
+/* Bytes at the workspace's start for weights channels last, which are only there where they have not been prepacked. */
 int64_t cudnn_weights_bytes(const sdlf_operation *operation);
 
 #endif

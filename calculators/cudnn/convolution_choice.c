@@ -6,7 +6,7 @@
  * which also computes what cuDNN does not take: padding that differs from side to side, say.
  *
  * Products: in fp32 without tensor cores; in tf32 with whatever cuDNN offers for float32 tensors; in fp16 with its permission to round
- * factors to float16 too, of which it makes no use where there is TF32. For bf16 it has no such permission: it computes as in tf32,
+ * operands to float16 too, of which it makes no use where there is TF32. For bf16 it has no such permission: it computes as in tf32,
  * which rounds less. */
 #include <string.h>
 
@@ -27,7 +27,7 @@ const char *const conv2d_backward_weights_algorithms_cudnn[] = {
 
 const sdlf_algorithm_note conv2d_forward_notes_cudnn[] = {
     {.summary = "what cuDNN advises"},
-    {.summary = "a product that gathers its factor as it goes"},
+    {.summary = "a product that gathers its operand as it goes"},
     {.summary = "the same, with places worked out beforehand"},
     {.summary = "im2col, then a product"},
     {.summary = "by Fourier transforms of whole images"},

@@ -23,7 +23,7 @@ typedef struct cudnn_kept {
     struct cudnn_kept *next;
     cudnn_key key;
     bool taken;    /* by cuDNN; else there is nothing more here */
-    bool unfused;  /* cuDNN has turned the fused convolution down */
+    bool unfused;  /* cuDNN has refused the fused convolution */
     int algorithm; /* cuDNN's number */
     size_t workspace;
     cudnnTensorDescriptor_t tensor[3];

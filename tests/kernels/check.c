@@ -8,7 +8,7 @@
 
 #include "framework/clock.h"
 
-/* How much a factor may change when it is rounded to nearest, relative to its size: half a unit of the last of 10 bits
+/* How much an operand may change when it is rounded to nearest, relative to its size: half a unit of the last of 10 bits
  * of mantissa (tf32, fp16) or 7 (bf16). */
 static double rounding_of(sdlf_math math)
 {
@@ -21,7 +21,7 @@ static double rounding_of(sdlf_math math)
 }
 
 /* Operations that another math mode may compute otherwise. */
-static bool has_factors(sdlf_operation_kind kind)
+static bool has_operands(sdlf_operation_kind kind)
 {
     switch (kind) {
     case SDLF_GEMM:
@@ -159,20 +159,20 @@ void kernel_check_on(machine *m, const kernel_case *described, const kernel_imag
     const sdlf_kernel_slot *slot = &m->type->kernel[described->operation.kind];
     const sdlf_dtype storage = sdlf_operation_storage(&described->operation);
     bool stored = storage != SDLF_NONE;
-    if (m->math != SDLF_MATH_FP32 && ((stored && storage != SDLF_FLOAT32) || !has_factors(described->operation.kind)))
+    if (m->math != SDLF_MATH_FP32 && ((stored && storage != SDLF_FLOAT32) || !has_operands(described->operation.kind)))
         return;
     if (has_its_own_way(m, described)) return;
     kernel_case held = *described, *made = &held;
     held.one_block = m->one_block;
     if (kernel_dtype(&made->operation) == SDLF_FLOAT32) held.rounding = rounding_of(m->math);
-    if (stored && has_factors(described->operation.kind) && described->operation.in[1].dtype == SDLF_FLOAT32)
+    if (stored && has_operands(described->operation.kind) && described->operation.in[1].dtype == SDLF_FLOAT32)
         held.rounding = rounding_of(storage == SDLF_FLOAT32   ? m->math
                                     : storage == SDLF_FLOAT16 ? SDLF_MATH_FP16
                                                               : SDLF_MATH_BF16);
     m->cases[made->operation.kind] += !stored;
     if (!slot->run) return; /* told once, in the summary */
     sdlf_operation asked = given != NULL ? kernel_bind(made, given) : made->operation;
-    /* a mode is about factors in float32: of float64 it is enough to see that it changes nothing */
+    /* a mode is about operands in float32: of float64 it is enough to see that it changes nothing */
     bool indifferent = m->math != SDLF_MATH_FP32 && kernel_dtype(&made->operation) == SDLF_FLOAT64;
     for (int algorithm = 0; algorithm == 0 || (slot->algorithms && slot->algorithms[algorithm]); algorithm++) {
         if (algorithm > 0 && indifferent) break;

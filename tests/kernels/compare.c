@@ -60,7 +60,7 @@ static differences find_differences(const kernel_case *made, const sdlf_tensor *
     double a[AT_ONCE], b[AT_ONCE], least = made->floor > 0 ? made->floor : 1;
     double unit = made->tolerance * rounding_error(kernel_dtype(&made->operation));
     double stored = sdlf_operation_storage(&made->operation) != SDLF_NONE ? storage_error(tensor->dtype) : 0;
-    double factors = 3 * made->rounding * sqrt(made->tolerance);
+    double rounded = 3 * made->rounding * sqrt(made->tolerance);
     differences all = {0};
     if (!sdlf_dtype_is_float(tensor->dtype)) unit = 0;
     size_t size = sdlf_dtype_size(tensor->dtype);
@@ -70,7 +70,7 @@ static differences find_differences(const kernel_case *made, const sdlf_tensor *
         sdlf_convert(SDLF_FLOAT64, a, tensor->dtype, found + (size_t)start * size, length);
         sdlf_convert(SDLF_FLOAT64, b, tensor->dtype, expected + (size_t)start * size, length);
         for (int64_t e = 0; e < length; e++) {
-            double allowed = unit * (fabs(b[e]) > least ? fabs(b[e]) : least) + factors + stored * fabs(b[e]);
+            double allowed = unit * (fabs(b[e]) > least ? fabs(b[e]) : least) + rounded + stored * fabs(b[e]);
             if (close_enough(a[e], b[e], allowed)) continue;
             if (all.count++ == 0)
                 all =

@@ -49,8 +49,8 @@ typedef struct kernel_case {
     /* |found - expected| <= tolerance e max(floor, |expected|), where e is the rounding error of kernel_dtype. 0: the
      * same bits. Integers are always compared by their bits. floor 0 stands for 1. */
     double tolerance, floor;
-    /* Set by the harness: the unit by which the calculator's math mode rounds factors. Sums of `tolerance` products of
-     * numbers within 1 may then be off by 3 rounding sqrt(tolerance) more: errors of factors are independent, and one
+    /* Set by the harness: the unit by which the calculator's math mode rounds operands. Sums of `tolerance` products of
+     * numbers within 1 may then be off by 3 rounding sqrt(tolerance) more: errors of operands are independent, and one
      * product's has a standard deviation below 0.3 rounding, so that this is ten of them. */
     double rounding;
     /* Set by the harness: the operands lie in one block of memory, with guards between them, instead of one each. On a

@@ -34,19 +34,19 @@ static const struct gemm_choice {
     bool transpose_b, ready; /* is b ready? */
     const char *taken;
 } gemms[] = {
-    {SDLF_MATH_FP32, 1, 10, 1024, true, false, "sweep"},           /* 1.2; few-columns 1.9 */
-    {SDLF_MATH_FP32, 64, 10, 1024, true, false, "few-columns"},    /* 2.1; cublas 7.5 */
-    {SDLF_MATH_FP32, 10000, 10, 128, true, false, "cublas"},       /* 6.7; few-columns 16.1 */
-    {SDLF_MATH_FP32, 64, 1024, 6272, true, false, "few-rows"},     /* 27.1; cublas 32.4 */
-    {SDLF_MATH_FP32, 96, 100, 512, true, false, "cublas"},         /* 7.0; few-rows 16.9 */
-    {SDLF_MATH_FP32, 2708, 8, 16, false, false, "resident"},       /* 2.5; cublas 7 */
-    {SDLF_MATH_FP32, 30000, 16, 128, false, false, "vector"},      /* 8.0; resident 11.4, cublas 11.4 */
-    {SDLF_MATH_FP32, 281903, 16, 128, false, false, "resident"},   /* 42.6; vector 49.3 */
-    {DOUBLE, 20000, 8, 64, false, false, "resident"},              /* 4.3; cublas 6.5 */
-    {SDLF_MATH_TF32, 10000, 16, 1024, true, false, "cublas"},      /* 12.0; few-columns 31.7 */
-    {SDLF_MATH_TF32, 96, 1000, 1280, true, false, "cublas"},       /* 8.0 */
-    {SDLF_MATH_BF16, 10000, 10, 1024, true, false, "few-columns"}, /* 24.2 */
-    {SDLF_MATH_BF16, 60000, 3, 128, true, false, "cublas"},        /* 32.4; few-columns 87.5 */
+    {SDLF_MATH_FP32, 1, 10, 1024, true, false, "gemv"},                 /* 1.2; skinny-n 1.9 */
+    {SDLF_MATH_FP32, 64, 10, 1024, true, false, "skinny-n"},            /* 2.1; cublas 7.5 */
+    {SDLF_MATH_FP32, 10000, 10, 128, true, false, "cublas"},            /* 6.7; skinny-n 16.1 */
+    {SDLF_MATH_FP32, 64, 1024, 6272, true, false, "skinny-m"},          /* 27.1; cublas 32.4 */
+    {SDLF_MATH_FP32, 96, 100, 512, true, false, "cublas"},              /* 7.0; skinny-m 16.9 */
+    {SDLF_MATH_FP32, 2708, 8, 16, false, false, "register-stationary"}, /* 2.5; cublas 7 */
+    {SDLF_MATH_FP32, 30000, 16, 128, false, false, "tall-skinny"},      /* 8.0; register-stationary 11.4, cublas 11.4 */
+    {SDLF_MATH_FP32, 281903, 16, 128, false, false, "register-stationary"}, /* 42.6; tall-skinny 49.3 */
+    {DOUBLE, 20000, 8, 64, false, false, "register-stationary"},            /* 4.3; cublas 6.5 */
+    {SDLF_MATH_TF32, 10000, 16, 1024, true, false, "cublas"},               /* 12.0; skinny-n 31.7 */
+    {SDLF_MATH_TF32, 96, 1000, 1280, true, false, "cublas"},                /* 8.0 */
+    {SDLF_MATH_BF16, 10000, 10, 1024, true, false, "skinny-n"},             /* 24.2 */
+    {SDLF_MATH_BF16, 60000, 3, 128, true, false, "cublas"},                 /* 32.4; skinny-n 87.5 */
     {SDLF_MATH_BF16, 64, 1024, 6272, true, false, "cublas"},
     {SDLF_MATH_BF16, 128, 4096, 4096, true, true, "cublas"}, /* 15.7 */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Math modes: products in fp16 and bf16 are those of factors rounded to the mode's format, whatever computes them.
+/* Math modes: products in fp16 and bf16 are those of operands rounded to the mode's format, whatever computes them.
  *
  * A calculator computes an operation on operands as they are, and the reference on operands rounded here. The two may
- * differ by the rounding of float32 sums alone, which is far less than the rounding of factors: another mode would be
+ * differ by the rounding of float32 sums alone, which is far less than the rounding of operands: another mode would be
  * seen. */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #include "testing.h"
 
-enum { FACTORS = 2, MOST_SIZES = 4 };
+enum { OPERANDS = 2, MOST_SIZES = 4 };
 
 /* To nearest, ties to even. */
 static float rounded(sdlf_math math, float x)
@@ -32,8 +32,8 @@ static float rounded(sdlf_math math, float x)
 
 typedef struct job {
     sdlf_operation operation;
-    float *in[FACTORS], *rounded[FACTORS], *found, *expected;
-    float magnitude; /* factors are in [-magnitude, magnitude) */
+    float *in[OPERANDS], *rounded[OPERANDS], *found, *expected;
+    float magnitude; /* operands are in [-magnitude, magnitude) */
 } job;
 
 static float *need(int64_t count)
@@ -46,7 +46,7 @@ static float *need(int64_t count)
 static void job_make(job *j, sdlf_math math, float magnitude)
 {
     j->magnitude = magnitude;
-    for (int i = 0; i < FACTORS; i++) {
+    for (int i = 0; i < OPERANDS; i++) {
         int64_t count = sdlf_tensor_count(&j->operation.in[i]);
         j->in[i] = need(count);
         j->rounded[i] = need(count);
@@ -62,7 +62,7 @@ static void job_make(job *j, sdlf_math math, float magnitude)
 
 static void job_free(job *j)
 {
-    for (int i = 0; i < FACTORS; i++) {
+    for (int i = 0; i < OPERANDS; i++) {
         free(j->in[i]);
         free(j->rounded[i]);
     }
@@ -74,7 +74,7 @@ static void job_run(const job *j, sdlf_calculator *calculator, int algorithm, fl
 {
     sdlf_operation operation = j->operation;
     operation.algorithm = algorithm;
-    for (int i = 0; i < FACTORS; i++) {
+    for (int i = 0; i < OPERANDS; i++) {
         CHECK_OK(sdlf_tensor_create(&operation.in[i], calculator, SDLF_FLOAT32, j->operation.in[i].shape));
         CHECK_OK(
             calculator->type->upload(calculator, operation.in[i].data, in[i], sdlf_tensor_bytes(&operation.in[i])));
@@ -85,7 +85,7 @@ static void job_run(const job *j, sdlf_calculator *calculator, int algorithm, fl
     CHECK_OK(calculator->type->upload(calculator, operation.out[0].data, out, bytes));
     CHECK_OK(sdlf_calculator_run(calculator, &operation));
     CHECK_OK(calculator->type->download(calculator, out, operation.out[0].data, bytes));
-    for (int i = 0; i < FACTORS; i++) sdlf_tensor_release(&operation.in[i], calculator);
+    for (int i = 0; i < OPERANDS; i++) sdlf_tensor_release(&operation.in[i], calculator);
     sdlf_tensor_release(&operation.out[0], calculator);
 }
 
@@ -104,7 +104,7 @@ static int64_t wrong_ones(const job *j, int64_t depth)
     return wrong;
 }
 
-/* Algorithms that round factors in these modes; all others compute in fp32 (docs/guides/cuda.md), cuDNN's convolutions
+/* Algorithms that round operands in these modes; all others compute in fp32 (docs/guides/cuda.md), cuDNN's convolutions
  * as in tf32. */
 static bool rounds(const sdlf_calculator *calculator, sdlf_operation_kind kind, const char *algorithm)
 {
@@ -131,7 +131,7 @@ static void check_job(sdlf_calculator *calculator, sdlf_calculator *reference, s
         job_run(&j, calculator, a, j.in, j.found);
         int64_t wrong = wrong_ones(&j, depth);
         if (wrong > 0)
-            printf("%s, %s, %s, factors up to %g: %lld numbers are not those of rounded factors\n",
+            printf("%s, %s, %s, operands up to %g: %lld numbers are not those of rounded operands\n",
                    sdlf_operation_class_of(operation.kind)->name, slot->algorithms[a], sdlf_math_name(math),
                    (double)magnitude, (long long)wrong);
         CHECK_EQUAL(wrong, 0);
@@ -194,8 +194,8 @@ static void check_convolutions(sdlf_calculator *calculator, sdlf_calculator *ref
     }
 }
 
-/* Factors within 1; down to where float16 has few bits or none; and up to where it has infinities only. */
-static void factors_are_rounded(void)
+/* Operands within 1; down to where float16 has few bits or none; and up to where it has infinities only. */
+static void operands_are_rounded(void)
 {
     static const float magnitudes[] = {1, 1e-6f, 1e5f};
     sdlf_calculator *reference = NULL;
@@ -221,6 +221,6 @@ static void factors_are_rounded(void)
 
 int main(void)
 {
-    RUN(factors_are_rounded);
+    RUN(operands_are_rounded);
     return test_summary();
 }

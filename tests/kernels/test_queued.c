@@ -132,7 +132,7 @@ static void fill(sdlf_calculator *calculator, const sdlf_tensor *made, double va
     CHECK_OK(sdlf_calculator_run(calculator, &o));
 }
 
-/* The factors of the product, whose results are all 1. */
+/* The operands of the product, whose results are all 1. */
 typedef struct product {
     sdlf_tensor a, b;
 } product;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* conv2d_backward_input, channels last: as convolutions of dy. See conv2d_nhwc_backward.h.
  *
- * With stride 1 the gradient by the input is a convolution of dy, with the filters turned around and the channels of x as its filters.
+ * With stride 1 the gradient by the input is a convolution of dy, with the filters flipped and the channels of x as its filters.
  * With stride t the pixels of dx whose indices leave the same remainder of t are reached by the same taps: each such phase
  * is a convolution of dy with these, with stride 1. So the forward kernels (implicit GEMM, Winograd, depthwise) compute it, and nothing is
  * multiplied that is 0. A phase's pixels are computed side by side and then spread over dx; with one phase they are written to dx. */
@@ -11,8 +11,8 @@
 #include "calculators/cpu/kernels/winograd.h"
 
 enum {
-    MOST_PHASES = 16,    /* more of them are small: patches do as well */
-    TURNED_CHANNELS = 16 /* of a task that turns filters: w is read in runs, and written to so many */
+    MOST_PHASES = 16,     /* more of them are small: patches do as well */
+    FLIPPED_CHANNELS = 16 /* of a task that flips filters: w is read in runs, and written to so many */
 };
 
 /* Along one axis: dx at first + i step, i < count, reads dy from i - before on, `taps` of them; tap m has w's first_tap - m tap_step. */
@@ -88,11 +88,11 @@ typedef struct context {
     const element *residual;
     const phase *part;
     const element *sums; /* the phase's pixels; NULL: all 0 */
-    element *turned;
+    element *flipped;
 } context;
 
-/* Scratch space: the filters turned around, a phase's pixels, and what its convolution needs. */
-static int64_t turned_size(const convolution *v)
+/* Scratch space: the filters flipped, a phase's pixels, and what its convolution needs. */
+static int64_t flipped_size(const convolution *v)
 {
     return cpu_round_up(v->groups * v->k * v->taps, LANES);
 }
@@ -119,7 +119,7 @@ im2col_space conv2d_nhwc_input_space_cpu(const convolution *v, bool prepared)
         most.each = cpu_max(most.each, space.each);
         most.shared = cpu_max(most.shared, space.shared);
     }
-    most.shared += (prepared ? 0 : turned_size(v)) + pixels_size(v);
+    most.shared += (prepared ? 0 : flipped_size(v)) + pixels_size(v);
     return most;
 }
 
@@ -132,7 +132,7 @@ static int64_t packed_size(const phase *part)
 /* Those of all phases, and room to turn filters in. */
 int64_t conv2d_nhwc_input_packed_size_cpu(const convolution *v)
 {
-    int64_t size = turned_size(v);
+    int64_t size = flipped_size(v);
     for (int64_t i = 0; i < phases_of(v); i++) {
         phase part = phase_of(v, i);
         size += packed_size(&part);
@@ -140,24 +140,24 @@ int64_t conv2d_nhwc_input_packed_size_cpu(const convolution *v)
     return size;
 }
 
-static int64_t turning_tasks(const convolution *v)
+static int64_t flipping_tasks(const convolution *v)
 {
-    return cpu_divide_up(v->c, TURNED_CHANNELS);
+    return cpu_divide_up(v->c, FLIPPED_CHANNELS);
 }
 
-/* w (G K,C,R,S) as filters of the phase's convolution: turned (G C,K,taps). A task takes some channels of a group. */
-static void turn_filters(void *argument, int64_t index, int thread)
+/* w (G K,C,R,S) as filters of the phase's convolution: flipped (G C,K,taps). A task takes some channels of a group. */
+static void flip_filters(void *argument, int64_t index, int thread)
 {
     const context *all = argument;
     const convolution *v = &all->backward->v;
     const phase_axis *a = all->part->axis;
-    int64_t group = index / turning_tasks(v), first = index % turning_tasks(v) * TURNED_CHANNELS;
-    int64_t last = cpu_min(first + TURNED_CHANNELS, v->c), taps = a[0].taps * a[1].taps;
+    int64_t group = index / flipping_tasks(v), first = index % flipping_tasks(v) * FLIPPED_CHANNELS;
+    int64_t last = cpu_min(first + FLIPPED_CHANNELS, v->c), taps = a[0].taps * a[1].taps;
     (void)thread;
     for (int64_t k = 0; k < v->k; k++) {
         const element *from = all->backward->w + (group * v->k + k) * v->taps;
         for (int64_t c = first; c < last; c++) {
-            element *to = all->turned + ((group * v->c + c) * v->k + k) * taps;
+            element *to = all->flipped + ((group * v->c + c) * v->k + k) * taps;
             for (int64_t r = 0; r < a[0].taps; r++) {
                 const element *row = from + c * v->r_s + (a[0].first_tap - r * a[0].tap_step) * v->s;
                 for (int64_t s = 0; s < a[1].taps; s++) *to++ = row[a[1].first_tap - s * a[1].tap_step];
@@ -189,14 +189,14 @@ static bool is_implicit(const convolution *v)
     return !depthwise_nhwc_takes_cpu(v) && !(winograd_takes_cpu(v) && winograd_pays_cpu(v));
 }
 
-/* A phase's weights, turned around if need be, which goes to all->turned. */
+/* A phase's weights, flipped if need be, which goes to all->flipped. */
 static implicit_weights weights_of(const cpu_calculator *cpu, context *all)
 {
     const convolution *v = &all->backward->v;
     const phase *part = all->part;
     if (!is_implicit(&part->v)) {
-        cpu_parallel(cpu, v->groups * turning_tasks(v), cpu_time_of_elements(4 * turned_size(v)), turn_filters, all);
-        return implicit_weights_of(&part->v, all->turned);
+        cpu_parallel(cpu, v->groups * flipping_tasks(v), cpu_time_of_elements(4 * flipped_size(v)), flip_filters, all);
+        return implicit_weights_of(&part->v, all->flipped);
     }
     return (implicit_weights){.w = all->backward->w + part->axis[0].first_tap * v->s + part->axis[1].first_tap,
                               .group = v->k * v->taps,
@@ -209,10 +209,10 @@ static implicit_weights weights_of(const cpu_calculator *cpu, context *all)
 void conv2d_nhwc_input_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution_backward *backward)
 {
     const convolution *v = &backward->v;
-    element *turned = packed + conv2d_nhwc_input_packed_size_cpu(v) - turned_size(v);
+    element *flipped = packed + conv2d_nhwc_input_packed_size_cpu(v) - flipped_size(v);
     for (int64_t i = 0; i < phases_of(v); i++) {
         phase part = phase_of(v, i);
-        context all = {.backward = backward, .part = &part, .turned = turned};
+        context all = {.backward = backward, .part = &part, .flipped = flipped};
         if (is_nothing(&part)) continue;
         implicit_weights w = weights_of(cpu, &all);
         conv2d_nhwc_automatic_pack_cpu(cpu, packed, &part.v, &w);
@@ -225,8 +225,8 @@ static void compute_phase(const cpu_calculator *cpu, context *all, const element
     const convolution *v = &all->backward->v;
     const phase *part = all->part;
     bool whole = phases_of(v) == 1, any = part->v.r_s > 0;
-    element *pixels = scratch + (packed != NULL ? 0 : turned_size(v));
-    all->turned = scratch;
+    element *pixels = scratch + (packed != NULL ? 0 : flipped_size(v));
+    all->flipped = scratch;
     all->sums = any ? pixels : NULL;
     if (any) {
         convolution_forward forward = {.v = part->v,

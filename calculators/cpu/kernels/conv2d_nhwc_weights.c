@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* conv2d_backward_weights, channels last. See conv2d_nhwc_backward.h and weights_nhwc.h.
  *
- * For each tap of the window, dw[tap] (C,K) = x^T dy over the output pixels that it reaches inside the image: products of rows read where
- * they lie, with no patches in between; where rows are short, the pixels of several are brought together first. A task walks its share of
- * the rows of outputs a few at a time, so that what all taps read of x and dy stays in the second-level cache. 2 N K P Q C R S FLOPs; floor: x and dy moved once. */
+ * For each tap of the window, dw[tap] (C,K) = x^T dy over the output pixels that it reaches inside the image: products of rows read where they lie,
+ * with no patches in between; where rows are short, the pixels of several are brought together first. A task walks its share of the rows of outputs
+ * a few at a time, so that what all taps read of x and dy stays in the second-level cache. 2 N K P Q C R S FLOPs; floor: x and dy moved once. */
 #include "calculators/cpu/kernels/conv2d_nhwc_backward.h"
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/interleave.h"
@@ -72,7 +72,7 @@ typedef struct share_part {
     element *sums, *pixels, *gradients; /* the pieces' room */
 } share_part;
 
-/* One tap of the rows [first, first + rows), counted through all images: each row is a product. */
+/* One tap of the rows [first, first + rows), linearised over all images: each row is a product. */
 static void add_tap(const weights_nhwc *all, const share_part *part, int64_t tap, int64_t first, int64_t rows)
 {
     const convolution *v = &all->backward->v;
@@ -91,7 +91,7 @@ static void add_tap(const weights_nhwc *all, const share_part *part, int64_t tap
     }
 }
 
-/* What a tap reads of x for `count` outputs, counted through all images, from output `first` on; zeros where that is padding. */
+/* What a tap reads of x for `count` outputs, linearised over all images, from output `first` on; zeros where that is padding. */
 static void gather_pixels(const convolution *v, const element *x, int64_t tap, int64_t first, int64_t count,
                           element *to)
 {

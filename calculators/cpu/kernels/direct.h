@@ -4,7 +4,7 @@
  * Images are laid out anew in scratch space as [h][w][channel], with their padding around them, so that what one row of the
  * window reads at one position, S C values, lies in one run. Filters are laid out as [r][s][c][filter], a block of up to
  * DIRECT_VECTORS vectors of filters at a time. The gradient by the input is the same convolution, of the gradient, with the
- * filters turned around. All of it stays in the first- and second-level caches. direct_layout.c
+ * filters flipped. All of it stays in the first- and second-level caches. direct_layout.c
  * lays out, direct.c convolves, direct_forward.c and direct_backward.c go over the images. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_DIRECT_H
 #define SDLF_CALCULATORS_CPU_KERNELS_DIRECT_H
@@ -46,7 +46,7 @@ direct_filter direct_backward_filter_cpu(const convolution *v);
 /* Elements of laid out filters. */
 int64_t direct_filter_size_cpu(const direct_filter *filter);
 
-/* Lay out w (K,C,R,S) for the forward pass, or turned around for the gradient. */
+/* Lay out w (K,C,R,S) for the forward pass, or flipped for the gradient. */
 void direct_pack_forward_cpu(element *packed, const convolution *v, const element *w);
 void direct_pack_backward_cpu(element *packed, const convolution *v, const element *w);
 

@@ -3,7 +3,7 @@
  *
  * A task takes a fixed share of the images. For each it lays out the gradient by the convolution's output as [h][w][filter]
  * (behind a pool: written out from dy and mask, zeros where nothing is marked), adds the gradient by the filters into its
- * share's sums, and convolves the gradient with the turned filters for dx. Behind a pool, images with few marks go the way of
+ * share's sums, and convolves the gradient with the flipped filters for dx. Behind a pool, images with few marks go the way of
  * direct_sparse.h instead. The shares' sums are added up in order.
  * 2 K P Q C R S FLOPs an image for each of dw and dx. */
 #include "calculators/cpu/kernels/direct_sparse.h"
@@ -53,7 +53,7 @@ static context context_of(const convolution_backward *backward, const direct_poo
     /* the sparse way builds dx where x lies, and reads and writes whole vectors at the ends of rows */
     all.image_size = backward->wants_dw || all.sparse ? direct_image_size(&all.image) + LANES : 0;
     all.gradient_size = direct_image_size(&all.gradient);
-    /* work space: an image's transposition; dy's and the marks'; dx before it is turned */
+    /* work space: an image's transposition; dy's and the marks'; dx before it is transposed */
     int64_t in_flat = v->c * v->h * v->w, out_flat = (all.p_q + LANES) * all.gradient.channels * 2 + v->k * all.p_q * 2;
     int64_t dx_size = (v->h * v->w + DIRECT_POSITIONS) * all.backward_filter.padded_filters;
     all.work_size = cpu_round_up(cpu_max(cpu_max(in_flat, out_flat), backward->wants_dx ? dx_size : 0), LANES);

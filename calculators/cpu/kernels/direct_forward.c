@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Direct convolution forward, alone or with ReLU and max-pool 2x2: a task takes one image. See direct.h.
  *
- * The image is laid out (C H W elements), convolved into [position][filter], and turned into y's (K,P,Q) by blocks in
+ * The image is laid out (C H W elements), convolved into [position][filter], and transposed into y's (K,P,Q) by blocks in
  * registers; with the pool only a quarter of the results is ever stored. Filters are laid out once for all images. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/direct_conv2d.h"
@@ -25,7 +25,7 @@ static context context_of(const convolution *v, const direct_pool *pool)
                    .flat_size = cpu_round_up(v->c * v->h * v->w, LANES)};
     all.image_size = direct_image_size(&all.image);
     all.out_size = (all.p_q + DIRECT_POSITIONS) * all.filter.padded_filters;
-    /* the marks are as many as the results, and are turned in blocks of LANES; the image's transposition borrows their room */
+    /* the marks are as many as the results, and are transposed in blocks of LANES; the image's transposition borrows their room */
     int64_t marks = pool ? all.out_size + LANES * all.filter.padded_filters : 0;
     all.scratch_size = all.image_size + all.out_size + cpu_max(all.flat_size, marks);
     return all;

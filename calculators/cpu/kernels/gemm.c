@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm: c = act(alpha op(a) op(b) + bias + residual). Contract: <sdlf/operation.h>.
  *
- * A tall a and a narrow b have a kernel of their own, gemm_tall.c, and so have few rows, gemm_skinny.c. Else c is cut into tiles whose size
+ * A tall a and a narrow b have a kernel of their own, gemm_tall_skinny.c, and so have few rows, gemm_skinny.c. Else c is cut into tiles whose size
  * follows from its shape; a task computes one, all of the inner dimension, and finishes it (bias, activation) while it lies in the cache.
  * Two ways to a tile:
  * - straight: tiles of TILE_M rows at most. Where several lie below each other b is packed beforehand, once for all tasks; else each task
@@ -16,7 +16,7 @@
 #include "calculators/cpu/kernels/gemm_context.h"
 #include "calculators/cpu/kernels/gemm_packed.h"
 #include "calculators/cpu/kernels/gemm_skinny.h"
-#include "calculators/cpu/kernels/gemm_tall.h"
+#include "calculators/cpu/kernels/gemm_tall_skinny.h"
 #include "calculators/matmul.h"
 
 bool gemm_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -25,12 +25,13 @@ bool gemm_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *
     if (sdlf_gemm_is_packed(operation)) return IS_FLOAT && operation->algorithm == AUTO;
     if (operation->algorithm == IN_LIBRARY)
         return library && (IS_FLOAT ? library->float32 : library->float64) && (!library->load || library->load());
-    return operation->algorithm != TALL_ALGORITHM || gemm_tall_fits_cpu(operation);
+    return operation->algorithm != TALL_SKINNY || gemm_tall_skinny_fits_cpu(operation);
 }
 
-static bool is_tall(const sdlf_operation *operation)
+static bool is_tall_skinny(const sdlf_operation *operation)
 {
-    return operation->algorithm == TALL_ALGORITHM || (operation->algorithm == AUTO && gemm_tall_pays_cpu(operation));
+    return operation->algorithm == TALL_SKINNY ||
+           (operation->algorithm == AUTO && gemm_tall_skinny_pays_cpu(operation));
 }
 
 static bool is_skinny(const sdlf_operation *operation)
@@ -40,14 +41,14 @@ static bool is_skinny(const sdlf_operation *operation)
 
 bool gemm_takes_alone_cpu(const sdlf_operation *operation)
 {
-    return is_tall(operation) || is_skinny(operation);
+    return is_tall_skinny(operation) || is_skinny(operation);
 }
 
 int64_t gemm_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     if (sdlf_gemm_is_packed(operation)) return gemm_packed_workspace_cpu(operation);
     const cpu_calculator *cpu = cpu_from_const(calculator);
-    if (is_tall(operation)) return gemm_tall_workspace_cpu(calculator, operation);
+    if (is_tall_skinny(operation)) return gemm_tall_skinny_workspace_cpu(calculator, operation);
     if (is_skinny(operation)) return 0;
     gemm_context gemm = gemm_context_of_cpu(cpu, operation, 1);
     return gemm_context_size_cpu(cpu, &gemm) * (int64_t)sizeof(element);
@@ -137,7 +138,7 @@ sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operatio
 {
     const cpu_calculator *cpu = cpu_from(calculator);
     if (sdlf_gemm_is_packed(operation)) return gemm_packed_cpu(calculator, operation);
-    if (is_tall(operation)) return gemm_tall_cpu(calculator, operation);
+    if (is_tall_skinny(operation)) return gemm_tall_skinny_cpu(calculator, operation);
     if (is_skinny(operation)) return gemm_skinny_cpu(calculator, operation);
     gemm_context gemm = gemm_context_of_cpu(cpu, operation, 1);
     const product *all = &gemm.all;

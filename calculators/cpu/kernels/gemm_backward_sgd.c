@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_backward_sgd: a fully connected layer's backward pass and its update. Contract: <sdlf/operation.h>.
  *
- * Up to SWEEP_ROWS rows of x it is one sweep over w (gemm_sweep.c). Above, arithmetic is all that counts: dx is a gemm, and so is the
+ * Up to SKINNY_ROWS rows of x it is one pass over w (gemm_backward_sgd_skinny.c). Above, arithmetic is all that counts: dx is a gemm, and so is the
  * gradient by w, whose tiles go into the update as soon as they are there.
  *
  * 4 N U I FLOPs (2 N U I without dx), 16 U I bytes: at N = 16 on a machine that moves 60 GB/s and computes 400 GFLOP/s both
  * floors are about the same. */
+#include "calculators/cpu/kernels/gemm_backward_sgd_skinny.h"
 #include "calculators/cpu/kernels/gemm_context.h"
-#include "calculators/cpu/kernels/gemm_sweep.h"
 
-enum { SWEEP_ROWS = 64 };
+enum { SKINNY_ROWS = 64 };
 
-/* The bias's update and the activation's gradient move so little that sweeps of their own cost nothing. */
+/* The bias's update and the activation's gradient move so little that passes of their own cost nothing. */
 bool gemm_backward_sgd_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
     return !sdlf_tensor_present(&operation->out[3]) && operation->gemm_backward.activation.function == SDLF_IDENTITY;
 }
 
-static bool is_swept(const sdlf_operation *operation)
+static bool is_skinny(const sdlf_operation *operation)
 {
-    return operation->in[0].shape.dim[0] <= SWEEP_ROWS;
+    return operation->in[0].shape.dim[0] <= SKINNY_ROWS;
 }
 
 typedef struct update {
@@ -103,7 +103,7 @@ static sdlf_status multiply_twice(sdlf_calculator *calculator, const sdlf_operat
 int64_t gemm_backward_sgd_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_calculator *cpu = cpu_from_const(calculator);
-    if (is_swept(operation)) return gemm_sweep_workspace_cpu(cpu, operation);
+    if (is_skinny(operation)) return gemm_backward_sgd_skinny_workspace_cpu(cpu, operation);
     sdlf_operation dx = input_gradient_of(operation), dw = weight_gradient_of(operation);
     update u = update_of(cpu, &dw, operation);
     int64_t most = (gemm_context_size_cpu(cpu, &u.gemm) + cpu->threads * tile_size(&u)) * (int64_t)sizeof(element);
@@ -117,7 +117,7 @@ sdlf_status gemm_backward_sgd_cpu(sdlf_calculator *calculator, const sdlf_operat
             memset(output(operation, 2), 0, (size_t)sdlf_tensor_count(&operation->out[2]) * sizeof(element));
         return SDLF_OK;
     }
-    if (!is_swept(operation)) return multiply_twice(calculator, operation);
-    gemm_sweep_cpu(cpu_from(calculator), operation);
+    if (!is_skinny(operation)) return multiply_twice(calculator, operation);
+    gemm_backward_sgd_skinny_cpu(cpu_from(calculator), operation);
     return SDLF_OK;
 }

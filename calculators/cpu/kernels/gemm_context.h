@@ -9,7 +9,7 @@
 #include "calculators/cpu/kernels/product.h"
 
 /* Indices of the algorithms that cpu.c names. */
-enum { AUTO, BUILT_IN, IN_LIBRARY, TALL_ALGORITHM };
+enum { AUTO, BUILT_IN, IN_LIBRARY, TALL_SKINNY };
 
 typedef enum gemm_way { STRAIGHT, TRANSPOSED, LIBRARY } gemm_way;
 

@@ -2,8 +2,8 @@
 /* log_softmax of rows: y[j] = (x[j] - max x) - log(sum of exp(x - max x)).
  *
  * Rows of few elements, as many as there are classes, would leave most of a vector's lanes empty, and each would need its maximum and
- * its sum across lanes. So LANES rows are turned: lane i holds row i, and maximum, exponential, sum and logarithm are those of vectors,
- * whatever the width; rows that lie side by side, channels of pixels, are turned already. Wide rows are walked one by one. A NaN in a row,
+ * its sum across lanes. So LANES rows are transposed: lane i holds row i, and maximum, exponential, sum and logarithm are those of vectors,
+ * whatever the width; rows that lie side by side, channels of pixels, are transposed already. Wide rows are walked one by one. A NaN in a row,
  * or an infinity that is its maximum, makes all of it NaN. */
 #include "calculators/cpu/kernels/log_softmax.h"
 
@@ -12,7 +12,7 @@
 #include "calculators/cpu/kernels/exponential.h"
 #include "calculators/cpu/kernels/interleave.h"
 
-enum { TURNED_WIDTH = 64 }; /* at most */
+enum { TRANSPOSED_WIDTH = 64 }; /* at most */
 
 /* log(sum) in the element's precision; NaN for what is no finite sum. */
 static inline element logarithm_of_sum(element sum)
@@ -90,12 +90,12 @@ static void square_block(element *y, const element *x)
 }
 
 /* At most LANES rows. */
-static void turned_rows(element *y, const element *x, int64_t rows, int64_t width)
+static void transposed_rows(element *y, const element *x, int64_t rows, int64_t width)
 {
-    element turned[TURNED_WIDTH * LANES], largest[LANES], log_sum[LANES];
-    if (rows < LANES) memset(turned, 0, (size_t)width * LANES * sizeof *turned);
-    transpose(turned, LANES, x, width, rows, width);
-    reduce_lanes(largest, log_sum, turned, LANES, width);
+    element transposed[TRANSPOSED_WIDTH * LANES], largest[LANES], log_sum[LANES];
+    if (rows < LANES) memset(transposed, 0, (size_t)width * LANES * sizeof *transposed);
+    transpose(transposed, LANES, x, width, rows, width);
+    reduce_lanes(largest, log_sum, transposed, LANES, width);
     for (int64_t r = 0; r < rows; r++) subtract(y + r * width, x + r * width, width, largest[r], log_sum[r]);
 }
 
@@ -123,12 +123,12 @@ static void wide_row(element *y, const element *x, int64_t width)
 
 void log_softmax_rows_cpu(element *y, const element *x, int64_t rows, int64_t width)
 {
-    int64_t step = width <= TURNED_WIDTH ? LANES : 1;
+    int64_t step = width <= TRANSPOSED_WIDTH ? LANES : 1;
     for (int64_t r = 0; r < rows; r += step) {
         if (width == LANES && rows - r >= LANES)
             square_block(y + r * LANES, x + r * LANES);
-        else if (width <= TURNED_WIDTH)
-            turned_rows(y + r * width, x + r * width, cpu_min(LANES, rows - r), width);
+        else if (width <= TRANSPOSED_WIDTH)
+            transposed_rows(y + r * width, x + r * width, cpu_min(LANES, rows - r), width);
         else
             wide_row(y + r * width, x + r * width, width);
     }

@@ -3,7 +3,8 @@
  *
  *     sum of (x - zero) w = sum of x w - zero (sum of w),
  *
- * and the sum of w is a number for each filter, which is made with the packed weights; so padding holds the zero. The image is brought into the form that the loops read, with its padding, unless it lies so already.
+ * and the sum of w is a number for each filter, which is made with the packed weights; so padding holds the zero. The image is brought into the
+ * form that the loops read, with its padding, unless it lies so already.
  *
  * Bound by its products: 64 of them an instruction with VNNI, 32 of int16 in 64 bytes. */
 #include "calculators/cpu/kernels/kernels.h"
@@ -350,9 +351,9 @@ sdlf_status quantized_conv2d_cpu(sdlf_calculator *calculator, const sdlf_operati
                              .k = g.k,
                              .groups = g.groups};
     convolve(cpu, &g, &layer);
-    staging turned = {.g = &g, .to = (uint8_t *)space + r.result};
+    staging transposed = {.g = &g, .to = (uint8_t *)space + r.result};
     if (!g.y_nhwc)
         cpu_parallel_near_exact(cpu, g.n * g.k, cpu_time_of_elements(sdlf_tensor_count(&operation->out[0])), turn_plane,
-                                &turned);
+                                &transposed);
     return SDLF_OK;
 }

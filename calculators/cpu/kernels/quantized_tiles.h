@@ -37,7 +37,7 @@ typedef struct quantized_layer {
     int64_t p, q, k, groups;
 } quantized_layer;
 
-/* Pixels first .. last - 1, counted through (N,P,Q), of `vectors` vectors of filters from `vector` of a group on, at most
+/* Pixels first .. last - 1, linearised over (N,P,Q), of `vectors` vectors of filters from `vector` of a group on, at most
  * QUANTIZED_VECTORS. */
 typedef void quantized_tile_function(const quantized_layer *layer, int64_t group, int64_t from, int64_t vectors,
                                      int64_t first, int64_t last);

@@ -3,7 +3,7 @@
  *
  * What each output of the axis is made of is worked out once, into a table: indices and weights. Then rows of `inner` elements
  * are added up (forward), or added to where they came from (backward; a task owns whole outer indices). Along the last axis,
- * whose rows are of one element, LANES lines are turned into such rows, and their results back. Moves y, and x as often as
+ * whose rows are of one element, LANES lines are transposed into such rows, and their results back. Moves y, and x as often as
  * there are weights, mostly from the cache. */
 #include "calculators/cpu/kernels/interleave.h"
 #include "calculators/cpu/kernels/kernels.h"
@@ -14,9 +14,9 @@ enum { INNER_BLOCK = 1024 };
 typedef struct resampling {
     const element *from;
     element *to;
-    int64_t *index;  /* (outputs, taps); -1 where the output is `outside` */
-    double *weight;  /* (outputs, taps) */
-    element *turned; /* of each thread (length + outputs, LANES); where inner is 1 */
+    int64_t *index;      /* (outputs, taps); -1 where the output is `outside` */
+    double *weight;      /* (outputs, taps) */
+    element *transposed; /* of each thread (length + outputs, LANES); where inner is 1 */
     int64_t outer, length, outputs, inner, taps, blocks, outer_per_task;
     element outside;
 } resampling;
@@ -41,7 +41,7 @@ static resampling of(const sdlf_operation *operation, const sdlf_tensor *x, cons
     r.index = operation->workspace.data;
     if (r.index) {
         r.weight = (double *)(r.index + r.outputs * r.taps);
-        r.turned = (element *)(r.weight + r.outputs * r.taps);
+        r.transposed = (element *)(r.weight + r.outputs * r.taps);
     }
     r.blocks = cpu_divide_up(r.inner, INNER_BLOCK);
     int64_t width = cpu_min(r.inner, INNER_BLOCK);
@@ -66,7 +66,7 @@ static int64_t workspace_of(resampling r)
     return r.outputs * r.taps * (int64_t)(sizeof *r.index + sizeof *r.weight);
 }
 
-static int64_t turned_size(const resampling *r)
+static int64_t transposed_size(const resampling *r)
 {
     return (r->length + r->outputs) * LANES;
 }
@@ -77,8 +77,8 @@ int64_t resample_workspace_cpu(const sdlf_calculator *calculator, const sdlf_ope
     const sdlf_tensor *x = backward ? &operation->out[0] : &operation->in[0];
     const sdlf_tensor *y = backward ? &operation->in[0] : &operation->out[0];
     resampling r = of(operation, x, y);
-    int64_t turned = backward || r.inner > 1 ? 0 : cpu_from_const(calculator)->threads * turned_size(&r);
-    return workspace_of(r) + turned * (int64_t)sizeof(element);
+    int64_t transposed = backward || r.inner > 1 ? 0 : cpu_from_const(calculator)->threads * transposed_size(&r);
+    return workspace_of(r) + transposed * (int64_t)sizeof(element);
 }
 
 /* A single column: a number for each output. */
@@ -108,13 +108,13 @@ static void forward_block(const resampling *r, element *y, const element *x, int
 }
 
 /* LANES single columns, side by side. */
-static void forward_lines(const resampling *r, element *y, const element *x, element *turned)
+static void forward_lines(const resampling *r, element *y, const element *x, element *transposed)
 {
     resampling columns = *r;
-    element *sums = turned + r->length * LANES;
+    element *sums = transposed + r->length * LANES;
     columns.inner = LANES;
-    transpose(turned, LANES, x, r->length, LANES, r->length);
-    forward_block(&columns, sums, turned, LANES);
+    transpose(transposed, LANES, x, r->length, LANES, r->length);
+    forward_block(&columns, sums, transposed, LANES);
     transpose(y, r->outputs, sums, LANES, r->outputs, LANES);
 }
 
@@ -125,7 +125,7 @@ static void forward(void *context, int64_t task, int thread)
     int64_t start = task / r->blocks * r->outer_per_task, end = cpu_min(start + r->outer_per_task, r->outer);
     int64_t o = start;
     for (; r->inner == 1 && o + LANES <= end; o += LANES)
-        forward_lines(r, r->to + o * r->outputs, r->from + o * r->length, r->turned + thread * turned_size(r));
+        forward_lines(r, r->to + o * r->outputs, r->from + o * r->length, r->transposed + thread * transposed_size(r));
     for (; o < end; o++) {
         const element *x = r->from + o * r->length * r->inner + first;
         element *y = r->to + o * r->outputs * r->inner + first;

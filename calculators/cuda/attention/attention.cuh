@@ -17,8 +17,9 @@ enum { WARP = 32, TILE = 8 /* columns of a product of mma.sync */, TILES = ATTEN
 
 template <sdlf_math MATH> constexpr bool is_half = MATH == SDLF_MATH_FP16 || MATH == SDLF_MATH_BF16;
 
-/* The math mode whose factors numbers of a 16-bit storage type are. */
-template <typename T> constexpr sdlf_math factors_of = std::is_same<T, __half>::value ? SDLF_MATH_FP16 : SDLF_MATH_BF16;
+/* The math mode whose operands are of a 16-bit storage type. */
+template <typename T>
+constexpr sdlf_math operand_math_of = std::is_same<T, __half>::value ? SDLF_MATH_FP16 : SDLF_MATH_BF16;
 
 /* Words of a row of `count` numbers, with a gap that sends the rows of a fragment to different banks. */
 template <sdlf_math MATH> __host__ __device__ constexpr int row_words(int count)
@@ -56,7 +57,7 @@ template <sdlf_math MATH> static __device__ __forceinline__ uint32_t pack_two(fl
 /* A number by itself: rounded to tf32, or, in fp32, as it is. */
 template <sdlf_math MATH> static __device__ __forceinline__ uint32_t pack_one(float x)
 {
-    return MATH == SDLF_MATH_TF32 ? factor_bits<SDLF_MATH_TF32>(x) : __float_as_uint(x);
+    return MATH == SDLF_MATH_TF32 ? operand_bits<SDLF_MATH_TF32>(x) : __float_as_uint(x);
 }
 
 /* What the upper bits of a number leave of it. */
@@ -222,7 +223,7 @@ template <sdlf_math MATH> static __device__ __forceinline__ float exponential(fl
 template <typename T> static __device__ __forceinline__ void store_two(T *to, float low, float high)
 {
     if constexpr (sizeof(T) == 2)
-        *reinterpret_cast<uint32_t *>(to) = pack_two<factors_of<T>>(low, high);
+        *reinterpret_cast<uint32_t *>(to) = pack_two<operand_math_of<T>>(low, high);
     else
         *reinterpret_cast<float2 *>(to) = make_float2(low, high);
 }

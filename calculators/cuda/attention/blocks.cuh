@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks of attention's operands in shared memory as they lie in memory, row by row, copied asynchronously; and the fragments that tensor cores take
- * of them. Numbers in 16-bit storage are factors as they are, read by ldmatrix, of v transposed; float32 is rounded as it is read. */
+ * of them. Numbers in 16-bit storage are operands as they are, read by ldmatrix, of v transposed; float32 is rounded as it is read. */
 #ifndef SDLF_CALCULATORS_CUDA_ATTENTION_BLOCKS_CUH
 #define SDLF_CALCULATORS_CUDA_ATTENTION_BLOCKS_CUH
 

@@ -146,12 +146,12 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS, (forward_blocks<MATH
     write_results<T, D>(p, at, first + row, y, largest, sum);
 }
 
-/* Call function(zero of the storage type, math mode, D), the latter two as constants. Of operands in 16-bit storage factors are of their type. */
+/* Call function(zero of the storage type, math mode, D), the latter two as constants. Of operands in 16-bit storage products are of their type. */
 template <typename Function>
 static void with_forward_shape(sdlf_dtype dtype, sdlf_math math, int depth, Function function)
 {
     auto stored = [&](auto zero) {
-        constexpr sdlf_math of = factors_of<decltype(zero)>;
+        constexpr sdlf_math of = operand_math_of<decltype(zero)>;
         with_attention_depth(depth,
                              [&](auto columns) { function(zero, std::integral_constant<sdlf_math, of>(), columns); });
     };

@@ -13,7 +13,7 @@ const char *const conv2d_algorithms_cuda[] = {
     [CUDA_CONV2D_POINTWISE] = "pointwise",
     [CUDA_CONV2D_POINTWISE_WARPS] = "pointwise-warps",
     [CUDA_CONV2D_IMPLICIT] = "implicit-gemm",
-    [CUDA_CONV2D_STEM] = "few-channels",
+    [CUDA_CONV2D_STEM] = "stem",
     [CUDA_CONV2D_DEPTHWISE] = "depthwise",
     [CUDA_CONV2D_WINOGRAD_FUSED] = "winograd-2x2",
     [CUDA_CONV2D_WINOGRAD_2] = "winograd-2x2-steps",
@@ -47,7 +47,7 @@ const sdlf_algorithm_note conv2d_notes_cuda[] = {
     [CUDA_CONV2D_HALO] =
         {.summary = "a product that reads its patches from a part of the image in shared memory; tensor cores",
          .takes = "channels last, one group, windows of up to 120 taps; not in fp32"},
-    [CUDA_CONV2D_HALO16] = {.summary = "the same, with parts of the image that the copy engine loads",
+    [CUDA_CONV2D_HALO16] = {.summary = "the same, with parts of the image loaded by TMA",
                             .takes = "what halo takes with stride 1, channels in quads; on compute capability 9.0"},
 };
 
@@ -76,7 +76,7 @@ static int64_t winograd_flops(const sdlf_operation *operation, int m, bool fused
     return sdlf_tensor_present(&operation->prepared) ? flops : flops + x[1] * y[1] * filter;
 }
 
-/* Weights that were made ready are read in place of those of the operation. */
+/* Weights that were prepacked are read in place of those of the operation. */
 sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     int algorithm =

@@ -30,8 +30,8 @@ typedef struct cuda_conv2d_algorithm {
     int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation); /* NULL: none */
     sdlf_kernel *forward, *backward_input, *backward_weights; /* NULL: it has no such kind */
     /* The same of operations whose activations are channels last; NULL: none. */
-    bool (*takes_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
-    /* Weights made ready; NULL: as they are. */
+    bool (*takes_nhwc)(const sdlf_calculator *calculator, const sdlf_operation *operation);
+    /* Prepacked weights; NULL: as they are. */
     int64_t (*prepared)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     sdlf_kernel *prepare;
     bool columns; /* writes the patches of all images as a matrix, and reads it; else that holds for its workspace */

@@ -7,7 +7,7 @@
 #include "calculators/cuda/conv2d/pointwise_warps.h"
 #include "calculators/cuda/conv2d/stem.h"
 #include "calculators/cuda/conv2d/winograd.h"
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 #include "calculators/cuda/nhwc/nhwc.h"
 
 enum {
@@ -25,7 +25,7 @@ enum {
     HALO16 = CUDA_CONV2D_HALO16,
 };
 
-/* Numbers of a sum up to which few-channels is taken. */
+/* Numbers of a sum up to which stem is taken. */
 enum { STEM_DEPTH = 160 };
 
 /* Bytes of patches as a matrix, of one image where it is large, that are worth a product by cuBLAS. */
@@ -42,7 +42,7 @@ enum {
 };
 
 /* 1x1 convolutions of few channels: FLOPs from which, in tf32, those into four times as many are faster as patches, and results from which
- * cuBLAS is worth the rounding of its factors to 16 bits. Other convolutions so large are patches anyway. */
+ * cuBLAS is worth the rounding of its operands to 16 bits. Other convolutions so large are patches anyway. */
 enum { LARGE_EXPANSION = 200000000, EXPANSION = 4, LARGE_RESULTS = 1 << 22 };
 
 /* 1x1 convolutions by warps that read the image themselves, in fp32: FLOPs from which these have enough to do, and above which cuBLAS's
@@ -90,7 +90,7 @@ static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op
     return flops <= pointwise || cuda_pointwise_is_small(g->channels, flops);
 }
 
-/* Forward, in IEEE single or double precision (where tensor cores round the factors, implicit GEMM is faster but for single
+/* Forward, in IEEE single or double precision (where tensor cores round the operands, implicit GEMM is faster but for single
  * filters and small problems); AUTO: none of these. */
 static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g, bool exact)
 {
@@ -100,9 +100,9 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
     if (cuda_stem_takes(calculator, op) && (g->filters <= STEM_FILTERS || (suits && depth <= STEM_DEPTH))) return STEM;
     if (!suits) return AUTO;
     int algorithm = pointwise_forward_algorithm(calculator, op, g);
-    bool moves = algorithm == TWO_STEP && cuda_has_half_factors(((const cuda_calculator *)calculator)->math) &&
+    bool moves = algorithm == TWO_STEP && cuda_has_operands16(((const cuda_calculator *)calculator)->math) &&
                  sdlf_tensor_count(&op->out[0]) < LARGE_RESULTS;
-    if (!exact) return moves ? AUTO : algorithm; /* rounding both factors first would move them three times */
+    if (!exact) return moves ? AUTO : algorithm; /* rounding both operands first would move them three times */
     if (algorithm != AUTO) return algorithm;
     if (cuda_winograd_2_takes(calculator, op) && g->channels >= 16 && g->filters >= 16) {
         bool fused = cuda_winograd_fused_takes(calculator, op) && !cuda_winograd_prefers_steps(op);
@@ -116,20 +116,20 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
 
 /* ---- the rule ---- */
 
-/* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 3, halo-16bit where it
+/* Channels last: depthwise where groups are channels, stem where 3x3 windows have up to 3, halo-16bit where it
  * takes them, else halo. Liked for what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
  *
  * Row-major, in this order:
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
  *                  that memory decides, and products would be of matrices with that many rows
- *   few-channels   forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
+ *   stem           forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
  *                  what counts is that the image comes once. In every mode where up to 4 channels are 100 MFLOP at most, or
  *                  sums are of less than 32 numbers
  *   pointwise-warps 1x1 forward in fp32 without a stride: suits_warps, above
  *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
  *                  which needs no columns then, for more. In every mode where it is 45 MFLOP at most, or has less than 64
  *                  channels (but two-step in fp16 and bf16 from 2^22 results on). Gradients of these in every mode: cuBLAS
- *                  reads both factors in wide steps, which implicit GEMM, one number a lane, does not
+ *                  reads both operands in wide steps, which implicit GEMM, one number a lane, does not
  *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
  *                  and about as exact as the others
  *   two-step       forward in fp32 with up to 1024 pixels and sums of 4096 or more: columns are few, and what is left is a
@@ -161,11 +161,10 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
  * follow what they find. */
 bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    sdlf_operation turned = sdlf_operation_channels_last(op);
-    if (op->kind == SDLF_CONV2D_BACKWARD_INPUT)
-        return cuda_is_nhwc(&turned) && conv2d_supports_nhwc(calculator, &turned);
+    sdlf_operation nhwc = sdlf_operation_channels_last(op);
+    if (op->kind == SDLF_CONV2D_BACKWARD_INPUT) return cuda_is_nhwc(&nhwc) && conv2d_supports_nhwc(calculator, &nhwc);
     bool wanted = op->algorithm == HALO || op->algorithm == HALO16;
-    if ((op->algorithm != AUTO && !wanted) || !cuda_halo_takes(calculator, &turned)) return false;
+    if ((op->algorithm != AUTO && !wanted) || !cuda_halo_takes(calculator, &nhwc)) return false;
     cuda_conv2d g = cuda_conv2d_geometry(op);
     bool expands = cuda_is_pointwise(&g) && g.filters >= EXPANSION * g.channels &&
                    sdlf_operation_cost(op).flops > LARGE_EXPANSION &&

@@ -114,12 +114,12 @@ static const cuda_conv2d_algorithm algorithms[CUDA_CONV2D_ALGORITHMS] = {
                               .backward_input = conv2d_implicit_cuda,
                               .backward_weights = conv2d_implicit_cuda},
     [CUDA_CONV2D_STEM] = {.takes = cuda_stem_takes,
-                          .takes_last = cuda_stem_tensor_takes,
+                          .takes_nhwc = cuda_stem_tensor_takes,
                           .forward = stem,
                           .prepared = stem_prepared,
                           .prepare = conv2d_stem_tensor_prepare_cuda},
     [CUDA_CONV2D_DEPTHWISE] = {.takes = takes_depthwise,
-                               .takes_last = takes_depthwise_nhwc,
+                               .takes_nhwc = takes_depthwise_nhwc,
                                .workspace = conv2d_depthwise_workspace_cuda,
                                .forward = depthwise,
                                .backward_input = conv2d_depthwise_backward_input_cuda,
@@ -139,13 +139,13 @@ static const cuda_conv2d_algorithm algorithms[CUDA_CONV2D_ALGORITHMS] = {
                                 .prepare = conv2d_winograd_2_prepare_cuda,
                                 .winograd = 2},
     [CUDA_CONV2D_HALO] = {.takes = cuda_halo_takes,
-                          .takes_last = cuda_halo_takes,
+                          .takes_nhwc = cuda_halo_takes,
                           .workspace = conv2d_halo_workspace_cuda,
                           .forward = conv2d_halo_cuda,
                           .prepared = cuda_halo_prepared,
                           .prepare = conv2d_halo_prepare_cuda},
     [CUDA_CONV2D_HALO16] = {.takes = cuda_halo16_takes,
-                            .takes_last = cuda_halo16_takes,
+                            .takes_nhwc = cuda_halo16_takes,
                             .workspace = conv2d_halo_workspace_cuda,
                             .forward = conv2d_halo16_cuda,
                             .prepared = cuda_halo_prepared,
@@ -192,7 +192,7 @@ bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operatio
     const cuda_conv2d_algorithm *algorithm = chosen(calculator, op);
     if (kernel_of(algorithm, op->kind) == NULL) return false;
     if (sdlf_operation_is_channels_last(op))
-        return algorithm->takes_last != NULL && algorithm->takes_last(calculator, op);
+        return algorithm->takes_nhwc != NULL && algorithm->takes_nhwc(calculator, op);
     return is_taken(algorithm, calculator, op);
 }
 

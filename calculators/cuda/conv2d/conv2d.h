@@ -78,14 +78,14 @@ int64_t conv2d_two_step_workspace_cuda(const sdlf_calculator *calculator, const 
 sdlf_kernel conv2d_implicit_cuda;
 int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* Depthwise, groups = channels: a filter or a few to each (conv2d/depthwise.cu, depthwise_backward.cu); and over channels that lie
+/* Depthwise, groups = channels: a filter or a few to each (conv2d/depthwise_nchw.cu, depthwise_backward.cu); and over channels that lie
  * last: forward, one filter a channel (conv2d/depthwise_nhwc.cu). */
 sdlf_kernel conv2d_depthwise_forward_cuda, conv2d_depthwise_backward_input_cuda, conv2d_depthwise_backward_weights_cuda;
 int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel conv2d_depthwise_nhwc_cuda, conv2d_depthwise_nhwc_prepare_cuda;
 
 /* Patches of `images` images from x, group by group: columns (images, G, C/G R S, P Q), of x's dtype, or rounded to the 16 bits
- * of the math mode with lines as in gemm/factors.h; and back: dx gathers them. */
+ * of the math mode with lines as in gemm/convert_operands.h; and back: dx gathers them. */
 sdlf_status cuda_im2col(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, bool rounded,
                         const void *x, void *columns, int64_t images);
 sdlf_status cuda_col2im(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, const void *columns,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradients of a depthwise convolution, by strips of 4 pixels down a column (see depthwise.cuh). Bytes moved, of float32:
+/* The gradients of a depthwise convolution, by strips of 4 pixels down a column (see depthwise_nchw.cuh). Bytes moved, of float32:
  *
  *   backward input   4 (NKPQ + NCHW); by rectangles (depthwise_rectangles.cuh) where there is no stride, and one filter a channel
  *   backward weights 4 (NCHW + NKPQ): a block sums over its share of a filter's pixels, in registers, then in shared memory;
  *                    shares are left in the workspace and added in order */
-#include "calculators/cuda/conv2d/depthwise.cuh"
+#include "calculators/cuda/conv2d/depthwise_nchw.cuh"
 #include "calculators/cuda/conv2d/depthwise_rectangles.cuh"
 #include "calculators/cuda/launch.cuh"
 
-/* Without a stride: dx is dy's convolution with the window turned round; a row of dy serves every row of the strip. */
+/* Without a stride: dx is dy's convolution with the window flipped; a row of dy serves every row of the strip. */
 template <typename T, int SIDE>
 static __device__ __forceinline__ void gather_strip(T *sum, const T *gradient, const T *own, int top, int left,
                                                     const cuda_conv2d &g)
@@ -174,19 +174,19 @@ extern "C" int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *base, 
     return splits > 1 ? splits * sdlf_tensor_bytes(&op->out[0]) : 0;
 }
 
-/* dx = dy convolved with each filter turned round. */
+/* dx = dy convolved with each filter flipped. */
 template <typename T, int SIDE>
-static void convolve_turned(const cuda_calculator *calculator, const sdlf_operation *op, const cuda_conv2d &g)
+static void convolve_flipped(const cuda_calculator *calculator, const sdlf_operation *op, const cuda_conv2d &g)
 {
     depthwise_operands<T> o = {data_of<T>(op->in[0]),  data_of<T>(op->in[1]), nullptr, nullptr,
                                data_of<T>(op->out[0]), {SDLF_IDENTITY}};
-    cuda_conv2d turned = g;
-    turned.height = g.out_height;
-    turned.width = g.out_width;
-    turned.out_height = g.height;
-    turned.out_width = g.width;
-    for (int axis = 0; axis < 2; axis++) turned.window.padding_before[axis] = SIDE - 1 - g.window.padding_before[axis];
-    launch_suited<T, SIDE, 1, true>(calculator, o, turned);
+    cuda_conv2d flipped = g;
+    flipped.height = g.out_height;
+    flipped.width = g.out_width;
+    flipped.out_height = g.height;
+    flipped.out_width = g.width;
+    for (int axis = 0; axis < 2; axis++) flipped.window.padding_before[axis] = SIDE - 1 - g.window.padding_before[axis];
+    launch_suited<T, SIDE, 1, true>(calculator, o, flipped);
 }
 
 template <typename T>
@@ -197,7 +197,7 @@ static void backward_input(const cuda_calculator *calculator, const sdlf_operati
         using known = decltype(window);
         if constexpr (known::STEP == 1) {
             if (g.group_filters == 1) {
-                convolve_turned<T, known::SIDE>(calculator, op, g);
+                convolve_flipped<T, known::SIDE>(calculator, op, g);
                 return;
             }
         }

@@ -4,7 +4,7 @@
  * x (N,H,W,C) -> y (N,P,Q,C). A thread makes up to 4 neighbouring channels of STRIP neighbouring pixels of a row; lanes are neighbours in
  * the channels, so that a warp reads whole lines. What two strips or two rows share comes from the caches. Where pixels are many
  * and windows 3x3, boxes (conv2d/depthwise_tma.cu) take the place of this. Weights lie
- * (R S, C) where they were made ready, else as they are, (C, R S). Moves 4 (NHWC + NPQC) bytes; memory and launch decide. */
+ * (R S, C) where they were prepacked, else as they are, (C, R S). Moves 4 (NHWC + NPQC) bytes; memory and launch decide. */
 #include "calculators/cuda/conv2d/depthwise_nhwc.cuh"
 #include "calculators/cuda/launch.cuh"
 
@@ -13,9 +13,9 @@ enum { THREADS = 256 };
 /* One window of one pixel, where there are too few pixels to keep the memory busy: all of it is asked for at once. */
 template <typename T, int N, int SIDE>
 static __device__ __forceinline__ void add_window(const depthwise_nhwc<T> &g, const T *from, int top, int left,
-                                                  int channel, bundle<T, N> &sum)
+                                                  int channel, vec<T, N> &sum)
 {
-    bundle<T, N> value[SIDE][SIDE], own[SIDE][SIDE];
+    vec<T, N> value[SIDE][SIDE], own[SIDE][SIDE];
 #pragma unroll
     for (int r = 0; r < SIDE; r++) {
         bool row = static_cast<unsigned>(top + r) < static_cast<unsigned>(g.height);
@@ -24,8 +24,7 @@ static __device__ __forceinline__ void add_window(const depthwise_nhwc<T> &g, co
             bool inside = row && static_cast<unsigned>(left + s) < static_cast<unsigned>(g.width);
             value[r][s] = {};
             if (inside)
-                value[r][s] =
-                    read_bundle<N>(from + (static_cast<int64_t>(top + r) * g.width + left + s) * g.channels, 0);
+                value[r][s] = read_vec<N>(from + (static_cast<int64_t>(top + r) * g.width + left + s) * g.channels, 0);
             own[r][s] = read_weights<T, N>(g, r * SIDE + s, channel);
         }
     }
@@ -49,11 +48,11 @@ static __global__ void __launch_bounds__(THREADS) depthwise_nhwc_forward(const _
         SIDE > 5 ? 1 : SIDE + 1; /* rows of a window: of more, code would leave the instruction cache */
     const sdlf_window2d &window = g.window;
     const int rows = SIDE > 0 ? SIDE : window.size[0], columns = SIDE > 0 ? SIDE : window.size[1];
-    const unsigned bundles = static_cast<unsigned>(g.channels / N), strips = (g.out_width + STRIP - 1) / STRIP;
+    const unsigned vectors = static_cast<unsigned>(g.channels / N), strips = (g.out_width + STRIP - 1) / STRIP;
     await_inputs();
     for (unsigned e = static_cast<unsigned>(grid_first()); e < g.count; e += static_cast<unsigned>(grid_step())) {
-        int channel = static_cast<int>(e % bundles) * N;
-        unsigned rest = e / bundles;
+        int channel = static_cast<int>(e % vectors) * N;
+        unsigned rest = e / vectors;
         int q = static_cast<int>(rest % strips) * STRIP;
         rest /= strips;
         int p = static_cast<int>(rest % g.out_height);
@@ -61,7 +60,7 @@ static __global__ void __launch_bounds__(THREADS) depthwise_nhwc_forward(const _
         const T *from = g.x + image * g.height * g.width * g.channels + channel;
         int top = p * window.stride[0] - window.padding_before[0],
             left = q * window.stride[1] - window.padding_before[1];
-        bundle<T, N> sum[STRIP] = {};
+        vec<T, N> sum[STRIP] = {};
         if constexpr (ONE) add_window<T, N, SIDE>(g, from, top, left, channel, sum[0]);
 #pragma unroll(UNROLLED)
         for (int r = 0; !ONE && r < rows; r++) {
@@ -69,17 +68,17 @@ static __global__ void __launch_bounds__(THREADS) depthwise_nhwc_forward(const _
             if (static_cast<unsigned>(h) >= static_cast<unsigned>(g.height)) continue;
             const T *row = from + static_cast<int64_t>(h) * g.width * g.channels;
             if constexpr (SIDE > 0) {
-                bundle<T, N> value[(STRIP - 1) * STRIDE + SIDE];
+                vec<T, N> value[(STRIP - 1) * STRIDE + SIDE];
 #pragma unroll
                 for (int i = 0; i < (STRIP - 1) * STRIDE + SIDE; i++) {
                     int w = left + i;
                     value[i] = {};
                     if (static_cast<unsigned>(w) < static_cast<unsigned>(g.width))
-                        value[i] = read_bundle<N>(row + static_cast<int64_t>(w) * g.channels, 0);
+                        value[i] = read_vec<N>(row + static_cast<int64_t>(w) * g.channels, 0);
                 }
 #pragma unroll
                 for (int s = 0; s < SIDE; s++) {
-                    bundle<T, N> own = read_weights<T, N>(g, r * SIDE + s, channel);
+                    vec<T, N> own = read_weights<T, N>(g, r * SIDE + s, channel);
 #pragma unroll
                     for (int i = 0; i < STRIP; i++) {
 #pragma unroll
@@ -88,12 +87,12 @@ static __global__ void __launch_bounds__(THREADS) depthwise_nhwc_forward(const _
                 }
             } else {
                 for (int s = 0; s < columns; s++) {
-                    bundle<T, N> own = read_weights<T, N>(g, r * columns + s, channel);
+                    vec<T, N> own = read_weights<T, N>(g, r * columns + s, channel);
 #pragma unroll
                     for (int i = 0; i < STRIP; i++) {
                         int w = left + i * window.stride[1] + s * window.dilation[1];
                         if (static_cast<unsigned>(w) >= static_cast<unsigned>(g.width)) continue;
-                        bundle<T, N> value = read_bundle<N>(row + static_cast<int64_t>(w) * g.channels, 0);
+                        vec<T, N> value = read_vec<N>(row + static_cast<int64_t>(w) * g.channels, 0);
 #pragma unroll
                         for (int v = 0; v < N; v++) sum[i].at[v] += own.at[v] * value.at[v];
                     }
@@ -225,5 +224,5 @@ extern "C" sdlf_status conv2d_depthwise_nhwc_prepare_cuda(sdlf_calculator *base,
             data_of<T>(w), data_of<T>(op->prepared), static_cast<int>(w.shape.dim[0]),
             static_cast<int>(w.shape.dim[2] * w.shape.dim[3]));
     });
-    return cuda_check_launch("conv2d, depthwise, weights made ready");
+    return cuda_check_launch("conv2d, depthwise, prepacked weights");
 }

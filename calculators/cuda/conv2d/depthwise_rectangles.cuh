@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Depthwise convolution by rectangles of pixels: 3x3 and 5x5 windows with strides 1 and 2, forward, and the gradient by the input
- * without a stride, which is a convolution with each filter turned round.
+ * without a stride, which is a convolution with each filter flipped.
  *
  * A thread makes WIDE x ROWS pixels of a plane; lanes are neighbours in q. It asks for all of the image that its windows cover, lines of WIDE
  * or 2 WIDE numbers that lie side by side and a halo around these, before it computes; what neighbouring lanes read too comes from
@@ -9,11 +9,11 @@
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_RECTANGLES_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_RECTANGLES_CUH
 
-#include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/conv2d/clip.cuh"
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/divider.cuh"
 #include "calculators/cuda/launch.cuh"
+#include "calculators/cuda/vectorized.cuh"
 
 enum { RECTANGLE_THREADS = 128, RECTANGLE_ROWS = 4 };
 
@@ -24,7 +24,7 @@ template <typename T> struct depthwise_operands {
     sdlf_activation activation;
 };
 
-/* What a rectangle reads of a line of the image: PAD numbers, STEP bundles of WIDE, and the rest. */
+/* What a rectangle reads of a line of the image: PAD numbers, STEP vectors of WIDE, and the rest. */
 template <typename T, int SIDE, int STEP, int WIDE> struct rectangle_line {
     static constexpr int COLUMNS = (WIDE - 1) * STEP + SIDE, PAD = SIDE / 2, INNER = STEP * WIDE;
     T at[COLUMNS];
@@ -42,7 +42,7 @@ template <typename T, int SIDE, int STEP, int WIDE> struct rectangle_line {
             line += left;
 #pragma unroll
             for (int i = 0; i < STEP; i++) {
-                bundle<T, WIDE> inner = read_bundle<WIDE>(line + PAD + i * WIDE, 0);
+                vec<T, WIDE> inner = read_vec<WIDE>(line + PAD + i * WIDE, 0);
 #pragma unroll
                 for (int v = 0; v < WIDE; v++) at[PAD + i * WIDE + v] = inner.at[v];
             }
@@ -70,9 +70,9 @@ struct rectangle_grid {
     int channels, height, width, out_height, out_width, padding[2];
 };
 
-/* TURNED: with filters turned round. CLIPS: the activation does (clip.cuh). Rectangle e: of plane e / (rectangles of a plane); those of a
+/* FLIPPED: with filters flipped. CLIPS: the activation does (clip.cuh). Rectangle e: of plane e / (rectangles of a plane); those of a
  * line follow each other. */
-template <typename T, int SIDE, int STEP, int WIDE, int ROWS, bool TURNED, bool CLIPS>
+template <typename T, int SIDE, int STEP, int WIDE, int ROWS, bool FLIPPED, bool CLIPS>
 static __global__ void __launch_bounds__(RECTANGLE_THREADS)
     depthwise_rectangles(const __grid_constant__ depthwise_operands<T> o, const __grid_constant__ rectangle_grid g)
 {
@@ -98,14 +98,14 @@ static __global__ void __launch_bounds__(RECTANGLE_THREADS)
             value[r].clear();
     }
 #pragma unroll
-    for (int i = 0; i < SIDE * SIDE; i++) own[i] = __ldg(w + (TURNED ? SIDE * SIDE - 1 - i : i));
+    for (int i = 0; i < SIDE * SIDE; i++) own[i] = __ldg(w + (FLIPPED ? SIDE * SIDE - 1 - i : i));
     T shift = o.bias != nullptr ? __ldg(o.bias + k) : T(0);
     int to = (plane * g.out_height + p) * g.out_width + q;
 #pragma unroll
     for (int i = 0; i < ROWS; i++, to += g.out_width) {
-        bundle<T, WIDE> sum, rest_of = {};
+        vec<T, WIDE> sum, rest_of = {};
         if (p + i >= g.out_height) break;
-        if (o.residual != nullptr) rest_of = read_bundle<WIDE>(o.residual + to, 0);
+        if (o.residual != nullptr) rest_of = read_vec<WIDE>(o.residual + to, 0);
 #pragma unroll
         for (int j = 0; j < WIDE; j++) {
             T all = shift;
@@ -116,11 +116,11 @@ static __global__ void __launch_bounds__(RECTANGLE_THREADS)
             }
             sum.at[j] = activate_known<CLIPS>(o.activation, all + rest_of.at[j]);
         }
-        write_bundle<WIDE>(o.y + to, 0, sum);
+        write_vec<WIDE>(o.y + to, 0, sum);
     }
 }
 
-template <typename T, int SIDE, int STEP, bool TURNED, int WIDE>
+template <typename T, int SIDE, int STEP, bool FLIPPED, int WIDE>
 static void launch_rectangles(const cuda_calculator *calculator, const depthwise_operands<T> &o, const cuda_conv2d &g)
 {
     int64_t across = (g.out_width + WIDE - 1) / WIDE, down = (g.out_height + RECTANGLE_ROWS - 1) / RECTANGLE_ROWS;
@@ -135,7 +135,7 @@ static void launch_rectangles(const cuda_calculator *calculator, const depthwise
     grid.out_width = static_cast<int>(g.out_width);
     for (int axis = 0; axis < 2; axis++) grid.padding[axis] = g.window.padding_before[axis];
     depthwise_operands<T> clipped = o;
-    auto kernel = depthwise_rectangles<T, SIDE, STEP, WIDE, RECTANGLE_ROWS, TURNED, true>;
+    auto kernel = depthwise_rectangles<T, SIDE, STEP, WIDE, RECTANGLE_ROWS, FLIPPED, true>;
     if (!make_clip(&clipped.activation))
         kernel = depthwise_rectangles<T, SIDE, STEP, WIDE, RECTANGLE_ROWS, false, false>;
     launch_overlapped(calculator, kernel,
@@ -153,20 +153,20 @@ template <typename T> static bool is_wide(const depthwise_operands<T> &o, const 
 }
 
 /* Wide ones as far as there are threads enough to hide that each of them waits for memory; measured on an H200. */
-template <typename T, int SIDE, int STEP, bool TURNED>
+template <typename T, int SIDE, int STEP, bool FLIPPED>
 static void launch_suited(const cuda_calculator *calculator, const depthwise_operands<T> &o, const cuda_conv2d &g)
 {
     int64_t pixels = g.batch * g.filters * g.out_height * g.out_width / calculator->multiprocessors;
     if constexpr (STEP == 1 && sizeof(T) == sizeof(float)) {
         if (pixels > 1 << 14 && is_wide(o, g, 4)) {
-            launch_rectangles<T, SIDE, STEP, TURNED, 4>(calculator, o, g);
+            launch_rectangles<T, SIDE, STEP, FLIPPED, 4>(calculator, o, g);
             return;
         }
     }
     if ((STEP == 1 || pixels > 1 << 12) && is_wide(o, g, 2))
-        launch_rectangles<T, SIDE, STEP, TURNED, 2>(calculator, o, g);
+        launch_rectangles<T, SIDE, STEP, FLIPPED, 2>(calculator, o, g);
     else
-        launch_rectangles<T, SIDE, STEP, TURNED, 1>(calculator, o, g);
+        launch_rectangles<T, SIDE, STEP, FLIPPED, 1>(calculator, o, g);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise convolution with 3x3 windows over channels that lie last, in boxes of the image that the copy engine loads: compute
+/* Depthwise convolution with 3x3 windows over channels that lie last, in boxes of the image that TMA loads: compute
  * capability 9.0 and newer.
  *
  * A block makes a rectangle of pixels of GROUP channels of one image. All of the image that its windows cover is a box, zeros where it is
@@ -45,7 +45,7 @@ static __global__ void depthwise_tma(const __grid_constant__ CUtensorMap map,
     const int thread = static_cast<int>(threadIdx.x) / LANES, lane = static_cast<int>(threadIdx.x) % LANES,
               channel = first + lane * QUAD, strips = (b.columns + ACROSS - 1) / ACROSS, q = thread % strips * ACROSS,
               p = thread / strips * DOWN;
-    bundle<float, QUAD> own[SIDE * SIDE] = {}, shift = {};
+    vec<float, QUAD> own[SIDE * SIDE] = {}, shift = {};
     if (channel < g.channels) {
 #pragma unroll
         for (int i = 0; i < SIDE * SIDE; i++) own[i] = read_weights<float, QUAD>(g, i, channel);
@@ -57,12 +57,12 @@ static __global__ void depthwise_tma(const __grid_constant__ CUtensorMap map,
         tma_expect(barrier, b.box_rows * b.box_columns * GROUP * static_cast<int>(sizeof(float)));
         tma_load_image(static_cast<uint32_t>(__cvta_generic_to_shared(box)), &map, at, barrier);
     }
-    if (g.bias != nullptr && channel < g.channels) shift = read_bundle<QUAD>(g.bias + channel, 0);
+    if (g.bias != nullptr && channel < g.channels) shift = read_vec<QUAD>(g.bias + channel, 0);
     __syncthreads();
     barrier_await(&here, 0);
     if (channel >= g.channels || p >= b.rows) return;
 
-    bundle<float, QUAD> sum[DOWN][ACROSS];
+    vec<float, QUAD> sum[DOWN][ACROSS];
 #pragma unroll
     for (int i = 0; i < DOWN; i++) {
 #pragma unroll
@@ -72,9 +72,9 @@ static __global__ void depthwise_tma(const __grid_constant__ CUtensorMap map,
     const float *from = box + (p * b.box_columns + q) * STEP * GROUP + lane * QUAD;
 #pragma unroll
     for (int line = 0; line < (DOWN - 1) * STEP + SIDE; line++, from += b.box_columns * GROUP) {
-        bundle<float, QUAD> value[(ACROSS - 1) * STEP + SIDE];
+        vec<float, QUAD> value[(ACROSS - 1) * STEP + SIDE];
 #pragma unroll
-        for (int c = 0; c < (ACROSS - 1) * STEP + SIDE; c++) value[c] = read_bundle<QUAD>(from + c * GROUP, 0);
+        for (int c = 0; c < (ACROSS - 1) * STEP + SIDE; c++) value[c] = read_vec<QUAD>(from + c * GROUP, 0);
 #pragma unroll
         for (int i = 0; i < DOWN; i++) {
             const int r = line - i * STEP;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch: what it takes, weights made ready, running. */
+/* Convolution over a patch: what it takes, prepacked weights, running. */
 #include "calculators/cuda/conv2d/halo.h"
 
 #include "calculators/cuda/conv2d/algorithms.h"
@@ -17,7 +17,7 @@ static bool is_thin(const sdlf_operation *op)
     return op->in[0].shape.dim[1] <= HALO_THIN;
 }
 
-static bool is_last(const sdlf_tensor *tensor)
+static bool is_nhwc(const sdlf_tensor *tensor)
 {
     return !sdlf_tensor_present(tensor) || sdlf_tensor_is_channels_last(tensor);
 }
@@ -67,7 +67,7 @@ static bool takes(const sdlf_calculator *base, const sdlf_operation *op, bool po
     if (op->kind != SDLF_CONV2D_FORWARD || op->out[0].dtype != SDLF_FLOAT32 || op->conv2d.groups != 1) return false;
     if (calculator->math == SDLF_MATH_FP32) return false;
     if (calculator->math != SDLF_MATH_FP16 && !cuda_has_tensor_cores(calculator)) return false;
-    if (!is_last(&op->in[0]) || !is_last(&op->in[3]) || !is_last(&op->out[0])) return false;
+    if (!is_nhwc(&op->in[0]) || !is_nhwc(&op->in[3]) || !is_nhwc(&op->out[0])) return false;
     int64_t taps = sdlf_shape_span(op->in[1].shape, 2, 4), depth = op->in[0].shape.dim[1] * taps;
     if (!cuda_implicit_counts(op) || taps > HALO_TAPS - 8 || depth > INT32_MAX / 4 ||
         op->in[1].shape.dim[0] > INT32_MAX / 4 || sdlf_tensor_count(&op->in[0]) > INT32_MAX ||
@@ -92,7 +92,7 @@ bool cuda_halo_pools(const sdlf_calculator *base, const sdlf_operation *op)
     return takes(base, op, true);
 }
 
-/* ---- weights made ready ---- */
+/* ---- prepacked weights ---- */
 
 int64_t cuda_halo_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
@@ -111,7 +111,7 @@ sdlf_status conv2d_halo_prepare_cuda(sdlf_calculator *calculator, const sdlf_ope
     cuda_halo p = cuda_halo_problem(op);
     sdlf_status status = cuda_halo_prepare(calculator, &p, op->in[1].data, op->prepared.data, is_thin(op));
     if (status != SDLF_OK) return status;
-    return cuda_check(cudaStreamSynchronize(cuda_stream(calculator)), "conv2d over a patch, weights made ready");
+    return cuda_check(cudaStreamSynchronize(cuda_stream(calculator)), "conv2d over a patch, prepacked weights");
 }
 
 /* ---- running ---- */

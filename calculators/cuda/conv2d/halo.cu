@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch: tiles of single warps in each mode, and weights made ready. */
+/* Convolution over a patch: tiles of single warps in each mode, and prepacked weights. */
 #include "calculators/cuda/conv2d/halo_mma.cuh"
 
-template <typename FACTOR>
+template <typename OPERAND>
 static sdlf_status launch_warps(sdlf_calculator *calculator, const cuda_halo &problem, const cuda_halo_launch &how)
 {
-    return how.thin ? halo_launch_thin<FACTOR>(calculator, problem, how)
-                    : halo_launch_mma<FACTOR>(calculator, problem, how);
+    return how.thin ? halo_launch_thin<OPERAND>(calculator, problem, how)
+                    : halo_launch_mma<OPERAND>(calculator, problem, how);
 }
 
 extern "C" sdlf_status cuda_halo_warps(sdlf_calculator *base, const cuda_halo *problem, const cuda_halo_launch *how)
@@ -18,13 +18,13 @@ extern "C" sdlf_status cuda_halo_warps(sdlf_calculator *base, const cuda_halo *p
     }
 }
 
-/* ---- weights made ready ---- */
+/* ---- prepacked weights ---- */
 
 enum { THREADS = 256 };
 
 /* w (K,C,R,S) -> for each step, for each filter up to a multiple of HALO_FILTERS, the numbers of the step in the places that the kernel
  * reads; zeros where there is no filter, channel or tap. A thread a number. */
-template <typename FACTOR>
+template <typename OPERAND>
 static __global__ void halo_prepare(const float *w, char *prepared, const __grid_constant__ cuda_halo p, bool thin)
 {
     int64_t count = static_cast<int64_t>(p.steps) * p.filters_padded * HALO_CHANNELS;
@@ -36,24 +36,25 @@ static __global__ void halo_prepare(const float *w, char *prepared, const __grid
         int channel = thin ? number % 4 : step / p.taps * HALO_CHANNELS + number;
         bool exists = filter < p.filters && tap < p.taps && channel < p.channels;
         float value = exists ? w[(static_cast<int64_t>(filter) * p.channels + channel) * p.taps + tap] : 0.0f;
-        char *row = prepared + (static_cast<int64_t>(step) * p.filters_padded + filter) * HALO_CHANNELS * FACTOR::BYTES;
-        if constexpr (FACTOR::BYTES == 4) {
+        char *row =
+            prepared + (static_cast<int64_t>(step) * p.filters_padded + filter) * HALO_CHANNELS * OPERAND::BYTES;
+        if constexpr (OPERAND::BYTES == 4) {
             int place = (number / 4 ^ filter % 8) * 4 + number % 4;
-            reinterpret_cast<uint32_t *>(row)[place] = FACTOR::weight(value);
+            reinterpret_cast<uint32_t *>(row)[place] = OPERAND::weight(value);
         } else {
             /* channels 4 t .. 4 t + 3 of 16 stand at 2 t, 2 t + 1, 8 + 2 t, 9 + 2 t */
             int at = number % 16, order = number / 16 * 16 + at % 4 / 2 * 8 + at / 4 * 2 + at % 2;
             int place = (order / 8 ^ filter / 2 % 4) * 8 + order % 8;
-            reinterpret_cast<uint16_t *>(row)[place] = FACTOR::weight(value);
+            reinterpret_cast<uint16_t *>(row)[place] = OPERAND::weight(value);
         }
     }
 }
 
-template <typename FACTOR>
+template <typename OPERAND>
 static void launch(const cuda_calculator *calculator, const cuda_halo &p, const float *w, void *prepared, bool thin)
 {
     int64_t count = static_cast<int64_t>(p.steps) * p.filters_padded * HALO_CHANNELS;
-    halo_prepare<FACTOR><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+    halo_prepare<OPERAND><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
         w, static_cast<char *>(prepared), p, thin);
 }
 
@@ -67,5 +68,5 @@ extern "C" sdlf_status cuda_halo_prepare(sdlf_calculator *base, const cuda_halo 
         launch<halo_bf16>(calculator, *problem, w, prepared, thin);
     else
         launch<halo_tf32>(calculator, *problem, w, prepared, thin);
-    return cuda_check_launch("conv2d over a patch, weights made ready");
+    return cuda_check_launch("conv2d over a patch, prepacked weights");
 }

@@ -4,9 +4,9 @@
  * Numbers of x lie in shared memory as they are, float32, and are rounded when a warp reads them.
  *
  * Shared memory holds 16-byte chunks. A pixel's 8 chunks of 4 channels stand in places chunk ^ spread(pixel), a filter's 8 (tf32)
- * or 4 (halves) in places chunk ^ (filter % 8) or chunk ^ (filter / 2 % 4): lanes that read 8 pixels, or 8 filters, at once meet all banks.
+ * or 4 (16 bits) in places chunk ^ (filter % 8) or chunk ^ (filter / 2 % 4): lanes that read 8 pixels, or 8 filters, at once meet all banks.
  *
- * In halves, the order of channels in a step is the one in which a lane finds all its 4 channels of a pixel in one chunk. */
+ * In 16 bits, the order of channels in a step is the one in which a lane finds all its 4 channels of a pixel in one chunk. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_CUH
 
@@ -15,16 +15,16 @@
 /* ---- tiles ---- */
 
 /* PIXELS x FILTERS results of a block, WARP_PIXELS x WARP_FILTERS of a warp; the first WORKERS threads have results. */
-template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, int WARP_FILTERS> struct halo_tile {
+template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, int WARP_FILTERS> struct halo_tile {
     static constexpr int WORKERS = 32 * (PIXELS / WARP_PIXELS) * (FILTERS / WARP_FILTERS);
     static constexpr int DOWN = WARP_PIXELS / 16, ACROSS = WARP_FILTERS / 8;
-    static constexpr bool HALVES = FACTOR::BYTES == 2;
-    static constexpr int ROW = HALO_CHANNELS * FACTOR::BYTES;   /* bytes of a filter in a step */
-    static constexpr int STEP = FILTERS * ROW;                  /* bytes of weights of a step */
-    static constexpr int PLACE = THIN ? 16 : 128;               /* bytes of a pixel in the patch */
-    static constexpr int INNER = HALO_CHANNELS / FACTOR::DEPTH; /* products of a step */
-    static constexpr int OF_LANE = HALVES ? 2 : 1;              /* rows of pixels that a lane names */
-    static constexpr int PART = FILTERS + 4;                    /* row of a part in shared memory, in floats */
+    static constexpr bool OPERANDS16 = OPERAND::BYTES == 2;
+    static constexpr int ROW = HALO_CHANNELS * OPERAND::BYTES;   /* bytes of a filter in a step */
+    static constexpr int STEP = FILTERS * ROW;                   /* bytes of weights of a step */
+    static constexpr int PLACE = THIN ? 16 : 128;                /* bytes of a pixel in the patch */
+    static constexpr int INNER = HALO_CHANNELS / OPERAND::DEPTH; /* products of a step */
+    static constexpr int OF_LANE = OPERANDS16 ? 2 : 1;           /* rows of pixels that a lane names */
+    static constexpr int PART = FILTERS + 4;                     /* row of a part in shared memory, in floats */
 
     typedef float sums[DOWN][ACROSS][4];
 
@@ -125,7 +125,7 @@ template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, 
         for (int i = 0; i < DOWN; i++) {
 #pragma unroll
             for (int r = 0; r < OF_LANE; r++)
-                place[i][r] = place_of(p, top + (HALVES ? lane / 4 : lane % 16) + i * 16 + r * 8);
+                place[i][r] = place_of(p, top + (OPERANDS16 ? lane / 4 : lane % 16) + i * 16 + r * 8);
         }
     }
 
@@ -133,7 +133,7 @@ template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, 
     static __device__ __forceinline__ void find_tap(const int (&place)[DOWN][OF_LANE], uint32_t (&from)[DOWN][OF_LANE],
                                                     uint32_t patch, int shift)
     {
-        const int lane = static_cast<int>(threadIdx.x) % 32, part = HALVES ? lane % 4 : lane / 16;
+        const int lane = static_cast<int>(threadIdx.x) % 32, part = OPERANDS16 ? lane % 4 : lane / 16;
 #pragma unroll
         for (int i = 0; i < DOWN; i++) {
 #pragma unroll
@@ -144,28 +144,28 @@ template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, 
         }
     }
 
-    /* The lane's factors of product `inner` of a step that begins with tap `tap`. */
+    /* The lane's operands of product `inner` of a step that begins with tap `tap`. */
     static __device__ __forceinline__ void read_pixels(const cuda_halo &p, uint32_t (&a)[DOWN][4],
                                                        const int (&place)[DOWN][OF_LANE],
                                                        const uint32_t (&from)[DOWN][OF_LANE], uint32_t patch,
                                                        const int *tap_at, int tap, int inner)
     {
-        const int lane = static_cast<int>(threadIdx.x) % 32, part = HALVES ? lane % 4 : lane / 16;
+        const int lane = static_cast<int>(threadIdx.x) % 32, part = OPERANDS16 ? lane % 4 : lane / 16;
         int shift = 0;
-        if (THIN) shift = tap_at[tap + inner * (HALVES ? 4 : 2) + part];
+        if (THIN) shift = tap_at[tap + inner * (OPERANDS16 ? 4 : 2) + part];
 #pragma unroll
         for (int i = 0; i < DOWN; i++) {
             uint32_t at[OF_LANE];
 #pragma unroll
             for (int r = 0; r < OF_LANE; r++)
                 at[r] = THIN ? patch + (shift >= 0 ? place[i][r] + shift : p.patch_pixels) * PLACE
-                             : from[i][r] ^ (inner << (HALVES ? 6 : 5));
-            if constexpr (HALVES) {
+                             : from[i][r] ^ (inner << (OPERANDS16 ? 6 : 5));
+            if constexpr (OPERANDS16) {
                 float4 upper = halo_read_four(at[0]), lower = halo_read_four(at[1]);
-                a[i][0] = FACTOR::pair(upper.x, upper.y);
-                a[i][1] = FACTOR::pair(lower.x, lower.y);
-                a[i][2] = FACTOR::pair(upper.z, upper.w);
-                a[i][3] = FACTOR::pair(lower.z, lower.w);
+                a[i][0] = OPERAND::pair(upper.x, upper.y);
+                a[i][1] = OPERAND::pair(lower.x, lower.y);
+                a[i][2] = OPERAND::pair(upper.z, upper.w);
+                a[i][3] = OPERAND::pair(lower.z, lower.w);
             } else {
                 halo_read_matrices(a[i], at[0]);
             }
@@ -175,11 +175,11 @@ template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, 
     /* What read_pixels left as it is in memory. */
     static __device__ __forceinline__ void round_pixels(uint32_t (&a)[DOWN][4])
     {
-        if constexpr (!HALVES) {
+        if constexpr (!OPERANDS16) {
 #pragma unroll
             for (int i = 0; i < DOWN; i++) {
 #pragma unroll
-                for (int v = 0; v < 4; v++) a[i][v] = FACTOR::weight(__uint_as_float(a[i][v]));
+                for (int v = 0; v < 4; v++) a[i][v] = OPERAND::weight(__uint_as_float(a[i][v]));
             }
         }
     }
@@ -194,7 +194,7 @@ template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, 
 
     /* Kernels have `store` in their code once for every result of a thread: DIRECT is for the commonest activations alone. */
     template <bool DIRECT>
-    static __device__ __forceinline__ float finish(const cuda_halo &p, int filter, int64_t at, float value)
+    static __device__ __forceinline__ float epilogue(const cuda_halo &p, int filter, int64_t at, float value)
     {
         if (p.bias != nullptr) value += __ldg(p.bias + filter); /* may be read before what is stored ahead of it */
         if (p.residual != nullptr) value += p.residual[at];
@@ -227,13 +227,13 @@ template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, 
                     int64_t at = pixel * p.filters + filter;
                     if (p.pairs) {
                         if (filter >= p.filters) continue;
-                        float2 two = {finish<true>(p, filter, at, sum[i][j][2 * half]),
-                                      finish<true>(p, filter + 1, at + 1, sum[i][j][2 * half + 1])};
+                        float2 two = {epilogue<true>(p, filter, at, sum[i][j][2 * half]),
+                                      epilogue<true>(p, filter + 1, at + 1, sum[i][j][2 * half + 1])};
                         *reinterpret_cast<float2 *>(p.y + at) = two;
                     } else {
-                        if (filter < p.filters) p.y[at] = finish<true>(p, filter, at, sum[i][j][2 * half]);
+                        if (filter < p.filters) p.y[at] = epilogue<true>(p, filter, at, sum[i][j][2 * half]);
                         if (filter + 1 < p.filters)
-                            p.y[at + 1] = finish<true>(p, filter + 1, at + 1, sum[i][j][2 * half + 1]);
+                            p.y[at + 1] = epilogue<true>(p, filter + 1, at + 1, sum[i][j][2 * half + 1]);
                     }
                 }
             }
@@ -277,7 +277,7 @@ template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, 
             for (int v = 0; v < 4; v++) {
                 int filter = b.filter + column + v;
                 int64_t at = pixel * p.filters + filter;
-                if (filter < p.filters) p.y[at] = finish<false>(p, filter, at, value[v]);
+                if (filter < p.filters) p.y[at] = epilogue<false>(p, filter, at, value[v]);
             }
         }
         __syncwarp();

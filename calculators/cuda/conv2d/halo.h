@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over channels that lie last, on tensor cores: a product of pixels and filters whose first factor is a patch of the
+/* Convolution over channels that lie last, on tensor cores: a product of pixels and filters whose operand A is a patch of the
  * image in shared memory.
  *
  *   y[pixel, k] = act(sum over (c,r,s) of x[pixel shifted by (r,s), c] w[k, (c,r,s)] + bias[k] + residual[pixel, k])
  *
  * A block makes a rectangle of pixels of one image, by some filters. For 32 channels at a time it holds all of the image that the
  * rectangle's windows cover, so that each number comes from memory once and not once for each tap; a tap is then
- * another offset into the patch. Weights are made ready once: rounded to what the tensor cores take, filter by filter in the order
+ * another offset into the patch. Weights are prepacked once: rounded to what the tensor cores take, filter by filter in the order
  * of the steps, in the places of shared memory that no two lanes of a read share a bank of.
  *
  * A step of the sum is one tap of 32 channels. Images of up to 4 channels have patches of 4 numbers a pixel, and a step is 8 taps
@@ -40,7 +40,7 @@ enum {
     HALO_AHEAD = 24 << 20, /* and of more so many */
 };
 
-/* Places in shared memory for the results of so many pixels, where they leave as boxes: lines that are counted through may end with one place more. */
+/* Places in shared memory for the results of so many pixels, where they leave as boxes: linearised lines may end with one place more. */
 #define HALO_STAGED(pixels, through) ((through) ? (pixels) + 8 : (pixels))
 
 typedef struct cuda_halo {
@@ -69,7 +69,7 @@ typedef struct cuda_halo {
     int patch_bytes;
     int steps, splits;
     bool direct; /* results go from registers to y: no splits, and an activation that is quickly made */
-    bool fresh;  /* the weights were made ready by the kernel before this one */
+    bool fresh;  /* the weights were prepacked by the kernel before this one */
     bool quads;  /* four neighbouring channels of x may be read at once */
     bool pairs;  /* two neighbouring filters of y may be written at once */
     bool fours;  /* four of them, and of bias and residual */
@@ -84,7 +84,7 @@ typedef struct cuda_halo {
 typedef struct cuda_halo_tile {
     int pixels, filters, stages;
     int blocks; /* that a multiprocessor has registers for */
-    /* Of boxes, in tf32: products of warpgroups whose two factors lie in shared memory, on compute capability 9.0. */
+    /* Of boxes, in tf32: products of warpgroups whose two operands lie in shared memory, on compute capability 9.0. */
     int patches; /* in shared memory */
     int across;  /* 0: no boxes; pixels across, but of a row; or HALO_LINES */
     int lines;   /* of 8 pixels that leave together */
@@ -106,7 +106,7 @@ static inline int cuda_clusters_expected(const cuda_calculator *calculator, int 
     int most = cuda_clusters_at_once(calculator, size, fit);
     return size > 2 && most > 15 ? most * 15 / 16 : most;
 }
-/* In halves, blocks that may have a multiprocessor each do (shared_alone), but not in clusters of more than two, which would leave gaps. Boxes in
+/* In 16 bits, blocks that may have a multiprocessor each do (shared_alone), but not in clusters of more than two, which would leave gaps. Boxes in
  * tf32 do in all clusters (conv2d/halo_tma.cu): that is faster there. */
 static inline bool cuda_halo_is_alone(const cuda_halo *problem)
 {
@@ -126,7 +126,7 @@ bool cuda_halo_takes(const sdlf_calculator *calculator, const sdlf_operation *op
  * numbers. */
 bool cuda_halo_pools(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_status cuda_halo_pool(sdlf_calculator *calculator, const sdlf_operation *operation, int plane);
-/* Bytes of weights made ready; and, where they are not, of the workspace. */
+/* Bytes of prepacked weights; and, where they are not, of the workspace. */
 int64_t cuda_halo_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_halo_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel conv2d_halo_cuda, conv2d_halo_prepare_cuda;

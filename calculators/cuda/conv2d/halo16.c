@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "calculators/cuda/conv2d/halo16.h"
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 
 /* In the order in which the launcher has them (conv2d/halo16.cu). */
 static const cuda_halo16_tile tiles[HALO16_TILES] = {
@@ -120,7 +120,7 @@ bool cuda_halo16_takes(const sdlf_calculator *base, const sdlf_operation *op)
     }
     int64_t channels = op->in[0].shape.dim[1];
     if (window->size[1] != HALO16_TAPS || channels <= HALO_THIN || channels % 4 != 0) return false;
-    if (!cuda_has_half_factors(calculator->math)) return false;
+    if (!cuda_has_operands16(calculator->math)) return false;
     cuda_halo p = cuda_halo_problem(op);
     cuda_halo16_launch how;
     return cuda_halo16_choose(calculator, &p, &how);
@@ -187,8 +187,8 @@ bool cuda_halo16_pool_takes(const sdlf_calculator *base, const sdlf_operation *o
     }
     sdlf_operation convolution = convolution_of(op);
     if (convolution.out[0].shape.dim[2] == 1) return false;
-    return cuda_has_half_factors(calculator->math) ? cuda_halo16_takes(base, &convolution)
-                                                   : cuda_halo_pools(base, &convolution);
+    return cuda_has_operands16(calculator->math) ? cuda_halo16_takes(base, &convolution)
+                                                 : cuda_halo_pools(base, &convolution);
 }
 
 int64_t cuda_halo16_pool_prepared(const sdlf_calculator *base, const sdlf_operation *op)
@@ -213,8 +213,8 @@ sdlf_status conv2d_halo16_pool_cuda(sdlf_calculator *base, const sdlf_operation 
 {
     sdlf_operation convolution = convolution_of(op);
     convolution.out[0].data = op->out[0].data;
-    bool halves = cuda_has_half_factors(cuda_calculator_from(base)->math);
+    bool operands16 = cuda_has_operands16(cuda_calculator_from(base)->math);
     bool last = sdlf_tensor_is_channels_last(&op->out[0]);
     int plane = last ? 0 : (int)sdlf_shape_span(op->out[0].shape, 2, 4);
-    return halves ? cuda_halo16_run(base, &convolution, true, plane) : cuda_halo_pool(base, &convolution, plane);
+    return operands16 ? cuda_halo16_run(base, &convolution, true, plane) : cuda_halo_pool(base, &convolution, plane);
 }

@@ -9,10 +9,10 @@ static bool make_map(CUtensorMap *map, const cuda_halo &p)
     return make_image_map(map, {p.x, p.images, p.height, p.width, p.channels, {rows, p.patch_across}, {1, 1}, false});
 }
 
-template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int ROUNDING, int BLOCKS>
+template <typename OPERAND, int GROUPS, int PIXELS, int STAGES, int ROUNDING, int BLOCKS>
 static sdlf_status launch_tile(sdlf_calculator *base, const cuda_halo &p, const cuda_halo16_launch &how)
 {
-    using product = halo16_product<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING>;
+    using product = halo16_product<OPERAND, GROUPS, PIXELS, STAGES, ROUNDING>;
     const cuda_calculator *calculator = cuda_calculator_from(base);
     auto kernel = halo16_kernel<product, BLOCKS>;
     CUtensorMap map = {};
@@ -33,16 +33,16 @@ static sdlf_status launch_tile(sdlf_calculator *base, const cuda_halo &p, const 
     return cuda_check_launch("conv2d over boxes");
 }
 
-template <typename FACTOR>
+template <typename OPERAND>
 static sdlf_status launch(sdlf_calculator *calculator, const cuda_halo &p, const cuda_halo16_launch &how)
 {
     switch (how.tile) {
-    case 0: return launch_tile<FACTOR, 1, 256, 2, 1, 2>(calculator, p, how);
-    case 1: return launch_tile<FACTOR, 2, 256, 3, 3, 1>(calculator, p, how);
-    case 2: return launch_tile<FACTOR, 1, 128, 4, 3, 2>(calculator, p, how);
-    case 3: return launch_tile<FACTOR, 2, 128, 4, 3, 1>(calculator, p, how);
-    case 4: return launch_tile<FACTOR, 2, 128, 2, 1, 2>(calculator, p, how);
-    default: return launch_tile<FACTOR, 1, 128, 8, 3, 1>(calculator, p, how);
+    case 0: return launch_tile<OPERAND, 1, 256, 2, 1, 2>(calculator, p, how);
+    case 1: return launch_tile<OPERAND, 2, 256, 3, 3, 1>(calculator, p, how);
+    case 2: return launch_tile<OPERAND, 1, 128, 4, 3, 2>(calculator, p, how);
+    case 3: return launch_tile<OPERAND, 2, 128, 4, 3, 1>(calculator, p, how);
+    case 4: return launch_tile<OPERAND, 2, 128, 2, 1, 2>(calculator, p, how);
+    default: return launch_tile<OPERAND, 1, 128, 8, 3, 1>(calculator, p, how);
     }
 }
 

@@ -2,7 +2,7 @@
 /* Convolution over boxes: the kernel of conv2d/halo16.h, for compute capability 9.0a.
  *
  * Operands are swapped (conv2d/halo16_tile.cuh): the rows of the product are filters, 64 of each of GROUPS warpgroups, its columns are the tile's
- * pixels, and both factors lie in shared memory. 8 neighbouring pixels of a line are 8 rows of 128 bytes that follow each other in the
+ * pixels, and both operands lie in shared memory. 8 neighbouring pixels of a line are 8 rows of 128 bytes that follow each other in the
  * box, the 8 of the next line come a line of the box later; a tap is the same with another first row. A step is a line of a window, 3 taps
  * of 32 channels.
  *
@@ -17,9 +17,9 @@
 
 /* ---- the product ---- */
 
-template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int ROUNDING>
-struct halo16_product : halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
-    using results = halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING>;
+template <typename OPERAND, int GROUPS, int PIXELS, int STAGES, int ROUNDING>
+struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDING> {
+    using results = halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDING>;
     using both = typename results::both;
     using block = typename results::block;
     using sums = typename results::sums;
@@ -43,7 +43,7 @@ struct halo16_product : halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING
         for (int i = 0; i < HALO16_TAPS; i++) copy_bulk_to(to + i * STEP, from + i * tap, STEP, full);
     }
 
-    /* The box of a chunk of an image that lies where the copy engine cannot read. */
+    /* The box of a chunk of an image that lies where TMA cannot read. */
     static __device__ __noinline__ void load_slowly(const cuda_halo &p, const block &b, uint32_t to, uint64_t *there,
                                                     int chunk)
     {
@@ -170,15 +170,15 @@ struct halo16_product : halo16_epilogue<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING
         for (int step = b.first; step < b.last; step++) {
             if (fresh) barrier_await(&bar->box_full[slot], turn & 1);
             uint64_t pixels = wgmma_rows(boxes + slot * p.patch_bytes + line * line_bytes, group_bytes);
-            uint64_t rows = wgmma_factor(filters + stage * LINE, ROW);
+            uint64_t rows = wgmma_operand(filters + stage * LINE, ROW);
             barrier_await(&bar->weights_full[stage], phase);
             wgmma_begin();
 #pragma unroll
             for (int tap = 0; tap < HALO16_TAPS; tap++) {
 #pragma unroll
                 for (int inner = 0; inner < INNER; inner++)
-                    wgmma_product<FACTOR::MATH, PIXELS>::run(sum, rows + tap * (STEP >> 4) + inner * 2,
-                                                             pixels + tap * (PLACE >> 4) + inner * 2);
+                    wgmma_product<OPERAND::MATH, PIXELS>::run(sum, rows + tap * (STEP >> 4) + inner * 2,
+                                                              pixels + tap * (PLACE >> 4) + inner * 2);
             }
             wgmma_commit();
             wgmma_await<1>();

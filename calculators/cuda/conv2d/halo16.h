@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over boxes: channels last, on tensor cores, with patches that the copy engine loads.
+/* Convolution over boxes: channels last, on tensor cores, with patches that TMA loads.
  *
  * As in conv2d/halo.h a block makes a rectangle of pixels of one image, by some filters, and holds for 32 channels at a time all of the
  * image that the rectangle's windows cover. That part is a box of the image: one instruction of one thread copies it, puts zeros where it
- * is outside, and lays rows out as the tensor cores read them; warps then round it to halves where it lies. Weights are those that
+ * is outside, and lays rows out as the tensor cores read them; warps then round it to 16 bits where it lies. Weights are those that
  * conv2d/halo.h makes ready. Compute capability 9.0 alone; stride 1, no dilation, channels a multiple of 4. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO16_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO16_H
@@ -39,7 +39,7 @@ int64_t cuda_halo16_shared(const cuda_halo *problem, int tile);
 /* What seems fastest, and the problem cut into it. False: no tile fits. */
 bool cuda_halo16_choose(const cuda_calculator *calculator, cuda_halo *problem, cuda_halo16_launch *how);
 
-/* What conv2d/halo.h takes, and more than HALO_THIN channels in quads, stride 1, no dilation. Weights are made ready, and a workspace holds
+/* What conv2d/halo.h takes, and more than HALO_THIN channels in quads, stride 1, no dilation. Weights are prepacked, and a workspace holds
  * them, as there. */
 bool cuda_halo16_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel conv2d_halo16_cuda;

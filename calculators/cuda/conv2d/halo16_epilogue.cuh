@@ -24,9 +24,9 @@ struct halo16_cut {
 
 /* ---- tiles ---- */
 
-template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int ROUNDING>
-struct halo16_epilogue : halo16_tile<FACTOR, GROUPS, PIXELS> {
-    using both = halo16_tile<FACTOR, GROUPS, PIXELS>;
+template <typename OPERAND, int GROUPS, int PIXELS, int STAGES, int ROUNDING>
+struct halo16_epilogue : halo16_tile<OPERAND, GROUPS, PIXELS> {
+    using both = halo16_tile<OPERAND, GROUPS, PIXELS>;
     using tile = typename both::tile;
     using sums = typename both::sums;
     using both::FILTERS, both::WORKERS, both::WARPS;

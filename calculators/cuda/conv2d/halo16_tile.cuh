@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over boxes in fp16 and bf16 (conv2d/halo16.cuh): the product of warpgroups, whose two factors lie in shared memory, numbers of a patch
+/* Convolution over boxes in fp16 and bf16 (conv2d/halo16.cuh): the product of warpgroups, whose two operands lie in shared memory, numbers of a patch
  * rounded in place, a block's sums left in its shared memory, and four numbers of a tile's results at a time. For compute capability 9.0a.
  *
  * Operands are swapped: the rows of the product are filters, 64 of each of GROUPS warpgroups, its columns are PIXELS pixels of the tile. */
@@ -62,15 +62,15 @@ template <bool ANY> struct halo16_activation {
     __device__ __forceinline__ float4 of(float4 v) const
     {
         if (!ANY) return make_float4(of(v.x), of(v.y), of(v.z), of(v.w));
-        with_activation<__half>(act, /* as exact as the factors */
+        with_activation<__half>(act, /* as exact as the operands */
                                 [&](auto f) { v = make_float4(f(v.x), f(v.y), f(v.z), f(v.w)); });
         return v;
     }
 };
 
-template <typename FACTOR, int GROUPS, int PIXELS>
-struct halo16_tile : halo_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROUPS> {
-    using tile = halo_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROUPS>;
+template <typename OPERAND, int GROUPS, int PIXELS>
+struct halo16_tile : halo_tile<OPERAND, false, PIXELS, 64 * GROUPS, 16, 64 * GROUPS> {
+    using tile = halo_tile<OPERAND, false, PIXELS, 64 * GROUPS, 16, 64 * GROUPS>;
     using tile::PLACE, tile::PART;
     static constexpr int FILTERS = 64 * GROUPS, WORKERS = 128 * GROUPS, WARPS = WORKERS / 32;
 
@@ -89,7 +89,7 @@ struct halo16_tile : halo_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROU
     }
 
     /* 16 channels of a pixel, in the order of prepared weights. */
-    template <int OF> static __device__ __forceinline__ void round_halves(uint32_t row, int places, int thread)
+    template <int OF> static __device__ __forceinline__ void round_operands16(uint32_t row, int places, int thread)
     {
         const int half = thread % 32 / 16, number = thread % 16;
         row += (thread / 32 * 16 + number) * PLACE;
@@ -108,10 +108,10 @@ struct halo16_tile : halo_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROU
                 if (n * 16 * OF + number >= left) continue;
                 uint32_t to = row + n * 16 * OF * PLACE;
                 const float4(&f)[4] = four[n];
-                write_words(chunk_of(to, half * 2), FACTOR::pair(f[0].x, f[0].y), FACTOR::pair(f[1].x, f[1].y),
-                            FACTOR::pair(f[2].x, f[2].y), FACTOR::pair(f[3].x, f[3].y));
-                write_words(chunk_of(to, half * 2 + 1), FACTOR::pair(f[0].z, f[0].w), FACTOR::pair(f[1].z, f[1].w),
-                            FACTOR::pair(f[2].z, f[2].w), FACTOR::pair(f[3].z, f[3].w));
+                write_words(chunk_of(to, half * 2), OPERAND::pair(f[0].x, f[0].y), OPERAND::pair(f[1].x, f[1].y),
+                            OPERAND::pair(f[2].x, f[2].y), OPERAND::pair(f[3].x, f[3].y));
+                write_words(chunk_of(to, half * 2 + 1), OPERAND::pair(f[0].z, f[0].w), OPERAND::pair(f[1].z, f[1].w),
+                            OPERAND::pair(f[2].z, f[2].w), OPERAND::pair(f[3].z, f[3].w));
             }
         }
     }
@@ -120,7 +120,7 @@ struct halo16_tile : halo_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROU
     template <int OF> static __device__ __forceinline__ void round_patch(const cuda_halo &p, uint32_t patch, int thread)
     {
         __syncwarp();
-        round_halves<OF>(patch, p.patch_pixels, thread);
+        round_operands16<OF>(patch, p.patch_pixels, thread);
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); /* wgmma reads by another way */
     }
 

@@ -9,12 +9,12 @@
 
 #include "calculators/cuda/conv2d/halo.cuh"
 
-template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, int WARP_FILTERS, int STAGES>
-struct halo_product : halo_tile<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP_FILTERS> {
-    using tile = halo_tile<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP_FILTERS>;
+template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, int WARP_FILTERS, int STAGES>
+struct halo_product : halo_tile<OPERAND, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP_FILTERS> {
+    using tile = halo_tile<OPERAND, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP_FILTERS>;
     using block = typename tile::block;
     using sums = typename tile::sums;
-    using tile::ACROSS, tile::DOWN, tile::HALVES, tile::OF_LANE, tile::ROW, tile::STEP;
+    using tile::ACROSS, tile::DOWN, tile::OPERANDS16, tile::OF_LANE, tile::ROW, tile::STEP;
     static constexpr int THREADS = tile::WORKERS;
     static_assert(STEP % (16 * THREADS) == 0, "every thread loads as much of the weights");
 
@@ -54,7 +54,7 @@ struct halo_product : halo_tile<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP
 #pragma unroll
             for (int i = 0; i < DOWN; i++) {
 #pragma unroll
-                for (int j = 0; j < ACROSS; j++) FACTOR::multiply(sum[i][j], a[inner][i], b[inner][j]);
+                for (int j = 0; j < ACROSS; j++) OPERAND::multiply(sum[i][j], a[inner][i], b[inner][j]);
             }
         }
     }
@@ -99,7 +99,7 @@ struct halo_product : halo_tile<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP
         int place[DOWN][OF_LANE];
         tile::find_places(p, place, warp / (FILTERS / WARP_FILTERS) * WARP_PIXELS);
         const int row = warp % (FILTERS / WARP_FILTERS) * WARP_FILTERS + lane / 16 * 8 + lane % 8;
-        const int spread = HALVES ? row / 2 % 4 : row % 8;
+        const int spread = OPERANDS16 ? row / 2 % 4 : row % 8;
         const uint32_t own = halo_address(weights) + row * ROW + ((lane / 8 % 2 ^ spread) << 4);
         const uint32_t patch = halo_address(patches);
         sums sum = {};
@@ -158,36 +158,36 @@ static sdlf_status halo_launch(sdlf_calculator *base, KERNEL *kernel, int thread
     return cuda_check_launch("conv2d over a patch");
 }
 
-template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, int WARP_FILTERS, int STAGES,
+template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, int WARP_FILTERS, int STAGES,
           int BLOCKS>
 static sdlf_status halo_launch_tile(sdlf_calculator *calculator, const cuda_halo &problem, const cuda_halo_launch &how)
 {
-    using product = halo_product<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP_FILTERS, STAGES>;
+    using product = halo_product<OPERAND, THIN, PIXELS, FILTERS, WARP_PIXELS, WARP_FILTERS, STAGES>;
     return halo_launch(calculator, halo_kernel<product, BLOCKS>, product::THREADS, problem, how);
 }
 
-template <typename FACTOR>
+template <typename OPERAND>
 static sdlf_status halo_launch_mma(sdlf_calculator *calculator, const cuda_halo &p, const cuda_halo_launch &how)
 {
     switch (how.tile - HALO_WARP_TILE) {
-    case 0: return halo_launch_tile<FACTOR, false, 128, 64, 32, 64, 4, 2>(calculator, p, how);
-    case 1: return halo_launch_tile<FACTOR, false, 64, 64, 32, 32, 4, 3>(calculator, p, how);
-    case 2: return halo_launch_tile<FACTOR, false, 64, 32, 32, 16, 4, 3>(calculator, p, how);
-    case 3: return halo_launch_tile<FACTOR, false, 32, 64, 16, 32, 6, 2>(calculator, p, how);
-    case 4: return halo_launch_tile<FACTOR, false, 32, 64, 16, 32, 4, 3>(calculator, p, how);
-    case 5: return halo_launch_tile<FACTOR, false, 32, 32, 16, 16, 4, 4>(calculator, p, how);
-    default: return halo_launch_tile<FACTOR, false, 16, 64, 16, 16, 6, 3>(calculator, p, how);
+    case 0: return halo_launch_tile<OPERAND, false, 128, 64, 32, 64, 4, 2>(calculator, p, how);
+    case 1: return halo_launch_tile<OPERAND, false, 64, 64, 32, 32, 4, 3>(calculator, p, how);
+    case 2: return halo_launch_tile<OPERAND, false, 64, 32, 32, 16, 4, 3>(calculator, p, how);
+    case 3: return halo_launch_tile<OPERAND, false, 32, 64, 16, 32, 6, 2>(calculator, p, how);
+    case 4: return halo_launch_tile<OPERAND, false, 32, 64, 16, 32, 4, 3>(calculator, p, how);
+    case 5: return halo_launch_tile<OPERAND, false, 32, 32, 16, 16, 4, 4>(calculator, p, how);
+    default: return halo_launch_tile<OPERAND, false, 16, 64, 16, 16, 6, 3>(calculator, p, how);
     }
 }
 
 /* Of images of up to HALO_THIN channels. */
-template <typename FACTOR>
+template <typename OPERAND>
 static sdlf_status halo_launch_thin(sdlf_calculator *calculator, const cuda_halo &p, const cuda_halo_launch &how)
 {
     switch (how.tile - HALO_WARP_TILE) {
-    case 2: return halo_launch_tile<FACTOR, true, 64, 32, 32, 16, 4, 3>(calculator, p, how);
-    case 3: return halo_launch_tile<FACTOR, true, 32, 64, 16, 32, 6, 2>(calculator, p, how);
-    default: return halo_launch_tile<FACTOR, true, 256, 64, 64, 32, 3, 1>(calculator, p, how);
+    case 2: return halo_launch_tile<OPERAND, true, 64, 32, 32, 16, 4, 3>(calculator, p, how);
+    case 3: return halo_launch_tile<OPERAND, true, 32, 64, 16, 32, 6, 2>(calculator, p, how);
+    default: return halo_launch_tile<OPERAND, true, 256, 64, 64, 32, 3, 1>(calculator, p, how);
     }
 }
 

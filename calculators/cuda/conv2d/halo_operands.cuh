@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels behind conv2d/halo.h multiply, and how: factors of each mode, reading them from shared memory, and sums that the blocks of
+/* What the kernels behind conv2d/halo.h multiply, and how: operands of each mode, reading them from shared memory, and sums that the blocks of
  * a cluster share. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_OPERANDS_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_OPERANDS_CUH
@@ -16,7 +16,7 @@ static __device__ __forceinline__ uint32_t halo_address(const void *shared)
     return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
 
-/* Four 8 x 8 matrices of halves, or 8 x 4 of words: lane l names row l % 8 of matrix l / 8. */
+/* Four 8 x 8 matrices of 16-bit numbers, or 8 x 4 of words: lane l names row l % 8 of matrix l / 8. */
 static __device__ __forceinline__ void halo_read_matrices(uint32_t (&to)[4], uint32_t address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -41,7 +41,7 @@ static __device__ __forceinline__ int halo_spread(int pixel)
     return (pixel & 1) << 2 | (pixel >> 1 & 3);
 }
 
-/* ---- factors ---- */
+/* ---- operands ---- */
 
 struct halo_tf32 {
     static constexpr sdlf_math MATH = SDLF_MATH_TF32;
@@ -52,7 +52,7 @@ struct halo_tf32 {
     }
     static __device__ __forceinline__ uint32_t weight(float x)
     {
-        return factor_bits<SDLF_MATH_TF32>(x);
+        return operand_bits<SDLF_MATH_TF32>(x);
     }
 };
 
@@ -94,8 +94,8 @@ struct halo_bf16 {
 
 /* ---- a block's and a cluster's parts ---- */
 
-/* The last step's reads are over: a block's sums may take the place of its factors. By THREADS threads, at places of their own; those that
- * loaded factors are among them, since racecheck names hazards where warps pass barriers unequally often. */
+/* The last step's reads are over: a block's sums may take the place of its operands. By THREADS threads, at places of their own; those that
+ * loaded operands are among them, since racecheck names hazards where warps pass barriers unequally often. */
 template <int THREADS> static __device__ __forceinline__ void halo_await_reads()
 {
     asm volatile("barrier.sync 15, %0;" ::"n"(THREADS) : "memory");

@@ -20,7 +20,7 @@ typedef struct halo_time {
 
 typedef struct halo_tile {
     cuda_halo_tile tile;
-    halo_time time[2]; /* in tf32, in halves */
+    halo_time time[2]; /* in tf32, in 16 bits */
 } halo_tile;
 
 /* In the order in which the launchers have them (conv2d/halo_tma.cu, conv2d/halo_mma.cuh). The last one is for
@@ -151,7 +151,7 @@ static bool suits(const cuda_calculator *calculator, const cuda_halo *p, int num
     return p->filters_padded % tile->filters == 0; /* a step's weights are copied whole */
 }
 
-/* Do results go to y as they are, or as boxes, and not through shared memory that held factors? */
+/* Do results go to y as they are, or as boxes, and not through shared memory that held operands? */
 static bool is_direct(const cuda_halo *p, int number, bool quick)
 {
     const cuda_halo_tile *tile = &tiles[number].tile;

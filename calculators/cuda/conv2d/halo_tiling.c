@@ -17,7 +17,7 @@ static void keep_patches(cuda_halo *p, const cuda_halo_tile *tile, int64_t rows)
 }
 
 /* A tile of whole lines of the image, of windows of 3 columns: its patch's lines have one place more than the image, which is outside it and stands
- * between a line's end and the next one's beginning, so that pixels are counted through. A line more than the windows cover ends the last
+ * between a line's end and the next one's beginning, so that pixels are linearised. A line more than the windows cover ends the last
  * one. False: there is no such tile. */
 static bool cut_lines(cuda_halo *p, int number)
 {
@@ -64,8 +64,8 @@ static bool cut_boxes(cuda_halo *p, int number)
     p->patch_across = (int)size[1];
     keep_patches(p, tile, rows);
     int chunks = p->steps / p->taps;
-    int64_t factors = (int64_t)tile->stages * tile->filters * HALO_CHANNELS * 4 + (p->patches + 1) * p->patch_bytes;
-    if (p->taps == 1 && factors * tile->blocks < 192 << 10) p->patches++; /* every step wants another */
+    int64_t operands = (int64_t)tile->stages * tile->filters * HALO_CHANNELS * 4 + (p->patches + 1) * p->patch_bytes;
+    if (p->taps == 1 && operands * tile->blocks < 192 << 10) p->patches++; /* every step wants another */
     if (p->patches > chunks) p->patches = chunks;
     return true;
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch in tf32, with products of warpgroups whose two factors lie in shared memory, and patches that the bulk copy engine
+/* Convolution over a patch in tf32, with products of warpgroups whose two operands lie in shared memory, and patches that the TMA unit
  * loads there as boxes of x (tma.cuh): for compute capability 9.0a.
  *
- * Operands are swapped: the rows of the product are filters, 64 of each group, its columns are pixels. A tile is PIXEL_GROUPS times 8 pixels across and
- * PIXELS / 8 lines high, or, of convolutions that are products already, one row. 8 neighbouring pixels of a line are 8 rows of 128
- * bytes that follow each other in the patch, the 8 of the next line come a line of the patch later: what a descriptor can say. A tap
- * is the same with another first row. Of strided windows, the patch holds the places of each remainder together, each a box of its own.
- * THROUGH: a tile is whole lines of the image, whose pixels are counted through, with a place that is no pixel behind each line (conv2d/halo_tiling.c);
- * so that images whose width is no multiple of 8 leave less of a tile empty.
+ * Operands are swapped: the rows of the product are filters, 64 of each group, its columns are pixels. A tile is PIXEL_GROUPS times 8 pixels across
+ * and PIXELS / 8 lines high, or, of convolutions that are products already, one row. 8 neighbouring pixels of a line are 8 rows of 128 bytes that
+ * follow each other in the patch, the 8 of the next line come a line of the patch later: what a descriptor can say. A tap is the same with another
+ * first row. Of strided windows, the patch holds the places of each remainder together, each a box of its own. THROUGH: a tile is whole lines of
+ * the image, whose pixels are linearised, with a place that is no pixel behind each line (conv2d/halo_tiling.c); so that images whose width is no
+ * multiple of 8 leave less of a tile empty.
  *
  * One warp has patches copied, another weights, as far ahead as there is room (conv2d/halo_tma_load.cuh). All other warps multiply. A block
- * makes one tile after the other, and while its results leave through a small part of shared memory, the next tile's factors arrive. Two groups of
+ * makes one tile after the other, and while its results leave through a small part of shared memory, the next tile's operands arrive. Two groups of
  * 64 filters have a ring of weights each, where there are registers for the warp that fills it: the first group is some steps ahead, so that its
  * results leave while the second one multiplies, and the other way round. Where blocks of a cluster share a sum, and where activations are slow
- * to make, results take the place of the factors, and the block has one tile. So it is with SHARES > 1: that many times as many groups, each of
+ * to make, results take the place of the operands, and the block has one tile. So it is with SHARES > 1: that many times as many groups, each of
  * which takes every SHARES-th step, so that tensor cores are busy while a group's instructions between two steps run; their sums meet in shared
  * memory.
  *
- * The copy engine rounds pixels to tf32 on their way; weights were rounded when they were made ready. */
+ * TMA rounds pixels to tf32 on their way; weights were rounded when they were prepacked. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_CUH
 
@@ -73,8 +73,8 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         }
     }
 
-    /* Every SHARES-th step of a tile, from `share` on. Each share reads every patch, but where a block begins behind a patch's first tap: windows have
-     * no fewer taps than there are shares. N: pixels of this group. */
+    /* Every SHARES-th step of a tile, from `share` on. Each share reads every patch, but where a block begins behind a patch's first tap: windows
+     * have no fewer taps than there are shares. N: pixels of this group. */
     template <int N = PIXELS>
     static __device__ __forceinline__ void multiply(const cuda_halo &p, const block &b, float (&sum)[N / 8][4],
                                                     position &at, int share, uint32_t filters, uint32_t patches,
@@ -93,7 +93,7 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         for (int number = b.first + share; number < b.last; number += SHARES) {
             if (fresh) barrier_await(&bar->patch_full[at.slot], at.turn & 1);
             uint64_t pixels = wgmma_rows(patches + at.slot * p.patch_bytes + tap_at[tap] * ROW, group_bytes);
-            uint64_t rows = wgmma_factor(filters + at.stage * STEP, ROW);
+            uint64_t rows = wgmma_operand(filters + at.stage * STEP, ROW);
             barrier_await(&ring->full[at.stage], at.phase);
             wgmma_begin();
 #pragma unroll
@@ -191,7 +191,7 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             for (int i = 0; i < (p.splits > 1 ? SHARES : 1); i++) halo_await_reads<THREADS>();
         }
         await_cluster(); /* all parts are there; a block that has a sum to itself is a cluster of one */
-        await_inputs();  /* the warps that loaded factors */
+        await_inputs();  /* the warps that loaded operands */
         const block b(p, blockIdx.x);
         float *part = reinterpret_cast<float *>(shared);
         if (p.pools)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What loads the factors of a convolution over boxes in tf32 (conv2d/halo_tma.cuh) into shared memory: one warp has patches copied, another
+/* What loads the operands of a convolution over boxes in tf32 (conv2d/halo_tma.cuh) into shared memory: one warp has patches copied, another
  * the weights of each ring, as far ahead as there is room. A whole warp goes through the loop, and one lane of it copies: then numbers are in the
  * registers that a warp has once, which copies take. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_LOAD_CUH
@@ -57,7 +57,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
         }
     }
 
-    /* The patch of a chunk of an image that lies where the copy engine cannot read; of windows without a stride. */
+    /* The patch of a chunk of an image that lies where TMA cannot read; of windows without a stride. */
     static __device__ __noinline__ void load_slowly(const cuda_halo &p, const block &b, uint32_t to, int chunk)
     {
         for (int i = 0; i < p.patch_down * p.patch_across * HALO_CHANNELS; i++) {
@@ -70,7 +70,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
             if (inside)
                 value = p.x[((static_cast<int64_t>(b.image) * p.height + h) * p.width + w) * p.channels + channel];
             uint32_t at = to + place * ROW + ((number / 4 ^ place % 8) << 4) + number % 4 * 4; /* swizzled */
-            asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(factor_bits<SDLF_MATH_TF32>(value)) : "memory");
+            asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(operand_bits<SDLF_MATH_TF32>(value)) : "memory");
         }
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }

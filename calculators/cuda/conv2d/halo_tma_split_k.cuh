@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Results of a convolution over boxes in tf32 (conv2d/halo_tma.cuh) whose sums are left in shared memory, in the place of factors, first: where
+/* Results of a convolution over boxes in tf32 (conv2d/halo_tma.cuh) whose sums are left in shared memory, in the place of operands, first: where
  * blocks of a cluster have a part each, and where activations are slow to make. What goes to y may be the largest of each 2x2. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_SPLIT_K_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_SPLIT_K_CUH
@@ -101,7 +101,8 @@ struct halo_tma_split_k : halo_tma_epilogue<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
             const float value[4] = {total.x, total.y, total.z, total.w};
 #pragma unroll
             for (int v = 0; v < 4; v++) {
-                if (filter + v < p.filters) p.y[at + v] = tile::template finish<false>(p, filter + v, at + v, value[v]);
+                if (filter + v < p.filters)
+                    p.y[at + v] = tile::template epilogue<false>(p, filter + v, at + v, value[v]);
             }
         }
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution over boxes in tf32 (conv2d/halo_tma.cuh) whose results leave as boxes, too: for blocks that make several tiles.
  *
- * A group of warps writes its 64 filters of a tile, finished, into a staging area of shared memory, in the order in which the copy engine takes
- * it: two halves of 32 filters, channels of a pixel a row of 128 bytes, 16-byte chunks at chunk ^ (row % 8). One thread of a warp of its own has it
- * stored, which clips it at the edges of y, and the group goes on with its next tile at once. The groups use the area in turn; while it is one's, the
- * other multiplies. Of whole lines, places that are no pixels are staged, too: they lie outside y. A residual is loaded into the area before it is given to a group, which adds to what it finds there.
+ * A group of warps writes its 64 filters of a tile, finished, into a staging area of shared memory, in the order in which TMA takes it:
+ * two halves of 32 filters, channels of a pixel a row of 128 bytes, 16-byte chunks at chunk ^ (row % 8). One thread of a warp of its own has it
+ * stored, which clips it at the edges of y, and the group goes on with its next tile at once. The groups use the area in turn; while it is one's,
+ * the other multiplies. Of whole lines, places that are no pixels are staged, too: they lie outside y. A residual is loaded into the area before it
+ * is given to a group, which adds to what it finds there.
  *
  * The largest of each 2x2 results are found in registers: a thread has two neighbours of a line, and those of the next line. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_STORE_CUH
@@ -33,10 +34,10 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
     };
 
     /* What becomes of a sum. */
-    struct finish {
+    struct epilogue {
         float bias[2], low, high;
 
-        __device__ finish(const cuda_halo &p, int filter)
+        __device__ epilogue(const cuda_halo &p, int filter)
         {
             const bool bounded = p.activation.function == SDLF_CLIP;
             low = bounded                              ? static_cast<float>(p.activation.low)
@@ -69,7 +70,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
 
     /* filter: this thread's first of the group's 64. ADDED: the area has what is added. */
     template <bool ADDED, int N>
-    static __device__ __forceinline__ void stage_results(const finish &last, const float (&sum)[N][4], uint32_t area,
+    static __device__ __forceinline__ void stage_results(const epilogue &last, const float (&sum)[N][4], uint32_t area,
                                                          int filter)
     {
         uint32_t at[4];
@@ -99,7 +100,8 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
     }
 
     /* The same of the largest of each 2x2. */
-    static __device__ __forceinline__ void stage_pooled(const finish &last, const sums &sum, uint32_t area, int filter)
+    static __device__ __forceinline__ void stage_pooled(const epilogue &last, const sums &sum, uint32_t area,
+                                                        int filter)
     {
         uint32_t at[2][2]; /* in the first four rows of 8 and in the others, of both filters */
 #pragma unroll
@@ -224,7 +226,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
             sums sum = {};
             base::multiply(p, b, sum, at, 0, rows, pixels, tap_at, bar, ring, lead);
             lead = 0;
-            const finish last(p, b.filter() + group / PIXEL_GROUPS * 64 + filter);
+            const epilogue last(p, b.filter() + group / PIXEL_GROUPS * 64 + filter);
             barrier_await(&turn->free[group], phase);
             if (!THROUGH && p.pools)
                 stage_pooled(last, sum, area, filter);

@@ -3,13 +3,13 @@
  *
  * columns[n][c][r][s][p][q] = x[n][c][p stride + r dilation - pad][q ...], 0 outside. A thread 16 bytes of a line of P Q columns;
  * where lines are no multiple of that they are written number by number. Moves the image in, from memory once and R S times from
- * the caches, and R S times the image out, or half as much where columns are rounded (gemm/factors.h).
+ * the caches, and R S times the image out, or half as much where columns are rounded (gemm/convert_operands.h).
  * col2im: a thread an element of dx, which gathers. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include "calculators/cuda/conv2d/conv2d.h"
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 #include "calculators/cuda/kernels.cuh"
 
 enum { THREADS = 256 };
@@ -122,9 +122,9 @@ extern "C" sdlf_status cuda_im2col(sdlf_calculator *base, const cuda_conv2d *g, 
             launch<decltype(zero), decltype(zero)>(calculator, *g, x, columns, images, area);
         });
     else if (calculator->math == SDLF_MATH_FP16)
-        launch<float, __half>(calculator, *g, x, columns, images, cuda_factor_line(area));
+        launch<float, __half>(calculator, *g, x, columns, images, cuda_operand16_line(area));
     else
-        launch<float, __nv_bfloat16>(calculator, *g, x, columns, images, cuda_factor_line(area));
+        launch<float, __nv_bfloat16>(calculator, *g, x, columns, images, cuda_operand16_line(area));
     return cuda_check_launch("im2col");
 }
 

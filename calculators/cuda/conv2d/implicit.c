@@ -262,7 +262,7 @@ sdlf_status cuda_implicit_end(sdlf_calculator *calculator, const cuda_implicit *
                               const cuda_epilogue *epilogue)
 {
     sdlf_status status = SDLF_OK;
-    if (p->splits > 1) status = cuda_implicit_finish(calculator, epilogue, p->result, p->splits);
+    if (p->splits > 1) status = cuda_implicit_epilogue(calculator, epilogue, p->result, p->splits);
     if (status != SDLF_OK || !p->weights || !sdlf_tensor_present(&op->out[1])) return status;
     return cuda_bias_gradient(calculator, &op->in[1], &op->out[1]);
 }

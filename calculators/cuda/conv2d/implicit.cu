@@ -96,8 +96,8 @@ static __global__ void exchange_large(const T *w, T *exchanged, const __grid_con
 
 /* y = act(sum of parts + bias + residual), parts in order. A thread a result; reads each part once. */
 template <typename T>
-static __global__ void finish(const T *parts, int splits, T *y, const T *bias, const T *residual, int64_t count,
-                              int64_t channels, int64_t area, sdlf_activation activation)
+static __global__ void run_epilogue(const T *parts, int splits, T *y, const T *bias, const T *residual, int64_t count,
+                                    int64_t channels, int64_t area, sdlf_activation activation)
 {
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         T sum = 0;
@@ -135,14 +135,14 @@ extern "C" sdlf_status cuda_implicit_exchange(sdlf_calculator *base, const cuda_
     return cuda_check_launch("conv2d, weights for backward input");
 }
 
-extern "C" sdlf_status cuda_implicit_finish(sdlf_calculator *base, const cuda_epilogue *epilogue, const void *parts,
-                                            int splits)
+extern "C" sdlf_status cuda_implicit_epilogue(sdlf_calculator *base, const cuda_epilogue *epilogue, const void *parts,
+                                              int splits)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     if (epilogue->count == 0) return SDLF_OK;
     with_float(epilogue->dtype, [&](auto zero) {
         using T = decltype(zero);
-        finish<T><<<cuda_blocks(calculator, epilogue->count, THREADS), THREADS, 0, calculator->stream>>>(
+        run_epilogue<T><<<cuda_blocks(calculator, epilogue->count, THREADS), THREADS, 0, calculator->stream>>>(
             static_cast<const T *>(parts), splits, static_cast<T *>(epilogue->data),
             static_cast<const T *>(epilogue->bias), static_cast<const T *>(epilogue->residual), epilogue->count,
             epilogue->channels, epilogue->area, epilogue->activation);

@@ -124,7 +124,7 @@ template <typename T> struct implicit_block {
         last = first + share + (split < rest);
     }
 
-    /* Pixel number e, counted through images, rows and columns of the phase. */
+    /* Pixel number e, linearised over images, rows and columns of the phase. */
     __device__ implicit_pixel pixel(const cuda_implicit &p, const implicit_digits &e) const
     {
         int top = e.middle * (p.transposed ? 1 : p.stride[0]), left = e.low * (p.transposed ? 1 : p.stride[1]);
@@ -140,7 +140,7 @@ template <typename T> struct implicit_block {
         return {e.high * p.source_image + static_cast<int64_t>(top) * p.source_width + left, outside};
     }
 
-    /* Tap number e, counted through channels and the phase's taps. */
+    /* Tap number e, linearised over channels and the phase's taps. */
     __device__ implicit_tap tap(const cuda_implicit &p, const implicit_digits &e) const
     {
         int down = span[0].first + e.middle * span[0].spacing, right = span[1].first + e.low * span[1].spacing;

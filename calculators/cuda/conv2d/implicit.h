@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Implicit GEMM: convolution as a matrix product whose second factor is never stored. A block computes a tile of the result
+/* Implicit GEMM: convolution as a matrix product whose operand B is never stored. A block computes a tile of the result
  * and gathers the windows that it needs straight from the image into shared memory.
  *
  * One description serves all three passes. With "rows" m, "columns" j and the sum over "depth" e:
@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-/* Words of the sum that a block holds at a time: numbers, or pairs of them where factors are halves. */
+/* Words of the sum that a block holds at a time: numbers, or pairs of them where operands are of 16 bits. */
 enum { IMPLICIT_DEPTH = 16 };
 
 /* Rows and columns of the largest window, together: each has a bit that says where it leaves the image. */
@@ -88,8 +88,8 @@ sdlf_status cuda_implicit_tensor(sdlf_calculator *calculator, const cuda_implici
 sdlf_status cuda_implicit_exchange(sdlf_calculator *calculator, const cuda_implicit *problem, sdlf_dtype dtype,
                                    const void *w, void *exchanged);
 /* y = act(sum of parts + bias + residual). */
-sdlf_status cuda_implicit_finish(sdlf_calculator *calculator, const cuda_epilogue *epilogue, const void *parts,
-                                 int splits);
+sdlf_status cuda_implicit_epilogue(sdlf_calculator *calculator, const cuda_epilogue *epilogue, const void *parts,
+                                   int splits);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Implicit GEMM on tensor cores: factors rounded to nearest to tf32, float16 or bfloat16, sums in float32.
+/* Implicit GEMM on tensor cores: operands rounded to nearest to tf32, float16 or bfloat16, sums in float32.
  *
  * A block computes ROWS x COLUMNS results, a warp WARP_ROWS x WARP_COLUMNS of them, in steps of 16 words of the sum (a word is one
- * tf32, or two halves that follow each other). While the tensor cores work on one step in shared memory, the next one's
+ * tf32, or two numbers of 16 bits that follow each other). While the tensor cores work on one step in shared memory, the next one's
  * numbers travel into registers; they are rounded once, on their way into the other half of shared memory.
  *
  * Lane 4 g + t of a warp holds words 2t and 2t + 1 of every 8 in mma's places t and t + 4: the sum's order is free, and so a
@@ -14,12 +14,12 @@
 #include "calculators/cuda/conv2d/implicit.cuh"
 #include "calculators/cuda/mma.cuh"
 
-/* How factors are rounded: WIDTH numbers make a word; c += a b for a 16 x 8 word matrix and an 8 word x 8 one. */
+/* How operands are rounded: WIDTH numbers make a word; c += a b for a 16 x 8 word matrix and an 8 word x 8 one. */
 struct implicit_tf32 {
     static constexpr int WIDTH = 1;
     static __device__ __forceinline__ uint32_t word(const float *value)
     {
-        return factor_bits<SDLF_MATH_TF32>(value[0]);
+        return operand_bits<SDLF_MATH_TF32>(value[0]);
     }
     static __device__ __forceinline__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
     {

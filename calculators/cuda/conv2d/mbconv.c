@@ -167,7 +167,7 @@ bool conv2d_mbconv_supports_cuda(const sdlf_calculator *base, const sdlf_operati
     return sdlf_operation_cost(op).flops <= MOST_FLOPS && problem_of(op, &p) && choose(calculator, &p);
 }
 
-/* ---- weights made ready ---- */
+/* ---- prepacked weights ---- */
 
 int64_t conv2d_mbconv_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
@@ -190,7 +190,7 @@ sdlf_status conv2d_mbconv_prepare_cuda(sdlf_calculator *base, const sdlf_operati
     choose(cuda_calculator_from(base), &p);
     sdlf_status status = cuda_mbconv_prepare(base, &p, op, op->prepared.data);
     if (status != SDLF_OK) return status;
-    return cuda_check(cudaStreamSynchronize(cuda_stream(base)), "conv2d, inverted residual, weights made ready");
+    return cuda_check(cudaStreamSynchronize(cuda_stream(base)), "conv2d, inverted residual, prepacked weights");
 }
 
 /* ---- running ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inverted residual blocks: launches, and weights made ready. The kernel: conv2d/mbconv.cuh. */
+/* Inverted residual blocks: launches, and prepacked weights. The kernel: conv2d/mbconv.cuh. */
 #include "calculators/cuda/conv2d/mbconv.cuh"
 
 enum { PREPARE_THREADS = 256 };
@@ -54,11 +54,11 @@ struct mbconv_weights {
     const float *w, *own, *last, *bias, *own_bias, *last_bias; /* biases may be NULL */
 };
 
-/* Word `at` of the factors of a matrix (rows, columns) from `row`, `column` on, in tiles of 16 rows by the columns of a step: lane 4 g + t
+/* Word `at` of the operands of a matrix (rows, columns) from `row`, `column` on, in tiles of 16 rows by the columns of a step: lane 4 g + t
  * has rows g and g + 8 of the t-th slot, half a slot a word. */
 template <typename F>
-static __device__ __forceinline__ uint32_t factors_at(const float *w, int rows, int columns, int row, int column,
-                                                      int steps, int at)
+static __device__ __forceinline__ uint32_t operands_at(const float *w, int rows, int columns, int row, int column,
+                                                       int steps, int at)
 {
     constexpr int HALF = F::SLOT / 2;
     const int word = at % 4, lane = at / 4 % MBCONV_WARP, step = at / 128 % steps;
@@ -82,7 +82,7 @@ template <typename F> static __global__ void make_ready(cuda_mbconv p, mbconv_we
         const int slice = static_cast<int>(e / words) * p.slice;
         int at = static_cast<int>(e % words);
         if (at < expanded) {
-            to[e] = factors_at<F>(from.w, p.middle, p.channels, slice, 0, p.deep_in, at);
+            to[e] = operands_at<F>(from.w, p.middle, p.channels, slice, 0, p.deep_in, at);
             continue;
         }
         at -= expanded;
@@ -100,7 +100,7 @@ template <typename F> static __global__ void make_ready(cuda_mbconv p, mbconv_we
         }
         at -= (TAPS + 2) * p.slice;
         if (at < projected) {
-            to[e] = factors_at<F>(from.last, p.filters, p.middle, 0, slice, p.deep_out, at);
+            to[e] = operands_at<F>(from.last, p.filters, p.middle, 0, slice, p.deep_out, at);
             continue;
         }
         at -= projected;

@@ -6,8 +6,8 @@
  *   y[k,p,q] = act''(b''[k] + sum over m of w''[k,m] z[m,p,q] + residual[k,p,q])
  *
  * (without the first convolution h = x). Both products are made by tensor cores, tiles of 16 filters by 8 pixels, 2 tiles side by side
- * a warp. A row of 32 bytes has the factors of a pixel that one step takes: 16 channels in fp16 and bf16, 8 in tf32; a lane takes 8 bytes
- * of it, channels that are neighbours, and weights are made ready in that order. Windows: two channels of 2 or 4 pixels of a row a thread,
+ * a warp. A row of 32 bytes has the operands of a pixel that one step takes: 16 channels in fp16 and bf16, 8 in tf32; a lane takes 8 bytes
+ * of it, channels that are neighbours, and weights are prepacked in that order. Windows: two channels of 2 or 4 pixels of a row a thread,
  * lanes being neighbours in the channels. Blocks exchange parts of y through the cluster's shared memory, and each finishes some filters,
  * adding them in order.
  *
@@ -187,7 +187,7 @@ static __global__ void __launch_bounds__(MBCONV_THREADS, 2) inverted_residual(co
     __syncthreads();
     mbconv_project<F>(held, last, memory + p.at_own, g);
     arrive_at_cluster();
-    mbconv_finish(held, reinterpret_cast<const float *>(last + p.filter_tiles * p.deep_out * MBCONV_TILE), g);
+    mbconv_epilogue(held, reinterpret_cast<const float *>(last + p.filter_tiles * p.deep_out * MBCONV_TILE), g);
 #endif
 }
 

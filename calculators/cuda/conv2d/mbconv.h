@@ -25,7 +25,7 @@ enum {
 
 typedef struct cuda_mbconv {
     const float *x, *residual; /* residual: of the shape of y, or NULL */
-    const char *w;             /* made ready */
+    const char *w;             /* prepacked */
     float *y;
     float low[3], high[3]; /* what the three activations keep numbers within */
     int images, channels, height, width, middle, filters, out_height, out_width;
@@ -45,7 +45,7 @@ typedef struct cuda_mbconv {
     int threads, strip; /* of a block; neighbouring pixels that a thread makes, 2 or MBCONV_STRIP */
     bool expands;       /* is there a first convolution? */
     bool aligned;       /* residual and y lie at multiples of 16 bytes */
-    bool fresh;         /* the weights were made ready by the kernel before this one */
+    bool fresh;         /* the weights were prepacked by the kernel before this one */
 } cuda_mbconv;
 
 /* Queue the block, in that math mode's kernel. */

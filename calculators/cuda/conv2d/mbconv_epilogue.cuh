@@ -75,7 +75,7 @@ static __device__ __forceinline__ void mbconv_store(const cuda_mbconv &p, const 
 
 /* y, of this block's share of the filters: 4 neighbouring pixels a thread. The residual's first numbers are asked for before the other
  * blocks' parts are there, and the last results stored after these were told that theirs have been read. */
-static __device__ __forceinline__ void mbconv_finish(const float *part, const float *bias, const mbconv_problem &g)
+static __device__ __forceinline__ void mbconv_epilogue(const float *part, const float *bias, const mbconv_problem &g)
 {
     const cuda_mbconv &p = g.p;
     const mbconv_share s = mbconv_share_of(p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inverted residual blocks (inverted.cuh): the problem, factors of products as each math mode has them, 8 bytes of a row, and a block's part of x,
+/* Inverted residual blocks (inverted.cuh): the problem, operands of products as each math mode has them, 8 bytes of a row, and a block's part of x,
  * loaded into shared memory. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_MBCONV_LOAD_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_MBCONV_LOAD_CUH
@@ -17,7 +17,7 @@ struct mbconv_problem {
     divider<int32_t> width, strips, tiles_in, groups_in, groups_out, quads, pairs;
 };
 
-/* ---- factors: 8 bytes of a row ---- */
+/* ---- operands: 8 bytes of a row ---- */
 
 struct mbconv_fp16 {
     static constexpr int DEEP = 16, SLOT = 4, BYTES = 2;
@@ -64,7 +64,7 @@ struct mbconv_tf32 {
 
     static __device__ __forceinline__ uint2 slot(const float (&v)[SLOT])
     {
-        return make_uint2(factor_bits<SDLF_MATH_TF32>(v[0]), factor_bits<SDLF_MATH_TF32>(v[1]));
+        return make_uint2(operand_bits<SDLF_MATH_TF32>(v[0]), operand_bits<SDLF_MATH_TF32>(v[1]));
     }
 
     static __device__ __forceinline__ void keep_two(char *to, float a, float b)

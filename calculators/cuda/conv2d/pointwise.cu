@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The product behind a 1x1 convolution: y[n,k,pixel] = act(sum over c of w[k,c] x[n,c,pixel] + bias + residual); any stride, no padding.
  *
- * A block makes FILTERS x PIXELS results; pixels are counted through all images. Its threads are SLICES groups: in every step of
+ * A block makes FILTERS x PIXELS results; pixels are linearised over all images. Its threads are SLICES groups: in every step of
  * 4 SLICES channels each group takes four, and at the end the groups' sums are added, in order, in shared memory. So few
  * results with long sums still occupy a whole multiprocessor, with no second pass through memory. A thread holds DOWN x
  * ACROSS sums. Weights lie in shared memory as they do in memory, a filter's channels side by side; a thread reads four of
@@ -82,10 +82,10 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
     /* The thread's four channels of a step. Its rows are GROUPS_DOWN apart, its pixels in fours, 4 GROUPS_ACROSS apart. */
     static __device__ __forceinline__ void multiply(T (*sum)[ACROSS], const T *w, const T *x)
     {
-        pointwise_quad<T> factor[DOWN];
+        pointwise_quad<T> operand[DOWN];
 #pragma unroll
         for (int i = 0; i < DOWN; i++)
-            factor[i] = *reinterpret_cast<const pointwise_quad<T> *>(w + i * GROUPS_DOWN * W_ROW);
+            operand[i] = *reinterpret_cast<const pointwise_quad<T> *>(w + i * GROUPS_DOWN * W_ROW);
 #pragma unroll
         for (int c = 0; c < 4; c++) {
             pointwise_quad<T> pixel[ACROSS / 4];
@@ -95,7 +95,7 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
 #pragma unroll
             for (int i = 0; i < DOWN; i++) {
 #pragma unroll
-                for (int j = 0; j < ACROSS; j++) sum[i][j] += factor[i].at[c] * pixel[j / 4].at[j % 4];
+                for (int j = 0; j < ACROSS; j++) sum[i][j] += operand[i].at[c] * pixel[j / 4].at[j % 4];
             }
         }
     }
@@ -159,12 +159,12 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
                     {sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]}};
         }
         __syncthreads();
-        finish(p, shared, first_filter, first_pixel);
+        epilogue(p, shared, first_filter, first_pixel);
     }
 
     /* Results, neighbours in pixels; a thread's are all of one pixel. */
-    static __device__ __forceinline__ void finish(const cuda_pointwise &p, const T *sums, int first_filter,
-                                                  int first_pixel)
+    static __device__ __forceinline__ void epilogue(const cuda_pointwise &p, const T *sums, int first_filter,
+                                                    int first_pixel)
     {
         static_assert(THREADS % PIXELS == 0, "a thread keeps its pixel");
         constexpr int STEP = THREADS / PIXELS, COUNT = (FILTERS + STEP - 1) / STEP;

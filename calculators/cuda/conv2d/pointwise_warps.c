@@ -127,7 +127,7 @@ bool cuda_pointwise_warps_takes(const sdlf_calculator *base, const sdlf_operatio
     return cuda_pointwise_takes(base, op) && choose(calculator, &p) >= 0;
 }
 
-/* ---- weights made ready ---- */
+/* ---- prepacked weights ---- */
 
 int64_t cuda_pointwise_warps_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
 {

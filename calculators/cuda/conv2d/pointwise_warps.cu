@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The product behind a 1x1 convolution of row-major images: y[n,k,pixel] = clip(sum over c of w[k,c] x[n,c,pixel] + bias + residual).
  *
- * A warp makes GROUP filters of TILE pixels, counted through all images, over some steps of 8 channels; it waits for no other warp until its
- * sums are made. Numbers of x go from memory into registers, several channels ahead; weights lie in shared memory, where the bulk
- * copy engine loads all that a block needs at once, before the kernel that makes x has ended. Parts of a sum meet in shared memory and
+ * A warp makes GROUP filters of TILE pixels, linearised over all images, over some steps of 8 channels; it waits for no other warp until its
+ * sums are made. Numbers of x go from memory into registers, several channels ahead; weights lie in shared memory, where
+ * TMA loads all that a block needs at once, before the kernel that makes x has ended. Parts of a sum meet in shared memory and
  * are added in order.
  *
  * Moves x once for every group of filters, w once for every block, y once. */
@@ -18,7 +18,7 @@
 }
 
 /* A quad, or its i-th number. */
-template <int KEPT> static __device__ __forceinline__ bundle<float, KEPT> warps_results(const float4 &four, int i)
+template <int KEPT> static __device__ __forceinline__ vec<float, KEPT> warps_results(const float4 &four, int i)
 {
     if constexpr (KEPT == 4)
         return {{four.x, four.y, four.z, four.w}};
@@ -28,8 +28,8 @@ template <int KEPT> static __device__ __forceinline__ bundle<float, KEPT> warps_
 
 /* Results of one warp: its own sums, or those of all slices, of which it adds up a share. */
 template <typename F>
-static __device__ __forceinline__ void warps_finish(const F &f, float4 *parts, const warps_problem &g, int slice,
-                                                    int group, int tile)
+static __device__ __forceinline__ void warps_epilogue(const F &f, float4 *parts, const warps_problem &g, int slice,
+                                                      int group, int tile)
 {
     const cuda_pointwise_warps &p = g.p;
     const int lane = static_cast<int>(threadIdx.x) % 32, first = group * F::GROUP + F::lane_filter();
@@ -100,7 +100,7 @@ static __global__ void __launch_bounds__(F::THREADS, F::RESIDENT)
     if (!p.fresh) await_inputs();
     F f;
     f.run(g, part, tile);
-    warps_finish(f, reinterpret_cast<float4 *>(shared), g, slice, group, tile);
+    warps_epilogue(f, reinterpret_cast<float4 *>(shared), g, slice, group, tile);
 #endif
 }
 
@@ -148,15 +148,15 @@ template <typename Function> static sdlf_status with_tile(int tile, Function fun
 extern "C" sdlf_status cuda_pointwise_warps_run(sdlf_calculator *base, const cuda_pointwise_warps *problem, int tile)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    return with_tile(tile, [&](auto factors) { return warps_launch<decltype(factors)>(calculator, *problem); });
+    return with_tile(tile, [&](auto operands) { return warps_launch<decltype(operands)>(calculator, *problem); });
 }
 
 extern "C" sdlf_status cuda_pointwise_warps_prepare(sdlf_calculator *base, const cuda_pointwise_warps *problem,
                                                     int tile, const float *w, void *to)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    return with_tile(tile, [&](auto factors) {
-        using F = decltype(factors);
+    return with_tile(tile, [&](auto operands) {
+        using F = decltype(operands);
         const int64_t count = static_cast<int64_t>(problem->groups) * problem->steps * WARPS_CHANNELS * F::GROUP;
         warps_make_ready<F>
             <<<cuda_blocks(calculator, count, PREPARE_THREADS), PREPARE_THREADS, 0, calculator->stream>>>(

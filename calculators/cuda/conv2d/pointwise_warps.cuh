@@ -3,10 +3,10 @@
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_CUH
 
-#include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/conv2d/pointwise_warps.h"
 #include "calculators/cuda/divider.cuh"
 #include "calculators/cuda/mbarrier.cuh"
+#include "calculators/cuda/vectorized.cuh"
 
 struct warps_problem {
     cuda_pointwise_warps p;
@@ -43,14 +43,14 @@ static __device__ __forceinline__ warps_spot warps_spot_of(const warps_problem &
 /* WIDE neighbouring results of a filter. */
 template <int WIDE>
 static __device__ __forceinline__ void warps_keep(const cuda_pointwise_warps &p, int64_t to, int filter,
-                                                  const bundle<float, WIDE> &sums)
+                                                  const vec<float, WIDE> &sums)
 {
     const float shift = p.bias != nullptr ? __ldg(p.bias + filter) : 0;
-    bundle<float, WIDE> all = sums, more = {};
-    if (p.residual != nullptr) more = read_bundle<WIDE>(p.residual + to, 0);
+    vec<float, WIDE> all = sums, more = {};
+    if (p.residual != nullptr) more = read_vec<WIDE>(p.residual + to, 0);
 #pragma unroll
     for (int i = 0; i < WIDE; i++) all.at[i] = clamp(all.at[i] + shift + more.at[i], p.low, p.high);
-    write_bundle<WIDE>(p.y + to, 0, all);
+    write_vec<WIDE>(p.y + to, 0, all);
 }
 
 /* A lane makes PIECES x WIDE pixels of 4 QUADS filters; ACROSS lanes have filters of the same pixels. Pieces are 32 / ACROSS reads apart,
@@ -92,14 +92,14 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
     {
         const int area = AREA > 0 ? AREA : g.p.area;
         const float *from[PIECES], *w = part.w + static_cast<int>(threadIdx.x) % 32 / LANES * 4;
-        bundle<float, WIDE> ring[WARPS_AHEAD][PIECES];
+        vec<float, WIDE> ring[WARPS_AHEAD][PIECES];
 #pragma unroll
         for (int i = 0; i < PIECES; i++)
             from[i] = warps_pixel(g, pixel_of(tile, i)) + static_cast<int64_t>(part.first) * WARPS_CHANNELS * area;
 #pragma unroll
         for (int u = 0; u < WARPS_AHEAD; u++) {
 #pragma unroll
-            for (int i = 0; i < PIECES; i++) ring[u][i] = read_bundle<WIDE>(from[i] + u * area, 0);
+            for (int i = 0; i < PIECES; i++) ring[u][i] = read_vec<WIDE>(from[i] + u * area, 0);
         }
 #pragma unroll
         for (int i = 0; i < PIECES; i++) from[i] += WARPS_AHEAD * area;
@@ -116,29 +116,29 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
 
     /* A step, of which the first WARPS_AHEAD channels are there. MORE: another follows, whose first channels are asked for. */
     template <bool MORE>
-    __device__ __forceinline__ void multiply(const float *w, bundle<float, WIDE> (&ring)[WARPS_AHEAD][PIECES],
+    __device__ __forceinline__ void multiply(const float *w, vec<float, WIDE> (&ring)[WARPS_AHEAD][PIECES],
                                              const float *(&from)[PIECES], int area)
     {
 #pragma unroll
         for (int u = 0; u < WARPS_CHANNELS; u++) {
-            float factor[FILTERS];
+            float operand[FILTERS];
 #pragma unroll
             for (int i = 0; i < QUADS; i++) {
                 const float4 four = *reinterpret_cast<const float4 *>(w + u * GROUP + i * 4 * ACROSS);
-                factor[4 * i] = four.x;
-                factor[4 * i + 1] = four.y;
-                factor[4 * i + 2] = four.z;
-                factor[4 * i + 3] = four.w;
+                operand[4 * i] = four.x;
+                operand[4 * i + 1] = four.y;
+                operand[4 * i + 2] = four.z;
+                operand[4 * i + 3] = four.w;
             }
 #pragma unroll
             for (int f = 0; f < FILTERS; f++) {
 #pragma unroll
-                for (int i = 0; i < PIXELS; i++) sum[f][i] += factor[f] * ring[u % WARPS_AHEAD][i / WIDE].at[i % WIDE];
+                for (int i = 0; i < PIXELS; i++) sum[f][i] += operand[f] * ring[u % WARPS_AHEAD][i / WIDE].at[i % WIDE];
             }
             if (!MORE && u + WARPS_AHEAD >= WARPS_CHANNELS) continue;
 #pragma unroll
             for (int i = 0; i < PIECES; i++) {
-                ring[u % WARPS_AHEAD][i] = read_bundle<WIDE>(from[i] + (AREA > 0 ? u * AREA : 0), 0);
+                ring[u % WARPS_AHEAD][i] = read_vec<WIDE>(from[i] + (AREA > 0 ? u * AREA : 0), 0);
                 if (AREA == 0) from[i] += area;
             }
         }
@@ -155,7 +155,7 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
         return make_float4(sum[f][at], sum[f][at + 1], sum[f][at + 2], sum[f][at + 3]);
     }
 
-    /* Number e of a group's weights made ready: filters of a channel beside each other. */
+    /* Number e of a group's prepacked weights: filters of a channel beside each other. */
     static __device__ __forceinline__ void place(int e, int &filter, int &channel)
     {
         filter = e % GROUP;

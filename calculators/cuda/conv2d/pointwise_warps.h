@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* 1x1 convolutions, forward, with stride 1, of row-major images, by warps that load what they multiply themselves: numbers of the image go
- * from memory straight into registers, so that rows of any length are read as they lie; weights, made ready, lie in shared memory
+ * from memory straight into registers, so that rows of any length are read as they lie; prepacked weights lie in shared memory
  * (pointwise_warps.cu). In fp32, from compute capability 9.0 on. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_H
@@ -20,7 +20,7 @@ enum {
 };
 
 typedef struct cuda_pointwise_warps {
-    const float *x, *w, *bias, *residual; /* w: made ready */
+    const float *x, *w, *bias, *residual; /* w: prepacked */
     float *y;
     float low, high; /* what the activation keeps numbers within */
     int channels, filters, area;
@@ -29,7 +29,7 @@ typedef struct cuda_pointwise_warps {
     int groups;        /* of filters: a block has one */
     int slices, tiles; /* warps of a block: parts of the sum x tiles of pixels */
     int64_t shared;    /* bytes of a block: barriers, its weights, and later parts of its sums */
-    bool fresh;        /* the weights were made ready by the kernel before this one */
+    bool fresh;        /* the weights were prepacked by the kernel before this one */
 } cuda_pointwise_warps;
 
 /* The kernels: what a warp makes. */

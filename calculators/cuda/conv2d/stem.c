@@ -31,7 +31,7 @@ sdlf_status conv2d_stem_cuda(sdlf_calculator *calculator, const sdlf_operation *
 
 /* ---- channels last ---- */
 
-static bool is_last(const sdlf_tensor *tensor)
+static bool is_nhwc(const sdlf_tensor *tensor)
 {
     return !sdlf_tensor_present(tensor) || sdlf_tensor_is_channels_last(tensor);
 }
@@ -43,12 +43,12 @@ bool cuda_stem_tensor_takes(const sdlf_calculator *base, const sdlf_operation *o
     const sdlf_window2d *window = &op->conv2d.window;
     if (calculator->math == SDLF_MATH_FP32 || !cuda_has_tensor_cores(calculator)) return false;
     if (op->kind != SDLF_CONV2D_FORWARD || op->out[0].dtype != SDLF_FLOAT32 || op->conv2d.groups != 1) return false;
-    if (!is_last(&op->in[3]) || !is_last(&op->out[0]) || !cuda_implicit_counts(op)) return false;
+    if (!is_nhwc(&op->in[3]) || !is_nhwc(&op->out[0]) || !cuda_implicit_counts(op)) return false;
     for (int i = 0; i < 2; i++) {
         if (window->size[i] != STEM_LAST_SIDE || window->dilation[i] != 1 || window->stride[i] > 2) return false;
     }
     cuda_conv2d g = cuda_conv2d_geometry(op);
-    return window->stride[0] == window->stride[1] && (is_last(&op->in[0]) || sdlf_tensor_is_contiguous(&op->in[0])) &&
+    return window->stride[0] == window->stride[1] && (is_nhwc(&op->in[0]) || sdlf_tensor_is_contiguous(&op->in[0])) &&
            g.filters % 4 == 0 && g.channels <= STEM_TENSOR_CHANNELS && g.filters <= 65535 * INT64_C(32) &&
            g.channels * g.height * g.width <= INT32_MAX;
 }

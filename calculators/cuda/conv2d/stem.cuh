@@ -46,7 +46,7 @@ template <typename T> static stem_problem<T> stem_problem_of(const sdlf_operatio
     return p;
 }
 
-/* Channels last: the same, with weights that were made ready where there are such. */
+/* Channels last: the same, with weights that were prepacked where there are such. */
 template <typename Problem> static Problem stem_last_problem_of(const sdlf_operation *op, const cuda_conv2d &g)
 {
     Problem p = {};

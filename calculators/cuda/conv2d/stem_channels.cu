@@ -114,13 +114,14 @@ static __global__ void __launch_bounds__(MOST_FILTERS / OWN * WARP)
                         *reinterpret_cast<const stem_quad<T> *>(from + r * sizes::ROW + 4 * j);
 #pragma unroll
                 for (int s = 0; s < SIDE; s++, own += weight_row) {
-                    stem_quad<T> factor[OWN / 4];
+                    stem_quad<T> operand[OWN / 4];
 #pragma unroll
-                    for (int i = 0; i < OWN / 4; i++) factor[i] = *reinterpret_cast<const stem_quad<T> *>(own + 4 * i);
+                    for (int i = 0; i < OWN / 4; i++) operand[i] = *reinterpret_cast<const stem_quad<T> *>(own + 4 * i);
 #pragma unroll
                     for (int i = 0; i < OWN; i++) {
 #pragma unroll
-                        for (int j = 0; j < OWN_PIXELS; j++) sum[i][j] += factor[i / 4].at[i % 4] * pixel[j * STEP + s];
+                        for (int j = 0; j < OWN_PIXELS; j++)
+                            sum[i][j] += operand[i / 4].at[i % 4] * pixel[j * STEP + s];
                     }
                 }
             }

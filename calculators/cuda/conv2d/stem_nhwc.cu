@@ -6,7 +6,7 @@
  *
  * A block has the rectangle of the image that 64 x 4 pixels need, halo and padding included, in shared memory, a channel a plane; while it
  * makes these, the next one is on its way. A warp multiplies 16 neighbouring pixels by 32 filters, sums of up to 27 numbers filled up to 32 by
- * zeros; its weights, made ready once, stay in registers. A lane ends with four neighbouring filters of a pixel. Moves x about once, y once. */
+ * zeros; its weights, prepacked once, stay in registers. A lane ends with four neighbouring filters of a pixel. Moves x about once, y once. */
 #include "calculators/cuda/conv2d/clip.cuh"
 #include "calculators/cuda/conv2d/stem.cuh"
 #include "calculators/cuda/launch.cuh"
@@ -37,7 +37,7 @@ struct stem_tensor_problem {
     int tiles_across, tiles_down, tiles;
     int groups; /* of FILTERS, that a block has: 1 or 2 */
     bool wide;  /* four neighbouring filters of y may be written at once */
-    bool ready; /* w: made ready before anything ran, of each FILTERS, step and quad four numbers of a lane */
+    bool ready; /* w: prepacked before anything ran, of each FILTERS, step and quad four numbers of a lane */
 };
 
 template <int STEP> struct stem_tensor_sizes {
@@ -67,8 +67,8 @@ static __device__ __forceinline__ float4 weights_of(const float *w, int filters,
 static __device__ __forceinline__ float4 rounded(float4 v)
 {
     return make_float4(
-        __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.x)), __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.y)),
-        __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.z)), __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.w)));
+        __uint_as_float(operand_bits<SDLF_MATH_TF32>(v.x)), __uint_as_float(operand_bits<SDLF_MATH_TF32>(v.y)),
+        __uint_as_float(operand_bits<SDLF_MATH_TF32>(v.z)), __uint_as_float(operand_bits<SDLF_MATH_TF32>(v.w)));
 }
 
 /* A thread four numbers. */
@@ -175,7 +175,7 @@ static __global__ void __launch_bounds__(THREADS, 2) stem_tensor(const __grid_co
                 uint32_t pixel[4];
 #pragma unroll
                 for (int j = 0; j < 4; j++)
-                    pixel[j] = factor_bits<SDLF_MATH_TF32>(from[offset[i][j / 2] + j % 2 * 8 * STEP]);
+                    pixel[j] = operand_bits<SDLF_MATH_TF32>(from[offset[i][j / 2] + j % 2 * 8 * STEP]);
 #pragma unroll
                 for (int j = 0; j < QUADS; j++) {
                     const float4 w = weights[i][j];
@@ -203,7 +203,7 @@ static __global__ void __launch_bounds__(THREADS, 2) stem_tensor(const __grid_co
     }
 }
 
-/* ---- weights made ready ---- */
+/* ---- prepacked weights ---- */
 
 /* Of FILTERS, that blocks of one or two of them have. */
 static int64_t filter_groups(const sdlf_operation *op)
@@ -226,9 +226,9 @@ extern "C" sdlf_status conv2d_stem_tensor_prepare_cuda(sdlf_calculator *base, co
     stem_tensor_prepare<<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
         data_of<float>(w), static_cast<float4 *>(op->prepared.data), static_cast<int>(w.shape.dim[0]),
         static_cast<int>(w.shape.dim[1]) * TAPS, count);
-    sdlf_status status = cuda_check_launch("conv2d, few channels on tensor cores, weights made ready");
+    sdlf_status status = cuda_check_launch("conv2d, few channels on tensor cores, prepacked weights");
     if (status != SDLF_OK) return status;
-    return cuda_check(cudaStreamSynchronize(calculator->stream), "conv2d, few channels, weights made ready");
+    return cuda_check(cudaStreamSynchronize(calculator->stream), "conv2d, few channels, prepacked weights");
 }
 
 /* ---- launching ---- */

@@ -9,7 +9,7 @@
  * stored 16 bytes at a time, lanes side by side. Weights lie in shared memory as lanes read them; a block makes them so once, and its warps go
  * from tile to tile.
  *
- * Moves x once for every 32 filters, y once. Factors are tf32. From compute capability 8.0 on. */
+ * Moves x once for every 32 filters, y once. Operands are tf32. From compute capability 8.0 on. */
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/conv2d/stem.cuh"
 #include "calculators/cuda/divider.cuh"
@@ -90,8 +90,8 @@ template <int STRIDE> struct stem_warps_tile {
             uint32_t x[4][2];
 #pragma unroll
             for (int j = 0; j < 4; j++) {
-                x[j][0] = factor_bits<SDLF_MATH_TF32>(b[2 * s][j]);
-                x[j][1] = factor_bits<SDLF_MATH_TF32>(b[2 * s + 1][j]);
+                x[j][0] = operand_bits<SDLF_MATH_TF32>(b[2 * s][j]);
+                x[j][1] = operand_bits<SDLF_MATH_TF32>(b[2 * s + 1][j]);
             }
 #pragma unroll
             for (int m = 0; m < STEM_WARPS_ROWS; m++) {
@@ -140,7 +140,7 @@ static __global__ void __launch_bounds__(32 * STEM_WARPS, STEM_WARPS_BLOCKS)
         for (int i = 0; i < 4; i++) {
             const int k = filter + i % 2 * 8, n = number + i / 2 * 4;
             const float weight = k < p.filters && n < depth ? __ldg(p.w + k * depth + n) : 0;
-            four[i] = __uint_as_float(factor_bits<SDLF_MATH_TF32>(weight));
+            four[i] = __uint_as_float(operand_bits<SDLF_MATH_TF32>(weight));
         }
         w[e] = make_float4(four[0], four[1], four[2], four[3]);
     }

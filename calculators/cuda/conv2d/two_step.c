@@ -6,14 +6,14 @@
  *   dx        columns[n,g] = w[g]^T dy[n,g], then col2im
  *   dw        dw[g] = sum over n of dy[n,g] columns[n,g]^T: a part for each image, added in order
  *
- * In fp16 and bf16 both factors are rounded on the way: im2col writes columns of 16 bits, and what is not made by it, weights, dy
+ * In fp16 and bf16 both operands are rounded on the way: im2col writes columns of 16 bits, and what is not made by it, weights, dy
  * and the image of a pointwise convolution, is rounded into the workspace; products leave float32. Lines of P Q numbers there begin
  * at multiples of 16 bytes.
  *
  * The workspace holds as many images' columns as fit WORKSPACE, at least one. */
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/gemm/blas.h"
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 
 /* A row-major matrix among `images` x `groups` of them; strides in elements. */
 typedef struct matrix {
@@ -98,7 +98,7 @@ static int64_t column_rows(const cuda_conv2d *g)
 
 static bool rounds(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return cuda_has_half_factors(((const cuda_calculator *)calculator)->math) && op->out[0].dtype == SDLF_FLOAT32;
+    return cuda_has_operands16(((const cuda_calculator *)calculator)->math) && op->out[0].dtype == SDLF_FLOAT32;
 }
 
 /* ---- the workspace: weights, where they are rounded; then what images need, all columns, all outputs, all parts ---- */
@@ -117,14 +117,14 @@ static int64_t aligned(int64_t bytes)
 
 static room room_of(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
 {
-    int64_t size = (int64_t)sdlf_dtype_size(op->out[0].dtype), line = cuda_factor_line(area_of(g)) * 2;
+    int64_t size = (int64_t)sdlf_dtype_size(op->out[0].dtype), line = cuda_operand16_line(area_of(g)) * 2;
     bool input = op->kind == SDLF_CONV2D_BACKWARD_INPUT, weights = op->kind == SDLF_CONV2D_BACKWARD_WEIGHTS;
     room r = {.rounded = rounds(calculator, op), .images = g->batch};
     if (r.rounded && !input)
         r.columns = column_rows(g) * line;
     else if (!cuda_is_pointwise(g))
         r.columns = column_count(g) * size;
-    if (r.rounded && !weights) r.weights = cuda_factor_bytes(g->filters, weight_count(g) / g->filters);
+    if (r.rounded && !weights) r.weights = cuda_operand16_bytes(g->filters, weight_count(g) / g->filters);
     if (r.rounded && (input || weights)) r.output = g->filters * line;
     if (weights) r.parts = weight_count(g) * size;
     int64_t bytes = r.columns + r.output + r.parts;
@@ -157,7 +157,7 @@ static char *parts_in(const sdlf_operation *op, const room *r)
 
 static int64_t line_of(int64_t columns, bool rounded)
 {
-    return rounded ? cuda_factor_line(columns) : columns;
+    return rounded ? cuda_operand16_line(columns) : columns;
 }
 
 static matrix columns_matrix(const cuda_conv2d *g, const void *columns, bool rounded)
@@ -191,8 +191,8 @@ static sdlf_status make_weights(sdlf_calculator *base, const sdlf_operation *op,
 {
     *weights = weight_matrix(g, r->rounded ? op->workspace.data : op->in[1].data, 0, r->rounded);
     if (!r->rounded) return SDLF_OK;
-    const cuda_factor factor = {op->in[1].data, op->workspace.data, g->filters, weight_count(g) / g->filters};
-    return cuda_round_factors(base, &factor, 1);
+    const cuda_operand16 operand = {op->in[1].data, op->workspace.data, g->filters, weight_count(g) / g->filters};
+    return cuda_convert_operands(base, &operand, 1);
 }
 
 /* Columns of some images of x from the n-th on. */
@@ -205,8 +205,8 @@ static sdlf_status make_columns(sdlf_calculator *base, const sdlf_operation *op,
     *columns = columns_matrix(g, pointwise && !r->rounded ? (const void *)image_of(x, n) : made, r->rounded);
     if (!pointwise) return cuda_im2col(base, g, x->dtype, r->rounded, image_of(x, n), made, images);
     if (!r->rounded) return SDLF_OK;
-    const cuda_factor factor = {image_of(x, n), made, images * g->channels, area_of(g)};
-    return cuda_round_factors(base, &factor, 1);
+    const cuda_operand16 operand = {image_of(x, n), made, images * g->channels, area_of(g)};
+    return cuda_convert_operands(base, &operand, 1);
 }
 
 /* Some images of dy from the n-th on. */
@@ -216,8 +216,8 @@ static sdlf_status make_output(sdlf_calculator *base, const sdlf_operation *op, 
     void *made = outputs_in(op, r);
     *output = output_matrix(g, r->rounded ? made : (const void *)image_of(dy, n), r->rounded);
     if (!r->rounded) return SDLF_OK;
-    const cuda_factor factor = {image_of(dy, n), made, images * g->filters, area_of(g)};
-    return cuda_round_factors(base, &factor, 1);
+    const cuda_operand16 operand = {image_of(dy, n), made, images * g->filters, area_of(g)};
+    return cuda_convert_operands(base, &operand, 1);
 }
 
 /* ---- the kinds ---- */

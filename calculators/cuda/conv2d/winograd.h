@@ -24,7 +24,7 @@ extern "C" {
 /* What a block of the fused kernel computes, and the channels of a step. */
 enum { WINOGRAD_FILTERS = 64, WINOGRAD_TILES = 32, WINOGRAD_CHANNELS = 8, WINOGRAD_POINTS = 16 };
 
-/* A forward operation with its addresses. Tiles are counted through images, rows and columns. */
+/* A forward operation with its addresses. Tiles are linearised over images, rows and columns. */
 typedef struct cuda_winograd {
     const float *x, *u; /* u: filters transformed */
     float *y;

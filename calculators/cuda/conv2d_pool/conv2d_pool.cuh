@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernels of conv2d + ReLU + 2x2 max-pool share: 3x3 and 5x5 convolutions with stride 1, one group; the networks of
- * MNIST. A window is a 2x2 square of convolution outputs and one pooled output; windows are counted through the batch. */
+ * MNIST. A window is a 2x2 square of convolution outputs and one pooled output; windows are linearised over the batch. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_CUH
 
@@ -39,18 +39,18 @@ static __device__ __forceinline__ T pool_pixel(const T *plane, const pool_geomet
     return inside ? plane[row * g.width + column] : T(0);
 }
 
-/* Into how many rows of windows images are cut where a block takes a piece: all rows, or as few as give the device three blocks
- * for two multiprocessors, `others` blocks sharing a piece. At most `most` windows, no fewer than `least`, and in fours where
+/* Into how many rows of windows images are cut where a block takes a tile: all rows, or as few as give the device three blocks
+ * for two multiprocessors, `others` blocks sharing a tile. At most `most` windows, no fewer than `least`, and in fours where
  * that is possible. */
-static inline int pool_piece_rows(const pool_geometry &g, int64_t others, int least, int most, int multiprocessors)
+static inline int pool_tile_rows(const pool_geometry &g, int64_t others, int least, int most, int multiprocessors)
 {
     int best = 0;
     for (int rows = g.out_height; rows >= 1; rows--) {
-        int windows = rows * g.out_width, pieces = (g.out_height + rows - 1) / rows;
+        int windows = rows * g.out_width, tiles = (g.out_height + rows - 1) / rows;
         if (rows > 1 && (windows > most || (g.out_height * g.out_width % 4 == 0 && windows % 4 != 0))) continue;
         if (best > 0 && windows < least) break;
         best = rows;
-        if (2 * g.batch * pieces * others >= 3 * static_cast<int64_t>(multiprocessors)) break;
+        if (2 * g.batch * tiles * others >= 3 * static_cast<int64_t>(multiprocessors)) break;
     }
     return best;
 }

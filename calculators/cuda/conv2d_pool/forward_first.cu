@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_relu_max_pool_forward on tensor cores, factors rounded to tf32, float16 or bfloat16, for few taps: C R R up to 32, a network's
+/* conv2d_relu_max_pool_forward on tensor cores, operands rounded to tf32, float16 or bfloat16, for few taps: C R R up to 32, a network's
  * first layer.
  *
  * The convolution is a product: weights (filters, taps) x patches (taps, positions). All weights stay in a warp's registers. A
@@ -7,8 +7,8 @@
  * other, so that a thread holds the four sums of 4 neighbouring windows of a filter, pools them by itself and writes 16 bytes of
  * y and 4 of the mask at once. 8 N K P Q C R R FLOPs, 1.3 GFLOP for simple_cnn's layer at batch 1,024; moves 5 N K P Q bytes,
  * 32 MB, 8 us at 4 TB/s. */
+#include "calculators/cuda/conv2d_pool/batch_tiles.cuh"
 #include "calculators/cuda/conv2d_pool/forward.cuh"
-#include "calculators/cuda/conv2d_pool/pieces.cuh"
 
 enum {
     THREADS = 256,
@@ -32,10 +32,10 @@ static __device__ __forceinline__ float pool_marked(const float *four, bool firs
     return larger(largest, 0.0f);
 }
 
-/* Grid: x over blocks that share the pieces, y over groups of filters. GROUPS: of 16 filters. */
+/* Grid: x over blocks that share the tiles, y over groups of filters. GROUPS: of 16 filters. */
 template <sdlf_math MATH, int R, int CHANNELS, int GROUPS>
 static __global__ void __launch_bounds__(THREADS, BLOCKS)
-    conv2d_pool_forward_first(pool_forward<float> p, pool_pieces l)
+    conv2d_pool_forward_first(pool_forward<float> p, batch_tiles l)
 {
     const int taps = CHANNELS * R * R, steps = (taps + 7) / 8;
     extern __shared__ __align__(16) uint32_t x[];
@@ -60,14 +60,14 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
         int tap = 4 * e + t;
         offset[e / 2][e % 2] = tap < taps ? (tap / (R * R) * l.lines + tap / R % R) * l.line + tap % R : 0;
 #pragma unroll
-        for (int i = 0; i < GROUPS * 2; i++) weights[i / 2][e / 2][i % 2 + 2 * (e % 2)] = factor_bits<MATH>(raw[i][e]);
+        for (int i = 0; i < GROUPS * 2; i++) weights[i / 2][e / 2][i % 2 + 2 * (e % 2)] = operand_bits<MATH>(raw[i][e]);
     }
     int area = g.out_height * g.out_width;
-    for (int piece = blockIdx.x; piece < g.batch * l.pieces; piece += gridDim.x) {
-        int p0 = piece % l.pieces * l.piece_rows, windows = min(l.piece_rows, g.out_height - p0) * g.out_width;
-        int base = piece / l.pieces * g.filters * area + p0 * g.out_width;
+    for (int tile = blockIdx.x; tile < g.batch * l.tiles; tile += gridDim.x) {
+        int p0 = tile % l.tiles * l.tile_rows, windows = min(l.tile_rows, g.out_height - p0) * g.out_width;
+        int base = tile / l.tiles * g.filters * area + p0 * g.out_width;
         __syncthreads();
-        load_pieces<MATH, THREADS, 4>(p.x, g, l, piece, 0, CHANNELS, x);
+        load_tiles<MATH, THREADS, 4>(p.x, g, l, tile, 0, CHANNELS, x);
         __syncthreads();
         for (int unit = threadIdx.x / WARP * UNIT; unit < windows; unit += WARPS * UNIT) {
             float pooled[GROUPS * 2][4]; /* windows 4 t ... of filters group, group + 8, ... */
@@ -127,27 +127,27 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
 }
 
-static pool_pieces pieces_of(const cuda_calculator *calculator, const pool_geometry &g, int side)
+static batch_tiles tiles_of(const cuda_calculator *calculator, const pool_geometry &g, int side)
 {
-    int rows = pool_piece_rows(g, (g.filters + FILTERS - 1) / FILTERS, UNIT, MOST_WINDOWS, calculator->multiprocessors);
-    return pool_pieces_of(g, side, g.channels, 2 * g.out_width + side - 1, rows, 1, UNIT);
+    int rows = pool_tile_rows(g, (g.filters + FILTERS - 1) / FILTERS, UNIT, MOST_WINDOWS, calculator->multiprocessors);
+    return batch_tiles_of(g, side, g.channels, 2 * g.out_width + side - 1, rows, 1, UNIT);
 }
 
 bool cuda_conv2d_pool_forward_first_suits(const cuda_calculator *calculator, const pool_geometry &g, int side)
 {
     bool few = g.channels == 1 || (g.channels == 3 && side == 3);
     return few && calculator->math != SDLF_MATH_FP32 && cuda_has_tensor_cores(calculator) &&
-           pool_pieces_bytes(pieces_of(calculator, g, side)) <= calculator->shared_most;
+           batch_tiles_bytes(tiles_of(calculator, g, side)) <= calculator->shared_most;
 }
 
 template <sdlf_math MATH, int R, int CHANNELS, int GROUPS>
-static sdlf_status launch(const cuda_calculator *calculator, const pool_forward<float> &p, pool_pieces l)
+static sdlf_status launch(const cuda_calculator *calculator, const pool_forward<float> &p, batch_tiles l)
 {
     uintptr_t addresses = reinterpret_cast<uintptr_t>(p.y) | reinterpret_cast<uintptr_t>(p.mask) * 4;
     l.quads = l.quads && addresses % 16 == 0;
-    int pieces = p.g.batch * l.pieces, most = BLOCKS * calculator->multiprocessors;
-    dim3 grid((unsigned)(pieces < most ? pieces : most), (unsigned)((p.g.filters + FILTERS - 1) / FILTERS));
-    const int bytes = (int)shared_alone(calculator, static_cast<int64_t>(grid.x) * grid.y, pool_pieces_bytes(l));
+    int tiles = p.g.batch * l.tiles, most = BLOCKS * calculator->multiprocessors;
+    dim3 grid((unsigned)(tiles < most ? tiles : most), (unsigned)((p.g.filters + FILTERS - 1) / FILTERS));
+    const int bytes = (int)shared_alone(calculator, static_cast<int64_t>(grid.x) * grid.y, batch_tiles_bytes(l));
     sdlf_status status = allow_shared(conv2d_pool_forward_first<MATH, R, CHANNELS, GROUPS>, bytes);
     if (status != SDLF_OK) return status;
     launch_overlapped(calculator, conv2d_pool_forward_first<MATH, R, CHANNELS, GROUPS>, grid, THREADS, bytes, p, l);
@@ -157,7 +157,7 @@ static sdlf_status launch(const cuda_calculator *calculator, const pool_forward<
 template <sdlf_math MATH>
 static sdlf_status launch_math(const cuda_calculator *calculator, const pool_forward<float> &p, int side)
 {
-    const pool_pieces l = pieces_of(calculator, p.g, side);
+    const batch_tiles l = tiles_of(calculator, p.g, side);
     bool two = p.g.filters > 16;
     if (side == 5) return two ? launch<MATH, 5, 1, 2>(calculator, p, l) : launch<MATH, 5, 1, 1>(calculator, p, l);
     if (p.g.channels == 1)

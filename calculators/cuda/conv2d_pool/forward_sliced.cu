@@ -5,8 +5,8 @@
  * The convolution is a product: weights (32 filters, taps) x patches (taps, positions). A block's warps share the taps: each keeps
  * its slice of the weights in registers, up to 7 steps of 8 taps, and multiplies it by the patches of all four positions of 8
  * windows. The slices' sums meet in shared memory, in order, where a thread pools one window of one filter. 8 N K P Q C R R FLOPs. */
+#include "calculators/cuda/conv2d_pool/batch_tiles.cuh"
 #include "calculators/cuda/conv2d_pool/forward.cuh"
-#include "calculators/cuda/conv2d_pool/pieces.cuh"
 
 enum { THREADS = 256, WARP = 32, WARPS = 8, FILTERS = 32, UNIT = 8 /* windows */, POSITIONS = 4, MOST_STEPS = 7 };
 
@@ -32,9 +32,9 @@ static __device__ __forceinline__ void store_window(const pool_forward<float> &p
     if (p.mask != nullptr) p.mask[to] = static_cast<uint8_t>(marks);
 }
 
-/* Grid: x over pieces, y over groups of filters. STEPS: of 8 taps, of a slice. */
+/* Grid: x over tiles, y over groups of filters. STEPS: of 8 taps, of a slice. */
 template <sdlf_math MATH, int R, int STEPS>
-static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_sliced(pool_forward<float> p, pool_pieces l)
+static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_sliced(pool_forward<float> p, batch_tiles l)
 {
     extern __shared__ __align__(16) uint32_t shared[];
     slice_sums &results = *reinterpret_cast<slice_sums *>(shared);
@@ -56,7 +56,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_sliced(poo
             raw[i][e] = tap < taps && k < g.filters ? p.w[k * taps + tap] : 0.0f;
         }
     }
-    load_pieces<MATH, THREADS, 8>(p.x, g, l, blockIdx.x, 0, g.channels, x);
+    load_tiles<MATH, THREADS, 8>(p.x, g, l, blockIdx.x, 0, g.channels, x);
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
 #pragma unroll
@@ -65,11 +65,11 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_sliced(poo
             offset[i][e] = tap < taps ? (tap / (R * R) * l.lines + tap / R % R) * l.line + tap % R : -1;
         }
 #pragma unroll
-        for (int e = 0; e < 8; e++) weights[i][e % 4 / 2][e % 2 + 2 * (e / 4)] = factor_bits<MATH>(raw[i][e]);
+        for (int e = 0; e < 8; e++) weights[i][e % 4 / 2][e % 2 + 2 * (e / 4)] = operand_bits<MATH>(raw[i][e]);
     }
     __syncthreads();
-    int p0 = blockIdx.x % l.pieces * l.piece_rows, windows = min(l.piece_rows, g.out_height - p0) * g.out_width;
-    int base = static_cast<int>(blockIdx.x) / l.pieces * g.filters * g.out_height * g.out_width + p0 * g.out_width;
+    int p0 = blockIdx.x % l.tiles * l.tile_rows, windows = min(l.tile_rows, g.out_height - p0) * g.out_width;
+    int base = static_cast<int>(blockIdx.x) / l.tiles * g.filters * g.out_height * g.out_width + p0 * g.out_width;
     for (int unit = 0; unit < windows; unit += UNIT) {
         const uint32_t *from = x + corner[unit + group];
         float sums[2][POSITIONS][4] = {};
@@ -105,15 +105,15 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_sliced(poo
     }
 }
 
-static pool_pieces pieces_of(const cuda_calculator *calculator, const pool_geometry &g, int side)
+static batch_tiles tiles_of(const cuda_calculator *calculator, const pool_geometry &g, int side)
 {
-    int rows = pool_piece_rows(g, (g.filters + FILTERS - 1) / FILTERS, UNIT, INT32_MAX, calculator->multiprocessors);
-    return pool_pieces_of(g, side, g.channels, 2 * g.out_width + side - 1, rows, 1, UNIT);
+    int rows = pool_tile_rows(g, (g.filters + FILTERS - 1) / FILTERS, UNIT, INT32_MAX, calculator->multiprocessors);
+    return batch_tiles_of(g, side, g.channels, 2 * g.out_width + side - 1, rows, 1, UNIT);
 }
 
-static int64_t memory_of(const pool_pieces &l)
+static int64_t memory_of(const batch_tiles &l)
 {
-    return pool_pieces_bytes(l) + static_cast<int64_t>(sizeof(slice_sums));
+    return batch_tiles_bytes(l) + static_cast<int64_t>(sizeof(slice_sums));
 }
 
 /* Larger images keep the warps of a block busy with windows of their own. */
@@ -121,14 +121,14 @@ bool cuda_conv2d_pool_forward_sliced_suits(const cuda_calculator *calculator, co
 {
     return calculator->math != SDLF_MATH_FP32 && cuda_has_tensor_cores(calculator) &&
            g.out_height * g.out_width <= 64 && g.channels * side * side <= MOST_STEPS * WARPS * 8 &&
-           memory_of(pieces_of(calculator, g, side)) <= calculator->shared_most;
+           memory_of(tiles_of(calculator, g, side)) <= calculator->shared_most;
 }
 
 template <sdlf_math MATH, int R, int STEPS>
 static sdlf_status launch(const cuda_calculator *calculator, const pool_forward<float> &p)
 {
-    const pool_pieces l = pieces_of(calculator, p.g, R);
-    dim3 grid((unsigned)(p.g.batch * l.pieces), (unsigned)((p.g.filters + FILTERS - 1) / FILTERS));
+    const batch_tiles l = tiles_of(calculator, p.g, R);
+    dim3 grid((unsigned)(p.g.batch * l.tiles), (unsigned)((p.g.filters + FILTERS - 1) / FILTERS));
     const int bytes = (int)shared_alone(calculator, static_cast<int64_t>(grid.x) * grid.y, memory_of(l));
     sdlf_status status = allow_shared(conv2d_pool_forward_sliced<MATH, R, STEPS>, bytes);
     if (status != SDLF_OK) return status;

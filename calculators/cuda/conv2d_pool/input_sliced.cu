@@ -43,7 +43,7 @@ static __device__ __forceinline__ void unpool(const sliced_input &p, uint32_t *d
             for (int i = 0; i < 4; i++) {
                 int line = row + i / 2, j = column + i % 2;
                 if ((marks >> i & 1) != 0 && line >= 0 && line < p.lines && j >= 0 && j < p.line)
-                    da[k * p.plane + line * p.line + j] = factor_bits<MATH>(value);
+                    da[k * p.plane + line * p.line + j] = operand_bits<MATH>(value);
             }
         }
     }
@@ -58,26 +58,26 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_input_sliced(slice
     slice_sums &results = *reinterpret_cast<slice_sums *>(shared);
     uint32_t *da = shared + sizeof(slice_sums) / sizeof(uint32_t);
     int *offset =
-        reinterpret_cast<int *>(da + WARPS * p.share * p.plane); /* of a factor from a pixel, in a warp's filters */
+        reinterpret_cast<int *>(da + WARPS * p.share * p.plane); /* of a term from a pixel, in a warp's filters */
     const pool_geometry &g = p.g;
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, group = lane / 4, t = lane % 4;
     int n = blockIdx.x / p.bands, h0 = blockIdx.x % p.bands * p.rows, c0 = blockIdx.y * CHANNELS;
-    int pixels = min(p.rows, g.height - h0) * g.width, factors = p.share * taps;
+    int pixels = min(p.rows, g.height - h0) * g.width, terms = p.share * taps;
     float raw[STEPS][4];
     await_kernels();
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
 #pragma unroll
-        for (int e = 0; e < 4; e++) { /* e: channels group + 8 (e % 2), factors t + 4 (e / 2) */
-            int factor = i * 8 + e / 2 * 4 + t, k = warp * p.share + factor / taps, c = c0 + group + e % 2 * 8;
-            bool valid = factor < factors && k < g.filters && c < g.channels;
-            raw[i][e] = valid ? p.w[(k * g.channels + c) * taps + factor % taps] : 0.0f;
+        for (int e = 0; e < 4; e++) { /* e: channels group + 8 (e % 2), terms t + 4 (e / 2) */
+            int term = i * 8 + e / 2 * 4 + t, k = warp * p.share + term / taps, c = c0 + group + e % 2 * 8;
+            bool valid = term < terms && k < g.filters && c < g.channels;
+            raw[i][e] = valid ? p.w[(k * g.channels + c) * taps + term % taps] : 0.0f;
         }
     }
     for (int e = threadIdx.x; e < WARPS * p.share * p.plane / 4; e += THREADS) reinterpret_cast<uint4 *>(da)[e] = {};
     for (int e = threadIdx.x; e < STEPS * 8; e += THREADS) {
         int tap = e % taps;
-        offset[e] = e < factors ? e / taps * p.plane + (R - 1 - tap / R) * p.line + R - 1 - tap % R : 0;
+        offset[e] = e < terms ? e / taps * p.plane + (R - 1 - tap / R) * p.line + R - 1 - tap % R : 0;
     }
     __syncthreads();
     unpool<MATH, R>(p, da, n, h0);
@@ -87,7 +87,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_input_sliced(slice
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
 #pragma unroll
-        for (int e = 0; e < 4; e++) weights[i][e] = factor_bits<MATH>(raw[i][e]);
+        for (int e = 0; e < 4; e++) weights[i][e] = operand_bits<MATH>(raw[i][e]);
     }
 #pragma unroll
     for (int tile = 0; tile < TILES; tile++) {
@@ -97,7 +97,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_input_sliced(slice
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
-        if (i * 8 >= factors) break;
+        if (i * 8 >= terms) break;
         const uint32_t *low = da + offset[i * 8 + t], *high = da + offset[i * 8 + 4 + t];
 #pragma unroll
         for (int tile = 0; tile < TILES; tile++) {

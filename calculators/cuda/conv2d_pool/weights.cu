@@ -2,14 +2,14 @@
 /* The gradients of conv2d + ReLU + max-pool by weights and biases, and their update, in the tensors' own precision.
  *
  * Only marked positions count, one of four, at most: 2 N K P Q R R C FLOPs, 320 MFLOP for simple_cnn's layer at batch 1,024.
- * A block takes pieces of images (some rows of windows of one image) for one channel and up to 32 filters. It loads the
- * piece's rows of x, with zeros around them, and its dy and mask to shared memory. A lane is a filter (with up to 16 filters half
+ * A block takes tiles of images (some rows of windows of one image) for one channel and up to 32 filters. It loads the
+ * tile's rows of x, with zeros around them, and its dy and mask to shared memory. A lane is a filter (with up to 16 filters half
  * a warp looks at a window, with up to 8 a quarter, and so on): it takes four windows at a time, finds their marked positions and
  * adds dy times the R x R patch there to R R sums in registers. Lanes of a warp look at the same window, so that they read at
  * most four neighbouring addresses; each multiplication reads a number from shared memory, which bounds the kernel: 21 us for the
  * layer above. A window with four marks, as in a blank part of an image, costs no more than one with a single mark: the sums of the
  * four patches lie beside x. The block's warps add up in shared memory, in order, and leave parts (blocks, K C R R + K) in the workspace, which
- * a second kernel (conv2d_pool/finish.cu) adds. No atomics: the bits depend on the shapes and on the device's number of
+ * a second kernel (conv2d_pool/epilogue.cu) adds. No atomics: the bits depend on the shapes and on the device's number of
  * multiprocessors. */
 #include "calculators/cuda/conv2d_pool/weights.cuh"
 #include "calculators/cuda/launch.cuh"
@@ -27,9 +27,9 @@ template <typename T> struct pool_weights {
     const uint8_t *mask;
     T *parts; /* (blocks, K C R R + K): dw, then db */
     pool_geometry g;
-    int piece_rows, pieces; /* rows of windows in a piece; pieces of an image */
-    int blocks, lanes;      /* that share the pieces of a channel; that share a window */
-    bool quads;             /* dy and mask can be read four at a time */
+    int tile_rows, tiles; /* rows of windows in a tile; tiles of an image */
+    int blocks, lanes;    /* that share the tiles of a channel; that share a window */
+    bool quads;           /* dy and mask can be read four at a time */
 };
 
 template <typename T> struct __align__(16) four_of
@@ -37,34 +37,34 @@ template <typename T> struct __align__(16) four_of
     T at[4];
 };
 
-/* Shared memory, in elements of T: the piece's rows of x; for each number of x the sum of it, its neighbours to the right and below, and
+/* Shared memory, in elements of T: the tile's rows of x; for each number of x the sum of it, its neighbours to the right and below, and
  * the one between these; R lines of zeros; dy, four windows of 8 lanes on different banks; then, as int, the windows' corners in x;
  * and, as bytes, mask. */
-template <typename T, int R> struct piece_layout {
+template <typename T, int R> struct tile_layout {
     int line, lines, sums_at, zeros_at, x_count, window_line;
-    __host__ __device__ piece_layout(const pool_weights<T> &p)
+    __host__ __device__ tile_layout(const pool_weights<T> &p)
     {
         line = 2 * p.g.out_width + R - 1;
         while (line % 32 < 2 || line % 32 > 30) line++; /* four neighbours on four banks */
-        lines = 2 * p.piece_rows + R - 1;
+        lines = 2 * p.tile_rows + R - 1;
         sums_at = lines * line;
         while (sums_at % 32 != 8) sums_at++; /* other banks than x's four */
         zeros_at = sums_at + lines * line;
         x_count = (zeros_at + (R - 1) * line + R + 3) / 4 * 4;
-        window_line = (p.piece_rows * p.g.out_width + 3) / 4 * 4;
+        window_line = (p.tile_rows * p.g.out_width + 3) / 4 * 4;
         if (window_line / 4 % 2 == 0) window_line += 4;
     }
     __host__ __device__ size_t bytes(int lanes) const
     {
-        size_t pieces = (x_count + lanes * window_line) * sizeof(T) + window_line * (sizeof(int) + lanes);
+        size_t tiles = (x_count + lanes * window_line) * sizeof(T) + window_line * (sizeof(int) + lanes);
         size_t sums = sizeof(T) * THREADS * (R * R + 2);
-        return pieces > sums ? pieces : sums;
+        return tiles > sums ? tiles : sums;
     }
 };
 
 /* Image n's dy and mask of filters k0 ... and windows p0 ..., which become a multiple of four; zeros where there are none. */
 template <typename T, int R>
-static __device__ void load_windows(const pool_weights<T> &p, const piece_layout<T, R> &layout, T *dy, uint8_t *mask,
+static __device__ void load_windows(const pool_weights<T> &p, const tile_layout<T, R> &layout, T *dy, uint8_t *mask,
                                     int n, int k0, int p0, int windows)
 {
     const pool_geometry &g = p.g;
@@ -92,8 +92,7 @@ static __device__ void load_windows(const pool_weights<T> &p, const piece_layout
 
 /* Image n's rows of x, channel c, that windows of rows p0 ... touch. A warp a line. */
 template <typename T, int R>
-static __device__ void load_image(const pool_weights<T> &p, const piece_layout<T, R> &layout, T *x, int n, int c,
-                                  int p0)
+static __device__ void load_image(const pool_weights<T> &p, const tile_layout<T, R> &layout, T *x, int n, int c, int p0)
 {
     const pool_geometry &g = p.g;
     const T *plane = p.x + static_cast<int64_t>(n * g.channels + c) * g.height * g.width;
@@ -121,13 +120,13 @@ static __device__ __forceinline__ int position_of(unsigned mark, int line)
     return ((mark & 10) != 0 ? 1 : 0) + ((mark & 12) != 0 ? line : 0);
 }
 
-/* Grid: x over blocks of pieces, y over groups of filters, z over channels. */
+/* Grid: x over blocks of tiles, y over groups of filters, z over channels. */
 template <typename T, int R>
 static __global__ void __launch_bounds__(THREADS, BLOCKS * 4 / sizeof(T)) conv2d_pool_weights(pool_weights<T> p)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     const pool_geometry &g = p.g;
-    const piece_layout<T, R> layout(p);
+    const tile_layout<T, R> layout(p);
     T *x = reinterpret_cast<T *>(memory), *dy = x + layout.x_count;
     int *corner = reinterpret_cast<int *>(dy + p.lanes * layout.window_line);
     uint8_t *mask = reinterpret_cast<uint8_t *>(corner + layout.window_line);
@@ -135,15 +134,15 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS * 4 / sizeof(T)) conv2d
     for (int e = layout.zeros_at + threadIdx.x; e < layout.x_count; e += THREADS) x[e] = T(0);
     for (int w = threadIdx.x; w < layout.window_line; w += THREADS) {
         int row = w / g.out_width;
-        corner[w] = row < p.piece_rows ? 2 * row * layout.line + 2 * (w % g.out_width) : 0;
+        corner[w] = row < p.tile_rows ? 2 * row * layout.line + 2 * (w % g.out_width) : 0;
     }
     T sums[R * R + 1] = {};
     await_kernels();
-    for (int piece = blockIdx.x; piece < g.batch * p.pieces; piece += gridDim.x) {
-        int p0 = piece % p.pieces * p.piece_rows, windows = min(p.piece_rows, g.out_height - p0) * g.out_width;
+    for (int tile = blockIdx.x; tile < g.batch * p.tiles; tile += gridDim.x) {
+        int p0 = tile % p.tiles * p.tile_rows, windows = min(p.tile_rows, g.out_height - p0) * g.out_width;
         __syncthreads();
-        load_windows(p, layout, dy, mask, piece / p.pieces, k0, p0, windows);
-        load_image(p, layout, x, piece / p.pieces, c, p0);
+        load_windows(p, layout, dy, mask, tile / p.tiles, k0, p0, windows);
+        load_image(p, layout, x, tile / p.tiles, c, p0);
         __syncthreads();
         for (int e = threadIdx.x; e < (layout.lines - 1) * layout.line - 1; e += THREADS)
             x[layout.sums_at + e] = (x[e] + x[e + 1]) + (x[e + layout.line] + x[e + layout.line + 1]);
@@ -195,17 +194,17 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS * 4 / sizeof(T)) conv2d
 
 /* ---- launching ---- */
 
-/* Every block takes as many pieces as any other, or one fewer. */
+/* Every block takes as many tiles as any other, or one fewer. */
 template <typename T> static void cut(pool_weights<T> &p, const cuda_calculator *calculator)
 {
     const pool_geometry &g = p.g;
     int64_t others = static_cast<int64_t>(g.channels) * ((g.filters + FILTERS - 1) / FILTERS);
-    p.piece_rows = pool_piece_rows(g, others, 16, MOST_WINDOWS * 4 / (int)sizeof(T), calculator->multiprocessors);
-    p.pieces = (g.out_height + p.piece_rows - 1) / p.piece_rows;
+    p.tile_rows = pool_tile_rows(g, others, 16, MOST_WINDOWS * 4 / (int)sizeof(T), calculator->multiprocessors);
+    p.tiles = (g.out_height + p.tile_rows - 1) / p.tile_rows;
     p.lanes = FILTERS;
     while (p.lanes / 2 >= g.filters) p.lanes /= 2;
     int64_t most = (BLOCKS * calculator->multiprocessors + others - 1) / others,
-            all = static_cast<int64_t>(g.batch) * p.pieces, each = (all + most - 1) / most;
+            all = static_cast<int64_t>(g.batch) * p.tiles, each = (all + most - 1) / most;
     p.blocks = (int)((all + each - 1) / each);
 }
 
@@ -218,7 +217,7 @@ template <typename T> static pool_weights<T> weights_of(const cuda_calculator *c
     p.g = pool_geometry_of(op, operands.x, operands.dy);
     cut(p, calculator);
     uintptr_t addresses = reinterpret_cast<uintptr_t>(p.dy) | reinterpret_cast<uintptr_t>(p.mask) * 4;
-    p.quads = p.g.out_height * p.g.out_width % 4 == 0 && p.piece_rows * p.g.out_width % 4 == 0 && addresses % 16 == 0;
+    p.quads = p.g.out_height * p.g.out_width % 4 == 0 && p.tile_rows * p.g.out_width % 4 == 0 && addresses % 16 == 0;
     return p;
 }
 
@@ -227,12 +226,12 @@ static sdlf_status launch(const cuda_calculator *calculator, const sdlf_operatio
 {
     dim3 grid((unsigned)p.blocks, (unsigned)((p.g.filters + FILTERS - 1) / FILTERS), (unsigned)p.g.channels);
     const int64_t bytes = shared_alone(calculator, static_cast<int64_t>(grid.x) * grid.y * grid.z,
-                                       (int64_t)piece_layout<T, R>(p).bytes(p.lanes));
+                                       (int64_t)tile_layout<T, R>(p).bytes(p.lanes));
     sdlf_status status = allow_shared(conv2d_pool_weights<T, R>, bytes);
     if (status != SDLF_OK) return status;
     launch_overlapped(calculator, conv2d_pool_weights<T, R>, grid, THREADS, (int)bytes, p);
     status = cuda_check_launch("conv2d_relu_max_pool_backward");
-    return status == SDLF_OK ? cuda_conv2d_pool_finish(calculator, op, p.blocks) : status;
+    return status == SDLF_OK ? cuda_conv2d_pool_epilogue(calculator, op, p.blocks) : status;
 }
 
 extern "C" sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdlf_operation *op)
@@ -260,7 +259,7 @@ extern "C" int64_t cuda_conv2d_pool_weights_memory(const cuda_calculator *calcul
     size_t bytes = 0;
     with_float(op->in[0].dtype, [&](auto zero) {
         const auto p = weights_of<decltype(zero)>(calculator, op);
-        bytes = piece_layout<decltype(zero), 5>(p).bytes(p.lanes);
+        bytes = tile_layout<decltype(zero), 5>(p).bytes(p.lanes);
     });
     return static_cast<int64_t>(bytes);
 }

@@ -19,6 +19,6 @@ static inline pool_operands pool_operands_of(const sdlf_operation *op)
 }
 
 /* The operation's outputs from the workspace's parts (blocks, K C R R + K) of dw, then db: blocks are added in order. */
-sdlf_status cuda_conv2d_pool_finish(const cuda_calculator *calculator, const sdlf_operation *op, int blocks);
+sdlf_status cuda_conv2d_pool_epilogue(const cuda_calculator *calculator, const sdlf_operation *op, int blocks);
 
 #endif

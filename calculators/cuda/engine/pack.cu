@@ -114,7 +114,7 @@ engine_conv2d engine_of_packed(const engine_conv2d *conv)
 /* As a factor, the last 13 bits 0: what TMA does not load is not rounded on the way, and what it does load stays as it is. */
 template <typename T> static __device__ __forceinline__ float rounded(T x)
 {
-    if constexpr (sizeof(T) == 4) return __uint_as_float(factor_bits<SDLF_MATH_TF32>(x) & 0xffffe000u);
+    if constexpr (sizeof(T) == 4) return __uint_as_float(operand_bits<SDLF_MATH_TF32>(x) & 0xffffe000u);
     return static_cast<float>(x);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm: which products each way takes, and which of them "auto" does. docs/reference/cuda-algorithms.md has the rule for users. Limits are from every way's
- * times on an H200. */
-#include "calculators/cuda/gemm/factors.h"
+/* gemm: which products each way takes, and which of them "auto" does. docs/reference/cuda-algorithms.md has the rule for users. Limits are from
+ * every way's times on an H200. */
+#include "calculators/cuda/gemm/convert_operands.h"
 #include "calculators/cuda/gemm/gemm.h"
 
 /* ---- what each takes ---- */
@@ -12,24 +12,24 @@ static bool is_forward(const sdlf_operation *op)
     return op->out[0].dtype == SDLF_FLOAT32 && !op->gemm.transpose_a && op->gemm.transpose_b;
 }
 
-static bool takes_few_columns(const sdlf_operation *op)
+static bool takes_skinny_n(const sdlf_operation *op)
 {
     const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
-    return is_forward(op) && s.n <= FEW_COLUMNS && s.m <= INT32_MAX;
+    return is_forward(op) && s.n <= SKINNY_N && s.m <= INT32_MAX;
 }
 
-static bool takes_few_rows(const cuda_calculator *calculator, const sdlf_operation *op)
+static bool takes_skinny_m(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
-    return is_forward(op) && s.m <= FEW_ROWS && s.m * s.n * 4 <= CUDA_BLAS_WORKSPACE && s.n <= INT32_MAX && s.k > 0 &&
+    return is_forward(op) && s.m <= SKINNY_M && s.m * s.n * 4 <= CUDA_BLAS_WORKSPACE && s.n <= INT32_MAX && s.k > 0 &&
            s.k <= INT32_MAX && s.k % 4 == 0 && calculator->shared_most >= (s.m > 64 ? 222 : 150) << 10 &&
            calculator->math == SDLF_MATH_FP32;
 }
 
-static bool takes_sweep(const sdlf_operation *op)
+static bool takes_gemv(const sdlf_operation *op)
 {
     const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
-    return is_forward(op) && s.m <= SWEEP_ROWS && s.n <= INT32_MAX && s.k > 0 && s.k <= INT32_MAX / SWEEP_ROWS &&
+    return is_forward(op) && s.m <= GEMV_ROWS && s.n <= INT32_MAX && s.k > 0 && s.k <= INT32_MAX / GEMV_ROWS &&
            s.k % 8 == 0;
 }
 
@@ -40,14 +40,15 @@ static bool is_plain(const sdlf_operation *op)
            !sdlf_tensor_present(&op->in[3]) && op->gemm.activation.function == SDLF_IDENTITY;
 }
 
-static bool takes_vector(const cuda_calculator *calculator, const sdlf_operation *op)
+static bool takes_tall_skinny(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    return is_plain(op) && gemm_vector_fits(calculator, op);
+    return is_plain(op) && gemm_tall_skinny_fits(calculator, op);
 }
 
-static bool takes_resident(const cuda_calculator *calculator, const sdlf_operation *op)
+static bool takes_register_stationary(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    return is_plain(op) && (gemm_resident_fits(calculator, op) || gemm_resident64_fits(calculator, op));
+    return is_plain(op) &&
+           (gemm_register_stationary_fits(calculator, op) || gemm_register_stationary64_fits(calculator, op));
 }
 
 bool cuda_gemm_lies_aligned(const sdlf_operation *op)
@@ -63,11 +64,11 @@ bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op
     switch (algorithm) {
     case GEMM_AUTO:
     case GEMM_CUBLAS: return true;
-    case GEMM_FEW_ROWS: return takes_few_rows(calculator, op);
-    case GEMM_FEW_COLUMNS: return takes_few_columns(op);
-    case GEMM_SWEEP: return takes_sweep(op);
-    case GEMM_VECTOR: return takes_vector(calculator, op);
-    case GEMM_RESIDENT: return takes_resident(calculator, op);
+    case GEMM_SKINNY_M: return takes_skinny_m(calculator, op);
+    case GEMM_SKINNY_N: return takes_skinny_n(op);
+    case GEMM_GEMV: return takes_gemv(op);
+    case GEMM_TALL_SKINNY: return takes_tall_skinny(calculator, op);
+    case GEMM_REGISTER_STATIONARY: return takes_register_stationary(calculator, op);
     default: return is_plain(op) && lab_gemm_takes(op, algorithm - GEMM_LAB);
     }
 }
@@ -76,57 +77,57 @@ bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op
 
 bool cuda_gemm_rounds(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    return cuda_has_half_factors(calculator->math) && op->out[0].dtype == SDLF_FLOAT32;
+    return cuda_has_operands16(calculator->math) && op->out[0].dtype == SDLF_FLOAT32;
 }
 
-/* Tall and narrow products, straight from a's rows: `resident` at the memory's speed, `vector` where a lies in the second-level cache
+/* Tall and narrow products, straight from a's rows: `register-stationary` at the memory's speed, `tall-skinny` where a lies in the second-level cache
  * and rows are so many that each block of the other has several turns. GEMM_AUTO: cuBLAS is as fast. */
 static int tall_choice(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     enum { LEAST = 1024, MANY = 16384, CACHED = 48 << 20, NARROW = 16, SHORT = 64 };
     const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
     bool wide = op->out[0].dtype == SDLF_FLOAT64, cached = sdlf_tensor_bytes(&op->in[0]) <= CACHED;
-    bool many = s.m >= MANY && takes_vector(calculator, op);
+    bool many = s.m >= MANY && takes_tall_skinny(calculator, op);
     if (s.m < LEAST || s.k % 4 != 0) return GEMM_AUTO;
     if (wide && !cached) return GEMM_AUTO;
-    if (wide && s.k <= NARROW && s.n <= NARROW && many) return GEMM_VECTOR;
+    if (wide && s.k <= NARROW && s.n <= NARROW && many) return GEMM_TALL_SKINNY;
     if (wide && s.n > NARROW / 2 && s.k > 96) return GEMM_AUTO; /* cuBLAS's tensor cores have enough to do */
-    if (takes_resident(calculator, op)) return many && cached && !wide ? GEMM_VECTOR : GEMM_RESIDENT;
-    return many && !wide && (s.n <= NARROW || s.k <= SHORT) ? GEMM_VECTOR : GEMM_AUTO;
+    if (takes_register_stationary(calculator, op))
+        return many && cached && !wide ? GEMM_TALL_SKINNY : GEMM_REGISTER_STATIONARY;
+    return many && !wide && (s.n <= NARROW || s.k <= SHORT) ? GEMM_TALL_SKINNY : GEMM_AUTO;
 }
 
 /* The threads of a block share sums: of less than SHORT numbers half of them have none, which weighs where rows are many; and with 11
  * columns and more they have fewer registers left for what is on its way. */
-static bool suits_few_columns(const cuda_calculator *calculator, const sdlf_operation *op)
+static bool suits_skinny_n(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     enum { SOME = 2560, MANY = 4096, MORE = 8192, MOST = 16384, SHORT = 512, LONG = 1024, NARROW = 10 };
     const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
     bool exact = calculator->math == SDLF_MATH_FP32;
-    if (!takes_few_columns(op)) return false;
+    if (!takes_skinny_n(op)) return false;
     if (!exact && s.n > NARROW && s.k >= SHORT) return s.m < SOME;
     return s.m < (s.k >= LONG ? MOST : s.k >= SHORT ? MORE : MANY);
 }
 
-/* One sweep over b, 2 bytes a number where it is ready in fp16 and bf16: with more than two rows a long one takes longer than cuBLAS's
- * product does. Beside few-columns it is for sums that give its threads enough to do. */
-static bool suits_sweep(const cuda_calculator *calculator, const sdlf_operation *op, bool ready)
+/* One pass over b, 2 bytes a number where it is ready in fp16 and bf16: with more than two rows a long one takes longer than cuBLAS's
+ * product does. Beside skinny-n it is for sums that give its threads enough to do. */
+static bool suits_gemv(const cuda_calculator *calculator, const sdlf_operation *op, bool ready)
 {
     enum { ROWS = 2, LONG = 1 << 24, SUM_OF_ROW = 256 };
     const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
-    if (!takes_sweep(op) || !cuda_gemm_lies_aligned(op) || (takes_few_columns(op) && s.k < SUM_OF_ROW * s.m))
-        return false;
+    if (!takes_gemv(op) || !cuda_gemm_lies_aligned(op) || (takes_skinny_n(op) && s.k < SUM_OF_ROW * s.m)) return false;
     return !ready || !cuda_gemm_rounds(calculator, op) || s.m <= ROWS || s.n * s.k < LONG;
 }
 
-/* Up to 16 rows are a matter of reading b. More are one of arithmetic: few-rows has 64 columns a block, and cuts sums so that there is a
+/* Up to 16 rows are a matter of reading b. More are one of arithmetic: skinny-m has 64 columns a block, and cuts sums so that there is a
  * block for each multiprocessor. With more than FULL columns cuBLAS has enough blocks by itself; a part of a sum has PART numbers at least,
  * so that short sums leave multiprocessors idle. */
-static bool suits_few_rows(const cuda_calculator *calculator, const sdlf_operation *op)
+static bool suits_skinny_m(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     enum { LEAST = 16, FULL = 2112, PART = 256, BLOCK = 64 };
     const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
-    bool narrow = s.m <= LEAST && s.n > FEW_COLUMNS && s.k >= PART; /* else half a block of columns at least */
-    if (!takes_few_rows(calculator, op) || !cuda_gemm_lies_aligned(op)) return false;
+    bool narrow = s.m <= LEAST && s.n > SKINNY_N && s.k >= PART; /* else half a block of columns at least */
+    if (!takes_skinny_m(calculator, op) || !cuda_gemm_lies_aligned(op)) return false;
     if (!narrow && (s.n < BLOCK || s.k < PART)) return false;
     if (s.m <= LEAST) return true;
     if (s.n > FULL) return false;
@@ -137,20 +138,20 @@ static bool suits_few_rows(const cuda_calculator *calculator, const sdlf_operati
 }
 
 /* Rows in 16-bit storage: implicit-gemm, which takes nothing else. Then, in this order:
- *   resident     at least 1024 rows, up to 16 columns and sums of 128, neither factor transposed, nothing behind the product
- *   vector       the same from 16,384 rows on, with up to 32 columns and longer sums: tall_choice
- *   sweep        a (m,k) b (n,k)^T with up to 4 rows: one sweep over b, which decides
- *   few-columns  the same with up to 16 columns, but many rows of short sums
- *   few-rows     the same in fp32 with up to 128 rows, 64 columns or more and sums of 256 or more: suits_few_rows
- *   cublas       everything else */
+ *   register-stationary  at least 1024 rows, up to 16 columns and sums of 128, neither operand transposed, nothing behind the product
+ *   tall-skinny          the same from 16,384 rows on, with up to 32 columns and longer sums: tall_choice
+ *   gemv                 a (m,k) b (n,k)^T with up to 4 rows: one pass over b, which decides
+ *   skinny-n             the same with up to 16 columns, but many rows of short sums
+ *   skinny-m             the same in fp32 with up to 128 rows, 64 columns or more and sums of 256 or more: suits_skinny_m
+ *   cublas               everything else */
 int cuda_gemm_choose(const cuda_calculator *calculator, const sdlf_operation *op, bool ready)
 {
     if (sdlf_operation_storage(op) != SDLF_NONE) return GEMM_STORED;
     const int tall = tall_choice(calculator, op);
     if (tall != GEMM_AUTO) return tall;
-    if (suits_sweep(calculator, op, ready)) return GEMM_SWEEP;
-    if (suits_few_columns(calculator, op)) return GEMM_FEW_COLUMNS;
-    return suits_few_rows(calculator, op) ? GEMM_FEW_ROWS : GEMM_CUBLAS;
+    if (suits_gemv(calculator, op, ready)) return GEMM_GEMV;
+    if (suits_skinny_n(calculator, op)) return GEMM_SKINNY_N;
+    return suits_skinny_m(calculator, op) ? GEMM_SKINNY_M : GEMM_CUBLAS;
 }
 
 int gemm_automatic_cuda(const sdlf_calculator *base, const sdlf_operation *op)

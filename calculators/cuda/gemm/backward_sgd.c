@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd: which way it takes; and that of large batches, whose products take longer than the weights' way through memory (gemm/backward_sgd.h):
+/* gemm_backward_sgd: which way it takes; and that of large batches, whose products take longer than the weights' way through memory
+ * (gemm/backward_sgd.h):
  *
  *   dx = dy w, then times the slope of the activation before it;   v = momentum v + dy^T x, where the product adds to the
  *   velocity itself, so that no gradient is stored;   then w and v move on
@@ -7,22 +8,22 @@
  * Moves w three times and v four times. In fp16 and bf16 x, dy and w are rounded once for both products, into the workspace. */
 #include "calculators/cuda/gemm/backward_sgd.h"
 #include "calculators/cuda/gemm/blas.h"
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 
 /* x (N,I), dy (N,U) and w (U,I), as the products take them. */
-typedef struct factors {
+typedef struct operands {
     const void *x, *dy, *w;
     bool rounded;
-} factors;
+} operands;
 
-static int64_t rounded_bytes(const sdlf_tensor *factor)
+static int64_t rounded_bytes(const sdlf_tensor *operand)
 {
-    return cuda_factor_bytes(factor->shape.dim[0], factor->shape.dim[1]);
+    return cuda_operand16_bytes(operand->shape.dim[0], operand->shape.dim[1]);
 }
 
 static bool rounds(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    return cuda_has_half_factors(calculator->math) && op->out[0].dtype == SDLF_FLOAT32;
+    return cuda_has_operands16(calculator->math) && op->out[0].dtype == SDLF_FLOAT32;
 }
 
 int64_t cuda_products_workspace(const cuda_calculator *calculator, const sdlf_operation *op)
@@ -32,23 +33,23 @@ int64_t cuda_products_workspace(const cuda_calculator *calculator, const sdlf_op
            (sdlf_tensor_present(&op->out[2]) ? rounded_bytes(&op->out[0]) : 0);
 }
 
-static sdlf_status make_factors(sdlf_calculator *base, const sdlf_operation *op, factors *made)
+static sdlf_status make_operands(sdlf_calculator *base, const sdlf_operation *op, operands *made)
 {
-    *made = (factors){op->in[0].data, op->in[1].data, op->out[0].data, false};
+    *made = (operands){op->in[0].data, op->in[1].data, op->out[0].data, false};
     if (!rounds(cuda_calculator_from(base), op) || !sdlf_tensor_present(&op->workspace)) return SDLF_OK;
     const sdlf_tensor *from[] = {&op->in[0], &op->in[1], &op->out[0]};
-    cuda_factor factor[3];
+    cuda_operand16 operand[3];
     char *room = op->workspace.data;
     int count = sdlf_tensor_present(&op->out[2]) ? 3 : 2;
     for (int i = 0; i < count; i++) {
-        factor[i] = (cuda_factor){from[i]->data, room, from[i]->shape.dim[0], from[i]->shape.dim[1]};
+        operand[i] = (cuda_operand16){from[i]->data, room, from[i]->shape.dim[0], from[i]->shape.dim[1]};
         room += rounded_bytes(from[i]);
     }
-    *made = (factors){factor[0].to, factor[1].to, count == 3 ? factor[2].to : NULL, true};
-    return cuda_round_factors(base, factor, count);
+    *made = (operands){operand[0].to, operand[1].to, count == 3 ? operand[2].to : NULL, true};
+    return cuda_convert_operands(base, operand, count);
 }
 
-static sdlf_status input_gradient(sdlf_calculator *base, const sdlf_operation *op, const factors *from)
+static sdlf_status input_gradient(sdlf_calculator *base, const sdlf_operation *op, const operands *from)
 {
     if (!sdlf_tensor_present(&op->out[2])) return SDLF_OK;
     cuda_calculator *calculator = cuda_calculator_from(base);
@@ -74,7 +75,7 @@ static sdlf_status input_gradient(sdlf_calculator *base, const sdlf_operation *o
 }
 
 /* v = momentum v + dy^T x */
-static sdlf_status velocity(sdlf_calculator *base, const sdlf_operation *op, const factors *from)
+static sdlf_status velocity(sdlf_calculator *base, const sdlf_operation *op, const operands *from)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
     const cuda_blas_product product = {
@@ -97,8 +98,8 @@ static sdlf_status velocity(sdlf_calculator *base, const sdlf_operation *op, con
 
 sdlf_status cuda_products(sdlf_calculator *base, const sdlf_operation *op)
 {
-    factors made;
-    sdlf_status status = make_factors(base, op, &made);
+    operands made;
+    sdlf_status status = make_operands(base, op, &made);
     if (status == SDLF_OK) status = input_gradient(base, op, &made);
     if (status == SDLF_OK) status = velocity(base, op, &made);
     if (status == SDLF_OK) status = cuda_follow_velocity(base, op);
@@ -116,7 +117,7 @@ static bool is_narrow(const sdlf_operation *op)
     return op->out[0].dtype == SDLF_FLOAT32 && op->out[0].shape.dim[0] <= NARROW_MOST_UNITS && fits_int(op);
 }
 
-/* Sweeps and products take these: with a velocity, and not Nesterov's rule, which needs the gradient itself. */
+/* One pass and products take these: with a velocity, and not Nesterov's rule, which needs the gradient itself. */
 static bool is_for_velocity(const sdlf_operation *op)
 {
     return fits_int(op) && sdlf_tensor_present(&op->out[1]) && !op->gemm_backward.sgd.nesterov;
@@ -129,14 +130,14 @@ bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sd
     return !empty && (is_narrow(op) || is_for_velocity(op));
 }
 
-/* Will a sweep take less time than products, and are its copies of 16 bytes possible? */
-static bool suits_sweep(const cuda_calculator *calculator, const sdlf_operation *op)
+/* Will one pass take less time than products, and are its copies of 16 bytes possible? */
+static bool suits_one_pass(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     int64_t rows = op->in[0].shape.dim[0], inputs = op->in[0].shape.dim[1], units = op->in[1].shape.dim[1];
     uintptr_t addresses = (uintptr_t)op->in[0].data | (uintptr_t)op->in[1].data | (uintptr_t)op->out[0].data |
                           (uintptr_t)op->out[1].data | (uintptr_t)op->out[2].data;
     bool tensor_cores = cuda_has_tensor_cores(calculator);
-    return op->out[0].dtype == SDLF_FLOAT32 && is_for_velocity(op) && rows <= SWEEP_MOST_ROWS && inputs % 4 == 0 &&
+    return op->out[0].dtype == SDLF_FLOAT32 && is_for_velocity(op) && rows <= ONE_PASS_MOST_ROWS && inputs % 4 == 0 &&
            units % 4 == 0 && addresses % 16 == 0 && (calculator->math == SDLF_MATH_FP32 || tensor_cores) &&
            calculator->shared_most >= (rows > 64 ? 150 : 90) << 10;
 }
@@ -150,19 +151,19 @@ static bool suits_wide(const cuda_calculator *calculator, const sdlf_operation *
 int64_t gemm_backward_sgd_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
-    return is_narrow(op) || suits_sweep(calculator, op) ? 0 : cuda_products_workspace(calculator, op);
+    return is_narrow(op) || suits_one_pass(calculator, op) ? 0 : cuda_products_workspace(calculator, op);
 }
 
-static sdlf_status run_sweep(sdlf_calculator *base, const sdlf_operation *op)
+static sdlf_status run_backward_sgd(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    if (calculator->math != SDLF_MATH_FP32) return cuda_sweep_tensor(base, op);
-    return cuda_sweep_fp32(base, op, suits_wide(calculator, op));
+    if (calculator->math != SDLF_MATH_FP32) return cuda_backward_sgd_tensor(base, op);
+    return cuda_backward_sgd_fp32(base, op, suits_wide(calculator, op));
 }
 
 sdlf_status gemm_backward_sgd_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    if (is_narrow(op)) return cuda_sweep_narrow(base, op);
-    return suits_sweep(calculator, op) ? run_sweep(base, op) : cuda_products(base, op);
+    if (is_narrow(op)) return cuda_backward_sgd_narrow(base, op);
+    return suits_one_pass(calculator, op) ? run_backward_sgd(base, op) : cuda_products(base, op);
 }

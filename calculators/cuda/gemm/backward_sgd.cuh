@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the sweeps of gemm_backward_sgd share (see gemm/backward_sgd.h): the operation, and the biases' rule. */
+/* What the kernels of gemm_backward_sgd share (see gemm/backward_sgd.h): the operation, and the biases' rule. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_CUH
 
@@ -11,7 +11,7 @@
 enum { WARP = 32 };
 
 /* The operation, as kernels take it. dx, b and bv may be NULL; v too in the narrow kernel alone. */
-struct sweep {
+struct backward_sgd {
     const float *x, *dy, *rate;
     float *w, *v, *dx, *b, *bv;
     int rows, inputs, units;
@@ -19,7 +19,7 @@ struct sweep {
     sdlf_activation activation;
 };
 
-static inline sweep sweep_of(const sdlf_operation *op)
+static inline backward_sgd backward_sgd_of(const sdlf_operation *op)
 {
     return {
         .x = data_of<float>(op->in[0]),
@@ -39,7 +39,7 @@ static inline sweep sweep_of(const sdlf_operation *op)
 }
 
 /* The bias of unit u, whose gradient is `sum`, moves on. */
-static __device__ __forceinline__ void move_bias(const sweep &s, int u, float sum, float rate)
+static __device__ __forceinline__ void move_bias(const backward_sgd &s, int u, float sum, float rate)
 {
     move_at(s.b + u, s.bv != nullptr ? s.bv + u : nullptr, sum, rate, s.rule, s.rule.bias_decay);
 }

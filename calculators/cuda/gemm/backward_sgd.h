@@ -4,7 +4,7 @@
  *   dx = (dy w) f'(x);   v = momentum v + dy^T x + decay w;   w -= rate v;   the same for the biases with the sum of dy
  *
  * Large batches (gemm/backward_sgd.c) are bound by the products, which cuBLAS makes. Small ones are bound by the way
- * of w and v through memory, and a sweep moves them once: a block owns some columns i and walks down its rows u (all, or a
+ * of w and v through memory, and one pass moves them once: a block owns some columns i and walks down its rows u (all, or a
  * part) in tiles. Of each tile it makes g = dy^T x, with x's columns kept all the way, and from g the new v and w; and it adds
  * the tile's part to dx (N, its columns). So w and v are read once and written once, 16 U I bytes, and nothing else of that
  * size moves: at 4 TB/s 26 us for U = 1024, I = 6272, less what stays in the L2 cache. dy is read by every block, from L2.
@@ -18,15 +18,15 @@
 extern "C" {
 #endif
 
-enum { SWEEP_MOST_ROWS = 128, NARROW_MOST_UNITS = 16 };
+enum { ONE_PASS_MOST_ROWS = 128, NARROW_MOST_UNITS = 16 };
 
-/* Sweeps, with a velocity and not by Nesterov's rule: factors rounded as the math mode says, on tensor cores; or float32, by
+/* One pass, with a velocity and not by Nesterov's rule: operands rounded as the math mode says, on tensor cores; or float32, by
  * FMAs, in strips of 48 columns (wide) or 16. */
-sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op);
-sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, bool wide);
+sdlf_status cuda_backward_sgd_tensor(sdlf_calculator *base, const sdlf_operation *op);
+sdlf_status cuda_backward_sgd_fp32(sdlf_calculator *base, const sdlf_operation *op, bool wide);
 
 /* A last layer's few units, U up to NARROW_MOST_UNITS, with any batch and rule. */
-sdlf_status cuda_sweep_narrow(sdlf_calculator *base, const sdlf_operation *op);
+sdlf_status cuda_backward_sgd_narrow(sdlf_calculator *base, const sdlf_operation *op);
 
 /* Large batches, with a velocity and not by Nesterov's rule: by products. */
 sdlf_status cuda_products(sdlf_calculator *base, const sdlf_operation *op);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd in one sweep, in float32 (see gemm/backward_sgd.h).
+/* gemm_backward_sgd in one pass, in float32 (see gemm/backward_sgd.h).
  *
  * A block has a strip of columns, and walks down its units in tiles. Warps 0 to 3 make dx, and load the tiles of w and of dy; warps 4
  * to 7 make g and the update, which takes longer (of two warps a scheduler seems to prefer the younger). Four lanes share a line of the strip, in
@@ -34,9 +34,9 @@ static __device__ __forceinline__ void store_vector(float *to, float4 v)
 /* ---- threads 128 to 255, which count from 0: g and the update ---- */
 
 template <class S>
-static __device__ __forceinline__ void sweep_gradient(const float (&x)[S::rows][S::strip], const stage<S> &tile,
-                                                      held<S> &velocity, const sweep &s, float rate, int i0, int u0,
-                                                      int thread)
+static __device__ __forceinline__ void backward_sgd_gradient(const float (&x)[S::rows][S::strip], const stage<S> &tile,
+                                                             held<S> &velocity, const backward_sgd &s, float rate,
+                                                             int i0, int u0, int thread)
 {
     int lane = thread % LANES, u = thread / LANES * S::units;
     float4 sums[S::units][S::vectors] = {};
@@ -92,7 +92,8 @@ static __device__ __forceinline__ void sweep_gradient(const float (&x)[S::rows][
 /* ---- threads 0 to 127: dx ---- */
 
 template <class S>
-static __device__ __forceinline__ void sweep_input(float4 (&dx)[BAND][S::vectors], const stage<S> &tile, int thread)
+static __device__ __forceinline__ void backward_sgd_input(float4 (&dx)[BAND][S::vectors], const stage<S> &tile,
+                                                          int thread)
 {
     int lane = thread % LANES, line = thread / LANES % S::lines, part = thread / LANES / S::lines;
 #pragma unroll 2
@@ -126,7 +127,7 @@ static __device__ __forceinline__ void await_halves()
 /* Parts of the sum over units meet in shared memory, in order; dx is written. By all threads. */
 template <class S>
 static __device__ __forceinline__ void finish_input(const float4 (&dx)[BAND][S::vectors], shared_memory<S> &shared,
-                                                    const sweep &s, int i0)
+                                                    const backward_sgd &s, int i0)
 {
     __syncthreads();
     if (threadIdx.x < HALF) {
@@ -166,7 +167,7 @@ static __device__ __forceinline__ void finish_input(const float4 (&dx)[BAND][S::
 /* ---- the kernel ---- */
 
 /* A block of its own: four units a thread. */
-static __device__ void sweep_biases(const sweep &s, float rate)
+static __device__ void backward_sgd_biases(const backward_sgd &s, float rate)
 {
     for (int u = 4 * threadIdx.x; u < s.units; u += 4 * THREADS) {
         float4 sum = make_float4(0, 0, 0, 0);
@@ -186,7 +187,8 @@ static __device__ void sweep_biases(const sweep &s, float rate)
 }
 
 /* All tiles, by the threads of the gradient. */
-template <class S> static __device__ __forceinline__ void move_tiles(shared_memory<S> &shared, const sweep &s, int i0)
+template <class S>
+static __device__ __forceinline__ void move_tiles(shared_memory<S> &shared, const backward_sgd &s, int i0)
 {
     const int thread = static_cast<int>(threadIdx.x) - HALF, tiles = (s.units + S::tile - 1) / S::tile;
     held<S> velocity;
@@ -196,7 +198,8 @@ template <class S> static __device__ __forceinline__ void move_tiles(shared_memo
     const float rate = *s.rate;
     for (int tile = 0; tile < tiles; tile++) {
         await_halves();
-        sweep_gradient<S>(shared.x, shared.stages[tile % S::stages], velocity, s, rate, i0, tile * S::tile, thread);
+        backward_sgd_gradient<S>(shared.x, shared.stages[tile % S::stages], velocity, s, rate, i0, tile * S::tile,
+                                 thread);
         if (tile + 1 < tiles) load_velocity<S>(velocity, s, i0, (tile + 1) * S::tile, thread);
     }
 }
@@ -204,7 +207,7 @@ template <class S> static __device__ __forceinline__ void move_tiles(shared_memo
 /* All tiles, by the threads of dx. */
 template <class S>
 static __device__ __forceinline__ void carry_tiles(float4 (&dx)[BAND][S::vectors], shared_memory<S> &shared,
-                                                   const sweep &s, int i0)
+                                                   const backward_sgd &s, int i0)
 {
     const int thread = threadIdx.x, tiles = (s.units + S::tile - 1) / S::tile;
 #pragma unroll
@@ -226,12 +229,12 @@ static __device__ __forceinline__ void carry_tiles(float4 (&dx)[BAND][S::vectors
         }
         close_copies();
         if (tile + 1 < tiles) announce<S>(s.v, s, i0, (tile + 1) * S::tile, thread);
-        if (s.dx != nullptr) sweep_input<S>(dx, shared.stages[tile % S::stages], thread);
+        if (s.dx != nullptr) backward_sgd_input<S>(dx, shared.stages[tile % S::stages], thread);
     }
 }
 
 /* A block a strip, the last of which come first; the first block has the biases where there are any. */
-template <class S> static __global__ void __launch_bounds__(THREADS, 1) sweep_fp32(sweep s, int strips)
+template <class S> static __global__ void __launch_bounds__(THREADS, 1) backward_sgd_fp32(backward_sgd s, int strips)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     shared_memory<S> &shared = *reinterpret_cast<shared_memory<S> *>(memory);
@@ -240,7 +243,7 @@ template <class S> static __global__ void __launch_bounds__(THREADS, 1) sweep_fp
     if (strip >= 0) announce<S>(carries ? s.w : s.v, s, i0, 0, static_cast<int>(threadIdx.x) % HALF);
     await_kernels();
     if (strip < 0) {
-        sweep_biases(s, *s.rate);
+        backward_sgd_biases(s, *s.rate);
         return;
     }
     load_strip<S>(shared.x, s, i0);
@@ -252,26 +255,26 @@ template <class S> static __global__ void __launch_bounds__(THREADS, 1) sweep_fp
     if (s.dx != nullptr) finish_input<S>(dx, shared, s, i0);
 }
 
-template <class S> static sdlf_status launch(const cuda_calculator *calculator, const sweep &s)
+template <class S> static sdlf_status launch(const cuda_calculator *calculator, const backward_sgd &s)
 {
     const int strips = (s.inputs + S::strip - 1) / S::strip, blocks = strips + (s.b != nullptr);
     const int shared = (int)shared_alone(calculator, blocks, sizeof(shared_memory<S>));
-    sdlf_status status = allow_shared(sweep_fp32<S>, shared);
+    sdlf_status status = allow_shared(backward_sgd_fp32<S>, shared);
     if (status != SDLF_OK) return status;
-    launch_overlapped(calculator, sweep_fp32<S>, (unsigned)blocks, THREADS, shared, s, strips);
+    launch_overlapped(calculator, backward_sgd_fp32<S>, (unsigned)blocks, THREADS, shared, s, strips);
     return cuda_check_launch("gemm_backward_sgd");
 }
 
-template <int STRIP> static sdlf_status launch_rows(const cuda_calculator *calculator, const sweep &s)
+template <int STRIP> static sdlf_status launch_rows(const cuda_calculator *calculator, const backward_sgd &s)
 {
     if (s.rows <= 16) return launch<shape<16, STRIP>>(calculator, s);
     if (s.rows <= 64) return launch<shape<64, STRIP>>(calculator, s);
     return launch<shape<128, STRIP>>(calculator, s);
 }
 
-extern "C" sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, bool wide)
+extern "C" sdlf_status cuda_backward_sgd_fp32(sdlf_calculator *base, const sdlf_operation *op, bool wide)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    const sweep s = sweep_of(op);
+    const backward_sgd s = backward_sgd_of(op);
     return wide ? launch_rows<48>(calculator, s) : launch_rows<16>(calculator, s);
 }

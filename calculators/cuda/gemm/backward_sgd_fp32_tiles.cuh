@@ -48,7 +48,7 @@ static __device__ __forceinline__ float4 vector_at(const float *at)
 }
 
 template <class S>
-static __device__ __forceinline__ void load_strip(float (&to)[S::rows][S::strip], const sweep &s, int i0)
+static __device__ __forceinline__ void load_strip(float (&to)[S::rows][S::strip], const backward_sgd &s, int i0)
 {
     const int chunks = S::strip / 4;
     for (int e = threadIdx.x; e < S::rows * chunks; e += THREADS) {
@@ -60,7 +60,7 @@ static __device__ __forceinline__ void load_strip(float (&to)[S::rows][S::strip]
 
 /* A tile's lines of w, by HALF threads. */
 template <class S>
-static __device__ __forceinline__ void fetch_w(stage<S> &to, const sweep &s, int i0, int u0, int thread)
+static __device__ __forceinline__ void fetch_w(stage<S> &to, const backward_sgd &s, int i0, int u0, int thread)
 {
     int lane = thread % LANES, group = thread / LANES;
     const float *w = s.w + static_cast<int64_t>(u0 + group) * s.inputs + i0;
@@ -76,7 +76,8 @@ static __device__ __forceinline__ void fetch_w(stage<S> &to, const sweep &s, int
 }
 
 /* A tile's part of dy's lines, likewise. */
-template <class S> static __device__ __forceinline__ void fetch_dy(stage<S> &to, const sweep &s, int u0, int thread)
+template <class S>
+static __device__ __forceinline__ void fetch_dy(stage<S> &to, const backward_sgd &s, int u0, int thread)
 {
     const int chunks = S::tile / 4, step = HALF / chunks;
     int first = thread / chunks, u = thread % chunks * 4;
@@ -90,7 +91,7 @@ template <class S> static __device__ __forceinline__ void fetch_dy(stage<S> &to,
 
 /* Bring a tile's lines of `from` into the L2 cache, by HALF threads. */
 template <class S>
-static __device__ __forceinline__ void announce(const float *from, const sweep &s, int i0, int u0, int thread)
+static __device__ __forceinline__ void announce(const float *from, const backward_sgd &s, int i0, int u0, int thread)
 {
     const int ends = S::strip > 32 ? 2 : 1; /* lines of 128 bytes that a line of the strip reaches into */
     int u = u0 + thread / ends, i = thread % ends == 0 ? i0 : i0 + S::strip - 4;
@@ -109,7 +110,7 @@ template <class S> struct held {
 
 /* A thread's units come in fours, or are two of four: all of them are there, or none. By HALF threads. */
 template <class S>
-static __device__ __forceinline__ void load_velocity(held<S> &to, const sweep &s, int i0, int u0, int thread)
+static __device__ __forceinline__ void load_velocity(held<S> &to, const backward_sgd &s, int i0, int u0, int thread)
 {
     int lane = thread % LANES, u = u0 + thread / LANES * S::units;
     const float *from = s.v + static_cast<int64_t>(u) * s.inputs + i0;

@@ -21,7 +21,8 @@ template <int UNITS> struct narrow_piece {
 };
 
 template <int UNITS>
-static __device__ __forceinline__ void read_piece(narrow_piece<UNITS> &piece, const sweep &s, int64_t n0, int64_t i)
+static __device__ __forceinline__ void read_piece(narrow_piece<UNITS> &piece, const backward_sgd &s, int64_t n0,
+                                                  int64_t i)
 {
 #pragma unroll
     for (int k = 0; k < (PIECE * UNITS + THREADS - 1) / THREADS; k++) {
@@ -54,7 +55,7 @@ static __device__ float add_parts(const float *parts, int count, int step)
     return sum;
 }
 
-template <int UNITS> static __global__ void __launch_bounds__(THREADS) sweep_narrow(sweep s)
+template <int UNITS> static __global__ void __launch_bounds__(THREADS) backward_sgd_narrow(backward_sgd s)
 {
     __shared__ narrow_memory<UNITS> shared;
     int64_t i = static_cast<int64_t>(blockIdx.x) * COLUMNS + threadIdx.x;
@@ -117,17 +118,17 @@ template <int UNITS> static __global__ void __launch_bounds__(THREADS) sweep_nar
         move_bias(s, threadIdx.x, add_parts(&shared.bias_parts[0][threadIdx.x], LINES, UNITS), rate);
 }
 
-extern "C" sdlf_status cuda_sweep_narrow(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status cuda_backward_sgd_narrow(sdlf_calculator *base, const sdlf_operation *op)
 {
-    const sweep s = sweep_of(op);
+    const backward_sgd s = backward_sgd_of(op);
     const unsigned blocks = (unsigned)((s.inputs + COLUMNS - 1) / COLUMNS);
     const dim3 threads(COLUMNS, LINES);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     if (s.units <= 4)
-        launch_overlapped(calculator, sweep_narrow<4>, blocks, threads, 0, s);
+        launch_overlapped(calculator, backward_sgd_narrow<4>, blocks, threads, 0, s);
     else if (s.units <= 10)
-        launch_overlapped(calculator, sweep_narrow<10>, blocks, threads, 0, s);
+        launch_overlapped(calculator, backward_sgd_narrow<10>, blocks, threads, 0, s);
     else
-        launch_overlapped(calculator, sweep_narrow<NARROW_MOST_UNITS>, blocks, threads, 0, s);
+        launch_overlapped(calculator, backward_sgd_narrow<NARROW_MOST_UNITS>, blocks, threads, 0, s);
     return cuda_check_launch("gemm_backward_sgd");
 }

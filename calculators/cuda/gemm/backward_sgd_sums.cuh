@@ -8,12 +8,12 @@
 #include "calculators/cuda/cluster.cuh"
 #include "calculators/cuda/gemm/backward_sgd_tiles.cuh"
 
-template <class S> struct sweep_sums {
+template <class S> struct backward_sgd_sums {
     float lanes[S::LANES][S::ROWS][S::PITCH];
 };
 
 /* How the units are cut between blocks. */
-struct sweep_cut {
+struct backward_sgd_cut {
     int tiles, splits; /* of units; blocks of a strip */
     bool cluster;      /* are these a cluster? Else: */
     float *parts;      /* (splits, rows, inputs) */
@@ -21,7 +21,7 @@ struct sweep_cut {
 };
 
 /* Four neighbours of dx, or nothing outside of it. */
-static __device__ __forceinline__ void store_four(const sweep &s, int n, int i, float4 sum)
+static __device__ __forceinline__ void store_four(const backward_sgd &s, int n, int i, float4 sum)
 {
     int64_t at = static_cast<int64_t>(n) * s.inputs + i;
     if (s.activation.function != SDLF_IDENTITY) {
@@ -37,7 +37,7 @@ static __device__ __forceinline__ void store_four(const sweep &s, int n, int i, 
 /* `use(n, c, numbers)` for the chunks of four columns c of all rows n that are this thread's: of every count-th, from the
  * first-th on, of its block's. */
 template <class S, typename Use>
-static __device__ __forceinline__ void for_chunks(const sweep &s, int i0, int first, int count, Use use)
+static __device__ __forceinline__ void for_chunks(const backward_sgd &s, int i0, int first, int count, Use use)
 {
     const int chunks = S::COLUMNS / 4;
     for (int e = threadIdx.x + first * S::THREADS; e < S::ROWS * chunks; e += count * S::THREADS) {
@@ -47,10 +47,10 @@ static __device__ __forceinline__ void for_chunks(const sweep &s, int i0, int fi
 }
 
 template <class S>
-static __device__ __forceinline__ void finish_input(const float (&dx)[S::MINE / 16][4][4], sweep_sums<S> &sums,
-                                                    const sweep &s, const sweep_cut &cut, int i0)
+static __device__ __forceinline__ void finish_input(const float (&dx)[S::MINE / 16][4][4], backward_sgd_sums<S> &sums,
+                                                    const backward_sgd &s, const backward_sgd_cut &cut, int i0)
 {
-    const sweep_place at = sweep_place::of<S>();
+    const backward_sgd_place at = backward_sgd_place::of<S>();
     int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
 #pragma unroll
     for (int m = 0; m < S::MINE / 16; m++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd in one sweep, on tensor cores (see gemm/backward_sgd.h): factors rounded to tf32, float16 or bfloat16.
+/* gemm_backward_sgd in one pass, on tensor cores (see gemm/backward_sgd.h): operands rounded to tf32, float16 or bfloat16.
  *
  * For its tile of w (gemm/backward_sgd_tiles.cuh) a warp makes the gradient g (16,32) = dy^T x, whose sums it holds as groups
  * of four neighbours, so that w and v move on in vectors of 16 bytes; and adds to its sums of dx (MINE,32) += dy w. A block has
@@ -7,9 +7,9 @@
  * add up at the end (gemm/backward_sgd_sums.cuh). v, which is not wanted again soon, leaves the cache to w. */
 #include "calculators/cuda/gemm/backward_sgd_sums.cuh"
 
-template <class S> union sweep_memory {
-    sweep_tiles<S> tiles;
-    sweep_sums<S> sums;
+template <class S> union backward_sgd_memory {
+    backward_sgd_tiles<S> tiles;
+    backward_sgd_sums<S> sums;
 };
 
 /* g of 16 units. dy's fragments are numbers (n, u) with n from t and u from g. */
@@ -50,8 +50,8 @@ static __device__ __forceinline__ void add_input(float (&dx)[S::MINE / 16][4][4]
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const float *from = w + k * 8 * WIDTH + place_in_tile(t, 2 * j + g / 4) + g % 4;
-            b[j][0] = factor_bits<MATH>(from[0]);
-            b[j][1] = factor_bits<MATH>(from[4 * WIDTH]);
+            b[j][0] = operand_bits<MATH>(from[0]);
+            b[j][1] = operand_bits<MATH>(from[4 * WIDTH]);
         }
         const uint32_t *rows = &dy[k / 2][n][((2 * (k % 2) + lane / 16) ^ turn(n)) * 4];
 #pragma unroll
@@ -66,7 +66,7 @@ static __device__ __forceinline__ void add_input(float (&dx)[S::MINE / 16][4][4]
 
 /* 16 units of w and v move on. */
 static __device__ __forceinline__ void move_tile(const float (&sums)[4][4], const float *w, const float *v,
-                                                 const sweep &s, float rate, int u0, int i0)
+                                                 const backward_sgd &s, float rate, int u0, int i0)
 {
     int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
 #pragma unroll
@@ -90,7 +90,7 @@ static __device__ __forceinline__ void move_tile(const float (&sums)[4][4], cons
 }
 
 /* The biases: a warp a unit, the same number of units for every block. */
-template <class S> static __device__ __forceinline__ void move_biases(const sweep &s, float rate)
+template <class S> static __device__ __forceinline__ void move_biases(const backward_sgd &s, float rate)
 {
     if (s.b == nullptr) return;
     int lane = threadIdx.x % WARP, blocks = gridDim.x * gridDim.y, block = blockIdx.y * gridDim.x + blockIdx.x;
@@ -103,19 +103,19 @@ template <class S> static __device__ __forceinline__ void move_biases(const swee
 }
 
 template <sdlf_math MATH, class S>
-static __global__ void __launch_bounds__(S::THREADS, 1) sweep_tensor(sweep s, sweep_cut cut)
+static __global__ void __launch_bounds__(S::THREADS, 1) backward_sgd_tensor(backward_sgd s, backward_sgd_cut cut)
 {
     extern __shared__ __align__(128) unsigned char bytes[];
-    sweep_memory<S> &memory = *reinterpret_cast<sweep_memory<S> *>(bytes);
-    sweep_tiles<S> &tiles = memory.tiles;
-    const sweep_place at = sweep_place::of<S>();
+    backward_sgd_memory<S> &memory = *reinterpret_cast<backward_sgd_memory<S> *>(bytes);
+    backward_sgd_tiles<S> &tiles = memory.tiles;
+    const backward_sgd_place at = backward_sgd_place::of<S>();
     int pair = at.lane * S::STRIPS + at.strip, i0 = blockIdx.x * S::COLUMNS, column = i0 + at.strip * WIDTH;
     int first = cut.tiles * static_cast<int>(blockIdx.y) / cut.splits;
     int count = cut.tiles * (static_cast<int>(blockIdx.y) + 1) / cut.splits - first;
     uint32_t held[S::X_STEPS][4][2];
     float dx[S::MINE / 16][4][4] = {};
     float4 next_dy[S::EACH];
-    sweep_x<S> x;
+    backward_sgd_x<S> x;
     if (at.part == 0) prefetch_tiles<S>(s, (first + at.lane) * S::UNITS, (first + count) * S::UNITS, column);
     await_kernels();
 #pragma unroll
@@ -160,7 +160,8 @@ static __global__ void __launch_bounds__(S::THREADS, 1) sweep_tensor(sweep s, sw
 }
 
 /* Blocks of a strip: as many as leave multiprocessors the least time without work, a little less being given for each more. */
-template <class S> static int splits_for(const cuda_calculator *calculator, const sweep &s, int strips, int tiles)
+template <class S>
+static int splits_for(const cuda_calculator *calculator, const backward_sgd &s, int strips, int tiles)
 {
     int64_t part = static_cast<int64_t>(s.rows) * s.inputs * (int64_t)sizeof(float);
     int best = 1;
@@ -176,38 +177,38 @@ template <class S> static int splits_for(const cuda_calculator *calculator, cons
     return best;
 }
 
-template <sdlf_math MATH, class S> static sdlf_status launch(const cuda_calculator *calculator, const sweep &s)
+template <sdlf_math MATH, class S> static sdlf_status launch(const cuda_calculator *calculator, const backward_sgd &s)
 {
-    const int shared = (int)sizeof(sweep_memory<S>), strips = (s.inputs + S::COLUMNS - 1) / S::COLUMNS;
-    sweep_cut cut = {.tiles = (s.units + S::UNITS - 1) / S::UNITS};
+    const int shared = (int)sizeof(backward_sgd_memory<S>), strips = (s.inputs + S::COLUMNS - 1) / S::COLUMNS;
+    backward_sgd_cut cut = {.tiles = (s.units + S::UNITS - 1) / S::UNITS};
     cut.splits = splits_for<S>(calculator, s, strips, cut.tiles);
     cut.cluster = calculator->overlaps;
     cut.parts = static_cast<float *>(calculator->blas_workspace);
     cut.tickets = calculator->tickets;
-    sdlf_status status = allow_shared(sweep_tensor<MATH, S>, shared);
+    sdlf_status status = allow_shared(backward_sgd_tensor<MATH, S>, shared);
     if (status != SDLF_OK) return status;
-    launch_cluster(calculator, sweep_tensor<MATH, S>, dim3((unsigned)strips, (unsigned)cut.splits), S::THREADS, shared,
-                   dim3(1, cut.cluster ? (unsigned)cut.splits : 1), s, cut);
+    launch_cluster(calculator, backward_sgd_tensor<MATH, S>, dim3((unsigned)strips, (unsigned)cut.splits), S::THREADS,
+                   shared, dim3(1, cut.cluster ? (unsigned)cut.splits : 1), s, cut);
     return cuda_check_launch("gemm_backward_sgd");
 }
 
 /* Three strips a block where a block may have that much memory and enough blocks remain, else one. */
-template <sdlf_math MATH> static sdlf_status launch_rows(const cuda_calculator *calculator, const sweep &s)
+template <sdlf_math MATH> static sdlf_status launch_rows(const cuda_calculator *calculator, const backward_sgd &s)
 {
     if (calculator->shared_most >= 215 << 10 && s.inputs >= 6 * calculator->multiprocessors) {
-        if (s.rows <= 16) return launch<MATH, sweep_shape<16, 3, 4, 1, 3>>(calculator, s);
-        if (s.rows <= 64) return launch<MATH, sweep_shape<64, 3, 4, 1, 2>>(calculator, s);
-        return launch<MATH, sweep_shape<128, 3, 2, 2, 2>>(calculator, s);
+        if (s.rows <= 16) return launch<MATH, backward_sgd_shape<16, 3, 4, 1, 3>>(calculator, s);
+        if (s.rows <= 64) return launch<MATH, backward_sgd_shape<64, 3, 4, 1, 2>>(calculator, s);
+        return launch<MATH, backward_sgd_shape<128, 3, 2, 2, 2>>(calculator, s);
     }
-    if (s.rows <= 16) return launch<MATH, sweep_shape<16, 1, 4, 1, 3>>(calculator, s);
-    if (s.rows <= 64) return launch<MATH, sweep_shape<64, 1, 4, 1, 2>>(calculator, s);
-    return launch<MATH, sweep_shape<128, 1, 2, 2, 2>>(calculator, s);
+    if (s.rows <= 16) return launch<MATH, backward_sgd_shape<16, 1, 4, 1, 3>>(calculator, s);
+    if (s.rows <= 64) return launch<MATH, backward_sgd_shape<64, 1, 4, 1, 2>>(calculator, s);
+    return launch<MATH, backward_sgd_shape<128, 1, 2, 2, 2>>(calculator, s);
 }
 
-extern "C" sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status cuda_backward_sgd_tensor(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    const sweep s = sweep_of(op);
+    const backward_sgd s = backward_sgd_of(op);
     switch (calculator->math) {
     case SDLF_MATH_FP16: return launch_rows<SDLF_MATH_FP16>(calculator, s);
     case SDLF_MATH_BF16: return launch_rows<SDLF_MATH_BF16>(calculator, s);

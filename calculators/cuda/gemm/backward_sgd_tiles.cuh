@@ -6,7 +6,7 @@
  * LANES; HALVES warps share a tile of 16 HALVES units and 32 columns, of which each makes 16 units of the gradient and a part
  * of dx's rows. A round is a tile of every lane. w's and v's tiles arrive by asynchronous copies, STAGES - 1 rounds ahead, line
  * by line of 128 bytes. dy's part of a round, rounded once for the whole block, comes through registers a round ahead. All of
- * them lie in shared memory without gaps, in chunks of 16 bytes whose order within a line is turned from line to line, so that
+ * them lie in shared memory without gaps, in chunks of 16 bytes whose order within a line is rotated from line to line, so that
  * the lanes of a warp meet different banks whichever way they read. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_TILES_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_TILES_CUH
@@ -15,7 +15,7 @@
 
 enum { BAND = 16, WIDTH = 32 /* units and columns of which a warp makes the gradient */, WAITING = 4 };
 
-template <int ROWS_, int STRIPS_, int LANES_, int HALVES_, int STAGES_> struct sweep_shape {
+template <int ROWS_, int STRIPS_, int LANES_, int HALVES_, int STAGES_> struct backward_sgd_shape {
     static const int ROWS = ROWS_, STRIPS = STRIPS_, LANES = LANES_, HALVES = HALVES_, STAGES = STAGES_;
     static const int TILES = STRIPS * LANES, THREADS = TILES * HALVES * WARP, COLUMNS = STRIPS * WIDTH;
     static const int MINE = ROWS / HALVES;                        /* a warp's rows of dx */
@@ -30,16 +30,16 @@ template <int ROWS_, int STRIPS_, int LANES_, int HALVES_, int STAGES_> struct s
     static const int PITCH = COLUMNS + 8;                     /* of a line of sums */
 };
 
-template <class S> struct sweep_tiles {
+template <class S> struct backward_sgd_tiles {
     float w[S::TILES][S::STAGES][S::UNITS * WIDTH], v[S::TILES][S::STAGES][S::UNITS * WIDTH];
     uint32_t dy[2][S::STEP / BAND][S::ROWS][BAND];
     uint32_t x[S::X_SHARED ? S::STRIPS * S::ROWS * WIDTH : 4];
 };
 
 /* Which part of the block's work is this warp's. */
-struct sweep_place {
+struct backward_sgd_place {
     int strip, lane, part;
-    template <class S> static __device__ __forceinline__ sweep_place of()
+    template <class S> static __device__ __forceinline__ backward_sgd_place of()
     {
         int warp = threadIdx.x / WARP;
         return {warp % S::STRIPS, warp / S::STRIPS % S::LANES, warp / S::TILES};
@@ -52,7 +52,7 @@ static __device__ __forceinline__ int place_in_tile(int u, int chunk)
     return u * WIDTH + (chunk ^ ((u & 1) << 2 | (u & 2))) * 4;
 }
 
-/* By what the chunks of 4 units of dy's row n are turned. */
+/* By what the chunks of 4 units of dy's row n are rotated. */
 static __device__ __forceinline__ int turn(int n)
 {
     return (n >> 1 & 1) << 1 | (n >> 2 & 1);
@@ -65,7 +65,8 @@ static __device__ __forceinline__ int column_of(int j, int m)
 }
 
 /* Ask for the first tiles of a warp: a lane a line of w or of v. */
-template <class S> static __device__ __forceinline__ void prefetch_tiles(const sweep &s, int u0, int last, int i0)
+template <class S>
+static __device__ __forceinline__ void prefetch_tiles(const backward_sgd &s, int u0, int last, int i0)
 {
     int lane = threadIdx.x % WARP;
     const float *from = lane < BAND ? s.w : s.v;
@@ -77,7 +78,7 @@ template <class S> static __device__ __forceinline__ void prefetch_tiles(const s
 
 /* A tile's w and v; each of its warps loads 16 units. */
 template <class S>
-static __device__ __forceinline__ void load_tile(float *w, float *v, const sweep &s, int u0, int i0, int part)
+static __device__ __forceinline__ void load_tile(float *w, float *v, const backward_sgd &s, int u0, int i0, int part)
 {
     int lane = threadIdx.x % WARP, row = lane / 8 + part * BAND, i = i0 + lane % 8 * 4,
         to = place_in_tile(row, lane % 8);
@@ -92,7 +93,8 @@ static __device__ __forceinline__ void load_tile(float *w, float *v, const sweep
 }
 
 /* A round's dy, from unit u0 on: into registers, and rounded into shared memory. */
-template <class S> static __device__ __forceinline__ void read_dy(float4 (&held)[S::EACH], const sweep &s, int u0)
+template <class S>
+static __device__ __forceinline__ void read_dy(float4 (&held)[S::EACH], const backward_sgd &s, int u0)
 {
 #pragma unroll
     for (int q = 0; q < S::EACH; q++) {
@@ -112,25 +114,26 @@ static __device__ __forceinline__ void write_dy(uint32_t (&to)[S::STEP / BAND][S
         int e = threadIdx.x + q * S::THREADS, n = e / (S::STEP / 4), c = e % (S::STEP / 4);
         if (S::CHUNKS % S::THREADS != 0 && e >= S::CHUNKS) break;
         *reinterpret_cast<uint4 *>(&to[c / 4][n][(c % 4 ^ turn(n)) * 4]) =
-            make_uint4(factor_bits<MATH>(held[q].x), factor_bits<MATH>(held[q].y), factor_bits<MATH>(held[q].z),
-                       factor_bits<MATH>(held[q].w));
+            make_uint4(operand_bits<MATH>(held[q].x), operand_bits<MATH>(held[q].y), operand_bits<MATH>(held[q].z),
+                       operand_bits<MATH>(held[q].w));
     }
 }
 
-static __device__ __forceinline__ float x_at(const sweep &s, int n, int i)
+static __device__ __forceinline__ float x_at(const backward_sgd &s, int n, int i)
 {
     return n < s.rows && i < s.inputs ? s.x[static_cast<int64_t>(n) * s.inputs + i] : 0.0f;
 }
 
 /* What a thread reads of x, before it is rounded: nothing waits for it then. */
-template <class S> struct sweep_x {
+template <class S> struct backward_sgd_x {
     float4 shared[S::X_EACH];
     float held[S::X_STEPS][4][2];
 };
 
 /* x of the block's columns as fragments B: to shared memory (strip, step, pair of 8 columns, lane) of 4 numbers; or, of the warp's strip
  * alone, to registers. */
-template <class S> static __device__ __forceinline__ void read_x(sweep_x<S> &to, const sweep &s, int i0, int strip)
+template <class S>
+static __device__ __forceinline__ void read_x(backward_sgd_x<S> &to, const backward_sgd &s, int i0, int strip)
 {
     if constexpr (S::X_SHARED) {
 #pragma unroll
@@ -157,7 +160,7 @@ template <class S> static __device__ __forceinline__ void read_x(sweep_x<S> &to,
 
 template <sdlf_math MATH, class S>
 static __device__ __forceinline__ void write_x(uint32_t *shared, uint32_t (&held)[S::X_STEPS][4][2],
-                                               const sweep_x<S> &from)
+                                               const backward_sgd_x<S> &from)
 {
     if constexpr (S::X_SHARED) {
 #pragma unroll
@@ -166,13 +169,13 @@ static __device__ __forceinline__ void write_x(uint32_t *shared, uint32_t (&held
             const float4 four = from.shared[q];
             if (e < S::X_CHUNKS)
                 *reinterpret_cast<uint4 *>(shared + e * 4) =
-                    make_uint4(factor_bits<MATH>(four.x), factor_bits<MATH>(four.y), factor_bits<MATH>(four.z),
-                               factor_bits<MATH>(four.w));
+                    make_uint4(operand_bits<MATH>(four.x), operand_bits<MATH>(four.y), operand_bits<MATH>(four.z),
+                               operand_bits<MATH>(four.w));
         }
     } else {
 #pragma unroll
         for (int e = 0; e < S::X_STEPS * 8; e++)
-            held[e / 8][e / 2 % 4][e % 2] = factor_bits<MATH>(from.held[e / 8][e / 2 % 4][e % 2]);
+            held[e / 8][e / 2 % 4][e % 2] = operand_bits<MATH>(from.held[e / 8][e / 2 % 4][e % 2]);
     }
 }
 

@@ -42,7 +42,7 @@ typedef struct cuda_blas_product {
     int64_t m, n, k;
     sdlf_dtype dtype; /* of all five; in float64 without bias and ReLU, which cuBLASLt does not have there */
     sdlf_math math;
-    bool rounded; /* a and b are in the mode's 16 bits, as cuda_round_factors leaves them; math is fp16 or bf16 */
+    bool rounded; /* a and b are in the mode's 16 bits, as cuda_convert_operands leaves them; math is fp16 or bf16 */
     bool transpose_a, transpose_b, relu;
     const void *a, *b, *bias, *residual; /* bias and residual may be NULL; residual may be c */
     void *c;

@@ -5,11 +5,11 @@
  * rows are our columns, and its bias, one number a row, is ours. */
 #include "calculators/cuda/gemm/blas.h"
 
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 
 #include <string.h>
 
-/* Of products of float32 as it stands. In fp16 and bf16 factors come in 16 bits; where they do not, nothing is rounded. */
+/* Of products of float32 as it stands. In fp16 and bf16 operands come in 16 bits; where they do not, nothing is rounded. */
 cublasComputeType_t cuda_compute_type(sdlf_math math)
 {
     return math == SDLF_MATH_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
@@ -79,22 +79,22 @@ static cublasStatus_t lay_out(const cuda_blas_library *library, cublasLtMatrixLa
     return library->lt_layout_create(layout, type, (uint64_t)columns, (uint64_t)rows, line);
 }
 
-/* Descriptors of the product, in cuBLAS's view: first factor op(b)^T, second op(a)^T. */
+/* Descriptors of the product, in cuBLAS's view: operand A is op(b)^T, operand B op(a)^T. */
 static cublasStatus_t describe(const cuda_calculator *calculator, cuda_product *product)
 {
     const cuda_blas_library *library = calculator->library;
     const cuda_product_key *key = &product->key;
     bool wide = key->dtype == SDLF_FLOAT64;
-    cudaDataType_t type = wide ? CUDA_R_64F : CUDA_R_32F, factors = type;
-    if (key->rounded) factors = key->math == SDLF_MATH_FP16 ? CUDA_R_16F : CUDA_R_16BF;
+    cudaDataType_t type = wide ? CUDA_R_64F : CUDA_R_32F, operands = type;
+    if (key->rounded) operands = key->math == SDLF_MATH_FP16 ? CUDA_R_16F : CUDA_R_16BF;
     cublasComputeType_t compute = wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
     if (!wide && !key->rounded) compute = cuda_compute_type(key->math);
     cublasOperation_t first = key->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t second = key->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasLtEpilogue_t epilogue = epilogue_of(key->bias, key->relu);
     int64_t a_columns = key->transpose_a ? key->m : key->k, b_columns = key->transpose_b ? key->k : key->n;
-    int64_t a_line = key->rounded ? cuda_factor_line(a_columns) : a_columns;
-    int64_t b_line = key->rounded ? cuda_factor_line(b_columns) : b_columns;
+    int64_t a_line = key->rounded ? cuda_operand16_line(a_columns) : a_columns;
+    int64_t b_line = key->rounded ? cuda_operand16_line(b_columns) : b_columns;
     cublasStatus_t status = library->lt_operation_create(&product->operation, compute, type);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = set(library, product->operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first);
@@ -103,9 +103,9 @@ static cublasStatus_t describe(const cuda_calculator *calculator, cuda_product *
     if (status == CUBLAS_STATUS_SUCCESS)
         status = set(library, product->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = lay_out(library, &product->layout[0], factors, key->transpose_b ? key->n : key->k, b_columns, b_line);
+        status = lay_out(library, &product->layout[0], operands, key->transpose_b ? key->n : key->k, b_columns, b_line);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = lay_out(library, &product->layout[1], factors, key->transpose_a ? key->k : key->m, a_columns, a_line);
+        status = lay_out(library, &product->layout[1], operands, key->transpose_a ? key->k : key->m, a_columns, a_line);
     if (status == CUBLAS_STATUS_SUCCESS) status = lay_out(library, &product->layout[2], type, key->m, key->n, key->n);
     return status;
 }

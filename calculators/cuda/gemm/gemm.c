@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm: which way computes a product, and what a way through cuBLAS leaves over.
  *
- * In fp16 and bf16 cuBLAS is given factors of 16 bits. Rounding them beforehand takes 6 bytes a number of memory traffic, and half
- * as many bytes of workspace as the factors have; constant weights are rounded once, when they are made ready. */
+ * In fp16 and bf16 cuBLAS is given operands of 16 bits. Rounding them beforehand takes 6 bytes a number of memory traffic, and half
+ * as many bytes of workspace as the operands have; constant weights are rounded once, when they are prepacked. */
 #include "calculators/cuda/gemm/gemm.h"
 
 #include "calculators/cuda/gemm/blas.h"
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 
 const char *const gemm_algorithms_cuda[] = {
     [GEMM_AUTO] = "auto", /* gemm_automatic_cuda chooses */
-    [GEMM_CUBLAS] = "cublas",     LAB_GEMM_NAMES,
-    [GEMM_VECTOR] = "vector",     [GEMM_RESIDENT] = "resident",
-    [GEMM_FEW_ROWS] = "few-rows", [GEMM_FEW_COLUMNS] = "few-columns",
-    [GEMM_SWEEP] = "sweep",       [GEMM_STORED] = "implicit-gemm",
+    [GEMM_CUBLAS] = "cublas",
+    LAB_GEMM_NAMES,
+    [GEMM_TALL_SKINNY] = "tall-skinny",
+    [GEMM_REGISTER_STATIONARY] = "register-stationary",
+    [GEMM_SKINNY_M] = "skinny-m",
+    [GEMM_SKINNY_N] = "skinny-n",
+    [GEMM_GEMV] = "gemv",
+    [GEMM_STORED] = "implicit-gemm",
     [GEMM_ALGORITHMS] = NULL,
 };
 
@@ -25,7 +29,7 @@ static const cuda_calculator *known(const sdlf_calculator *calculator)
 static int chosen(const sdlf_calculator *base, const sdlf_operation *op)
 {
     if (op->algorithm == GEMM_AUTO) return gemm_automatic_cuda(base, op);
-    bool aligned = op->algorithm == GEMM_FEW_ROWS || op->algorithm == GEMM_SWEEP;
+    bool aligned = op->algorithm == GEMM_SKINNY_M || op->algorithm == GEMM_GEMV;
     return aligned && !cuda_gemm_lies_aligned(op) ? GEMM_CUBLAS : op->algorithm;
 }
 
@@ -47,9 +51,9 @@ static bool rounds(const sdlf_calculator *base, const sdlf_operation *op)
     return rounds_for(base, op, chosen(base, op));
 }
 
-static int64_t rounded_bytes(const sdlf_tensor *factor)
+static int64_t rounded_bytes(const sdlf_tensor *operand)
 {
-    return cuda_factor_bytes(factor->shape.dim[0], factor->shape.dim[1]);
+    return cuda_operand16_bytes(operand->shape.dim[0], operand->shape.dim[1]);
 }
 
 static bool is_stored(const sdlf_operation *op)
@@ -64,42 +68,42 @@ int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *o
     return rounded_bytes(&op->in[0]) + (sdlf_tensor_present(&op->prepared) ? 0 : rounded_bytes(&op->in[1]));
 }
 
-/* Weights of a product of few rows are made ready in 16 bits, or in tf32 in 20. */
+/* Weights of a product of few rows are prepacked in 16 bits, or in tf32 in 20. */
 int64_t gemm_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const sdlf_math math = known(base)->math;
     if (is_stored(op)) return gemm_stored_prepared(op);
     const int algorithm = op->algorithm == GEMM_AUTO ? cuda_gemm_choose(known(base), op, true) : chosen(base, op);
-    bool sweeps = algorithm == GEMM_SWEEP;
-    if (sweeps && math == SDLF_MATH_TF32) return cuda_packed_bytes(op->in[1].shape.dim[0], op->in[1].shape.dim[1]);
-    return (sweeps && cuda_has_half_factors(math)) || rounds_for(base, op, algorithm) ? rounded_bytes(&op->in[1]) : 0;
+    bool gemv = algorithm == GEMM_GEMV;
+    if (gemv && math == SDLF_MATH_TF32) return cuda_packed_bytes(op->in[1].shape.dim[0], op->in[1].shape.dim[1]);
+    return (gemv && cuda_has_operands16(math)) || rounds_for(base, op, algorithm) ? rounded_bytes(&op->in[1]) : 0;
 }
 
-static cuda_factor factor_of(const sdlf_tensor *from, void *to)
+static cuda_operand16 operand_of(const sdlf_tensor *from, void *to)
 {
-    return (cuda_factor){from->data, to, from->shape.dim[0], from->shape.dim[1]};
+    return (cuda_operand16){from->data, to, from->shape.dim[0], from->shape.dim[1]};
 }
 
-/* Waits until they are: `sweep` reads them while the kernel before it runs. */
+/* Waits until they are: `gemv` reads them while the kernel before it runs. */
 sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const int64_t *b = op->in[1].shape.dim;
-    const cuda_factor factor = factor_of(&op->in[1], op->prepared.data);
+    const cuda_operand16 operand = operand_of(&op->in[1], op->prepared.data);
     sdlf_status status = SDLF_OK;
     if (is_stored(op))
         status = gemm_stored_prepare(cuda_calculator_from(base), op, op->prepared.data);
     else if (known(base)->math != SDLF_MATH_TF32)
-        status = cuda_round_factors(base, &factor, 1);
+        status = cuda_convert_operands(base, &operand, 1);
     else if ((uintptr_t)op->in[1].data % 16 == 0) /* else another way is taken */
-        status = cuda_pack_factor(base, op->in[1].data, op->prepared.data, b[0], b[1]);
-    return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(cuda_stream(base)), "gemm, weights made ready")
-                             : status;
+        status = cuda_pack_operand(base, op->in[1].data, op->prepared.data, b[0], b[1]);
+    return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(cuda_stream(base)), "gemm, prepacked weights") : status;
 }
 
 /* ---- through cuBLAS ---- */
 
 /* What the product leaves over: c = act(c + bias + residual), any of the three absent. */
-static sdlf_status finish(sdlf_calculator *base, const sdlf_operation *op, bool bias, bool residual, bool activation)
+static sdlf_status run_epilogue(sdlf_calculator *base, const sdlf_operation *op, bool bias, bool residual,
+                                bool activation)
 {
     const sdlf_tensor *c = &op->out[0];
     cuda_epilogue epilogue = {
@@ -125,22 +129,22 @@ static sdlf_status empty_sum(sdlf_calculator *base, const sdlf_operation *op)
     bool is_there = sdlf_tensor_present(&op->in[3]) && op->in[3].data == c->data; /* c holds the residual already */
     sdlf_status status = SDLF_OK;
     if (!is_there) status = cuda_check(cudaMemsetAsync(c->data, 0, bytes, cuda_stream(base)), "gemm");
-    return status == SDLF_OK ? finish(base, op, true, !is_there, true) : status;
+    return status == SDLF_OK ? run_epilogue(base, op, true, !is_there, true) : status;
 }
 
-/* Both factors in 16 bits: in the workspace, or made ready. Without a workspace, which no plan leaves out, the product is that of
- * unrounded factors. */
+/* Both operands in 16 bits: in the workspace, or prepacked. Without a workspace, which no plan leaves out, the product is that of
+ * unrounded operands. */
 static sdlf_status round_both(sdlf_calculator *base, const sdlf_operation *op, cuda_blas_product *product)
 {
     bool ready = sdlf_tensor_present(&op->prepared);
     int64_t bytes = rounded_bytes(&op->in[0]);
     if (!sdlf_tensor_present(&op->workspace)) return SDLF_OK;
     char *room = op->workspace.data;
-    const cuda_factor factors[] = {factor_of(&op->in[0], room), factor_of(&op->in[1], room + bytes)};
-    product->a = factors[0].to;
-    product->b = ready ? op->prepared.data : factors[1].to;
+    const cuda_operand16 operands[] = {operand_of(&op->in[0], room), operand_of(&op->in[1], room + bytes)};
+    product->a = operands[0].to;
+    product->b = ready ? op->prepared.data : operands[1].to;
     product->rounded = true;
-    return cuda_round_factors(base, factors, ready ? 1 : 2);
+    return cuda_convert_operands(base, operands, ready ? 1 : 2);
 }
 
 /* How many rows of a float32 product are to be one of their own, 0 if none. cuBLAS's kernels for it have tiles of 128 x 128, one a
@@ -188,13 +192,14 @@ static sdlf_status by_cublas(sdlf_calculator *base, const sdlf_operation *op)
     if (status == SDLF_OK && rows > 0) status = cuda_blas_multiply_first(calculator, &product, rows);
     if (status == SDLF_OK) status = cuda_blas_multiply(calculator, &product);
     if (status != SDLF_OK) return status;
-    return finish(base, op, product.bias == NULL, false, !product.relu);
+    return run_epilogue(base, op, product.bias == NULL, false, !product.relu);
 }
 
-static sdlf_status by_resident(sdlf_calculator *base, const sdlf_operation *op)
+static sdlf_status by_register_stationary(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (!gemm_resident_aligned(op)) return gemm_vector_cuda(base, op);
-    return op->out[0].dtype == SDLF_FLOAT32 ? gemm_resident_cuda(base, op) : gemm_resident64_cuda(base, op);
+    if (!gemm_register_stationary_aligned(op)) return gemm_tall_skinny_cuda(base, op);
+    return op->out[0].dtype == SDLF_FLOAT32 ? gemm_register_stationary_cuda(base, op)
+                                            : gemm_register_stationary64_cuda(base, op);
 }
 
 sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
@@ -203,11 +208,11 @@ sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
     int algorithm = chosen(base, op);
     switch (algorithm) {
     case GEMM_CUBLAS: return by_cublas(base, op);
-    case GEMM_FEW_ROWS: return cuda_gemm_few_rows(base, op);
-    case GEMM_FEW_COLUMNS: return cuda_gemm_few_columns(base, op);
-    case GEMM_SWEEP: return cuda_gemm_sweep(base, op);
-    case GEMM_VECTOR: return gemm_vector_cuda(base, op);
-    case GEMM_RESIDENT: return by_resident(base, op);
+    case GEMM_SKINNY_M: return cuda_gemm_skinny_m(base, op);
+    case GEMM_SKINNY_N: return cuda_gemm_skinny_n(base, op);
+    case GEMM_GEMV: return cuda_gemm_gemv(base, op);
+    case GEMM_TALL_SKINNY: return gemm_tall_skinny_cuda(base, op);
+    case GEMM_REGISTER_STATIONARY: return by_register_stationary(base, op);
     case GEMM_STORED: return gemm_stored_cuda(base, op);
     default: return lab_gemm(base, op, algorithm - GEMM_LAB);
     }

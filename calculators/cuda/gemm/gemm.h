@@ -14,17 +14,17 @@ enum {
     GEMM_AUTO = 0,
     GEMM_CUBLAS,
     GEMM_LAB, /* the first of lab/gemm.h */
-    GEMM_VECTOR =
+    GEMM_TALL_SKINNY =
         GEMM_LAB + LAB_GEMM_ALGORITHMS, /* rows of a in pieces of 16 bytes, copied ahead of time, 4x4 sums a thread */
-    GEMM_RESIDENT, /* b in registers; rows of a as they lie, in bulk, past the cache; in float64 on tensor cores */
-    GEMM_FEW_ROWS,
-    GEMM_FEW_COLUMNS,
-    GEMM_SWEEP,
+    GEMM_REGISTER_STATIONARY, /* b in registers; rows of a as they lie, in bulk, past the cache; in float64 on tensor cores */
+    GEMM_SKINNY_M,
+    GEMM_SKINNY_N,
+    GEMM_GEMV,
     GEMM_STORED, /* of rows in 16-bit storage: gemm/stored.c */
     GEMM_ALGORITHMS
 };
 
-enum { FEW_ROWS = 128, FEW_COLUMNS = 16, SWEEP_ROWS = 4 };
+enum { SKINNY_M = 128, SKINNY_N = 16, GEMV_ROWS = 4 };
 
 typedef struct cuda_gemm_sizes {
     int64_t m, n, k;
@@ -41,25 +41,25 @@ static inline cuda_gemm_sizes cuda_gemm_sizes_of(const sdlf_operation *op)
 }
 
 /* gemm/automatic.c: does that way take the product, wherever it lies? Which one does "auto" take, if b is, or is not, constant and will be
- * made ready? Are factors rounded before cuBLAS sees them? */
+ * prepacked? Are operands rounded before cuBLAS sees them? */
 bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm);
 int cuda_gemm_choose(const cuda_calculator *calculator, const sdlf_operation *op, bool ready);
 bool cuda_gemm_rounds(const cuda_calculator *calculator, const sdlf_operation *op);
-/* The copies of few-rows and sweep are of 16 bytes. Where operands do not lie so, which plans see to, another way is taken. */
+/* The copies of skinny-m and gemv are of 16 bytes. Where operands do not lie so, which plans see to, another way is taken. */
 bool cuda_gemm_lies_aligned(const sdlf_operation *op);
 
-/* a (m,k) times b (n,k) transposed in fp32, m up to FEW_ROWS; k a multiple of 4, a and b at multiples of 16 bytes. */
-sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op);
+/* a (m,k) times b (n,k) transposed in fp32, m up to SKINNY_M; k a multiple of 4, a and b at multiples of 16 bytes. */
+sdlf_status cuda_gemm_skinny_m(sdlf_calculator *base, const sdlf_operation *op);
 
-/* The same factors, n up to FEW_COLUMNS, any m and k. */
-sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op);
+/* The same operands, n up to SKINNY_N, any m and k. */
+sdlf_status cuda_gemm_skinny_n(sdlf_calculator *base, const sdlf_operation *op);
 
-/* The same factors, m up to SWEEP_ROWS; k a multiple of 8, a and b at multiples of 16 bytes. b may have been made ready in fp16 and
+/* The same operands, m up to GEMV_ROWS; k a multiple of 8, a and b at multiples of 16 bytes. b may have been prepacked in fp16 and
  * bf16. */
-sdlf_status cuda_gemm_sweep(sdlf_calculator *base, const sdlf_operation *op);
+sdlf_status cuda_gemm_gemv(sdlf_calculator *base, const sdlf_operation *op);
 
-/* c = act(a b + bias + residual) of rows in 16-bit storage: a convolution of 1x1 by the engine. b is float32, (n,k) or (k,n), prepacked in 16 bits: once
- * where it is constant, else in the workspace. n and k are multiples of 8. */
+/* c = act(a b + bias + residual) of rows in 16-bit storage: a convolution of 1x1 by the engine. b is float32, (n,k) or (k,n), prepacked in 16 bits:
+ * once where it is constant, else in the workspace. n and k are multiples of 8. */
 bool gemm_stored_takes(const cuda_calculator *calculator, const sdlf_operation *operation);
 int64_t gemm_stored_workspace(const sdlf_operation *operation);
 int64_t gemm_stored_prepared(const sdlf_operation *operation);
@@ -67,14 +67,14 @@ sdlf_status gemm_stored_prepare(const cuda_calculator *calculator, const sdlf_op
 sdlf_status gemm_stored_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* Tall and narrow products c (m,n) = alpha a (m,k) b (k,n), m large, n and k small: the dense half of a graph convolution. */
-sdlf_status gemm_vector_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
-bool gemm_vector_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
-sdlf_status gemm_resident_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
-bool gemm_resident_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
-sdlf_status gemm_resident64_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
-bool gemm_resident64_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
-/* Do rows of a begin where they can be copied from? Elsewhere `vector` takes its place. */
-bool gemm_resident_aligned(const sdlf_operation *operation);
+sdlf_status gemm_tall_skinny_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+bool gemm_tall_skinny_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
+sdlf_status gemm_register_stationary_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+bool gemm_register_stationary_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
+sdlf_status gemm_register_stationary64_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+bool gemm_register_stationary64_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
+/* Do rows of a begin where they can be copied from? Elsewhere `tall-skinny` takes its place. */
+bool gemm_register_stationary_aligned(const sdlf_operation *operation);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* matmul: where the matrices of a batch are evenly spaced, all products are one call of cuBLAS; else a product after the other, as gemm
- * makes them (calculators/matmul.h). In fp16 and bf16 the factors are rounded into the workspace first; they must then follow each other
+ * makes them (calculators/matmul.h). In fp16 and bf16 the operands are rounded into the workspace first; they must then follow each other
  * without gaps, or be one matrix for all. */
 #include "calculators/matmul.h"
 
 #include "calculators/cuda/gemm/blas.h"
-#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/convert_operands.h"
 
 /* The matrices of an operand. */
 typedef struct batch {
@@ -37,7 +37,7 @@ static const cuda_calculator *known(const sdlf_calculator *calculator)
 
 static bool rounds(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    return cuda_has_half_factors(known(base)->math) && op->out[0].dtype == SDLF_FLOAT32;
+    return cuda_has_operands16(known(base)->math) && op->out[0].dtype == SDLF_FLOAT32;
 }
 
 /* Matrices to round: all of them, or the one that there is. */
@@ -48,7 +48,7 @@ static int64_t distinct(const batch *b)
 
 static int64_t rounded_bytes(const batch *b)
 {
-    return cuda_factor_bytes(distinct(b) * b->rows, b->columns);
+    return cuda_operand16_bytes(distinct(b) * b->rows, b->columns);
 }
 
 /* May it be one call? cuBLAS counts in int. */
@@ -74,35 +74,35 @@ int64_t matmul_workspace_cuda(const sdlf_calculator *base, const sdlf_operation 
     return rounded_bytes(&a) + rounded_bytes(&b);
 }
 
-/* A factor as cuBLAS is given it. */
-typedef struct factor {
+/* An operand as cuBLAS is given it. */
+typedef struct operand {
     const void *data;
     cudaDataType_t type;
     int line; /* from one row to the next */
     long long stride;
-} factor;
+} operand;
 
-static factor factor_of(const sdlf_tensor *x, const batch *b)
+static operand operand_of(const sdlf_tensor *x, const batch *b)
 {
     bool wide = x->dtype == SDLF_FLOAT64;
-    return (factor){x->data, wide ? CUDA_R_64F : CUDA_R_32F, (int)b->columns, b->stride};
+    return (operand){x->data, wide ? CUDA_R_64F : CUDA_R_32F, (int)b->columns, b->stride};
 }
 
 static sdlf_status round_both(sdlf_calculator *base, const sdlf_operation *op, const batch *a, const batch *b,
-                              factor made[2])
+                              operand made[2])
 {
     const batch *from[] = {a, b};
-    cuda_factor factors[2];
+    cuda_operand16 operands[2];
     char *room = op->workspace.data;
     for (int i = 0; i < 2; i++) {
-        factors[i] = (cuda_factor){op->in[i].data, room, distinct(from[i]) * from[i]->rows, from[i]->columns};
+        operands[i] = (cuda_operand16){op->in[i].data, room, distinct(from[i]) * from[i]->rows, from[i]->columns};
         room += rounded_bytes(from[i]);
-        made[i].data = factors[i].to;
+        made[i].data = operands[i].to;
         made[i].type = known(base)->math == SDLF_MATH_FP16 ? CUDA_R_16F : CUDA_R_16BF;
-        made[i].line = (int)cuda_factor_line(from[i]->columns);
+        made[i].line = (int)cuda_operand16_line(from[i]->columns);
         made[i].stride = from[i]->stride == 0 ? 0 : from[i]->rows * made[i].line;
     }
-    return cuda_round_factors(base, factors, 2);
+    return cuda_convert_operands(base, operands, 2);
 }
 
 sdlf_status matmul_cuda(sdlf_calculator *base, const sdlf_operation *op)
@@ -110,19 +110,20 @@ sdlf_status matmul_cuda(sdlf_calculator *base, const sdlf_operation *op)
     if (!is_one_call(base, op)) return sdlf_matmul_by_gemm(base, op);
     cuda_calculator *calculator = cuda_calculator_from(base);
     const batch a = batch_of(&op->in[0]), b = batch_of(&op->in[1]), y = batch_of(&op->out[0]);
-    bool wide = op->out[0].dtype == SDLF_FLOAT64, turned_a = op->matmul.transpose_a, turned_b = op->matmul.transpose_b;
-    factor made[2] = {factor_of(&op->in[0], &a), factor_of(&op->in[1], &b)};
-    const factor out = factor_of(&op->out[0], &y);
+    bool wide = op->out[0].dtype == SDLF_FLOAT64, transposed_a = op->matmul.transpose_a,
+         transposed_b = op->matmul.transpose_b;
+    operand made[2] = {operand_of(&op->in[0], &a), operand_of(&op->in[1], &b)};
+    const operand out = operand_of(&op->out[0], &y);
     const float one32 = 1, none32 = 0;
     const double one64 = 1, none64 = 0;
     sdlf_status status = rounds(base, op) ? round_both(base, op, &a, &b, made) : SDLF_OK;
     if (status != SDLF_OK) return status;
     /* ours are row-major, cuBLAS's column-major: y^T = op(b)^T op(a)^T */
     cublasStatus_t done = calculator->library->gemm_strided_batched(
-        calculator->blas, turned_b ? CUBLAS_OP_T : CUBLAS_OP_N, turned_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)y.columns,
-        (int)y.rows, (int)(turned_a ? a.rows : a.columns), wide ? (const void *)&one64 : &one32, made[1].data,
-        made[1].type, made[1].line, made[1].stride, made[0].data, made[0].type, made[0].line, made[0].stride,
-        wide ? (const void *)&none64 : &none32, (void *)out.data, out.type, out.line, out.stride, (int)y.count,
-        wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(calculator->math), CUBLAS_GEMM_DEFAULT);
+        calculator->blas, transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N, transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N,
+        (int)y.columns, (int)y.rows, (int)(transposed_a ? a.rows : a.columns), wide ? (const void *)&one64 : &one32,
+        made[1].data, made[1].type, made[1].line, made[1].stride, made[0].data, made[0].type, made[0].line,
+        made[0].stride, wide ? (const void *)&none64 : &none32, (void *)out.data, out.type, out.line, out.stride,
+        (int)y.count, wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(calculator->math), CUBLAS_GEMM_DEFAULT);
     return cuda_check_blas(done, "matmul");
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* avg_pool2d and global_avg_pool2d. A thread an output (forward) or an input (backward, which gathers: no atomics); global
  * averages take a warp a channel. Every tensor is moved once, but for overlapping windows, which hit the cache. */
-#include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
-#include "calculators/cuda/pool2d/halves.h"
-#include "calculators/cuda/pool2d/last.h"
+#include "calculators/cuda/pool2d/nhwc.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"
+#include "calculators/cuda/pool2d/window2x2.h"
+#include "calculators/cuda/vectorized.cuh"
 
 enum { THREADS = 256, WARP = 32 };
 
@@ -82,23 +82,23 @@ template <typename T> static __global__ void global_avg_pool_forward(const T *x,
     }
 }
 
-/* count and area: in bundles of N */
+/* count and area: in vectors of N */
 template <typename T, typename Index, int N>
 static __global__ void global_avg_pool_backward(const T *dy, T *dx, int64_t count, divider<Index> area)
 {
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         T share = dy[area.quotient(static_cast<Index>(e))] / static_cast<T>(area.number * N);
-        bundle<T, N> values;
+        vec<T, N> values;
 #pragma unroll
         for (int v = 0; v < N; v++) values.at[v] = share;
-        write_bundle<N>(dx, e, values);
+        write_vec<N>(dx, e, values);
     }
 }
 
 extern "C" sdlf_status avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     if (cuda_is_nhwc(op)) return pool2d_forward_nhwc(base, op);
-    if (sdlf_operation_is_channels_last(op)) return pool2d_last_cuda(base, op);
+    if (sdlf_operation_is_channels_last(op)) return pool2d_nhwc_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
     int64_t count = sdlf_tensor_count(&y);
@@ -124,7 +124,7 @@ extern "C" sdlf_status avg_pool2d_backward_cuda(sdlf_calculator *base, const sdl
     const sdlf_tensor &dy = op->in[0], &dx = op->out[0];
     int64_t count = sdlf_tensor_count(&dx);
     if (count == 0) return SDLF_OK;
-    if (pool2d_halves_takes(op, &dx, &dy)) return pool2d_halves_backward_cuda(base, op);
+    if (pool2d_window2x2_takes(op, &dx, &dy)) return pool2d_window2x2_backward_cuda(base, op);
     with_float(dx.dtype, [&](auto zero) {
         with_pool_index(op, dx, dy, [&](auto index) {
             with_pool_form(op->pool2d.window, [&](auto form) {
@@ -142,7 +142,7 @@ extern "C" sdlf_status avg_pool2d_backward_cuda(sdlf_calculator *base, const sdl
 extern "C" sdlf_status global_avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     if (cuda_is_nhwc(op)) return global_avg_pool2d_forward_nhwc(base, op);
-    if (sdlf_operation_is_channels_last(op)) return global_avg_pool2d_last_cuda(base, op);
+    if (sdlf_operation_is_channels_last(op)) return global_avg_pool2d_nhwc_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0];
     int64_t area = x.shape.dim[2] * x.shape.dim[3], planes = sdlf_tensor_count(&op->out[0]);
@@ -172,7 +172,7 @@ extern "C" sdlf_status global_avg_pool2d_backward_cuda(sdlf_calculator *base, co
                     <<<cuda_blocks(calculator, count / n.value, THREADS), THREADS, 0, calculator->stream>>>(
                         data_of<T>(op->in[0]), to, count / n.value, divider<Index>(area / n.value));
             };
-            with_bundles(area, spread, to);
+            with_vec_width(area, spread, to);
         });
     });
     return cuda_check_launch("global_avg_pool2d_backward");

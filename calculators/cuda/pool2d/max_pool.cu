@@ -2,11 +2,11 @@
 /* Max-pool over RxS windows. x (N,C,H,W) -> y (N,C,P,Q): a thread an output; a warp covers 32 neighbours in q, so that loads
  * coalesce. Moves 4 (NCHW + NCPQ) bytes. Backward gathers: a thread an input element visits the windows that hold it, and no
  * atomics are needed; windows that do not overlap are visited once each, and those of
- * 2x2 that tile the planes have kernels of their own (pool2d/halves.h). Padding never wins, NaN does. */
+ * 2x2 that tile the planes have kernels of their own (pool2d/window2x2.h). Padding never wins, NaN does. */
 #include "calculators/cuda/nhwc/nhwc.h"
-#include "calculators/cuda/pool2d/halves.h"
-#include "calculators/cuda/pool2d/last.h"
+#include "calculators/cuda/pool2d/nhwc.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"
+#include "calculators/cuda/pool2d/window2x2.h"
 
 enum { THREADS = 256 };
 
@@ -88,7 +88,7 @@ static __global__ void max_pool_backward(const T *x, const T *y, const T *dy, T 
 extern "C" sdlf_status max_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     if (cuda_is_nhwc(op)) return pool2d_forward_nhwc(base, op);
-    if (sdlf_operation_is_channels_last(op)) return pool2d_last_cuda(base, op);
+    if (sdlf_operation_is_channels_last(op)) return pool2d_nhwc_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
     int64_t count = sdlf_tensor_count(&y);
@@ -114,7 +114,7 @@ extern "C" sdlf_status max_pool2d_backward_cuda(sdlf_calculator *base, const sdl
     const sdlf_tensor &x = op->in[0], &y = op->in[1];
     int64_t count = sdlf_tensor_count(&x);
     if (count == 0) return SDLF_OK;
-    if (pool2d_halves_takes(op, &x, &y)) return pool2d_halves_backward_cuda(base, op);
+    if (pool2d_window2x2_takes(op, &x, &y)) return pool2d_window2x2_backward_cuda(base, op);
     with_float(x.dtype, [&](auto zero) {
         with_pool_index(op, x, y, [&](auto index) {
             with_pool_form(op->pool2d.window, [&](auto form) {

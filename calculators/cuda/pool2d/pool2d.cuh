@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What pooling kernels share: windows over planes of (H,W) inputs and (P,Q) outputs, with divisions made ready. */
+/* What pooling kernels share: windows over planes of (H,W) inputs and (P,Q) outputs, with fast integer division. */
 #ifndef SDLF_CALCULATORS_CUDA_POOL2D_CUH
 #define SDLF_CALCULATORS_CUDA_POOL2D_CUH
 

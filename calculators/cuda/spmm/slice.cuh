@@ -68,7 +68,7 @@ static __device__ __forceinline__ void finish_row(const spmm_csr &s, finished_ro
 {
 #pragma unroll
     for (int v = 0; v < pack<T>::V; v++)
-        if (!PLAIN && v < mine.valid) sum.at[v] = spmm_finish<T, ACTIVATE>(s, sum.at[v], mine.j + v);
+        if (!PLAIN && v < mine.valid) sum.at[v] = spmm_epilogue<T, ACTIVATE>(s, sum.at[v], mine.j + v);
     if (!s.log_softmax) {
         store_row<T, ALIGNED>(sum, target, mine);
     } else if (!rows.waiting) {

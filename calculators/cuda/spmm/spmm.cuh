@@ -120,7 +120,7 @@ template <typename T> struct alignas(16) pack {
 };
 
 /* Bias, then the activation where there is one, of column j. */
-template <typename T, bool ACTIVATE> static __device__ __forceinline__ T spmm_finish(const spmm_csr &s, T sum, int j)
+template <typename T, bool ACTIVATE> static __device__ __forceinline__ T spmm_epilogue(const spmm_csr &s, T sum, int j)
 {
     if (s.bias != nullptr) sum += static_cast<const T *>(s.bias)[j];
     return ACTIVATE ? activate(s.activation, sum) : sum;

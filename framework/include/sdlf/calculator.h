@@ -24,9 +24,9 @@ typedef struct sdlf_calculator_class sdlf_calculator_class;
  * are stored values: parameters keep every bit of an update. */
 typedef enum sdlf_math {
     SDLF_MATH_FP32 = 0, /* IEEE single precision */
-    SDLF_MATH_TF32,     /* factors rounded to 10 bits of mantissa, on tensor cores */
-    SDLF_MATH_FP16,     /* factors rounded to float16 */
-    SDLF_MATH_BF16,     /* factors rounded to bfloat16 */
+    SDLF_MATH_TF32,     /* operands rounded to 10 bits of mantissa, on tensor cores */
+    SDLF_MATH_FP16,     /* operands rounded to float16 */
+    SDLF_MATH_BF16,     /* operands rounded to bfloat16 */
     SDLF_MATH_COUNT
 } sdlf_math;
 

@@ -154,8 +154,8 @@ typedef struct sdlf_plan_options {
      * has it (forward, it must) and that it takes, or "cuda:direct", for that calculator only. Fused convolutions have
      * no choice. */
     const char *conv_algorithm;
-    /* The same of dense products: "vector", of every gemm, whose calculator must have it and which it must take, or
-     * "cuda:vector", of that calculator's only. Products that training fuses with their update have no choice.
+    /* The same of dense products: "gemv", of every gemm, whose calculator must have it and which it must take, or
+     * "cuda:gemv", of that calculator's only. Products that training fuses with their update have no choice.
      *
      * Of both: a name that no calculator of the plan has, or that the one named has not, is SDLF_ERROR_ARGUMENT, also
      * where no operation has the choice. "auto" leaves it to `choices`, where they are given, or else to the

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of normalize: how threads share them and sum over them; and layer normalisation, in which every number of a row has a channel of its own, of
+ * rows that fit in registers. Moves x and y once. */
+#ifndef SDLF_CALCULATORS_CUDA_NORM_NORMALIZE_CUH
+#define SDLF_CALCULATORS_CUDA_NORM_NORMALIZE_CUH
+
+#include <type_traits>
+
+#include "calculators/cuda/nhwc/vector8.cuh"
+
+enum {
+    WARP = 32,
+    MOST_WARPS = 8,
+    SHORT = 1024 /* numbers of a row that a warp takes */,
+    MOST_VECTORS = 4 /* of a row that a thread keeps */,
+    LONGEST = MOST_VECTORS * MOST_WARPS * WARP * VECTOR
+};
+
+/* The sums over the WARPS warps that share a row, for all of their threads. Pair: double2 or float2. */
+template <int WARPS, typename Pair> static __device__ __forceinline__ Pair row_sum(Pair value, Pair *parts)
+{
+    for (int step = WARP / 2; step > 0; step /= 2) {
+        value.x += __shfl_xor_sync(0xffffffffu, value.x, step);
+        value.y += __shfl_xor_sync(0xffffffffu, value.y, step);
+    }
+    if (WARPS == 1) return value;
+    __syncthreads();
+    if (threadIdx.x % WARP == 0) parts[threadIdx.x / WARP] = value;
+    __syncthreads();
+    Pair sum = parts[0];
+    for (int warp = 1; warp < WARPS; warp++) sum.x += parts[warp].x, sum.y += parts[warp].y;
+    return sum;
+}
+
+/* Rows of this block's share, `use(row, thread, threads)` for each: WARPS 1: a warp a row. */
+template <int WARPS, typename Use> static __device__ __forceinline__ void for_rows(int64_t count, Use use)
+{
+    if (WARPS == 1) {
+        for (int64_t row = grid_first() / WARP; row < count; row += grid_step() / WARP)
+            use(row, static_cast<int>(threadIdx.x % WARP), WARP);
+    } else {
+        for (int64_t row = blockIdx.x; row < count; row += gridDim.x)
+            use(row, static_cast<int>(threadIdx.x), WARPS * WARP);
+    }
+}
+
+/* Call function(WARPS), the warps that share a row, as a constant. */
+template <typename Function> static void with_warps(int64_t length, Function function)
+{
+    if (length <= SHORT)
+        function(std::integral_constant<int, 1>());
+    else
+        function(std::integral_constant<int, MOST_WARPS>());
+}
+
+/* ---- layer normalisation ---- */
+
+template <typename T> struct layer_norm_arguments {
+    const T *x;
+    const float *scale, *shift; /* NULL: none */
+    T *y;
+    float *mean, *inverse;
+    int64_t rows;
+    int length;
+    bool aligned; /* may eight of scale and shift be read at a time? */
+    float epsilon;
+};
+
+static __device__ __forceinline__ float8 load_channels(const float *from, int i, bool aligned)
+{
+    if (aligned) return load8(from, i);
+    float8 values;
+#pragma unroll
+    for (int v = 0; v < VECTOR; v++) values.at[v] = from[i * VECTOR + v];
+    return values;
+}
+
+/* A thread keeps vectors `thread`, `thread` + threads, ... of its row, at most VECTORS. The mean of the distances from the first mean, which is
+ * rounded, makes up for that: of rows far from 0, too, results are as if sums were taken in more digits. */
+template <typename T, int WARPS, int VECTORS>
+static __global__ void __launch_bounds__(MOST_WARPS *WARP) layer_norm(const layer_norm_arguments<T> p)
+{
+    __shared__ float2 parts[MOST_WARPS];
+    const int count = p.length / VECTOR;
+    const float share = 1.0f / static_cast<float>(p.length);
+    await_kernels();
+    for_rows<WARPS>(p.rows, [&](int64_t row, int thread, int threads) {
+        const int64_t first = row * count;
+        float8 kept[VECTORS] = {};
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++)
+            if (thread + k * threads < count) kept[k] = load8(p.x, first + thread + k * threads);
+        float2 sums = {0, 0};
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++)
+#pragma unroll
+            for (int v = 0; v < VECTOR; v++) sums.x += kept[k].at[v];
+        const float centre = row_sum<WARPS>(sums, parts).x * share;
+        sums = {0, 0};
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++) {
+            if (thread + k * threads >= count) continue;
+#pragma unroll
+            for (int v = 0; v < VECTOR; v++) {
+                kept[k].at[v] -= centre;
+                sums.x += kept[k].at[v];
+                sums.y += kept[k].at[v] * kept[k].at[v];
+            }
+        }
+        sums = row_sum<WARPS>(sums, parts);
+        const float rest = sums.x * share, variance = sums.y * share - rest * rest;
+        const float inverse = 1 / sqrtf((variance < 0 ? 0 : variance) + p.epsilon); /* NaN stays NaN */
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++) {
+            const int i = thread + k * threads;
+            if (i >= count) continue;
+#pragma unroll
+            for (int v = 0; v < VECTOR; v++) kept[k].at[v] = (kept[k].at[v] - rest) * inverse;
+            if (p.scale != nullptr) {
+                const float8 scale = load_channels(p.scale, i, p.aligned);
+#pragma unroll
+                for (int v = 0; v < VECTOR; v++) kept[k].at[v] *= scale.at[v];
+            }
+            if (p.shift != nullptr) {
+                const float8 shift = load_channels(p.shift, i, p.aligned);
+#pragma unroll
+                for (int v = 0; v < VECTOR; v++) kept[k].at[v] += shift.at[v];
+            }
+            store8(p.y, first + i, kept[k]);
+        }
+        if (thread == 0) {
+            p.mean[row] = centre + rest;
+            p.inverse[row] = inverse;
+        }
+    });
+}
+
+/* Is it layer normalisation of rows that fit? */
+static bool is_layer_norm(const sdlf_operation *op)
+{
+    const int64_t length = op->normalize.length;
+    bool fits =
+        op->in[0].dtype != SDLF_FLOAT64 && op->normalize.inner == 1 && length % VECTOR == 0 && length <= LONGEST;
+    for (int i = 1; i < 3; i++)
+        fits = fits && (!sdlf_tensor_present(&op->in[i]) || sdlf_tensor_count(&op->in[i]) == length);
+    return fits;
+}
+
+/* Where there are few rows, blocks are of few warps, so that every multiprocessor has some. */
+template <typename T> static void launch_layer_norm(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    const int length = static_cast<int>(op->normalize.length);
+    const int64_t rows = sdlf_tensor_count(&op->in[0]) / length;
+    const float *scale = optional<float>(op->in[1]), *shift = optional<float>(op->in[2]);
+    const layer_norm_arguments<T> p = {.x = data_of<T>(op->in[0]),
+                                       .scale = scale,
+                                       .shift = shift,
+                                       .y = data_of<T>(op->out[0]),
+                                       .mean = data_of<float>(op->out[1]),
+                                       .inverse = data_of<float>(op->out[2]),
+                                       .rows = rows,
+                                       .length = length,
+                                       .aligned = is_aligned16(scale) && is_aligned16(shift),
+                                       .epsilon = op->normalize.epsilon};
+    with_warps(length, [&](auto warps) {
+        constexpr int WARPS = warps.value;
+        const int64_t together = cuda_ceil_div(rows * WARPS, calculator->multiprocessors);
+        const int most = together < MOST_WARPS ? static_cast<int>(together) : MOST_WARPS;
+        const int threads = (WARPS == 1 ? most : WARPS) * WARP;
+        const dim3 blocks(cuda_blocks(calculator, rows * WARPS * WARP, threads));
+        auto launch = [&](auto vectors) {
+            launch_overlapped(calculator, layer_norm<T, WARPS, vectors.value>, blocks, dim3(threads), 0, p);
+        };
+        switch (cuda_ceil_div(length, WARPS * WARP * VECTOR)) {
+        case 1: launch(std::integral_constant<int, 1>()); break;
+        case 2: launch(std::integral_constant<int, 2>()); break;
+        case 3: launch(std::integral_constant<int, 3>()); break;
+        default: launch(std::integral_constant<int, MOST_VECTORS>()); break;
+        }
+    });
+}
+
+#endif
