@@ -69,8 +69,14 @@ typedef enum sdlf_operation_kind {
     /* ---- products ---- */
 
     /* gemm: c = act(alpha * op(a) op(b) + bias + residual), op transposing where gemm.transpose_a / transpose_b say so.
-     *   in: a (m,k) or (k,m) if transposed, b (k,n) or (n,k), bias? (n), residual? (m,n)   out: c (m,n)
-     * 2 m n k FLOPs. c may alias residual. k = 0 makes the product 0. */
+     *   in: a (m,k) or (k,m) if transposed, b (k,n) or (n,k), bias? (n), residual? (m,n), scale? (n,blocks) float32,
+     *       zero? (n,blocks) float32   out: c (m,n)
+     * 2 m n k FLOPs. c may alias residual. k = 0 makes the product 0.
+     * With `scale` b is of integers, T is float32, only b is transposed, and a calculator says in `supports` whether it
+     * takes that: the element of b at (p,j) is (q[j,p] - zero[j,g]) scale[j,g], where q is in[1], g = p / block and block =
+     * k where blocks = 1, else the least multiple of 32 for which the blocks hold k. Without `zero` q is int8 (n,k) and
+     * nothing is subtracted. With it q is uint8 (n, 16 ceil(k / 32)), two numbers of 4 bits a byte: of each 32 along k
+     * the first 16 are the low halves of 16 bytes, the last 16 the high ones. */
     SDLF_GEMM,
 
     /* spmm_csr: y = f(a x + bias) with a sparse a (see tensor.h): y[r,j] = f(bias[j] + sum over the elements stored of row r
