@@ -131,6 +131,7 @@ typedef struct sdlf_queue_class {
     sdlf_status (*fence_follow)(sdlf_calculator *calculator, sdlf_queue queue, sdlf_fence *fence);
     sdlf_status (*fence_wait)(sdlf_calculator *calculator, sdlf_fence *fence);
     sdlf_status (*fence_passed)(sdlf_calculator *calculator, sdlf_fence *fence, bool *passed);
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_queue_class;
 
 struct sdlf_calculator_class {

@@ -155,7 +155,7 @@ typedef struct sdlf_onnx_options {
     void *reserved[1]; /* zero: room for members to come */
 } sdlf_onnx_options;
 
-/* Read an ONNX model (opset 7 to 22), with its weights, as a model that is built. The model is the caller's. `options`
+/* Read an ONNX model (opset 7 to 28), with its weights, as a model that is built. The model is the caller's. `options`
  * may be NULL. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT with the file and the byte or node at fault;
  * SDLF_ERROR_UNSUPPORTED with the operator, attribute or type that SDLF lacks; SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_model_from_onnx(sdlf_model **model, const char *path, const sdlf_onnx_options *options);
@@ -221,6 +221,7 @@ typedef struct sdlf_onnx_exported {
     int64_t bytes, external_bytes; /* of the file, and of the one beside it; 0: there is none */
     char external_file[256];       /* the name of that one, without a folder; "": there is none */
     bool fixed_batch;              /* the network allows no batch but 1; else the batch is open, as "N" */
+    void *reserved[4];             /* zero: room for members to come */
 } sdlf_onnx_exported;
 
 /* Write a model that is built as an ONNX file, which computes what a plan for inference does: losses are left out, and
@@ -249,6 +250,7 @@ typedef struct sdlf_c_exported {
     int64_t parameter_count; /* numbers that are written, batch normalisation folded in */
     int64_t scratch_bytes;   /* static memory for what lies between layers */
     int64_t bytes;           /* of the file */
+    void *reserved[4];       /* zero: room for members to come */
 } sdlf_c_exported;
 
 /* Write a model that is built as one file of C99 that needs only the standard library, and computes what a plan for

@@ -162,6 +162,7 @@ typedef struct sdlf_operation {
         sdlf_quantized_pool2d_options quantized_pool2d;
         sdlf_integer_matmul_options integer_matmul;
         sdlf_attention_options attention;
+        unsigned char reserved[256]; /* more than any has, so that options can grow */
     };
 } sdlf_operation;
 #if defined(__cplusplus) && defined(__clang__)
@@ -213,6 +214,7 @@ typedef struct sdlf_operation_class {
     /* What decides, beside operands and epilogue, which algorithm is the fastest: " stride 2,2 groups 1", by which plan
      * files find the operation again. Optional; NULL: they do not hold the kind. */
     void (*print_options)(const sdlf_operation *operation, char *text, size_t size);
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_operation_class;
 
 /* The class of a kind; NULL outside the enumeration. */

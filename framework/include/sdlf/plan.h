@@ -280,6 +280,7 @@ typedef struct sdlf_metrics {
     double loss_sum; /* of the samples' losses */
     double correct;
     double samples;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_metrics;
 sdlf_status sdlf_plan_metrics(sdlf_plan *plan, sdlf_metrics *metrics);
 sdlf_status sdlf_plan_clear_metrics(sdlf_plan *plan);
@@ -339,6 +340,7 @@ typedef struct sdlf_step_info {
     int64_t workspace; /* bytes */
     int64_t live;      /* bytes of all arenas that hold something while the step runs; parameters and states left out */
     double seconds;    /* mean time, after sdlf_plan_time */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_step_info;
 int sdlf_plan_step_count(const sdlf_plan *plan);
 sdlf_step_info sdlf_plan_step_info(const sdlf_plan *plan, int index);
@@ -353,6 +355,7 @@ typedef struct sdlf_layer_info {
     sdlf_cost forward_cost, backward_cost; /* backward counts the update too */
     int64_t offset;                        /* of output 0 in its arena; -1: none of its own (fused away, or a view) */
     double forward_seconds, backward_seconds;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_layer_info;
 int sdlf_plan_layer_count(const sdlf_plan *plan);
 sdlf_layer_info sdlf_plan_layer_info(const sdlf_plan *plan, int index);
@@ -368,6 +371,7 @@ typedef struct sdlf_memory_info {
     int64_t states;          /* optimizer states, and copies */
     int64_t output;          /* the model's largest output, which its reader has memory for, too */
     const char *output_name; /* that one's; the model's. NULL: there is none */
+    void *reserved[4];       /* zero: room for members to come */
 } sdlf_memory_info;
 sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan);
 

@@ -40,6 +40,7 @@ typedef struct sdlf_progress {
     double loss_scale;     /* after an epoch, with loss scaling; else 0 */
     int64_t skipped_steps; /* likewise: of the whole training */
     bool best;             /* after an epoch, where epochs are compared (keep, patience): it has the best test so far */
+    void *reserved[4];     /* zero: room for members to come */
 } sdlf_progress;
 
 typedef void sdlf_progress_callback(const sdlf_progress *progress, void *user);
@@ -211,6 +212,7 @@ typedef struct sdlf_evaluation {
     double seconds;               /* of computing, loading included */
     int64_t *confusion;           /* of classes: [class_count * true + predicted]; owned: sdlf_evaluation_release */
     sdlf_target_figures *targets; /* of float targets: class_count, owned likewise */
+    void *reserved[4];            /* zero: room for members to come */
 } sdlf_evaluation;
 
 /* Of classes, the share of samples that are right; of bce_with_logits, the share of labels; of other losses NaN. */

@@ -183,6 +183,7 @@ static void names(void)
     GIVES(sdlf_model_find_parameter(net, NULL), NULL);
     GIVES(sdlf_layer_class_find(NULL), NULL);
     REFUSED(sdlf_register_layer(NULL), "type");
+    REFUSED(sdlf_register_layer_sized(NULL, sizeof(sdlf_layer_class)), "type");
     REFUSED(sdlf_model_freeze(net, NULL, true), "parameter");
     REFUSED(sdlf_model_set_classes(net, NULL, 1), "names");
     DOES_NOTHING(sdlf_model_set_origin(net, NULL)); /* from nowhere */
