@@ -138,7 +138,7 @@ struct sdlf_calculator_class {
     const char *name;    /* "cpu" */
     const char *summary; /* one line for --help */
     size_t size;         /* of the object whose first member is an sdlf_calculator */
-    bool has_math;       /* does it compute otherwise in another math mode? False: fp32, whatever is asked */
+    bool has_math;       /* does the math mode change its results? False: it always computes in fp32 */
 
     /* The class, already registered, that computes the kinds for which this one has no `run`, in the same memory: one
      * of its own is opened with each calculator of this class, with the same options. What else is missing here

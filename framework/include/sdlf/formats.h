@@ -140,8 +140,8 @@ typedef struct sdlf_onnx_options {
     int known_count;
     /* The weights stay in the file, which is kept open, until a plan takes them (take_parameters in plan.h): each goes
      * from there to where the plan wants it, a piece at a time where that is a device. A file that has been written to
-     * by then makes the plan SDLF_ERROR_IO; one that was replaced or removed does not matter. Until then the model is
-     * good for that alone: values of its parameters are absent, and sdlf_model_status is SDLF_ERROR_ARGUMENT. */
+     * by then makes the plan SDLF_ERROR_IO; one that was replaced or removed does not matter. Until then the model can
+     * only be given to that plan: its parameters have no values, and sdlf_model_status is SDLF_ERROR_ARGUMENT. */
     bool leave_weights;
     /* Bytes of memory that the file may become while it is read, beside what it stores as such, and that its parameters
      * may take. 0: SDLF_READ_MEMORY of the environment, or 128 MB and 32 times the file's size, half of what the
@@ -162,9 +162,9 @@ sdlf_status sdlf_model_from_onnx(sdlf_model **model, const char *path, const sdl
 
 /* ---- either kind, from memory ---- */
 
-/* Make a model of the content of a weights file that carries its network (as sdlf_model_open) or of an ONNX file (as
- * sdlf_model_from_onnx; `options`, which may be NULL, are only for it, and leave_weights is not heeded): which of the
- * two it is, its first bytes say. The bytes are borrowed until the call returns; `name` stands for the file in messages
+/* Make a model from the content of a weights file that carries its network (as sdlf_model_open) or of an ONNX file (as
+ * sdlf_model_from_onnx). The first bytes tell which of the two it is. `options` may be NULL and applies to ONNX files
+ * only; leave_weights is ignored. The bytes are borrowed until the call returns; `name` stands for the file in messages
  * (NULL: "model"). The model is the caller's; NULL after a failure. Errors: those of the two, and SDLF_ERROR_FORMAT for
  * what is neither. Weights that an ONNX file keeps in another file are SDLF_ERROR_FORMAT. */
 sdlf_status sdlf_model_from_memory(sdlf_model **model, const void *bytes, size_t size, const char *name,

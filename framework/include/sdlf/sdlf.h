@@ -22,6 +22,7 @@
 #include <sdlf/model.h>
 #include <sdlf/optimizer.h>
 #include <sdlf/plan.h>
+#include <sdlf/plan_info.h>
 #include <sdlf/quantize.h>
 #include <sdlf/random.h>
 #include <sdlf/sized_plans.h>
