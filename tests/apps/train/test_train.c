@@ -127,7 +127,7 @@ static void placement_is_heard(void)
     p = SDLF(0, "info", "--net", "lenet5", "--conv-algorithm", "cpu:im2col"); /* all are fused */
     CHECK_SAYS(p, "sdlf info: warning: --conv-algorithm cpu:im2col: no convolution here is computed by it");
     CHECK_SAYS(SDLF(2, "info", "--net", "lenet5", "--conv-algorithm", "abacus:im2col"),
-               "nothing of this plan runs on 'abacus'");
+               "no layer of this plan runs on calculator 'abacus'");
 }
 
 /* With all options that a checkpoint must carry. */
