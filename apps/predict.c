@@ -237,10 +237,10 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "predict",
         .synopsis = "--weights FILE [options] FILE...",
-        .text = "Say what is in pictures, and in the rows of arrays and tables: the likeliest class and its "
+        .text = "Classify pictures, and the rows of arrays and tables: the likeliest class and its "
                 "probability, or all labels that hold, or the numbers that a network was trained to meet, as its file "
                 "says. Arrays (.npy) and tables of numbers (.csv, .tsv) are normalised as in training where the "
-                "model's file says how, else taken as they are; a table's column of labels is passed over. Pictures "
+                "model's file says how, else taken as they are; a table's column of labels is ignored. Pictures "
                 "are preprocessed as in "
                 "training, where the model's file says how that was, or as --preprocess says. For networks that take "
                 "grey a photograph of dark ink on light paper will do: a digit is cut out, turned into light ink on "

@@ -82,7 +82,7 @@ sdlf_status csv_take_cell(csv_text *text, char **cell, size_t *length, bool chan
     } else {
         while (!ends_cell(text) && *text->at != '\0') text->at++;
         if (!ends_cell(text))
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %" PRId64 ": a byte of 0: this is no text", text->name,
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %" PRId64 ": found a NUL byte; expected text", text->name,
                              text->line);
         *length = (size_t)(text->at - *cell);
         while (*length > 0 && is_blank(text, (*cell)[*length - 1])) --*length;

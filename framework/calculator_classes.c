@@ -79,14 +79,17 @@ sdlf_status sdlf_register_calculator_sized(const sdlf_calculator_class *type, si
                          "compiled for a newer one than " SDLF_VERSION,
                          type->name, size, sizeof *type);
     if (size < offsetof(sdlf_calculator_class, kernel))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_register_calculator: '%s' has a table of %zu bytes, less than any",
-                         type->name, size);
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT,
+            "sdlf_register_calculator: '%s' has a table of %zu bytes, smaller than the smallest valid table",
+            type->name, size);
     const char *fault = class_fault(type);
     if (fault != NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_register_calculator: '%s': %s", type->name, fault);
     const sdlf_calculator_class *base = type->inherits != NULL ? find(type->inherits) : NULL;
     if (type->inherits != NULL && base == NULL)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_register_calculator: '%s' inherits from '%s', which is not there",
-                         type->name, type->inherits);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "sdlf_register_calculator: '%s' inherits from '%s', which is not registered", type->name,
+                         type->inherits);
     if (base != NULL && (base->queues != NULL || base->record_begin != NULL))
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT,
@@ -100,7 +103,9 @@ sdlf_status sdlf_register_calculator_sized(const sdlf_calculator_class *type, si
     const sdlf_calculator_class *full = completed(type, size);
     const void *there = full != NULL ? registered_add(&others, full, same_name) : NULL;
     if (there == full && full != NULL) return SDLF_OK;
+    bool again = full != type && there != NULL && memcmp(there, full, sizeof *full) == 0;
     if (full != type) free((void *)full);
+    if (again) return SDLF_OK;
     if (there == NULL)
         return sdlf_fail(SDLF_ERROR_MEMORY, "sdlf_register_calculator: there is no room for '%s': %d can be registered",
                          type->name, REGISTERED_MAX);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The registry of layer classes: those of the library, then those that programs register. */
+#include <stdlib.h>
 #include <string.h>
+
+#include <sdlf/version.h>
 
 #include "framework/registered.h"
 #include "framework/require.h"
@@ -56,8 +59,8 @@ static const char *field_fault(const sdlf_layer_class *type, const sdlf_field *f
     return NULL;
 }
 
-/* What is wrong with the table as a whole; NULL: nothing. */
-static const char *class_fault(const sdlf_layer_class *type)
+/* What is wrong with the table of `size` bytes as a whole; NULL: nothing. */
+static const char *class_fault(const sdlf_layer_class *type, size_t size)
 {
     if (type->summary == NULL) return "summary is NULL";
     if (type->options_size < sizeof(const char *)) return "options_size has no room for the layer's name";
@@ -67,7 +70,10 @@ static const char *class_fault(const sdlf_layer_class *type)
         return "minimum_inputs and maximum_inputs must be a range within 0 to 16";
     if (type->infer == NULL) return "infer is NULL";
     if (type->forward == NULL && type->backward != NULL) return "there is a backward and no forward";
-    for (size_t i = 0; i < sizeof type->reserved / sizeof type->reserved[0]; i++)
+    size_t reserved = (size - offsetof(sdlf_layer_class, reserved)) / sizeof type->reserved[0];
+    if (reserved > sizeof type->reserved / sizeof type->reserved[0])
+        reserved = sizeof type->reserved / sizeof type->reserved[0];
+    for (size_t i = 0; i < reserved; i++)
         if (type->reserved[i] != NULL) return "what is reserved must be zero";
     return NULL;
 }
@@ -77,15 +83,44 @@ static bool same_name(const void *a, const void *b)
     return strcmp(((const sdlf_layer_class *)a)->name, ((const sdlf_layer_class *)b)->name) == 0;
 }
 
-sdlf_status sdlf_register_layer(const sdlf_layer_class *type)
+/* Append a table of `size` bytes to the list: as it is, or, where it is shorter than tables are now, a copy in which the
+ * members that it lacks are zero. *there is the table in the list of that name; NULL: the list is full. */
+static sdlf_status append(const sdlf_layer_class *type, size_t size, const void **there)
+{
+    if (size == sizeof *type) {
+        *there = registered_add(&others, type, same_name);
+        return SDLF_OK;
+    }
+    sdlf_layer_class *full = calloc(1, sizeof *full);
+    if (full == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "sdlf_register_layer: out of memory");
+    memcpy(full, type, size);
+    *there = registered_add(&others, full, same_name);
+    if (*there == full || (*there != NULL && memcmp(*there, full, sizeof *full) == 0)) {
+        if (*there != full) free(full); /* the same table again */
+        *there = type;
+        return SDLF_OK;
+    }
+    free(full);
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_register_layer_sized(const sdlf_layer_class *type, size_t size)
 {
     SDLF_REQUIRE(type);
+    if (size > sizeof *type)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                         "sdlf_register_layer: '%s' has a table of %zu bytes, and this library's has %zu: it was "
+                         "compiled for a newer one than " SDLF_VERSION,
+                         type->name != NULL ? type->name : "(NULL)", size, sizeof *type);
+    if (size < offsetof(sdlf_layer_class, reserved))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "sdlf_register_layer: a table of %zu bytes, smaller than the smallest valid table", size);
     if (!registered_name_is_sound(type->name) || strcmp(type->name, "input") == 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "sdlf_register_layer: the name '%s', expected lower-case letters, digits and underscores, "
                          "a letter first, at most 40, and not 'input'",
                          type->name != NULL ? type->name : "(NULL)");
-    const char *fault = class_fault(type);
+    const char *fault = class_fault(type, size);
     if (fault != NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_register_layer: '%s': %s", type->name, fault);
     for (const sdlf_field *field = type->fields; field->name != NULL; field++)
         if ((fault = field_fault(type, field)) != NULL)
@@ -94,7 +129,10 @@ sdlf_status sdlf_register_layer(const sdlf_layer_class *type)
     const void *there = NULL;
     for (int i = 0; sdlf_builtin_layers[i] != NULL && there == NULL; i++)
         if (same_name(sdlf_builtin_layers[i], type)) there = sdlf_builtin_layers[i];
-    if (there == NULL) there = registered_add(&others, type, same_name);
+    if (there == NULL) {
+        sdlf_status status = append(type, size, &there);
+        if (status != SDLF_OK) return status;
+    }
     if (there == type) return SDLF_OK;
     if (there == NULL)
         return sdlf_fail(SDLF_ERROR_MEMORY, "sdlf_register_layer: '%s' is one more than the %d that can be registered",

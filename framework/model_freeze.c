@@ -69,8 +69,8 @@ sdlf_status sdlf_model_freeze(sdlf_model *model, const char *parameter, bool fro
     int index = model_find_parameter(model, parameter);
     if (index < 0) return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no parameter '%s'", model->name, parameter);
     if (model->users > 0)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' is in use by a plan: what is trained is settled by it",
-                         model->name);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "network '%s' is in use by a plan: free its plans before freezing parameters", model->name);
     sdlf_parameter *found = &model->parameters[index];
     model_layer *entry = &model->layers[found->layer];
     bool value = entry->layer.type == sdlf_layer_class_find("value");

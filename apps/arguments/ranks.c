@@ -99,12 +99,21 @@ static sdlf_status check_communicator(const char *name)
     return sdlf_communicator_open(&opened, name, NULL);
 }
 
+/* A communicator whose ranks do not all answer ends the process from a thread of its own, and says why only here. */
+static void tell_of_end(sdlf_status status, const char *message, void *user)
+{
+    static const char begins[] = "all ranks end: ";
+    (void)status, (void)user;
+    if (strncmp(message, begins, sizeof begins - 1) == 0) fprintf(stderr, "%s\n", message);
+}
+
 sdlf_status ranks_check(rank_settings *s, const arguments *given, const char *calculator, machine_choice *chosen)
 {
     if (s->communicator != NULL && strcmp(s->communicator, "threads") == 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator threads is what --devices takes by itself on the host");
     if (s->devices == NULL && s->communicator == NULL && arguments_given(given, "communicator-timeout"))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator-timeout is about ranks, and needs --communicator NAME");
+    if (s->devices != NULL || s->communicator != NULL) sdlf_set_message_function(tell_of_end, NULL);
     if (s->devices == NULL) return SDLF_OK;
     static const char *const others[] = {"device", "communicator", "communicator-timeout"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)

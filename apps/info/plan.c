@@ -145,7 +145,7 @@ static void print_memory(const terminal *out, const sdlf_memory_info *memory, co
         const char *what;
         int64_t bytes;
     } row[] = {
-        {"activations, gradients, workspaces, weights laid out anew", memory->arena},
+        {"activations, gradients, workspaces, prepacked weights", memory->arena},
         {"parameters", memory->parameters},
         {"optimizer states", memory->states},
     };

@@ -53,7 +53,7 @@ sdlf_status rows_open(rows *r, const char *path, sdlf_model *model)
     r->count = r->data->samples.shape.dim[0];
     if (r->data->class_names != NULL)
         terminal_warning("predict",
-                         "%s: column '%.60s' is taken for labels, and passed over: the network takes %s numbers", path,
+                         "%s: column '%.60s' is taken for labels, and is ignored: the network takes %s numbers", path,
                          r->data->class_names[0], number_count(sdlf_shape_count(sample)).text);
     r->normalized = *r->data;
     r->normalized.scale = 1;

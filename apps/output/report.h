@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The lines that begin a command's output: what runs, on what data, which network.
  *
- *     sdlf 0.1.0  cpu: 2 threads, avx512, gemm oneDNN 2.6; release build
+ *     sdlf 0.2.0  cpu: 2 threads, avx512, gemm oneDNN 2.6; release build
  *     data   digits (procedural, seed 1)  60,000 train  10,000 test  1x28x28
  *     net    simple_cnn  6,433,... parameters  42 MFLOP a sample, trained  memory 131 MB, all of it allocated now */
 #ifndef SDLF_APPS_OUTPUT_REPORT_H

@@ -16,7 +16,7 @@ sdlf_status scores_check(const double *score, int64_t count)
     if (finite == count || (finite > 0 && finite + impossible == count)) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_NUMERIC,
                      "the network's outputs are not finite: %" PRId64 " of %" PRId64
-                     " are NaN or infinite; its weights may be, or what goes in may be preprocessed another way",
+                     " are NaN or infinite; check the weights and the preprocessing",
                      count - finite, count);
 }
 

@@ -89,8 +89,8 @@ static sdlf_status collect_options(train_session *s)
         const char *plural = state->epoch == 1 ? "" : "s";
         if (state->epoch < state->epochs)
             return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                             "%s has had %d epoch%s of its %d; --epochs %d goes on, as does none given", s->set.resume,
-                             state->epoch, plural, state->epochs, state->epochs);
+                             "%s has had %d epoch%s of its %d; use --epochs %d, or leave it out, to continue",
+                             s->set.resume, state->epoch, plural, state->epochs, state->epochs);
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has had its %d epoch%s; --epochs %d would add as many again",
                          s->set.resume, state->epoch, plural, 2 * state->epoch);
     }

@@ -59,7 +59,8 @@ static bool end_kernels(nccl_watch *watch)
 static void end_all(nccl_watch *watch)
 {
     const sdlf_communicator *hosts = watch->hosts;
-    if (!atomic_load(&watch->told)) fprintf(stderr, "rank %d on %s: %s\n", hosts->rank, hosts->host, watch->message);
+    if (!atomic_load(&watch->told)) /* nobody asks this thread for its message: the message function hears it */
+        sdlf_fail(SDLF_ERROR_DEVICE, "all ranks end: rank %d on %s: %s", hosts->rank, hosts->host, watch->message);
     sdlf_communicator_abort(watch->hosts);
 }
 

@@ -27,7 +27,7 @@ static bool takes(sdlf_binary_function function, sdlf_dtype dtype)
 static void expect_function(sdlf_check *check)
 {
     sdlf_binary_function function = check->operation->binary.function;
-    sdlf_expect(check, (unsigned)function < SDLF_BINARY_FUNCTION_COUNT, "%d is no function of two operands",
+    sdlf_expect(check, (unsigned)function < SDLF_BINARY_FUNCTION_COUNT, "%d is not a valid function of two operands",
                 (int)function);
     sdlf_expect(check, sdlf_tensor_present(&check->operation->in[0]) || sdlf_tensor_present(&check->operation->in[1]),
                 "one of the operands 'a' and 'b' is needed, found neither");

@@ -113,8 +113,8 @@ static void expect_alpha(sdlf_check *check, const sdlf_activation *activation)
 
 void sdlf_expect_activation(sdlf_check *check, const sdlf_activation *activation)
 {
-    sdlf_expect(check, (unsigned)activation->function < SDLF_ACTIVATION_FUNCTION_COUNT, "%d is no activation function",
-                (int)activation->function);
+    sdlf_expect(check, (unsigned)activation->function < SDLF_ACTIVATION_FUNCTION_COUNT,
+                "%d is not a valid activation function", (int)activation->function);
     if (activation->function == SDLF_CLIP) {
         sdlf_expect(check, activation->low <= activation->high, "clip's low %g is above its high %g",
                     (double)activation->low, (double)activation->high);

@@ -38,7 +38,7 @@ static sdlf_status check_conv2d_pool(const sdlf_operation *operation, const sdlf
     sdlf_size2d convolved = sdlf_expect_convolution(&check, x, w, window, groups);
     int64_t n = x->shape.dim[0], c = x->shape.dim[1], k = w->shape.dim[0];
     expect_pool(&check, pool);
-    sdlf_expect(&check, (unsigned)operation->conv2d_pool.ties <= SDLF_TIES_FIRST, "%d is no rule for ties",
+    sdlf_expect(&check, (unsigned)operation->conv2d_pool.ties <= SDLF_TIES_FIRST, "%d is not a valid rule for ties",
                 (int)operation->conv2d_pool.ties);
     if (check.status != SDLF_OK) return check.status;
 

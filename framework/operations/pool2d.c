@@ -35,7 +35,7 @@ static void expect_max_pool2d(sdlf_check *check, const sdlf_tensor *x, const sdl
 {
     expect_pool2d(check, x, y);
     sdlf_expect_no_empty_window(check, &check->operation->pool2d.window, x->shape.dim[2], x->shape.dim[3]);
-    sdlf_expect(check, (unsigned)check->operation->pool2d.ties <= SDLF_TIES_FIRST, "%d is no rule for ties",
+    sdlf_expect(check, (unsigned)check->operation->pool2d.ties <= SDLF_TIES_FIRST, "%d is not a valid rule for ties",
                 (int)check->operation->pool2d.ties);
 }
 

@@ -181,7 +181,7 @@ static sdlf_status check_dynamic_quantize(const sdlf_operation *operation)
     const sdlf_tensor *x = &operation->in[0];
     sdlf_check check = {.operation = operation};
     sdlf_expect_dtype(&check, x, SDLF_FLOAT32);
-    sdlf_expect(&check, sdlf_tensor_count(x) > 0, "operand 'x' has shape %s: there is no range of no numbers",
+    sdlf_expect(&check, sdlf_tensor_count(x) > 0, "operand 'x' has shape %s: an empty tensor has no range",
                 sdlf_shape_print(x->shape).text);
     sdlf_expect_operand(&check, &operation->out[0], SDLF_UINT8, x->shape);
     sdlf_expect_operand(&check, &operation->out[1], SDLF_FLOAT32, sdlf_shape(1));

@@ -9,7 +9,7 @@ static sdlf_status check_reduce(const sdlf_operation *operation)
     int axis = operation->reduce.axis;
     sdlf_check check = {.operation = operation};
     sdlf_dtype t = sdlf_expect_floating(&check, x);
-    sdlf_expect(&check, (unsigned)operation->reduce.function < SDLF_REDUCTION_COUNT, "%d is no reduction",
+    sdlf_expect(&check, (unsigned)operation->reduce.function < SDLF_REDUCTION_COUNT, "%d is not a valid reduction",
                 (int)operation->reduce.function);
     sdlf_expect_axis(&check, axis, x);
     if (check.status != SDLF_OK) return check.status;

@@ -8,10 +8,11 @@ static sdlf_status check_resample(const sdlf_operation *operation, const sdlf_te
 {
     const sdlf_resample_options *options = &operation->resample;
     sdlf_check check = {.operation = operation};
-    sdlf_expect(&check, (unsigned)options->mode < SDLF_RESAMPLE_MODE_COUNT, "%d is no mode", (int)options->mode);
-    sdlf_expect(&check, (unsigned)options->coordinates < SDLF_RESAMPLE_COORDINATES_COUNT, "%d names no coordinates",
-                (int)options->coordinates);
-    sdlf_expect(&check, (unsigned)options->rounding < SDLF_RESAMPLE_ROUNDING_COUNT, "%d is no rounding",
+    sdlf_expect(&check, (unsigned)options->mode < SDLF_RESAMPLE_MODE_COUNT, "%d is not a valid mode",
+                (int)options->mode);
+    sdlf_expect(&check, (unsigned)options->coordinates < SDLF_RESAMPLE_COORDINATES_COUNT,
+                "%d is not a valid kind of coordinates", (int)options->coordinates);
+    sdlf_expect(&check, (unsigned)options->rounding < SDLF_RESAMPLE_ROUNDING_COUNT, "%d is not a valid rounding",
                 (int)options->rounding);
     sdlf_expect_axis(&check, options->axis, x);
     bool weighs = options->mode == SDLF_RESAMPLE_LINEAR || options->mode == SDLF_RESAMPLE_CUBIC;

@@ -108,8 +108,8 @@ static sdlf_status check_request(const sdlf_plan *plan, request r)
         if (meant == NULL) meant = type;
     }
     if (meant != NULL) return no_such(&r, meant);
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s algorithm '%s': nothing of this plan runs on '%.*s'", r.what, r.wanted,
-                     (int)strcspn(r.wanted, ":"), r.wanted);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s algorithm '%s': no layer of this plan runs on calculator '%.*s'", r.what,
+                     r.wanted, (int)strcspn(r.wanted, ":"), r.wanted);
 }
 
 sdlf_status plan_check_support(sdlf_plan *plan)

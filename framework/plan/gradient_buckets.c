@@ -129,7 +129,7 @@ static sdlf_status append_rounding(summing *s, int number, int node, bool back)
                       .node = node};
     step.cost = sdlf_operation_cost(&step.operation);
     if (!sdlf_calculator_supports(step.calculator, &step.operation))
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "plan: %s cannot make %s of gradients, or float32 of them again",
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "plan: %s cannot convert gradients to %s and back",
                          step.calculator->type->name, sdlf_dtype_name(y.dtype));
     return plan_append_step(plan, &step);
 }

@@ -47,7 +47,8 @@ sdlf_status sdlf_plan_mark(sdlf_plan *plan)
     plan_marks *marks = &plan->marks;
     if (!plan->feed.present) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: marks are for plans with a feed");
     if (marks->count == SDLF_PLAN_MARKS)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: %d marks are waited for by nobody", SDLF_PLAN_MARKS);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: %d marks are pending; call sdlf_plan_wait_mark first",
+                         SDLF_PLAN_MARKS);
     int at = (marks->first + marks->count) % SDLF_PLAN_MARKS;
     sdlf_status status = SDLF_OK;
     if (marks->calculator != NULL) {

@@ -149,7 +149,7 @@ static sdlf_status check_options(sdlf_plan_options *options)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the states of %s, ema and lookahead are more than 3",
                          options->optimizer.type->name);
     if (status == SDLF_OK && options->shard_states && options->optimizer.type->form != SDLF_UPDATE_PLAIN)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: shard_states: %s updates whole parameters, and a rank has parts",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: shard_states: %s cannot update a shard of a parameter",
                          options->optimizer.type->name);
     if (status == SDLF_OK && options->shard_states && options->communicator->type->allgather_begin == NULL)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "plan: shard_states: communicator '%s' cannot share parameters",

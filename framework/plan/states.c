@@ -72,7 +72,7 @@ sdlf_status plan_find_states(sdlf_plan *plan)
     const sdlf_plan_options *options = &plan->options;
     if (options->state_count == 0) return SDLF_OK;
     if (options->state_count < 0 || options->states == NULL || options->mode != SDLF_INFER)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: states are a list, and for inference");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: states need a list and an inference plan");
     for (int i = 0; i < plan->space_count; i++)
         if (!plan_is_host_space(plan, i))
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED,

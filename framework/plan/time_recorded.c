@@ -61,7 +61,7 @@ sdlf_status plan_time_row(sdlf_plan *plan, plan_step *step, int together, double
 sdlf_status plan_time_in_rows(sdlf_plan *plan, const sdlf_timing *timing)
 {
     if (plan->options.mode != SDLF_INFER || plan->feed.present)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan timing: steps run in a row in inference alone");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan timing: only inference plans can repeat single steps");
     double *times = malloc((size_t)timing->repeats * sizeof *times);
     if (times == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan timing: out of memory");
     sdlf_status status = SDLF_OK;

@@ -253,7 +253,7 @@ static void rows_of_arrays_and_tables(void)
     snprintf(line, sizeof line, "%.511s  9   %d  ", array, likeliest(expected[9]));
     CHECK_SAYS(SDLF(0, "predict", "--weights", weights, CALCULATOR, array), line);
     CHECK_SAYS(SDLF(0, "predict", "--weights", weights, CALCULATOR, labelled),
-               "labelled.csv: column '785' is taken for labels, and passed over: the network takes 784 numbers");
+               "labelled.csv: column '785' is taken for labels, and is ignored: the network takes 784 numbers");
     CHECK_SAYS(SDLF(1, "predict", "--weights", weights, CALCULATOR, "--index", "10", array), "there is no row 10");
     CHECK_SAYS(SDLF(2, "predict", "--weights", weights, CALCULATOR, "--fit", "crop", array), "--fit is about pictures");
     CHECK_SAYS(SDLF(2, "predict", "--weights", weights, CALCULATOR, "--draw", single[0], table), "--draw is about");

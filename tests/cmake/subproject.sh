@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# SDLF as a part of another CMake project: it leaves that project's settings alone, and brings the library, nothing else.
+# SDLF as a part of another CMake project: it leaves that project's settings alone, and brings the library, nothing else. The
+# project is built, in the usual way and by FetchContent, and its program runs.
 #
 #   subproject.sh FOLDER C_COMPILER      the project's folder
 set -euo pipefail
@@ -41,12 +42,33 @@ cat > "$temporary/parent.c" << 'END'
 
 int main(void)
 {
-    return strcmp(sdlf_version(), SDLF_VERSION);
+    sdlf_model *net = sdlf_model_create("parent");
+    sdlf_relu(net, sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(3)));
+    sdlf_status status = sdlf_model_build(net, 1);
+    sdlf_model_free(net);
+    return status != SDLF_OK || strcmp(sdlf_version(), SDLF_VERSION) != 0;
 }
 END
 cmake -S "$temporary" -B "$temporary/build" -DCMAKE_C_COMPILER="$2" > "$temporary/log" 2>&1 || { cat "$temporary/log" && exit 1; }
 grep -E 'CUDA +off' "$temporary/log"
-"$2" -std=c11 -Wall -Werror -I "$1/framework/include" -fsyntax-only "$temporary/parent.c"
+cmake --build "$temporary/build" --target parent --parallel 2 > "$temporary/built" 2>&1 || { tail -30 "$temporary/built" && exit 1; }
+"$temporary/build/parent"
+if find "$temporary/build" -name sdlf -type f -perm -u+x | grep .; then
+    echo "the parent's build has made the program" && exit 1
+fi
+
+# The same by FetchContent, from the folder; configured only.
+mkdir "$temporary/fetching"
+cat > "$temporary/fetching/CMakeLists.txt" << END
+cmake_minimum_required(VERSION 3.22)
+project(fetching LANGUAGES C)
+include(FetchContent)
+FetchContent_Declare(sdlf SOURCE_DIR "$1")
+FetchContent_MakeAvailable(sdlf)
+add_executable(fetching ../parent.c)
+target_link_libraries(fetching PRIVATE sdlf::sdlf)
+END
+cmake -S "$temporary/fetching" -B "$temporary/fetching/build" -DCMAKE_C_COMPILER="$2" > "$temporary/log" 2>&1 || { cat "$temporary/log" && exit 1; }
 
 # Installing the parent installs nothing of SDLF.
 cmake --install "$temporary/build" --prefix "$temporary/prefix" > "$temporary/installed" 2>&1 || { cat "$temporary/installed" && exit 1; }

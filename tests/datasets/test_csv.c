@@ -112,7 +112,7 @@ static void wrong_tables(void)
             "--loss mse");
     refused("1,a\n2,\n3,a\n", ",all", "label '': expected a name in UTF-8");
     test_write_file(test_path("a.csv"), "1,2\n3,\0\n", 8);
-    CHECK_FAILS(open_as(&data, ",all", SDLF_SPLIT_TRAIN), SDLF_ERROR_FORMAT, "line 2: a byte of 0: this is no text");
+    CHECK_FAILS(open_as(&data, ",all", SDLF_SPLIT_TRAIN), SDLF_ERROR_FORMAT, "line 2: found a NUL byte; expected text");
     write_table("1,2,a\n");
     bool first = open_as(&data, "", SDLF_SPLIT_TRAIN) == SDLF_OK; /* one row is in one half */
     sdlf_dataset_free(data);

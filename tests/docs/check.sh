@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Do the documents name what is there? Links and their headings, files of the tree, commands of the program and their options.
+# Do the documents name what is there? Links and their headings, files of the tree, commands of the program and their options,
+# algorithms.
 #
 #   check.sh FOLDER PROGRAM      the project's folder, the sdlf program
 set -euo pipefail
@@ -43,6 +44,15 @@ files() {
         sed 's/^[` ]//' | sort -u)
 }
 
+# Sources named without their folder, in the page that says where things are.
+sources() {
+    local name
+    while read -r name; do
+        [ -n "$(find framework layers calculators communicators datasets graphs apps lab tests -name "$name" -print -quit)" ] ||
+            wrong "$1: there is no file $name"
+    done < <(grep -oE '`[A-Za-z0-9_]+\.(c|h|cu|cuh)`' "$1" | tr -d '`' | grep -v '^NAME' | sort -u)
+}
+
 # The help text of "bench epoch"; kept, since starting the program for each option would take long.
 declare -A texts
 help_of() {
@@ -70,10 +80,21 @@ commands() {
     done < <(grep -oE '(^|[` ])sdlf [a-z-][^`#|]*' "$from" | sed -E 's/^[` ]//; s/ (and|or|in|of|with|says?) .*//' | grep -E '^sdlf [a-z]+( |$)')
 }
 
+# What stands behind --conv-algorithm and --gemm-algorithm is a name in the table of a calculator, or of the lab.
+algorithms() {
+    local from=$1 name
+    while read -r name; do
+        name=${name##*[ :]}
+        grep -rqF --include='*.c' "\"$name\"" calculators lab || wrong "$from: no calculator has the algorithm $name"
+    done < <(grep -oE -- '--(conv|gemm)-algorithm (cuda:|cpu:|cudnn:)?[a-z][a-z0-9-]*' "$from" | sort -u)
+}
+
+sources docs/guides/finding.md
 for document in "${documents[@]}"; do
     links "$document"
     files "$document"
     commands "$document"
+    algorithms "$document"
     case $document in
     docs/*/*) grep -qF "(${document#docs/}" docs/README.md || wrong "docs/README.md does not list $document" ;;
     esac

@@ -131,7 +131,27 @@ static void unsound_layers_are_refused(void)
     w.fields = in_the_name, check_layer_refused(w, "field 'near': it lies in the layer's name");
     w.fields = typeless, check_layer_refused(w, "field 'odd': there is no such type");
     w.fields = choiceless, check_layer_refused(w, "field 'pick': there are no choices");
+    w = doubled, w.name = "mine";
+    CHECK_FAILS(sdlf_register_layer_sized(&w, sizeof w + 8), SDLF_ERROR_UNSUPPORTED, "was compiled for a newer one");
+    CHECK_FAILS(sdlf_register_layer_sized(&w, 16), SDLF_ERROR_ARGUMENT, "smaller than the smallest valid table");
     CHECK(sdlf_layer_class_find("mine") == NULL);
+}
+
+/* A table that was compiled when it had fewer members: what lies behind it is not looked at, and is zero in the copy. */
+static void shorter_layer_tables_are_completed(void)
+{
+    static sdlf_layer_class older;
+    size_t size = offsetof(sdlf_layer_class, reserved);
+    memset(&older, 0xff, sizeof older);
+    memcpy(&older, &doubled, size);
+    older.name = "older_doubled";
+    CHECK_OK(sdlf_register_layer_sized(&older, size));
+    CHECK_OK(sdlf_register_layer_sized(&older, size)); /* once more: nothing */
+    const sdlf_layer_class *found = sdlf_layer_class_find("older_doubled");
+    CHECK(found != NULL && found != &older && found->forward == forward && found->reserved[0] == NULL);
+    sdlf_layer_class other = doubled;
+    other.name = "older_doubled";
+    CHECK_FAILS(sdlf_register_layer(&other), SDLF_ERROR_ARGUMENT, "there is a layer 'older_doubled' already");
 }
 
 /* ---- calculators ---- */
@@ -260,14 +280,14 @@ static void unsound_calculators_are_refused(void)
     w.name = "mine", w.summary = NULL, check_calculator_refused(w, "summary is NULL");
     w = counting, w.name = "mine", w.size = 1, check_calculator_refused(w, "size is less than");
     w = counting, w.name = "mine", w.inherits = "gpu",
-    check_calculator_refused(w, "inherits from 'gpu', which is not there");
-    w.inherits = "mine", check_calculator_refused(w, "inherits from 'mine', which is not there");
+    check_calculator_refused(w, "inherits from 'gpu', which is not registered");
+    w.inherits = "mine", check_calculator_refused(w, "inherits from 'mine', which is not registered");
     w.inherits = NULL, check_calculator_refused(w, "describe is NULL");
     w = counting, w.name = "mine", w.reserved[0] = &w, check_calculator_refused(w, "what is reserved must be zero");
     w = counting, w.name = "mine";
     CHECK_FAILS(sdlf_register_calculator_sized(&w, sizeof w + 8), SDLF_ERROR_UNSUPPORTED,
                 "was compiled for a newer one");
-    CHECK_FAILS(sdlf_register_calculator_sized(&w, 16), SDLF_ERROR_ARGUMENT, "less than any");
+    CHECK_FAILS(sdlf_register_calculator_sized(&w, 16), SDLF_ERROR_ARGUMENT, "smaller than the smallest valid table");
 }
 
 /* A table that was compiled when there were fewer kinds of operations: what lies behind it is not looked at. */
@@ -279,6 +299,7 @@ static void shorter_tables_are_completed(void)
     memcpy(&older, &counting, size);
     older.name = "older";
     CHECK_OK(sdlf_register_calculator_sized(&older, size));
+    CHECK_OK(sdlf_register_calculator_sized(&older, size)); /* once more: nothing */
     int before = atomic_load(&sums);
     float expected[4], found[4] = {0};
     compute("cpu", expected);
@@ -311,6 +332,7 @@ int main(void)
     RUN(a_layer_is_known_by_its_name);
     RUN(files_have_it);
     RUN(unsound_layers_are_refused);
+    RUN(shorter_layer_tables_are_completed);
     RUN(missing_kinds_are_inherited);
     RUN(a_convolution_is_the_same);
     RUN(another_memory_is_refused);

@@ -28,6 +28,11 @@ cmp "$prefix/share/licenses/sdlf/LICENSE" "$here/../../LICENSE"
 bash "$here/symbols.sh" "$prefix/include" "$library" "$compiler"
 bash "$here/../cmake/search_paths.sh" "$prefix"
 
+private=$(dirname "$("$compiler" -print-file-name=libgcc.a)") # another compiler, or another version of it, has another one
+if grep -nE "$private|/(gcc|clang|llvm)[-/0-9]" "$libraries/pkgconfig/sdlf.pc"; then
+    echo "sdlf.pc names a folder that is the compiler's own" && exit 1
+fi
+
 say "a program that uses find_package"
 cmake -S "$consumer" -B "$temporary/find_package" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$compiler" > /dev/null
 cmake --build "$temporary/find_package"
@@ -50,6 +55,8 @@ if [[ $library == *.a && ! "${flags[*]}" =~ mpi|cuda|cublas|nccl ]]; then # thos
     say "the same, linked with -static"
     "$compiler" "$temporary/example.c" -static -o "$temporary/example-static" "${flags[@]}"
     (cd "$temporary" && ./example-static)
+else
+    say "skipped: the same, linked with -static: this build is or needs a shared library ($(basename "$library") ${flags[*]})"
 fi
 
 say "the examples"

@@ -29,8 +29,7 @@ static sdlf_status choose_workload(lab_session *s, const arguments *given)
     }
     for (size_t i = 0; i < sizeof of_workload / sizeof of_workload[0]; i++) {
         if (arguments_given(given, of_workload[i]))
-            return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                             "--%s: --shape says all of the convolution, and goes with no workload", of_workload[i]);
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s cannot be combined with --shape", of_workload[i]);
     }
     lab_shape shape;
     sdlf_status status = lab_shape_read(&shape, &set->shape);

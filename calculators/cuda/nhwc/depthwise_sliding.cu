@@ -207,7 +207,7 @@ static void launch(const cuda_calculator *calculator, const depthwise_conv &give
 
 template <typename T> bool depthwise_sliding_launch(const cuda_calculator *calculator, const depthwise_conv &g)
 {
-    enum { LEAST_COLUMNS = 12 }; /* of fewer too many runs are not whole */
+    enum { LEAST_COLUMNS = 12 };          /* of fewer too many runs are not whole */
     constexpr bool WIDE = sizeof(T) == 4; /* rows that are loaded ahead take twice as many registers */
     const int64_t pixels = std::max(static_cast<int64_t>(g.height) * g.width, static_cast<int64_t>(g.rows) * g.columns);
     if (g.stride[1] == 1 && g.columns < LEAST_COLUMNS) return false;

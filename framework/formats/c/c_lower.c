@@ -44,7 +44,7 @@ bool c_is_whole(const c_export *e, const sdlf_tensor *tensor)
 static void set_value(c_export *e, int layer, int value, sdlf_dtype dtype, sdlf_shape shape)
 {
     int64_t count = sdlf_shape_count(shape);
-    if (count == 0) c_refuse(e, layer, "%s is no element, and C has no arrays of none", sdlf_shape_print(shape).text);
+    if (count == 0) c_refuse(e, layer, "shape %s is empty; C has no empty arrays", sdlf_shape_print(shape).text);
     if (count < 0 || count > INT32_MAX / 4)
         c_refuse(e, layer, "%s are %lld elements, more than its loops count", sdlf_shape_print(shape).text,
                  (long long)count);

@@ -189,8 +189,7 @@ static sdlf_status read_model(onnx_file *file, wire_reader reader)
         }
         if (status != SDLF_OK) return status;
     }
-    if (!has_graph)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: there is no graph in it: an ONNX model was expected", file->path);
+    if (!has_graph) return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected an ONNX model, found no graph", file->path);
     sdlf_status status = read_graph(file, wire_inside(&reader, graph, "GraphProto"));
     return status == SDLF_OK ? onnx_functions_inline(file) : status;
 }

@@ -131,13 +131,14 @@ typedef struct sdlf_queue_class {
     sdlf_status (*fence_follow)(sdlf_calculator *calculator, sdlf_queue queue, sdlf_fence *fence);
     sdlf_status (*fence_wait)(sdlf_calculator *calculator, sdlf_fence *fence);
     sdlf_status (*fence_passed)(sdlf_calculator *calculator, sdlf_fence *fence, bool *passed);
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_queue_class;
 
 struct sdlf_calculator_class {
     const char *name;    /* "cpu" */
     const char *summary; /* one line for --help */
     size_t size;         /* of the object whose first member is an sdlf_calculator */
-    bool has_math;       /* does it compute otherwise in another math mode? False: fp32, whatever is asked */
+    bool has_math;       /* does the math mode change its results? False: it always computes in fp32 */
 
     /* The class, already registered, that computes the kinds for which this one has no `run`, in the same memory: one
      * of its own is opened with each calculator of this class, with the same options. What else is missing here

@@ -124,7 +124,10 @@ sdlf_status sdlf_communicator_compare(sdlf_communicator *communicator, const voi
  * everybody's, and its message names the rank, unless all say the same. */
 sdlf_status sdlf_communicator_agree(sdlf_communicator *communicator, sdlf_status status);
 
-/* End all ranks, this one too, with an exit code other than 0. Does not return, unless communicator is NULL. */
+/* End all ranks, this one too, with an exit code other than 0. Does not return, unless communicator is NULL: the one
+ * function of the library that ends the process (by _exit or MPI_Abort, so without its exit handlers). A communicator
+ * whose ranks no longer answer, `nccl` after `timeout`, calls it from a thread of its own; before that the message
+ * function (status.h) is told why. */
 void sdlf_communicator_abort(sdlf_communicator *communicator);
 
 /* Where the numbers begin that rank `rank` of `rank_count` keeps for all, of `count`: a multiple of 64, unless it is

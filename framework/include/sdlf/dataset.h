@@ -54,8 +54,9 @@ typedef struct sdlf_dataset {
     int readers;                         /* threads of a loader that call it at once; 0: one */
     void (*free_context)(void *context); /* called by sdlf_dataset_free; optional */
     sdlf_sample_part_reader
-        *read_part; /* called instead of `read` where augmentation leaves out some of a sample; optional */
-    bool held_out;  /* the test half was held out of data that are not in two parts */
+        *read_part;    /* called instead of `read` where augmentation leaves out some of a sample; optional */
+    bool held_out;     /* the test half was held out of data that are not in two parts */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_dataset;
 
 /* What is requested of a data set; zeroed: as its files are. */
@@ -77,6 +78,7 @@ typedef struct sdlf_dataset_options {
     /* Called on any of these threads, one call at a time, when `done` of `count` pictures are read. Optional. */
     void (*progress)(void *context, int64_t done, int64_t count);
     void *progress_context;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_dataset_options;
 
 struct sdlf_dataset_class {
@@ -88,6 +90,7 @@ struct sdlf_dataset_class {
                         const sdlf_dataset_options *options);
     /* What can be said against an argument before anything is read or drawn; fails as `load` would. Optional; NULL: nothing can. */
     sdlf_status (*check)(const char *argument, sdlf_split split);
+    void *reserved[4]; /* zero: room for members to come */
 };
 
 /* Open "NAME" or "NAME:ARGUMENT". The dataset is the caller's. Errors name the file and the byte at fault. */
@@ -160,6 +163,7 @@ typedef struct sdlf_batch {
     /* Where samples are mixed, of classes (float targets are mixed themselves): what each was mixed with, (count) int32, and the share that
      * it kept of itself, (count) float32; else absent. */
     sdlf_tensor second_labels, shares;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_batch;
 
 /* The loader borrows the data set; free with sdlf_loader_free (accepts NULL; joins the thread). Errors:

@@ -140,8 +140,8 @@ typedef struct sdlf_onnx_options {
     int known_count;
     /* The weights stay in the file, which is kept open, until a plan takes them (take_parameters in plan.h): each goes
      * from there to where the plan wants it, a piece at a time where that is a device. A file that has been written to
-     * by then makes the plan SDLF_ERROR_IO; one that was replaced or removed does not matter. Until then the model is
-     * good for that alone: values of its parameters are absent, and sdlf_model_status is SDLF_ERROR_ARGUMENT. */
+     * by then makes the plan SDLF_ERROR_IO; one that was replaced or removed does not matter. Until then the model can
+     * only be given to that plan: its parameters have no values, and sdlf_model_status is SDLF_ERROR_ARGUMENT. */
     bool leave_weights;
     /* Bytes of memory that the file may become while it is read, beside what it stores as such, and that its parameters
      * may take. 0: SDLF_READ_MEMORY of the environment, or 128 MB and 32 times the file's size, half of what the
@@ -155,16 +155,16 @@ typedef struct sdlf_onnx_options {
     void *reserved[1]; /* zero: room for members to come */
 } sdlf_onnx_options;
 
-/* Read an ONNX model (opset 7 to 22), with its weights, as a model that is built. The model is the caller's. `options`
+/* Read an ONNX model (opset 7 to 28), with its weights, as a model that is built. The model is the caller's. `options`
  * may be NULL. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT with the file and the byte or node at fault;
  * SDLF_ERROR_UNSUPPORTED with the operator, attribute or type that SDLF lacks; SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_model_from_onnx(sdlf_model **model, const char *path, const sdlf_onnx_options *options);
 
 /* ---- either kind, from memory ---- */
 
-/* Make a model of the content of a weights file that carries its network (as sdlf_model_open) or of an ONNX file (as
- * sdlf_model_from_onnx; `options`, which may be NULL, are only for it, and leave_weights is not heeded): which of the
- * two it is, its first bytes say. The bytes are borrowed until the call returns; `name` stands for the file in messages
+/* Make a model from the content of a weights file that carries its network (as sdlf_model_open) or of an ONNX file (as
+ * sdlf_model_from_onnx). The first bytes tell which of the two it is. `options` may be NULL and applies to ONNX files
+ * only; leave_weights is ignored. The bytes are borrowed until the call returns; `name` stands for the file in messages
  * (NULL: "model"). The model is the caller's; NULL after a failure. Errors: those of the two, and SDLF_ERROR_FORMAT for
  * what is neither. Weights that an ONNX file keeps in another file are SDLF_ERROR_FORMAT. */
 sdlf_status sdlf_model_from_memory(sdlf_model **model, const void *bytes, size_t size, const char *name,
@@ -221,6 +221,7 @@ typedef struct sdlf_onnx_exported {
     int64_t bytes, external_bytes; /* of the file, and of the one beside it; 0: there is none */
     char external_file[256];       /* the name of that one, without a folder; "": there is none */
     bool fixed_batch;              /* the network allows no batch but 1; else the batch is open, as "N" */
+    void *reserved[4];             /* zero: room for members to come */
 } sdlf_onnx_exported;
 
 /* Write a model that is built as an ONNX file, which computes what a plan for inference does: losses are left out, and
@@ -249,6 +250,7 @@ typedef struct sdlf_c_exported {
     int64_t parameter_count; /* numbers that are written, batch normalisation folded in */
     int64_t scratch_bytes;   /* static memory for what lies between layers */
     int64_t bytes;           /* of the file */
+    void *reserved[4];       /* zero: room for members to come */
 } sdlf_c_exported;
 
 /* Write a model that is built as one file of C99 that needs only the standard library, and computes what a plan for

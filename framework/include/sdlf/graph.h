@@ -30,6 +30,7 @@ typedef struct sdlf_graph {
     sdlf_tensor labels;    /* (N) int32 in [0, class_count) */
     sdlf_tensor parts;     /* (N) uint8: sdlf_node_part */
     int class_count;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_graph;
 
 struct sdlf_graph_class {
@@ -38,6 +39,7 @@ struct sdlf_graph_class {
     /* Fill a zeroed graph. `argument` is what stood after the colon, or NULL. sdlf_graph_free releases whatever it
      * filled, also after a failure. */
     sdlf_status (*load)(sdlf_graph *graph, const char *argument);
+    void *reserved[4]; /* zero: room for members to come */
 };
 
 /* Open "NAME" or "NAME:ARGUMENT". The graph is the caller's. Errors name the file and the line at fault. */
@@ -56,7 +58,8 @@ typedef enum sdlf_normalization_kind {
 typedef struct sdlf_graph_matrix_options {
     sdlf_dtype dtype;                      /* float32 (default) or float64 */
     sdlf_normalization_kind normalization; /* of B, the adjacency, with self loops if requested */
-    bool self_loops; /* an edge from every node to itself; one that is there already counts once */
+    bool self_loops;   /* an edge from every node to itself; one that is there already counts once */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_graph_matrix_options;
 
 /* The matrix of a graph convolution: a new sparse matrix in host memory. A row whose sum is 0 stays empty. `options`

@@ -216,9 +216,14 @@ const sdlf_layer_class *sdlf_layer_class_find(const char *name);
 /* Make a class of the program's own known by its name: to network files, to sdlf_model_open and to listings, behind
  * those of the library. Any thread may call it, at any time. The table is borrowed for as long as the process lives.
  * Registering the same table again does nothing. Errors: SDLF_ERROR_ARGUMENT (a name that is no lower-case word or is
- * taken, a member that is missing or out of range: the message says which), SDLF_ERROR_MEMORY (64 are registered
- * already). */
-sdlf_status sdlf_register_layer(const sdlf_layer_class *type);
+ * taken, a member that is missing or out of range: the message says which), SDLF_ERROR_UNSUPPORTED (the program was
+ * compiled with the headers of a newer library), SDLF_ERROR_MEMORY (64 are registered already). `size` is that of the
+ * table as it was compiled: sdlf_register_layer gives it. Members that a shorter table lacks are zero. */
+sdlf_status sdlf_register_layer_sized(const sdlf_layer_class *type, size_t size);
+static inline sdlf_status sdlf_register_layer(const sdlf_layer_class *type)
+{
+    return sdlf_register_layer_sized(type, sizeof(sdlf_layer_class));
+}
 
 #ifdef __cplusplus
 }

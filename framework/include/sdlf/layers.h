@@ -4,12 +4,13 @@
  *   <sdlf/layers/windows.h>      conv2d, conv_transpose2d, max_pool2d, avg_pool2d, global_avg_pool2d
  *   <sdlf/layers/products.h>     fully_connected, matmul, graph_conv
  *   <sdlf/layers/normalize.h>    batch_norm2d, layer_norm, rms_norm, group_norm, lrn
- *   <sdlf/layers/sequences.h>    embedding, position_embedding, rotary_embedding, multi_head_attention
+ *   <sdlf/layers/sequences.h>    embedding, position_embedding, rotary_embedding, multi_head_attention,
+ *                                lstm, gru
  *   <sdlf/layers/elementwise.h>  relu, relu6, sigmoid, tanh, clip, leaky_relu, unary, dropout, add, binary, select
  *   <sdlf/layers/axes.h>         reduce, arg_reduce, top_k, gather, resize, softmax, log_softmax
  *   <sdlf/layers/shapes.h>       flatten, reshape, transpose, concat, slice, pad, expand, tile, depth_to_space,
  *                                space_to_depth
- *   <sdlf/layers/values.h>       value, cast
+ *   <sdlf/layers/values.h>       value, cast, dynamic_quantize
  *   <sdlf/layers/loss.h>         softmax_cross_entropy, mse, mae, huber, bce_with_logits
  *
  * What holds for all of them:

@@ -27,6 +27,7 @@ typedef struct sdlf_machine {
     const char *available_by; /* what sets that */
     int64_t held;             /* bytes that it has now */
     int processors; /* that it may run on: its affinity and the quota of its control groups, rounded up; 1 at least */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_machine;
 
 /* Looks again with every call, which takes a fraction of a millisecond. What cannot be read sets no limit. Errors:

@@ -85,7 +85,7 @@ int sdlf_model_class_count(const sdlf_model *model);                   /* names;
 const char *sdlf_model_class_name(const sdlf_model *model, int index); /* NULL: it has none */
 
 /* What a model's outputs are compared with: classes, by the cross-entropy of their softmax; or float targets, by one of
- * the losses of <sdlf/layers/losses.h>: numbers (mse, mae, huber), or which of several labels hold, each 0 or 1
+ * the losses of <sdlf/layers/loss.h>: numbers (mse, mae, huber), or which of several labels hold, each 0 or 1
  * (bce_with_logits). */
 typedef enum sdlf_loss {
     SDLF_LOSS_CROSS_ENTROPY = 0,

@@ -162,13 +162,26 @@ typedef struct sdlf_operation {
         sdlf_quantized_pool2d_options quantized_pool2d;
         sdlf_integer_matmul_options integer_matmul;
         sdlf_attention_options attention;
+        unsigned char reserved[256]; /* more than any has, so that options can grow */
     };
 } sdlf_operation;
 #if defined(__cplusplus) && defined(__clang__)
 #pragma clang diagnostic pop
 #endif
 
-/* ---- what is known of a kind, on every calculator ---- */
+/* ---- what is known of a kind, on every calculator ----
+ *
+ * 16-bit storage: where T is float32, operands marked in the kind's class (`storage`: activations, their gradients and, in
+ * convolutions and gemm, weights) may all be float16 or all bfloat16. They are converted to float32 as they are read,
+ * computed with and summed in float32 (a product may multiply them as they are), and rounded to nearest even as they are
+ * stored. Every other operand stays float32. In convolution and pooling all operands stored in 16 bits are channels last:
+ * w is (K,R,S,C/G) in memory. Operands in 16-bit storage begin at a multiple of 16 bytes. w of conv2d_forward and
+ * conv2d_backward_input, b of gemm, and an operand of binary, may be float32 beside others in 16 bits (`float32_beside`),
+ * laid out as it would be in float32.
+ *
+ * float32 training channels last: where w of a convolution lies (K,R,S,C/G) in float32, so do its images (N,H,W,C). Its
+ * operands, those of gradients of images channels last, and those of a fused batch_norm2d of rows begin at a multiple of 16
+ * bytes, too. */
 
 typedef struct sdlf_operand {
     const char *name; /* NULL ends the list */
@@ -200,7 +213,7 @@ typedef struct sdlf_operation_class {
     unsigned any_strides;     /* bit i: in[i] may have any strides; bit SDLF_MAX_INPUTS + i: out[i] */
     unsigned channels_last;   /* bits as in any_strides: may be channels last, together */
     unsigned stays_row_major; /* of these: may be row-major where others are channels last */
-    unsigned storage;         /* bits as in any_strides: may be in a storage type, together (operations/kinds.h) */
+    unsigned storage;         /* bits as in any_strides: may be in a storage type, together (see above) */
     unsigned float32_beside;  /* of these: may be float32, row-major, beside others in a storage type */
     sdlf_nhwc_rule nhwc_rule;
     size_t epilogue; /* offsetof(sdlf_operation, ...) the sdlf_activation that out[0] goes through; 0: it has none */
@@ -213,6 +226,7 @@ typedef struct sdlf_operation_class {
     /* What decides, beside operands and epilogue, which algorithm is the fastest: " stride 2,2 groups 1", by which plan
      * files find the operation again. Optional; NULL: they do not hold the kind. */
     void (*print_options)(const sdlf_operation *operation, char *text, size_t size);
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_operation_class;
 
 /* The class of a kind; NULL outside the enumeration. */

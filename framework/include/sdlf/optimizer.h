@@ -26,6 +26,7 @@ typedef struct sdlf_sgd_options {
     bool nesterov;
     double weight_decay; /* default 0 */
     bool decay_all;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_sgd_options;
 
 typedef struct sdlf_adam_options {
@@ -34,6 +35,7 @@ typedef struct sdlf_adam_options {
     double epsilon;      /* default 1e-8 */
     double weight_decay; /* default 0; adam adds it to the gradient, adamw shrinks the weights by it */
     bool decay_all;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_adam_options;
 
 typedef struct sdlf_rmsprop_options {
@@ -42,6 +44,7 @@ typedef struct sdlf_rmsprop_options {
     double momentum; /* default 0 */
     double weight_decay;
     bool decay_all;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_rmsprop_options;
 
 /* Muon (https://kellerjordan.github.io/posts/muon): matrices, and convolutions' weights as (K, C R S), go along the
@@ -56,6 +59,7 @@ typedef struct sdlf_muon_options {
     /* Only convolutions' weights are made orthogonal; matrices of fully connected layers follow sgd. */
     bool filters_only;
     bool unit_filters; /* before each step the weights of K rows are scaled to norm sqrt(K) */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_muon_options;
 
 /* LARS (https://arxiv.org/abs/1708.03888): sgd whose rate is multiplied, for each parameter that decays, by trust |w| /
@@ -65,6 +69,7 @@ typedef struct sdlf_lars_options {
     double trust;    /* default 0.001 */
     double weight_decay;
     bool decay_all;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_lars_options;
 
 typedef struct sdlf_optimizer_class sdlf_optimizer_class;
@@ -78,7 +83,7 @@ typedef struct sdlf_optimizer {
         sdlf_rmsprop_options rmsprop;
         sdlf_muon_options muon;
         sdlf_lars_options lars;
-        unsigned char bytes[64];
+        unsigned char bytes[128]; /* more than any has, so that options can grow */
     } options;
 } sdlf_optimizer;
 
@@ -104,6 +109,7 @@ struct sdlf_optimizer_class {
      * applies to this parameter by its spec. */
     void (*update)(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *operation);
     sdlf_update_form form;
+    void *reserved[4]; /* zero: room for members to come */
 };
 
 sdlf_optimizer sdlf_sgd_make(sdlf_sgd_options options);

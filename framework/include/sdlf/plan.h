@@ -22,6 +22,7 @@
 #include <sdlf/communicator.h>
 #include <sdlf/model.h>
 #include <sdlf/optimizer.h>
+#include <sdlf/plan_info.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -150,22 +151,23 @@ typedef struct sdlf_plan_options {
      * be made, that is so only if values of a model that was built before are lost by then; else the model is as it
      * was. */
     bool take_parameters;
-    /* A convolution algorithm, instead of the calculators' own choice: "direct", of every convolution whose calculator
-     * has it (forward, it must) and that it takes, or "cuda:direct", for that calculator only. Fused convolutions have
-     * no choice. */
+    /* The convolution algorithm, instead of the calculators' own choice. "direct": every convolution that it can
+     * compute uses it; the calculator of the forward pass must have it. "cuda:direct": the same for that calculator
+     * only. Fused convolutions have no choice. */
     const char *conv_algorithm;
-    /* The same of dense products: "gemv", of every gemm, whose calculator must have it and which it must take, or
-     * "cuda:gemv", of that calculator's only. Products that training fuses with their update have no choice.
+    /* The same for dense products. "gemv": every gemm uses it; its calculator must have it, and it must be able to
+     * compute each one. "cuda:gemv": the same for that calculator only. Products that training fuses with their
+     * update have no choice.
      *
-     * Of both: a name that no calculator of the plan has, or that the one named has not, is SDLF_ERROR_ARGUMENT, also
-     * where no operation has the choice. "auto" leaves it to `choices`, where they are given, or else to the
-     * calculator. */
+     * Both: an unknown algorithm is SDLF_ERROR_ARGUMENT, even where no operation could use it. Unknown means that no
+     * calculator of the plan has it, or that the one named does not. "auto" leaves the choice to `choices`, if given,
+     * else to the calculator. */
     const char *gemm_algorithm;
     sdlf_choices
         *choices; /* borrowed until sdlf_plan_create returns, and added to; NULL: calculators follow their own rules */
     /* Training on several ranks: gradients are added over all of them before the update. Each rank's plan has its part
      * of the batch, `batch` samples from number `first_sample` of the whole on (dropout draws by that number), and its
-     * gradients count `rank_fraction`: batch / (samples of all ranks) for the mean over all; 0: a part that is none.
+     * gradients count `rank_fraction`: batch / (samples of all ranks) for the mean over all; 0: this rank has no samples.
      * Without a communicator they count 1. All ranks make and run the same plans in the same order. The communicator is
      * borrowed for the plan's life. */
     sdlf_communicator *communicator;
@@ -179,7 +181,7 @@ typedef struct sdlf_plan_options {
      * trainers. */
     bool shard_states;
     /* With a communicator: batch normalisation by the statistics of all ranks' samples, of which there are
-     * `samples_of_all`; as many of them are this rank's, `samples_that_count` (0: a part that is none). */
+     * `samples_of_all`, and this rank has `samples_that_count` of them (0: this rank has no samples). */
     bool sync_batch_norm;
     int64_t samples_of_all, samples_that_count;
     /* Inference, on calculators in the host's memory: see sdlf_state, and stateful.h, which runs step after step. The
@@ -280,6 +282,7 @@ typedef struct sdlf_metrics {
     double loss_sum; /* of the samples' losses */
     double correct;
     double samples;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_metrics;
 sdlf_status sdlf_plan_metrics(sdlf_plan *plan, sdlf_metrics *metrics);
 sdlf_status sdlf_plan_clear_metrics(sdlf_plan *plan);
@@ -312,93 +315,6 @@ sdlf_status sdlf_plan_activation(sdlf_plan *plan, const char *layer, bool gradie
 
 /* With gradients_only: the gradient by a parameter, by the parameter's full name. */
 sdlf_status sdlf_plan_gradient(sdlf_plan *plan, const char *parameter, sdlf_binding *binding);
-
-/* ---- looking ---- */
-
-typedef enum sdlf_phase {
-    SDLF_PHASE_FORWARD = 0,
-    SDLF_PHASE_BACKWARD,
-    SDLF_PHASE_UPDATE,
-    SDLF_PHASE_COPY,
-    SDLF_PHASE_COMMUNICATE, /* a bucket of gradients is added over all ranks: begun, or waited for */
-} sdlf_phase;
-
-/* One step of the plan: one operation, or one copy between memory spaces. Strings belong to the plan. */
-typedef struct sdlf_step_info {
-    const char *layer;      /* name of the layer, or of the fused group: "conv2d+relu+max_pool2d" */
-    const char *operation;  /* "conv2d_forward", "copy host to cuda:0" */
-    const char *calculator; /* "cpu" */
-    const char *algorithm;  /* "implicit-gemm"; NULL where the calculator has only one way */
-    sdlf_phase phase;
-    sdlf_phase serves;   /* of a copy: the phase that waits for it; else `phase` */
-    const char *content; /* of a copy: what is moved, "output of relu", "conv2d.weight"; else NULL */
-    sdlf_shape shape;    /* of the first output */
-    sdlf_dtype dtype;
-    sdlf_cost cost;
-    int64_t offset;    /* of the first output in its arena; -1: not in the arena (a parameter) */
-    int64_t workspace; /* bytes */
-    int64_t live;      /* bytes of all arenas that hold something while the step runs; parameters and states left out */
-    double seconds;    /* mean time, after sdlf_plan_time */
-} sdlf_step_info;
-int sdlf_plan_step_count(const sdlf_plan *plan);
-sdlf_step_info sdlf_plan_step_info(const sdlf_plan *plan, int index);
-
-/* One layer (or fused group) of the plan, its steps summed. */
-typedef struct sdlf_layer_info {
-    const char *layer, *type;
-    const char *forward, *backward; /* calculators; backward NULL when it has none */
-    sdlf_shape shape;               /* of output 0 */
-    sdlf_dtype dtype;
-    int64_t parameters;
-    sdlf_cost forward_cost, backward_cost; /* backward counts the update too */
-    int64_t offset;                        /* of output 0 in its arena; -1: none of its own (fused away, or a view) */
-    double forward_seconds, backward_seconds;
-} sdlf_layer_info;
-int sdlf_plan_layer_count(const sdlf_plan *plan);
-sdlf_layer_info sdlf_plan_layer_info(const sdlf_plan *plan, int index);
-
-/* Which of these the layer of that name (a step's, say) belongs to; -1: none (an input, or not needed). */
-int sdlf_plan_layer_of(const sdlf_plan *plan, const char *layer);
-
-/* Exact bytes. */
-typedef struct sdlf_memory_info {
-    int64_t arena;           /* what the plan allocates: activations, gradients, workspaces, weights in other forms */
-    int64_t unshared;        /* what `arena` would be if nothing were reused */
-    int64_t parameters;      /* the model's values, and the plan's copies of them */
-    int64_t states;          /* optimizer states, and copies */
-    int64_t output;          /* the model's largest output, which its reader has memory for, too */
-    const char *output_name; /* that one's; the model's. NULL: there is none */
-} sdlf_memory_info;
-sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan);
-
-/* A plan to look at, not to run: everything is decided and checked, and nothing that grows with the network is
- * allocated, neither the arena nor the parameters of a model that is not built. Free with sdlf_plan_free. */
-sdlf_status sdlf_plan_outline(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options);
-
-/* What the plan would need, without allocating: as sdlf_plan_create followed by sdlf_plan_memory. Everything but memory
- * is checked. */
-sdlf_status sdlf_plan_measure(sdlf_memory_info *memory, sdlf_model *model, const sdlf_plan_options *options);
-
-/* Run `repeats` training steps with learning rate 0 (or forward passes) with a clock around every step, filling the
- * `seconds` above with medians. A feed's epoch under way is over afterwards.
- * Parameters are unchanged; optimizer states are saved before and restored after, those of a plan shared with too.
- * Outputs of inference are those of the last run after it. */
-sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats);
-
-/* The same for a plan of inference, without what waiting costs: every step `together` times in a row, recorded where
- * its calculator can do that, with a clock around them all; `seconds` are medians of a together-th. Outputs are those
- * of the last run after it. */
-sdlf_status sdlf_plan_time_together(sdlf_plan *plan, int repeats, int together);
-
-/* Either of the two, for as long as wanted. SDLF_ERROR_INTERRUPTED: it ended before each step had its time. */
-typedef struct sdlf_timing {
-    int repeats;
-    int together;      /* 0: as sdlf_plan_time; else as sdlf_plan_time_together */
-    sdlf_go_on *go_on; /* asked before each run of a step; once it says false, medians are of what was run. NULL: yes */
-    void *user;
-    void *reserved[4]; /* zero: room for members to come */
-} sdlf_timing;
-sdlf_status sdlf_plan_time_with(sdlf_plan *plan, const sdlf_timing *timing);
 
 #ifdef __cplusplus
 }

@@ -67,6 +67,7 @@ typedef struct sdlf_quantized {
     int64_t samples;             /* that these have been seen of */
     int64_t bytes, bytes_before; /* of the file, and of one with float32 */
     bool fixed_batch;            /* the network allows no batch but 1 */
+    void *reserved[4];           /* zero: room for members to come */
 } sdlf_quantized;
 
 /* Write a model that is built as a quantised ONNX file at `path`, as sdlf_model_to_onnx writes it, with its batch

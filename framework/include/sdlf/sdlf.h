@@ -5,8 +5,8 @@
  * one thread at a time.
  * Ownership: what a function creates, opens or reads is the caller's, to be freed, closed or released; NULL is accepted
  * there.
- * Errors: a status, and a message for the calling thread (status.h). The library never prints, never exits, and never
- * aborts over what a caller gives it. */
+ * Errors: a status, and a message for the calling thread (status.h). The library never prints, never exits (with one
+ * exception: sdlf_communicator_abort), and never aborts over what a caller gives it. */
 #ifndef SDLF_SDLF_H
 #define SDLF_SDLF_H
 
@@ -22,6 +22,7 @@
 #include <sdlf/model.h>
 #include <sdlf/optimizer.h>
 #include <sdlf/plan.h>
+#include <sdlf/plan_info.h>
 #include <sdlf/quantize.h>
 #include <sdlf/random.h>
 #include <sdlf/sized_plans.h>

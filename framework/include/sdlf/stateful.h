@@ -14,8 +14,9 @@
  * it. A step writes what is new behind what is there; nothing else of it is moved. There is one plan, which holds the
  * weights once: its steps are the same for every length, and before each run their shapes become those of the length at
  * hand. Inputs of an ONNX file that are open behind the batch, and for which no size is given, grow with the states: a mask
- * of attention has the states' positions and the step's. How these follow from the length is found when the plan is made, from models for a few lengths. Where that is
- * no straight line, a model is made for each step, without its weights.
+ * of attention covers the states' positions and the step's. How these sizes depend on the length is found when the plan
+ * is made, from models for a few lengths. Where the relation is not linear, a model is made for each step, without its
+ * weights.
  *
  * Threads: one at a time, as a plan.
  * Ownership: the calculator is borrowed until it is freed, and so is `user`; all else is copied.
@@ -52,9 +53,9 @@ typedef struct sdlf_stateful_options {
 sdlf_status sdlf_stateful_create(sdlf_stateful **stateful, const char *path, const sdlf_stateful_options *options);
 void sdlf_stateful_free(sdlf_stateful *stateful);
 
-/* From models that somebody makes: one whose states that grow have this length, at least 1. It is for a batch of 1.
- * `weights`: its parameters must have their values; else nobody looks at them, but at those of layers `value`. The
- * model is given. */
+/* From models that the caller makes, each for a batch of 1 and for growing states of this length, at least 1. `weights`:
+ * the parameters must have their values; otherwise only those of layers `value` are read. The model becomes the
+ * library's. */
 typedef sdlf_status sdlf_stateful_maker(void *user, int64_t length, bool weights, sdlf_model **model);
 sdlf_status sdlf_stateful_create_with(sdlf_stateful **stateful, sdlf_stateful_maker *make, void *user,
                                       const sdlf_stateful_options *options);

@@ -40,6 +40,7 @@ typedef struct sdlf_progress {
     double loss_scale;     /* after an epoch, with loss scaling; else 0 */
     int64_t skipped_steps; /* likewise: of the whole training */
     bool best;             /* after an epoch, where epochs are compared (keep, patience): it has the best test so far */
+    void *reserved[4];     /* zero: room for members to come */
 } sdlf_progress;
 
 typedef void sdlf_progress_callback(const sdlf_progress *progress, void *user);
@@ -68,8 +69,8 @@ typedef struct sdlf_trainer_options {
      * class); the mean over a batch is over these weights. Empty: all count the same. */
     char class_weights[400];
     float clip_norm;
-    /* What the gradient of the loss is multiplied by on its way, so that small gradients survive in float16 (see
-     * sdlf_plan_options): SDLF_LOSS_SCALE_DYNAMIC; or fixed; 1: there is none. 0: dynamic where math is fp16, else 1. */
+    /* The factor of the loss's gradient, so that small gradients do not vanish in float16 (see sdlf_plan_options): a
+     * fixed number, or SDLF_LOSS_SCALE_DYNAMIC. 1: no loss scaling. 0: dynamic where math is fp16, else 1. */
     float loss_scale;
     /* In [0, 1); above 0: a moving average of the weights, average = ema average + (1 - ema) weight after each step,
      * from the first ones on. It is what is tested, told apart, hashed and saved as the weights, and what the model has
@@ -116,11 +117,10 @@ typedef struct sdlf_trainer_options {
     void *user;
     /* Training on several ranks, each with a trainer of the same network, data and options (which is checked): `batch`
      * is that of all ranks together, at least one sample for each, and each computes its part. It is the training of
-     * one rank, to rounding, but for batch normalisation, whose statistics are each rank's own, and averaged after each
-     * epoch; with `sync_batch_norm` they are those of the whole batch. Rank 0 writes the checkpoint. Sums are over all
-     * ranks in what the callback, which every rank has, is told. sdlf_trainer_create meets the others
-     * (sdlf_communicator_agree), whatever came of it. Borrowed for the trainer's life; NULL: this process trains by
-     * itself. */
+     * one rank, to rounding, except for batch normalisation: each rank has statistics of its own, which are averaged
+     * after each epoch; with `sync_batch_norm` they are those of the whole batch. Rank 0 writes the checkpoint. Every
+     * rank's callback is called, with sums over all ranks. sdlf_trainer_create waits for the other ranks
+     * (sdlf_communicator_agree) even if it fails. Borrowed for the trainer's life; NULL: this process trains alone. */
     sdlf_communicator *communicator;
     bool sync_batch_norm;
     sdlf_dtype gradient_dtype; /* as in sdlf_plan_options */
@@ -211,6 +211,7 @@ typedef struct sdlf_evaluation {
     double seconds;               /* of computing, loading included */
     int64_t *confusion;           /* of classes: [class_count * true + predicted]; owned: sdlf_evaluation_release */
     sdlf_target_figures *targets; /* of float targets: class_count, owned likewise */
+    void *reserved[4];            /* zero: room for members to come */
 } sdlf_evaluation;
 
 /* Of classes, the share of samples that are right; of bce_with_logits, the share of labels; of other losses NaN. */

@@ -15,9 +15,9 @@ extern "C" {
 #endif
 
 #define SDLF_VERSION_MAJOR 0
-#define SDLF_VERSION_MINOR 1
+#define SDLF_VERSION_MINOR 2
 #define SDLF_VERSION_PATCH 0
-#define SDLF_VERSION       "0.1.0"
+#define SDLF_VERSION       "0.2.0"
 
 /* The SDLF_VERSION of the library that the program runs with, which a shared library may have newer than the header. */
 const char *sdlf_version(void);

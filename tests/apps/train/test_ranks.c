@@ -101,8 +101,8 @@ static void sharded_states(void)
         const char *words, *says;
     } refused[] = {
         {"--ema 0.9", "shard_states is for updates, and without ema"},
-        {"--optimizer lars", "lars updates whole parameters, and a rank has parts"},
-        {"--optimizer muon", "muon updates whole parameters, and a rank has parts"},
+        {"--optimizer lars", "lars cannot update a shard of a parameter"},
+        {"--optimizer muon", "muon cannot update a shard of a parameter"},
     };
     for (int i = 0; i < 3; i++) {
         CHECK(shell("%s --shard-states --no-save --net lenet5 --data digits:60 %s", mpirun(2), refused[i].words) != 0);

@@ -127,7 +127,7 @@ static void placement_is_heard(void)
     p = SDLF(0, "info", "--net", "lenet5", "--conv-algorithm", "cpu:im2col"); /* all are fused */
     CHECK_SAYS(p, "sdlf info: warning: --conv-algorithm cpu:im2col: no convolution here is computed by it");
     CHECK_SAYS(SDLF(2, "info", "--net", "lenet5", "--conv-algorithm", "abacus:im2col"),
-               "nothing of this plan runs on 'abacus'");
+               "no layer of this plan runs on calculator 'abacus'");
 }
 
 /* With all options that a checkpoint must carry. */
@@ -162,7 +162,8 @@ static void resuming_refuses_what_cannot_be(void)
     const char *part = test_path("part.safetensors"); /* that stopped early: what it says to do must work */
     SDLF(0, "train", SMALL, "--epochs", "5", "--learning-rate", "1e-12", "--patience", "1", "--keep", "last", "--out",
          part);
-    CHECK_SAYS(SDLF(2, "train", "--resume", part, "--epochs", "1"), "epochs of its 5; --epochs 5 goes on");
+    CHECK_SAYS(SDLF(2, "train", "--resume", part, "--epochs", "1"),
+               "epochs of its 5; use --epochs 5, or leave it out, to continue");
     SDLF(0, "train", "--resume", part, "--epochs", "5", "--calculator", "reference");
 }
 

@@ -182,7 +182,8 @@ static void names(void)
     CHECK_OK(sdlf_model_build(net, 1));
     GIVES(sdlf_model_find_parameter(net, NULL), NULL);
     GIVES(sdlf_layer_class_find(NULL), NULL);
-    REFUSED(sdlf_register_layer(NULL), "type");
+    CHECK_FAILS(sdlf_register_layer(NULL), SDLF_ERROR_ARGUMENT, "sdlf_register_layer_sized: type is NULL");
+    REFUSED(sdlf_register_layer_sized(NULL, sizeof(sdlf_layer_class)), "type");
     REFUSED(sdlf_model_freeze(net, NULL, true), "parameter");
     REFUSED(sdlf_model_set_classes(net, NULL, 1), "names");
     DOES_NOTHING(sdlf_model_set_origin(net, NULL)); /* from nowhere */

@@ -144,7 +144,7 @@ static void algorithms_of_one_calculator(void)
                 "'reference' has no convolution algorithm 'im2col'");
     options.conv_algorithm = "abacus:im2col";
     CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT,
-                "'abacus:im2col': nothing of this plan runs on 'abacus'");
+                "'abacus:im2col': no layer of this plan runs on calculator 'abacus'");
     options.no_fusion =
         false; /* a fused convolution has no choice; a name that nobody knows is an error all the same */
     options.forward = cpu;
@@ -189,7 +189,7 @@ static void product_algorithms_of_one_calculator(void)
                 "'reference' has no gemm algorithm 'built-in'");
     options.gemm_algorithm = "abacus:built-in";
     CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT,
-                "gemm algorithm 'abacus:built-in': nothing of this plan runs on 'abacus'");
+                "gemm algorithm 'abacus:built-in': no layer of this plan runs on calculator 'abacus'");
     sdlf_model_free(net);
     net = sdlf_model_create("no product");
     sdlf_relu(net, sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(3)));

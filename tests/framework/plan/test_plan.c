@@ -195,7 +195,7 @@ static void plans_share_the_model(void)
         CHECK(memcmp(before, after, sizeof before) == 0);
         for (int i = 0; i < sdlf_plan_step_count(infer); i++) CHECK(sdlf_plan_step_info(infer, i).seconds > 0);
         CHECK_FAILS(sdlf_plan_time_together(infer, 2, 0), SDLF_ERROR_ARGUMENT, "at least 1");
-        CHECK_FAILS(sdlf_plan_time_together(train, 2, 3), SDLF_ERROR_ARGUMENT, "in inference alone");
+        CHECK_FAILS(sdlf_plan_time_together(train, 2, 3), SDLF_ERROR_ARGUMENT, "only inference plans");
     }
     sdlf_plan_free(train);
     sdlf_plan_free(infer);

@@ -30,7 +30,7 @@ static bool read(onnx_export *e, resizing *r)
     }
     r->by_sizes = !scales;
     if (!scales && !sizes)
-        export_refuse(e, "%s to %s at a scale of %g: the operator is told one of the two, and would make another of it",
+        export_refuse(e, "%s to %s at a scale of %g: ONNX Resize takes either scale or size, and they disagree",
                       sdlf_shape_print(x).text, sdlf_shape_print(y).text, (double)options->scale);
     return export_ok(e);
 }

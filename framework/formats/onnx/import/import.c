@@ -138,7 +138,7 @@ static sdlf_status add_outputs(onnx_import *import)
         onnx_value *value = onnx_value_named(import, name);
         if (value == NULL) return out_of_memory(import);
         if (value->is_output)
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: output '%s' is there twice", file->path, text_show(name).text);
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: output '%s' is duplicated", file->path, text_show(name).text);
         value->is_output = true;
         onnx_flow flow = value->flow;
         if (value->kind == ONNX_CONSTANT) {

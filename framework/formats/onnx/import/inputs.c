@@ -223,7 +223,7 @@ sdlf_status onnx_import_inputs(onnx_import *import)
         if (status != SDLF_OK) return status;
         if (value->kind == ONNX_CONSTANT) continue;
         if (value->kind == ONNX_FLOW || value->producer >= 0)
-            return fail(import, input->name, SDLF_ERROR_FORMAT, "is there twice");
+            return fail(import, input->name, SDLF_ERROR_FORMAT, "is duplicated");
         if (input->type == NULL || input->type->tensor_type == NULL)
             return fail(import, input->name, SDLF_ERROR_UNSUPPORTED, "is no tensor");
         if (value->must_be_known)

@@ -82,7 +82,7 @@ static sdlf_status check_node(const onnx_context *c)
                              name != NULL ? text_show(name).text : "");
         for (size_t j = 0; j < i; j++) /* names that are known: few */
             if (strcmp(c->node->attribute[j]->name, name) == 0)
-                return sdlf_fail(SDLF_ERROR_FORMAT, "attribute '%s' is there twice", name);
+                return sdlf_fail(SDLF_ERROR_FORMAT, "attribute '%s' is duplicated", name);
         if (c->node->attribute[i]->ref_attr_name != NULL && c->node->attribute[i]->ref_attr_name[0] != '\0')
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "attribute '%s' refers to one of a function", name);
     }

@@ -105,7 +105,7 @@ static void convert_unsqueeze(onnx_context *c)
     }
     for (int i = 0; i < axes.count; i++) {
         int axis = onnx_axis(c, axes.item[i], shape.rank);
-        if (onnx_ok(c) && added[axis]) onnx_wrong(c, "axis %d is there twice", axis);
+        if (onnx_ok(c) && added[axis]) onnx_wrong(c, "axis %d is duplicated", axis);
         if (!onnx_ok(c)) return;
         added[axis] = true;
     }

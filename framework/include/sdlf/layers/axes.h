@@ -30,9 +30,10 @@ typedef enum sdlf_reduce_function {
 } sdlf_reduce_function;
 typedef struct sdlf_reduce_options {
     const char *name;
-    int function;    /* sdlf_reduce_function */
-    sdlf_shape axes; /* left empty: all */
-    bool keep;       /* the axes stay, with 1 element each */
+    int function;      /* sdlf_reduce_function */
+    sdlf_shape axes;   /* left empty: all */
+    bool keep;         /* the axes stay, with 1 element each */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_reduce_options;
 sdlf_node sdlf_reduce(sdlf_model *model, sdlf_node x, const sdlf_reduce_options *options);
 
@@ -40,10 +41,11 @@ sdlf_node sdlf_reduce(sdlf_model *model, sdlf_node x, const sdlf_reduce_options 
  * passes. */
 typedef struct sdlf_arg_reduce_layer_options {
     const char *name;
-    int axis;      /* default 1 */
-    bool smallest; /* of the smallest element instead */
-    bool last;     /* of equal elements the last instead of the first */
-    bool keep;     /* the axis stays, with 1 element */
+    int axis;          /* default 1 */
+    bool smallest;     /* of the smallest element instead */
+    bool last;         /* of equal elements the last instead of the first */
+    bool keep;         /* the axis stays, with 1 element */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_arg_reduce_layer_options;
 sdlf_node sdlf_arg_reduce(sdlf_model *model, sdlf_node x, const sdlf_arg_reduce_layer_options *options);
 
@@ -51,9 +53,10 @@ sdlf_node sdlf_arg_reduce(sdlf_model *model, sdlf_node x, const sdlf_arg_reduce_
  * passes. */
 typedef struct sdlf_top_k_layer_options {
     const char *name;
-    int k;         /* required; at most the axis's size */
-    int axis;      /* default -1 */
-    bool smallest; /* the k smallest instead */
+    int k;             /* required; at most the axis's size */
+    int axis;          /* default -1 */
+    bool smallest;     /* the k smallest instead */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_top_k_layer_options;
 sdlf_node sdlf_top_k(sdlf_model *model, sdlf_node x, const sdlf_top_k_layer_options *options);
 
@@ -62,7 +65,8 @@ sdlf_node sdlf_top_k(sdlf_model *model, sdlf_node x, const sdlf_top_k_layer_opti
  * gives 0 where the network computes it. */
 typedef struct sdlf_gather_options {
     const char *name;
-    int axis; /* default 1 */
+    int axis;          /* default 1 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_gather_options;
 sdlf_node sdlf_gather(sdlf_model *model, sdlf_node x, sdlf_node index, const sdlf_gather_options *options);
 
@@ -81,6 +85,7 @@ typedef struct sdlf_resize_options {
     float outside;        /* default 0 */
     bool antialias;       /* shrinking: linear and cubic weigh as many more elements as the scale asks for */
     bool exclude_outside; /* elements beyond the ends have weight 0; else the last one stands for them */
+    void *reserved[4];    /* zero: room for members to come */
 } sdlf_resize_options;
 sdlf_node sdlf_resize(sdlf_model *model, sdlf_node x, const sdlf_resize_options *options);
 
@@ -88,7 +93,8 @@ sdlf_node sdlf_resize(sdlf_model *model, sdlf_node x, const sdlf_resize_options 
  * "softmax" or "log_softmax" (sdlf_layer_class_find) and these options. */
 typedef struct sdlf_softmax_options {
     const char *name;
-    int axis; /* default 1 */
+    int axis;          /* default 1 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_softmax_options;
 sdlf_node sdlf_softmax(sdlf_model *model, sdlf_node x);
 sdlf_node sdlf_log_softmax(sdlf_model *model, sdlf_node x);

@@ -20,7 +20,8 @@ extern "C" {
  * trainer adds this layer itself to a network that ends in softmax or in logits. */
 typedef struct sdlf_softmax_cross_entropy_options {
     const char *name;
-    float smoothing; /* label smoothing, in [0, 1); default 0 */
+    float smoothing;   /* label smoothing, in [0, 1); default 0 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_softmax_cross_entropy_options;
 sdlf_node sdlf_softmax_cross_entropy(sdlf_model *model, sdlf_node logits, sdlf_node labels,
                                      const sdlf_softmax_cross_entropy_options *options);
@@ -37,7 +38,8 @@ sdlf_node sdlf_softmax_cross_entropy_weighted(sdlf_model *model, sdlf_node logit
  *     1/2. */
 typedef struct sdlf_huber_options {
     const char *name;
-    float delta; /* default 1 */
+    float delta;       /* default 1 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_huber_options;
 sdlf_node sdlf_mse(sdlf_model *model, sdlf_node x, sdlf_node targets);
 sdlf_node sdlf_mae(sdlf_model *model, sdlf_node x, sdlf_node targets);

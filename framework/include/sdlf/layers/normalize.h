@@ -22,9 +22,10 @@ extern "C" {
  * running_var (C); the last two are not trained. */
 typedef struct sdlf_batch_norm2d_options {
     const char *name;
-    float epsilon;  /* default 1e-5 */
-    float momentum; /* weight of the newest batch in the running statistics; default 0.1 */
-    bool no_scale;  /* weight stays 1, and is not trained */
+    float epsilon;     /* default 1e-5 */
+    float momentum;    /* weight of the newest batch in the running statistics; default 0.1 */
+    bool no_scale;     /* weight stays 1, and is not trained */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_batch_norm2d_options;
 sdlf_node sdlf_batch_norm2d(sdlf_model *model, sdlf_node x, const sdlf_batch_norm2d_options *options);
 
@@ -32,8 +33,9 @@ sdlf_node sdlf_batch_norm2d(sdlf_model *model, sdlf_node x, const sdlf_batch_nor
  * means and the inverse deviations, with 1 in place of these axes; no gradient passes through them. */
 typedef struct sdlf_layer_norm_options {
     const char *name;
-    int axis;      /* default -1, the last */
-    float epsilon; /* default 1e-5 */
+    int axis;          /* default -1, the last */
+    float epsilon;     /* default 1e-5 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_layer_norm_options;
 sdlf_node sdlf_layer_norm(sdlf_model *model, sdlf_node x, const sdlf_layer_norm_options *options);
 
@@ -41,7 +43,8 @@ sdlf_node sdlf_layer_norm(sdlf_model *model, sdlf_node x, const sdlf_layer_norm_
  * normalization", 2019). Parameter weight of that axis's size. */
 typedef struct sdlf_rms_norm_options {
     const char *name;
-    float epsilon; /* default 1e-5 */
+    float epsilon;     /* default 1e-5 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_rms_norm_options;
 sdlf_node sdlf_rms_norm(sdlf_model *model, sdlf_node x, const sdlf_rms_norm_options *options);
 
@@ -49,8 +52,9 @@ sdlf_node sdlf_rms_norm(sdlf_model *model, sdlf_node x, const sdlf_rms_norm_opti
  * (C). */
 typedef struct sdlf_group_norm_options {
     const char *name;
-    int groups;    /* default: as many as channels, which is instance normalisation */
-    float epsilon; /* default 1e-5 */
+    int groups;        /* default: as many as channels, which is instance normalisation */
+    float epsilon;     /* default 1e-5 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_group_norm_options;
 sdlf_node sdlf_group_norm(sdlf_model *model, sdlf_node x, const sdlf_group_norm_options *options);
 
@@ -58,10 +62,11 @@ sdlf_node sdlf_group_norm(sdlf_model *model, sdlf_node x, const sdlf_group_norm_
  * channel there are zeros. No parameters. */
 typedef struct sdlf_lrn_options {
     const char *name;
-    int size;    /* required */
-    float alpha; /* default 1e-4 */
-    float beta;  /* default 0.75 */
-    float bias;  /* default 1 */
+    int size;          /* required */
+    float alpha;       /* default 1e-4 */
+    float beta;        /* default 0.75 */
+    float bias;        /* default 1 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_lrn_options;
 sdlf_node sdlf_lrn(sdlf_model *model, sdlf_node x, const sdlf_lrn_options *options);
 

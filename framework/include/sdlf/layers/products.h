@@ -23,6 +23,7 @@ typedef struct sdlf_fully_connected_options {
     int initializer;         /* sdlf_initializer_kind of the weight */
     int axis;                /* the first of the axes that become I, default 1; negative ones count from the end */
     float initializer_scale; /* of uniform and normal, default 0.1 */
+    void *reserved[4];       /* zero: room for members to come */
 } sdlf_fully_connected_options;
 sdlf_node sdlf_fully_connected(sdlf_model *model, sdlf_node x, const sdlf_fully_connected_options *options);
 
@@ -32,8 +33,9 @@ sdlf_node sdlf_fully_connected(sdlf_model *model, sdlf_node x, const sdlf_fully_
  * which are subtracted first: one number, one for each row of a or column of b, or any shape that broadcasts. */
 typedef struct sdlf_matmul_options {
     const char *name;
-    bool transpose_a; /* a is (...,k,m) */
-    bool transpose_b; /* b is (...,n,k) */
+    bool transpose_a;  /* a is (...,k,m) */
+    bool transpose_b;  /* b is (...,n,k) */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_matmul_options;
 sdlf_node sdlf_matmul(sdlf_model *model, sdlf_node a, sdlf_node b, const sdlf_matmul_options *options);
 
@@ -44,8 +46,9 @@ typedef struct sdlf_graph_conv_options {
     const char *name;
     int units; /* outputs of a node; required */
     bool no_bias;
-    bool no_decay;   /* no weight decay of the weight */
-    int initializer; /* sdlf_initializer_kind of the weight; xavier_uniform by default */
+    bool no_decay;     /* no weight decay of the weight */
+    int initializer;   /* sdlf_initializer_kind of the weight; xavier_uniform by default */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_graph_conv_options;
 sdlf_node sdlf_graph_conv(sdlf_model *model, sdlf_node x, sdlf_node matrix, const sdlf_graph_conv_options *options);
 sdlf_node sdlf_graph_conv_directed(sdlf_model *model, sdlf_node x, sdlf_node matrix, sdlf_node transposed,

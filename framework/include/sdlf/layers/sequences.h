@@ -19,9 +19,10 @@ extern "C" {
  * the vocabulary is refused where it is an input's (sdlf_plan_write), and gives zeros where the network computes it. No gradient passes to the tokens. Initialisation: normal with the deviation. */
 typedef struct sdlf_embedding_options {
     const char *name;
-    int vocabulary;  /* required */
-    int units;       /* required */
-    float deviation; /* of the initial weights; default 1 */
+    int vocabulary;    /* required */
+    int units;         /* required */
+    float deviation;   /* of the initial weights; default 1 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_embedding_options;
 sdlf_node sdlf_embedding(sdlf_model *model, sdlf_node tokens, const sdlf_embedding_options *options);
 
@@ -29,7 +30,8 @@ sdlf_node sdlf_embedding(sdlf_model *model, sdlf_node tokens, const sdlf_embeddi
  * deviation. */
 typedef struct sdlf_position_embedding_options {
     const char *name;
-    float deviation; /* of the initial weights; default 0.02 */
+    float deviation;   /* of the initial weights; default 0.02 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_position_embedding_options;
 sdlf_node sdlf_position_embedding(sdlf_model *model, sdlf_node x, const sdlf_position_embedding_options *options);
 
@@ -38,7 +40,8 @@ sdlf_node sdlf_position_embedding(sdlf_model *model, sdlf_node x, const sdlf_pos
  * cos a + x[i] sin a. */
 typedef struct sdlf_rotary_embedding_options {
     const char *name;
-    float base; /* default 10000 */
+    float base;        /* default 10000 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_rotary_embedding_options;
 sdlf_node sdlf_rotary_embedding(sdlf_model *model, sdlf_node x, const sdlf_rotary_embedding_options *options);
 
@@ -54,12 +57,13 @@ sdlf_node sdlf_rotary_embedding(sdlf_model *model, sdlf_node x, const sdlf_rotar
  * floating type, added to the scores, with its gradient. Where a row may look at nothing, it looks at all alike. */
 typedef struct sdlf_multi_head_attention_options {
     const char *name;
-    int heads;     /* required; divides C */
-    bool causal;   /* position i looks at positions up to i only */
-    bool no_bias;  /* neither of the two */
-    float dropout; /* of the probabilities p, while training; in [0, 1) */
-    bool rotary;   /* q and k are rotated as by rotary_embedding; D is even */
-    float base;    /* of rotary; default 10000 */
+    int heads;         /* required; divides C */
+    bool causal;       /* position i looks at positions up to i only */
+    bool no_bias;      /* neither of the two */
+    float dropout;     /* of the probabilities p, while training; in [0, 1) */
+    bool rotary;       /* q and k are rotated as by rotary_embedding; D is even */
+    float base;        /* of rotary; default 10000 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_multi_head_attention_options;
 sdlf_node sdlf_multi_head_attention(sdlf_model *model, sdlf_node x, const sdlf_multi_head_attention_options *options);
 sdlf_node sdlf_multi_head_attention_masked(sdlf_model *model, sdlf_node x, sdlf_node mask,
@@ -81,10 +85,11 @@ sdlf_node sdlf_multi_head_attention_masked(sdlf_model *model, sdlf_node x, sdlf_
  * Several layers are several nodes; both directions are one node each, of which one has `reverse`, and concat. */
 typedef struct sdlf_recurrent_options {
     const char *name;
-    int units;    /* H; required */
-    bool last;    /* the output is the state behind the last step only */
-    bool reverse; /* steps go from position T - 1 to 0; the state behind each stands at its position */
-    bool no_bias; /* neither of the two */
+    int units;         /* H; required */
+    bool last;         /* the output is the state behind the last step only */
+    bool reverse;      /* steps go from position T - 1 to 0; the state behind each stands at its position */
+    bool no_bias;      /* neither of the two */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_recurrent_options;
 sdlf_node sdlf_lstm(sdlf_model *model, sdlf_node x, const sdlf_recurrent_options *options);
 sdlf_node sdlf_gru(sdlf_model *model, sdlf_node x, const sdlf_recurrent_options *options);

@@ -23,6 +23,7 @@ typedef struct sdlf_reshape_options {
     const char *name;
     sdlf_shape shape; /* without the batch, unless `whole` */
     bool whole;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_reshape_options;
 sdlf_node sdlf_reshape(sdlf_model *model, sdlf_node x, const sdlf_reshape_options *options);
 
@@ -30,13 +31,15 @@ sdlf_node sdlf_reshape(sdlf_model *model, sdlf_node x, const sdlf_reshape_option
 typedef struct sdlf_transpose_options {
     const char *name;
     sdlf_shape order;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_transpose_options;
 sdlf_node sdlf_transpose(sdlf_model *model, sdlf_node x, const sdlf_transpose_options *options);
 
 /* Nodes of one element type joined along an axis; their other axes agree. */
 typedef struct sdlf_concat_options {
     const char *name;
-    int axis; /* default 1, channels */
+    int axis;          /* default 1, channels */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_concat_options;
 sdlf_node sdlf_concat(sdlf_model *model, const sdlf_node *nodes, int count, const sdlf_concat_options *options);
 
@@ -45,7 +48,8 @@ sdlf_node sdlf_concat(sdlf_model *model, const sdlf_node *nodes, int count, cons
 typedef struct sdlf_slice_options {
     const char *name;
     sdlf_shape axes, start, end;
-    sdlf_shape step; /* left empty: 1 */
+    sdlf_shape step;   /* left empty: 1 */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_slice_options;
 sdlf_node sdlf_slice(sdlf_model *model, sdlf_node x, const sdlf_slice_options *options);
 
@@ -61,6 +65,7 @@ typedef struct sdlf_pad_options {
     sdlf_shape before, after; /* a number for every axis */
     float value;              /* of the constant mode; default 0 */
     int mode;                 /* sdlf_pad_mode */
+    void *reserved[4];        /* zero: room for members to come */
 } sdlf_pad_options;
 sdlf_node sdlf_pad(sdlf_model *model, sdlf_node x, const sdlf_pad_options *options);
 
@@ -71,6 +76,7 @@ typedef struct sdlf_expand_options {
     const char *name;
     sdlf_shape shape;
     bool samples;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_expand_options;
 sdlf_node sdlf_expand(sdlf_model *model, sdlf_node x, const sdlf_expand_options *options);
 
@@ -78,6 +84,7 @@ sdlf_node sdlf_expand(sdlf_model *model, sdlf_node x, const sdlf_expand_options 
 typedef struct sdlf_tile_options {
     const char *name;
     sdlf_shape repeats;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_tile_options;
 sdlf_node sdlf_tile(sdlf_model *model, sdlf_node x, const sdlf_tile_options *options);
 
@@ -88,8 +95,9 @@ typedef enum sdlf_depth_to_space_mode {
 } sdlf_depth_to_space_mode;
 typedef struct sdlf_depth_to_space_options {
     const char *name;
-    int block; /* required */
-    int mode;  /* sdlf_depth_to_space_mode */
+    int block;         /* required */
+    int mode;          /* sdlf_depth_to_space_mode */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_depth_to_space_options;
 sdlf_node sdlf_depth_to_space(sdlf_model *model, sdlf_node x, const sdlf_depth_to_space_options *options);
 typedef sdlf_depth_to_space_options sdlf_space_to_depth_options;

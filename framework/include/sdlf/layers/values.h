@@ -27,9 +27,10 @@ typedef enum sdlf_value_dtype {
  * exact. A shape with a dimension of 0 has no parameter, and nothing but an output of the network may read it. */
 typedef struct sdlf_value_options {
     const char *name;
-    sdlf_shape shape; /* all of it: there is no batch */
-    int dtype;        /* sdlf_value_dtype */
-    bool trainable;   /* only floats */
+    sdlf_shape shape;  /* all of it: there is no batch */
+    int dtype;         /* sdlf_value_dtype */
+    bool trainable;    /* only floats */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_value_options;
 sdlf_node sdlf_value(sdlf_model *model, const sdlf_value_options *options);
 
@@ -37,7 +38,8 @@ sdlf_node sdlf_value(sdlf_model *model, const sdlf_value_options *options);
  * passes from only float to float. */
 typedef struct sdlf_cast_options {
     const char *name;
-    int dtype; /* sdlf_value_dtype */
+    int dtype;         /* sdlf_value_dtype */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_cast_options;
 sdlf_node sdlf_cast(sdlf_model *model, sdlf_node x, const sdlf_cast_options *options);
 

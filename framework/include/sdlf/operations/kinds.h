@@ -10,14 +10,7 @@
  * - Outputs do not overlap inputs. "y may alias x" in a contract allows the same memory, element for element.
  * - "?" marks an optional operand: a zeroed tensor (dtype SDLF_NONE) when absent. "!" marks an output that is read and
  *   updated in place.
- * - 16-bit storage: where T is float32, operands marked in the kind's class (`storage`: activations, their gradients and, in
- *   convolutions and gemm, weights) may all be float16 or all bfloat16. They are converted to float32 as they are read, computed with and summed in
- *   float32 (a product may multiply them as they are), and rounded to nearest even as they are stored. Every other operand stays
- *   float32. In convolution and pooling all operands stored in 16 bits are channels last: w is (K,R,S,C/G) in memory. Operands in
- *   16-bit storage begin at a multiple of 16 bytes. w of conv2d_forward and conv2d_backward_input, b of gemm, and an operand of binary, may be float32 beside others in
- *   16 bits (`float32_beside`), laid out as it would be in float32.
- * - float32 training channels last: where w of a convolution lies (K,R,S,C/G) in float32, so do its images (N,H,W,C). Its operands, those of
- *   gradients of images channels last, and those of a fused batch_norm2d of rows begin at a multiple of 16 bytes, too.
+ * - Where a kind's class says so, operands may be stored in 16 bits, or in float32 channels last: operation.h, "storage".
  * - T stands for float32 or float64, one type within an operation. Forward kinds exist for both; backward and update
  *   kinds exist for both on `reference` and at least for float32 elsewhere.
  * - Scalars that change from step to step (the step's number, the learning rate) are operands in the calculator's memory,
@@ -69,8 +62,10 @@ typedef enum sdlf_operation_kind {
     /* ---- products ---- */
 
     /* gemm: c = act(alpha * op(a) op(b) + bias + residual), op transposing where gemm.transpose_a / transpose_b say so.
-     *   in: a (m,k) or (k,m) if transposed, b (k,n) or (n,k), bias? (n), residual? (m,n)   out: c (m,n)
-     * 2 m n k FLOPs. c may alias residual. k = 0 makes the product 0. */
+     *   in: a (m,k) or (k,m) if transposed, b (k,n) or (n,k), bias? (n), residual? (m,n), scale? (n,blocks) float32,
+     *       zero? (n,blocks) float32   out: c (m,n)
+     * 2 m n k FLOPs. c may alias residual. k = 0 makes the product 0.
+     * With scale, b holds integers of 8 or 4 bits: operations/quantization.h says how. */
     SDLF_GEMM,
 
     /* spmm_csr: y = f(a x + bias) with a sparse a (see tensor.h): y[r,j] = f(bias[j] + sum over the elements stored of row r
@@ -130,12 +125,7 @@ typedef enum sdlf_operation_kind {
 
     /* conv2d_inverted_residual_forward: a 1x1 convolution, the depthwise one behind it and the 1x1 convolution behind that with its
      * residual: a block of MobileNetV2 (Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018). What lies between
-     * is never stored:
-     * h[n,m,i,j] = expanded(bias[m] + sum over c of x[n,c,i,j] expand[m,c]), and h = 0 outside (not expanded(bias));
-     * z[n,m,p,q] = filtered(depthwise_bias[m] + sum over r,s of h[n,m,h(p,r),w(q,s)] depthwise[m,r,s]),
-     * with h(p,r) = p stride_h + r dilation_h - padding_top, and w(q,s) alike;
-     * y[n,k,p,q] = act(project_bias[k] + residual[n,k,p,q] + sum over m of z[n,m,p,q] project[k,m]).
-     * Without expand h = x, M = C, there is no bias and expanded is the identity: a depthwise separable convolution.
+     * is never stored; formula: operations/window.h.
      * x, residual and y are row-major or channels last; y is another memory than x and residual.
      *   in: x (N,C,H,W), depthwise (M,1,R,S), project (K,M,1,1), expand? (M,C,1,1), bias? (M), depthwise_bias? (M), project_bias? (K),
      *       residual? (N,K,P,Q)   out: y (N,K,P,Q)
@@ -340,11 +330,7 @@ typedef enum sdlf_operation_kind {
     /* check_finite: found = 1 where an element of x is infinite or NaN; else found stays as it is.   in: x T   out: found! (1) T */
     SDLF_CHECK_FINITE,
 
-    /* loss_scale_update: dynamic loss scaling. state is (scale, good, skipped): the scale of the loss's gradient, the good steps since
-     * the scale last changed, and the skipped steps. With the old scale, factor = found ? 0 : 1 / scale, the scale? of updates. Then,
-     * where found is not 0: skipped += 1, good = 0, scale = max(backoff scale, 2^-64); else good += 1, and once good is interval:
-     * good = 0, scale = growth scale, unless that is above 2^64. interval 0: the scale stays as it is. done = step - skipped, the steps
-     * that have been taken.
+    /* loss_scale_update: dynamic loss scaling, by the rule of operations/update.h, which has the formula.
      *   in: found (1) T, step (1) int64   out: state! (3) T, factor (1) T, done (1) int64 */
     SDLF_LOSS_SCALE_UPDATE,
 
@@ -357,10 +343,7 @@ typedef enum sdlf_operation_kind {
      *   in: x (N,I), dy (N,U), rate (1) T   out: w! (U,I), v!? (U,I), dx? (N,I), b!? (U), bv!? (U) */
     SDLF_GEMM_BACKWARD_SGD,
 
-    /* ---- quantised numbers. Q is uint8 or int8, each operand its own; an element q stands for (q - zero) scale. Sums are
-     * of integers in int32, modulo 2^32; all else is computed in float32, each operation rounded. round() goes to the nearest
-     * integer, ties to even; clamp() to [low, high], within y's type, a NaN to low, but where y is of float32: there it
-     * stays one. ---- */
+    /* ---- quantised numbers: operations/quantization.h says what Q, round() and clamp() are ---- */
 
     /* quantize: y = clamp(round(x / scale) + zero), options in `quantize`.
      *   in: x float32   out: y Q */
@@ -370,11 +353,7 @@ typedef enum sdlf_operation_kind {
      *   in: x Q   out: y float32 */
     SDLF_DEQUANTIZE,
 
-    /* quantized_conv2d: y[n,k,p,q] = clamp(round(s multiplier[k]) + y_zero), where s is
-     *   bias[k] + the sum over c,r,s of (x[n, ...] - x_zero) w[k,c,r,s], windows, groups and letters as in conv2d_forward;
-     * outside of x the difference is 0. Into float32 there is no rounding and no zero: y = clamp(s multiplier[k]). Into int32, without a
-     * multiplier, y = s. An operand x_zero stands for the option's number. A product of
-     * matrices (M,C) and (K,C), the second one transposed, is the convolution of (M,C,1,1) with (K,C,1,1).
+    /* quantized_conv2d: y = clamp(round(s multiplier) + y_zero), s a convolution's; formula: operations/quantization.h.
      *   in: x (N,C,H,W) Q, w (K,C/G,R,S) int8, bias? (K) int32, multiplier? (K) float32, x_zero? (1) x's type
      *   out: y (N,K,P,Q) Q, float32 or int32
      * 2 N K P Q (C/G) R S operations. Row-major or channels last; beside a y that is channels last x may stay row-major. */
@@ -385,27 +364,19 @@ typedef enum sdlf_operation_kind {
      *   in: a Q, b? Q   out: y Q */
     SDLF_QUANTIZED_ADD,
 
-    /* quantized_pool2d: y = clamp(round(v scale) + y_zero), where v is the largest x of the window less x_zero; or, with
-     * `average`, the sum of x - x_zero over the window's positions inside the input, and the scale is divided by their number, or by
-     * R S if count_padding. Every window holds an element of the input. Row-major or channels last.
+    /* quantized_pool2d: the largest or the mean of a window; formula: operations/quantization.h. Row-major or channels last.
      *   in: x (N,C,H,W) Q   out: y (N,C,P,Q) Q */
     SDLF_QUANTIZED_POOL2D,
 
-    /* integer_matmul: for every matrix of a batch (...), of any number of axes, s = (a - a_zero) (b - b_zero), and by the type of y
-     *   int32     y = s
-     *   float32   y = clamp(s scale[j] + bias[j])
-     *   Q         y = clamp(round(s scale[j] + bias[j]) + y_zero)
-     * a and b may have any strides along the batch, while each of their matrices is row-major. a_zero is one number, or one for each
-     * row, b_zero, scale and bias one, or one for each column, of all matrices; without these operands the options' numbers stand for
-     * them, and no bias is added.
+    /* integer_matmul: (a - a_zero) (b - b_zero) for every matrix of a batch (...); formula: operations/quantization.h.
      *   in: a (...,m,k) Q, b (...,k,n) Q, a_zero? (1) or (m) a's type, b_zero? (1) or (n) b's type,
      *       scale? (1) or (n) float32, bias? (1) or (n) float32   out: y (...,m,n) int32, float32 or Q
      * 2 m n k operations a matrix. */
     SDLF_INTEGER_MATMUL,
 
-    /* dynamic_quantize: uint8 of a range that x has itself. With low the least of all x and 0, and high the largest of them and 0:
-     * scale = (high - low) / 255, or 1 where that range is 0; zero = clamp(round(-low / scale)), y = clamp(round(x / scale) + zero)
-     * to [0, 255]. What a NaN in x comes to is left open.
+    /* dynamic_quantize: uint8 of a range that x has itself. With low the least of all x and 0, and high the largest of them
+     * and 0: scale = (high - low) / 255, or 1 where that range is 0; zero = clamp(round(-low / scale)), y =
+     * clamp(round(x / scale) + zero) to [0, 255]. What a NaN in x comes to is left open.
      *   in: x float32   out: y uint8, scale (1) float32, zero (1) uint8 */
     SDLF_DYNAMIC_QUANTIZE,
 

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Quantised numbers: a byte q, uint8 or int8, stands for (q - zero) scale. The options of quantised operations;
- * <sdlf/operations/kinds.h> has their formulas.
+/* Quantised numbers: the formulas and the options of the operations on them; <sdlf/operations/kinds.h> has their operands.
+ *
+ * Q is uint8 or int8, each operand its own; an element q stands for (q - zero) scale. Sums are of integers in int32, modulo
+ * 2^32; all else is computed in float32, each operation rounded. round() goes to the nearest integer, ties to even; clamp()
+ * to [low, high], within y's type, a NaN to low, except where y is float32: there it stays a NaN.
+ *
+ * A gemm with the operand `scale` has integers for b, which is transposed (a is not), and T is float32; a calculator says in
+ * `supports` whether it takes that. The element of b at (p,j) is (q[j,p] - zero[j,g]) scale[j,g], where q is the operand b
+ * and g = p / block. One block is all of k; of several, block is the smallest multiple of 32 for which they hold k. Without
+ * `zero`, q is int8 (n,k) and nothing is subtracted. With it, q is uint8 (n, 16 ceil(k / 32)) and has two numbers of 4 bits
+ * in each byte: of each 32 along k the first 16 are the low halves of 16 bytes, the last 16 the high halves.
  *
  * Threads: declarations only.
  * Ownership: values.
@@ -23,6 +32,11 @@ typedef struct sdlf_quantize_options {
     float low, high; /* quantize: of y */
 } sdlf_quantize_options;
 
+/* y[n,k,p,q] = clamp(round(s multiplier[k]) + y_zero), where s is
+ *   bias[k] + the sum over c,r,s of (x[n, ...] - x_zero) w[k,c,r,s], windows, groups and letters as in conv2d_forward;
+ * outside of x the difference is 0. Into float32 there is no rounding and no zero: y = clamp(s multiplier[k]). Into int32,
+ * without a multiplier, y = s. An operand x_zero stands for the option's number. A product of matrices (M,C) and (K,C), the
+ * second one transposed, is the convolution of (M,C,1,1) with (K,C,1,1). */
 typedef struct sdlf_quantized_conv2d_options {
     sdlf_window2d window;
     int groups;
@@ -36,6 +50,9 @@ typedef struct sdlf_quantized_add_options {
     float low, high;
 } sdlf_quantized_add_options;
 
+/* y = clamp(round(v scale) + y_zero), where v is the largest x of the window less x_zero; or, with `average`, the sum of
+ * x - x_zero over the window's positions inside the input, and the scale is divided by their number, or by R S if
+ * count_padding. Every window holds an element of the input. */
 typedef struct sdlf_quantized_pool2d_options {
     sdlf_window2d window;
     bool average; /* the mean, not the largest */
@@ -45,6 +62,13 @@ typedef struct sdlf_quantized_pool2d_options {
     float low, high;
 } sdlf_quantized_pool2d_options;
 
+/* For every matrix of a batch, of any number of axes, s = (a - a_zero) (b - b_zero), and by the type of y:
+ *   int32     y = s
+ *   float32   y = clamp(s scale[j] + bias[j])
+ *   Q         y = clamp(round(s scale[j] + bias[j]) + y_zero)
+ * The operand a_zero is one number, or one for each row; b_zero, scale and bias are one, or one for each column, of all
+ * matrices. Without these operands the options' numbers stand for them, and no bias is added. a and b may have any strides
+ * along the batch, while each of their matrices is row-major. */
 typedef struct sdlf_integer_matmul_options {
     int a_zero, b_zero; /* where there are no operands of that name */
     float scale;        /* likewise; that of a times that of b, divided by that of y */

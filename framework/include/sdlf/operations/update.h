@@ -20,7 +20,11 @@ typedef struct sdlf_sgd_rule {
     bool nesterov;
 } sdlf_sgd_rule;
 
-/* How loss_scale_update changes the scale. */
+/* How loss_scale_update changes the scale. Its state is (scale, good, skipped): the scale of the loss's gradient, the good
+ * steps since the scale last changed, and the skipped steps. With the old scale, factor = found ? 0 : 1 / scale, the scale?
+ * of updates. Then, where found is not 0: skipped += 1, good = 0, scale = max(backoff scale, 2^-64); else good += 1, and
+ * once good is interval: good = 0, scale = growth scale, unless that is above 2^64. done = step - skipped, the steps that
+ * have been taken. */
 typedef struct sdlf_loss_scale_rule {
     float growth;  /* >= 1 */
     float backoff; /* in (0, 1] */

@@ -72,7 +72,7 @@ static void what_cannot_be(void)
                "--shape 99999999999999999999x1x1x1: expected");
     CHECK_SAYS(CONV("--kernel", "1x3x3"), "--kernel is of one convolution: expected --shape NxCxHxW with it");
     CHECK_SAYS(CONV("--shape", "1x3x8x8", "--kernel", "1x3x3", "--batch", "2"),
-               "--batch: --shape says all of the convolution, and goes with no workload");
+               "--batch cannot be combined with --shape");
     CHECK_SAYS(CONV("--workload", "vgg16", "--side", "3"), "--side 3: vgg16 needs images of 16 pixels a side at least");
     CHECK_SAYS(CONV("--workload", "vgg"), "--workload vgg: expected one of study");
     CHECK_SAYS(CONV("--rung", "im2cal"), "--rung im2cal: cpu has no such algorithm (did you mean 'im2col'?)");

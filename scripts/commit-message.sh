@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Is a commit's subject `area: imperative summary`, in 72 characters at most?
+#
+#   scripts/commit-message.sh FILE        of the message in that file: as git calls its hook commit-msg
+#   scripts/commit-message.sh --install   be that hook of this repository
+#
+# What can be told of the imperative is told: no article first, and no verb that ends in -ed, -ing or -s.
+set -euo pipefail
+
+if [ "${1:-}" = --install ]; then
+    hook=$(git rev-parse --git-path hooks)/commit-msg
+    mkdir -p "$(dirname "$hook")"
+    printf '#!/bin/sh\nexec scripts/commit-message.sh "$1"\n' > "$hook"
+    chmod +x "$hook"
+    echo "$hook calls scripts/commit-message.sh."
+    exit
+fi
+
+subject=$(grep -v '^#' "$1" | sed -n '/./{p;q}')
+case $subject in Merge\ * | Revert\ * | fixup!\ * | squash!\ * | amend!\ *) exit 0 ;; esac
+
+wrong() {
+    printf '%s\n    %s\n' "$1" "$subject" >&2
+    exit 1
+}
+
+export LC_ALL=C.UTF-8
+[ ${#subject} -le 72 ] || wrong "the subject has ${#subject} characters, expected 72 at most:"
+[[ $subject =~ ^[^:]+:\ (.+)$ ]] || wrong "expected 'area: imperative summary':"
+read -r first _ <<< "${BASH_REMATCH[1]}"
+case $first in
+embed | feed | need | speed | bring | string | process | pass | address | compress | discuss | bypass | express) ;;
+[Aa] | [Aa]n | [Tt]he | *ed | *ing | *s) wrong "'$first' is no imperative, such as 'add' or 'rename':" ;;
+esac
