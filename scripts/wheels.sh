@@ -41,8 +41,7 @@ make_root() {
 build='
 cd /sdlf
 python3 -m venv /venv
-export PATH=/venv/bin:$PATH CCACHE_DIR=/ccache PIP_DISABLE_PIP_VERSION_CHECK=1 CMAKE_GENERATOR=Ninja
-export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+export PATH=/venv/bin:/usr/lib/ccache:$PATH CCACHE_DIR=/ccache PIP_DISABLE_PIP_VERSION_CHECK=1 CMAKE_GENERATOR=Ninja
 ! command -v clang-16 > /dev/null || export CC=clang-16
 pip install -q --upgrade pip
 pip install -q "cmake<4" scikit-build-core nanobind auditwheel numpy pytest

@@ -142,6 +142,17 @@ struct device_lock {
     std::unique_lock<std::mutex> first, second;
 };
 
+/* Has this thread Python's lock? The stable interface has no PyGILState_Check; where it is used, from 3.12 on, the current thread state is
+ * each thread's own. */
+inline bool has_python_lock()
+{
+#ifdef Py_LIMITED_API
+    return PyThreadState_GetDict() != nullptr;
+#else
+    return PyGILState_Check() != 0;
+#endif
+}
+
 /* Call without Python's lock, one thread at a time. */
 template <class mutex, class function> auto alone(mutex &lock, function &&call)
 {

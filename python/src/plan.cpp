@@ -56,7 +56,7 @@ plan_object::~plan_object()
     if (model == nullptr) return;
     if (plan != nullptr) {
         std::optional<nb::gil_scoped_release> released;
-        if (PyGILState_Check()) released.emplace();
+        if (has_python_lock()) released.emplace();
         device_lock devices(forward, backward);
         std::lock_guard<std::recursive_mutex> locked(model->mutex);
         sdlf_plan_free(plan);
