@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Make a wheel for the Python of each of these releases of Debian, and test it there: in minimal installations, as root, with debootstrap.
 #
-#   scripts/wheels.sh [RELEASE...]      bullseye (Python 3.9) and trixie (Python 3.13: the wheel for 3.12 and every later one)
+#   scripts/wheels.sh [RELEASE...]      trixie (Python 3.13: the wheel for 3.12 and every later one); bullseye (3.9) where it is named
 #
 # Wheels lie in build/wheels. Installations are kept in build/wheel-roots, with what was compiled, for the next time. A release whose
 # archive cannot be reached is told and left out; if all are, that is no error.
@@ -55,7 +55,7 @@ python -m pytest -q -rs /sdlf/python/tests'
 
 mkdir -p build/wheels build/wheel-roots
 releases=("$@")
-[ $# -gt 0 ] || releases=(bullseye trixie)
+[ $# -gt 0 ] || releases=(trixie)
 for release in "${releases[@]}"; do
     root=$PWD/build/wheel-roots/$release
     step "$release"
