@@ -3,6 +3,9 @@
 # libraries with it; ON insists; OFF does not look. Architectures are those of CMAKE_CUDA_ARCHITECTURES, else of the
 # environment variable CUDAARCHS, else this machine's GPU's, or, where there is none, every generation from Turing on.
 #
+# The runtime library is linked statically, and cuBLAS is loaded when a calculator is opened (calculators/cuda/gemm/blas.h): what is
+# built with CUDA starts on machines that have none of it.
+#
 # nvcc calls g++ (or what CMAKE_CUDA_HOST_COMPILER says) for the host's part of .cu files, whichever compiler the C files
 # have; the two meet in plain C functions.
 
@@ -24,7 +27,7 @@ else()
     if(CMAKE_CUDA_COMPILER)
         find_package(CUDAToolkit QUIET)
         set(missing "")
-        foreach(library cudart cublas cublasLt)
+        foreach(library cudart_static cublas cublasLt)
             if(NOT TARGET CUDA::${library})
                 set(missing "nvcc is there, but not the library ${library}")
             endif()
@@ -60,7 +63,7 @@ else()
         endif()
         set(SDLF_CUDA_ENABLED ON)
         get_filename_component(library_folder "${CUDA_cublas_LIBRARY}" DIRECTORY)
-        sdlf_exports(CMAKE "find_dependency(CUDAToolkit)" LIBRARY "-L${library_folder}" -lcudart -ldl)
+        sdlf_exports(CMAKE "find_dependency(CUDAToolkit)" LIBRARY "-L${library_folder}" -lcudart_static -lrt -ldl)
         string(REPLACE ";" " " found "${CMAKE_CUDA_ARCHITECTURES}")
         sdlf_summary("CUDA" "${CMAKE_CUDA_COMPILER_VERSION} (${CMAKE_CUDA_COMPILER}) for ${found}")
     elseif(SDLF_CUDA STREQUAL "ON")

@@ -147,6 +147,12 @@ static sdlf_status download_guarded(sdlf_calculator *base, void *host, const voi
                            &(guarded_entry){.work = GUARDED_DOWNLOAD, .to = host, .from = from, .bytes = bytes});
 }
 
+/* Other libraries' memory is the host's here. */
+static sdlf_status copy_from_device_guarded(sdlf_calculator *base, void *to, const void *from, int64_t bytes)
+{
+    return upload_guarded(base, to, from, bytes);
+}
+
 static sdlf_status synchronize_guarded(sdlf_calculator *base)
 {
     guarded_calculator *guarded = guarded_from(base);
@@ -236,6 +242,7 @@ const sdlf_calculator_class *test_guarded_class(void)
     made.deallocate = deallocate_guarded;
     made.upload = upload_guarded;
     made.download = download_guarded;
+    made.copy_from_device = copy_from_device_guarded;
     made.synchronize = synchronize_guarded;
     made.memory_info = memory_info_guarded;
     made.queues = &guarded_queues;

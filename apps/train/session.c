@@ -274,6 +274,12 @@ static sdlf_status create_trainer(train_session *s)
                                       .settings = &s->set};
     training_log_begin(&s->log, &start);
     tensorboard_log_begin(&s->board, &start);
+    if (s->set.gradient_histograms) {
+        sdlf_calculator *calculator = NULL;
+        status = machine_open(&s->machine, s->options.forward, &calculator);
+        if (status == SDLF_OK) status = tensorboard_log_gradients(&s->board, &start, calculator);
+        if (status != SDLF_OK) return status;
+    }
     return s->set.serve && !s->set.dry_run ? open_curves(s, &start) : SDLF_OK;
 }
 
@@ -301,8 +307,9 @@ static sdlf_status check_contradictions(const train_session *s)
     if (set->serve && set->quiet)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--serve and --quiet contradict each other: the page's address is "
                                               "printed");
-    if (set->histograms && !set->tensorboard)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--histograms are written for TensorBoard, and need --tensorboard DIR");
+    if ((set->histograms || set->gradient_histograms) && !set->tensorboard)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%shistograms are written for TensorBoard, and need --tensorboard DIR",
+                         set->histograms ? "" : "gradient-");
     static const char *const shared[] = {"sync-batch-norm", "gradient-dtype", "shard-states"};
     bool several = set->ranks.communicator != NULL || set->ranks.device_count > 1;
     for (size_t i = 0; i < sizeof shared / sizeof shared[0] && !several; i++)

@@ -21,7 +21,7 @@ typedef struct train_settings {
     const char *data, *test_data, *size, *net, *from, *resume, *out, *log, *tensorboard, *freeze, *unfreeze;
     bool serve;
     int64_t port;
-    bool strict, no_test, no_save, confusion, quiet, histograms, dry_run;
+    bool strict, no_test, no_save, confusion, quiet, histograms, gradient_histograms, dry_run;
     int keep;         /* sdlf_keep */
     int64_t patience; /* epochs; 0: without end */
     int normalize;    /* preprocess_kind; PREPROCESS_AUTO: as measured */

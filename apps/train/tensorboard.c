@@ -21,7 +21,9 @@ sdlf_status tensorboard_log_open(tensorboard_log *board, const char *folder, int
 void tensorboard_log_close(tensorboard_log *board)
 {
     event_file_close(board->file);
+    training_gradients_free(board->gradients);
     board->file = NULL;
+    board->gradients = NULL;
 }
 
 /* A picture that could not be made is left out, and told. */
@@ -64,10 +66,11 @@ static void put_samples(tensorboard_log *board, const training_log_start *start)
 /* The options of the run, without what says where it is written. */
 static json_t *hyper_parameters(const training_log_start *start)
 {
-    static const char *const no_hyper_parameters[] = {
-        "event",   "version",   "checkpoint",  "own_options", "command", "out",     "resume",
-        "log",     "log_steps", "tensorboard", "histograms",  "quiet",   "no_save", "confusion",
-        "dry_run", "sample",    "trained",     "serve",       "port"};
+    static const char *const no_hyper_parameters[] = {"event",     "version",     "checkpoint", "own_options",
+                                                      "command",   "out",         "resume",     "log",
+                                                      "log_steps", "tensorboard", "histograms", "quiet",
+                                                      "no_save",   "confusion",   "dry_run",    "sample",
+                                                      "trained",   "serve",       "port",       "gradient_histograms"};
     json_t *line = training_log_start_json(start);
     for (size_t i = 0; i < sizeof no_hyper_parameters / sizeof *no_hyper_parameters; i++)
         json_object_del(line, no_hyper_parameters[i]);
@@ -84,6 +87,24 @@ void tensorboard_log_begin(tensorboard_log *board, const training_log_start *sta
     json_decref(parameters);
     event_graph(board->file, start->model);
     put_samples(board, start);
+}
+
+sdlf_status tensorboard_log_gradients(tensorboard_log *board, const training_log_start *start,
+                                      sdlf_calculator *calculator)
+{
+    if (!board->file) return SDLF_OK;
+    return sdlf_fail_context(
+        training_gradients_create(&board->gradients, start->model, start->train, start->options, calculator),
+        "--gradient-histograms");
+}
+
+/* Once they fail, there are no more of them. */
+static void put_gradients(tensorboard_log *board)
+{
+    if (!board->gradients || training_gradients_write(board->gradients, board->file, board->step) == SDLF_OK) return;
+    terminal_warning("train", "--gradient-histograms: no more are written: %s", sdlf_error_message());
+    training_gradients_free(board->gradients);
+    board->gradients = NULL;
 }
 
 void tensorboard_log_progress(tensorboard_log *board, const sdlf_progress *now)
@@ -111,6 +132,7 @@ void tensorboard_log_progress(tensorboard_log *board, const sdlf_progress *now)
         const sdlf_parameter *parameter = sdlf_model_parameter(board->model, i);
         event_histogram(file, parameter->name, at, parameter->value.data, sdlf_tensor_count(&parameter->value));
     }
+    put_gradients(board);
 }
 
 void tensorboard_log_end(tensorboard_log *board, sdlf_status status, const sdlf_evaluation *evaluation)

@@ -6,14 +6,16 @@
 #include <sdlf/trainer.h>
 
 #include "apps/tensorboard/events.h"
+#include "apps/train/gradients.h"
 #include "apps/train/log.h"
 
 typedef struct tensorboard_log {
-    event_file *file;  /* NULL: none is written */
-    int64_t every;     /* steps between two values within an epoch; 0: none */
-    bool histograms;   /* of parameters, after each epoch */
-    sdlf_model *model; /* borrowed, from tensorboard_log_begin on */
-    int64_t step;      /* the last, over all epochs */
+    event_file *file;              /* NULL: none is written */
+    int64_t every;                 /* steps between two values within an epoch; 0: none */
+    bool histograms;               /* of parameters, after each epoch */
+    sdlf_model *model;             /* borrowed, from tensorboard_log_begin on */
+    training_gradients *gradients; /* owned; NULL: none are written */
+    int64_t step;                  /* the last, over all epochs */
 } tensorboard_log;
 
 /* A NULL folder: nothing is written. */
@@ -22,6 +24,10 @@ void tensorboard_log_close(tensorboard_log *board);
 
 /* The graph, the options as hyper-parameters, and some samples, as they are and as augmentation changes them. */
 void tensorboard_log_begin(tensorboard_log *board, const training_log_start *start);
+/* Histograms of gradients after each epoch, too, computed on that calculator, which is borrowed until the log is closed.
+ * Between tensorboard_log_begin and the first progress. */
+sdlf_status tensorboard_log_gradients(tensorboard_log *board, const training_log_start *start,
+                                      sdlf_calculator *calculator);
 void tensorboard_log_progress(tensorboard_log *board, const sdlf_progress *now);
 /* `evaluation` may be NULL. */
 void tensorboard_log_end(tensorboard_log *board, sdlf_status status, const sdlf_evaluation *evaluation);

@@ -83,6 +83,9 @@ static const argument output_arguments[] = {
              "'tensorboard --logdir DIR' shows it"},
     {"histograms", ARGUMENT_FLAG, offsetof(train_settings, histograms),
      .help = "with --tensorboard: how each parameter's values are spread, after each epoch"},
+    {"gradient-histograms", ARGUMENT_FLAG, offsetof(train_settings, gradient_histograms),
+     .help = "with --tensorboard: how each parameter's gradient is spread, after each epoch, over one batch: the first "
+             "samples as they are, by the network as it answers"},
     {"serve", ARGUMENT_FLAG, offsetof(train_settings, serve),
      .help = "show a page of live curves in the browser of this machine, with buttons that save and stop; its address "
              "is printed"},

@@ -231,6 +231,16 @@ sdlf_status download_cuda(sdlf_calculator *base, void *host, const void *from, i
     return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(stream), "download") : status;
 }
 
+/* The stream of this calculator does not wait for the default one by itself (cudaStreamNonBlocking). */
+sdlf_status copy_from_device_cuda(sdlf_calculator *base, void *to, const void *from, int64_t bytes)
+{
+    cudaStream_t stream = cuda_stream(base);
+    sdlf_status status = cuda_check(cudaStreamSynchronize(cudaStreamLegacy), "waiting for the default stream");
+    if (status == SDLF_OK)
+        status = cuda_check(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, stream), "copy");
+    return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(stream), "copy") : status;
+}
+
 sdlf_status synchronize_cuda(sdlf_calculator *base)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);

@@ -20,6 +20,7 @@ sdlf_status allocate_cuda(sdlf_calculator *calculator, int64_t bytes, void **mem
 void deallocate_cuda(sdlf_calculator *calculator, void *memory);
 sdlf_status upload_cuda(sdlf_calculator *calculator, void *to, const void *host, int64_t bytes);
 sdlf_status download_cuda(sdlf_calculator *calculator, void *host, const void *from, int64_t bytes);
+sdlf_status copy_from_device_cuda(sdlf_calculator *calculator, void *to, const void *from, int64_t bytes);
 sdlf_status synchronize_cuda(sdlf_calculator *calculator);
 sdlf_status memory_info_cuda(sdlf_calculator *calculator, int64_t *available, int64_t *total);
 sdlf_status record_begin_cuda(sdlf_calculator *calculator);
@@ -36,6 +37,7 @@ bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_opera
     .deallocate = deallocate_cuda, \
     .upload = upload_cuda, \
     .download = download_cuda, \
+    .copy_from_device = copy_from_device_cuda, \
     .synchronize = synchronize_cuda, \
     .memory_info = memory_info_cuda, \
     .queues = &cuda_queues, \

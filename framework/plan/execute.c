@@ -213,13 +213,24 @@ sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *bi
 }
 
 /* Is that what the caller's memory holds? */
-static sdlf_status check_host(const sdlf_tensor *tensor, const char *what, const char *name, sdlf_dtype dtype,
-                              int64_t bytes)
+static sdlf_status check_given(const sdlf_tensor *tensor, const char *what, const char *name, sdlf_dtype dtype,
+                               int64_t bytes)
 {
     if (dtype == tensor->dtype && bytes == sdlf_tensor_bytes(tensor)) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_SHAPE, "%s '%s' is %s %s, %" PRId64 " bytes; found %s, %" PRId64 " bytes", what, name,
                      sdlf_dtype_name(tensor->dtype), sdlf_shape_print(tensor->shape).text, sdlf_tensor_bytes(tensor),
                      sdlf_dtype_name(dtype), bytes);
+}
+
+/* The input that is to be written with so many bytes of that type. */
+static sdlf_status find_written(sdlf_plan *plan, const char *input, sdlf_dtype dtype, int64_t bytes,
+                                sdlf_binding *binding)
+{
+    sdlf_status status = sdlf_plan_input(plan, input, binding);
+    if (status != SDLF_OK) return status;
+    if (plan->buffers[binding->tensor.buffer].kind == BUFFER_DATA)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' is constant in this plan", input);
+    return check_given(&binding->tensor, "input", input, dtype, bytes);
 }
 
 sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host, sdlf_dtype dtype, int64_t bytes)
@@ -228,14 +239,34 @@ sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host
     SDLF_REQUIRE(input);
     SDLF_REQUIRE(host);
     sdlf_binding binding;
-    sdlf_status status = sdlf_plan_input(plan, input, &binding);
-    if (status != SDLF_OK) return status;
-    if (plan->buffers[binding.tensor.buffer].kind == BUFFER_DATA)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' is constant in this plan", input);
-    status = check_host(&binding.tensor, "input", input, dtype, bytes);
+    sdlf_status status = find_written(plan, input, dtype, bytes, &binding);
     if (status == SDLF_OK) status = plan_check_indices(plan, input, &binding.tensor, host);
     if (status != SDLF_OK) return status;
     return plan_upload_tensor(plan, &binding.tensor, host);
+}
+
+sdlf_status sdlf_plan_write_device(sdlf_plan *plan, const char *input, const void *memory, sdlf_dtype dtype,
+                                   int64_t bytes)
+{
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(input);
+    SDLF_REQUIRE(memory);
+    sdlf_binding binding;
+    sdlf_status status = find_written(plan, input, dtype, bytes, &binding);
+    if (status != SDLF_OK) return status;
+    sdlf_calculator *calculator = binding.calculator;
+    if (calculator == NULL || calculator->type->copy_from_device == NULL)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                         "input '%s' lies in the memory of %s, which takes nothing from a device", input,
+                         calculator != NULL ? calculator->space : SDLF_HOST_SPACE);
+    status = calculator->type->copy_from_device(calculator, binding.tensor.data, memory, bytes);
+    if (status != SDLF_OK || !plan_has_index_bounds(plan, input)) return status;
+    void *host = sdlf_heap_allocate(bytes); /* indices are looked at, which only the host does */
+    if (host == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "input '%s': out of memory", input);
+    status = calculator->type->download(calculator, host, binding.tensor.data, bytes);
+    if (status == SDLF_OK) status = plan_check_indices(plan, input, &binding.tensor, host);
+    sdlf_heap_free(host);
+    return status;
 }
 
 sdlf_status sdlf_plan_write_converted(sdlf_plan *plan, const char *input, const void *host, sdlf_dtype dtype,
@@ -266,7 +297,7 @@ sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host, sdlf
     SDLF_REQUIRE(host);
     sdlf_binding binding;
     sdlf_status status = sdlf_plan_output(plan, output, &binding);
-    if (status == SDLF_OK) status = check_host(&binding.tensor, "output", output, dtype, bytes);
+    if (status == SDLF_OK) status = check_given(&binding.tensor, "output", output, dtype, bytes);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
     if (status != SDLF_OK) return status;
     return plan_download_tensor(plan, &binding.tensor, host);

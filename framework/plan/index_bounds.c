@@ -126,6 +126,13 @@ static sdlf_status check_one(const sdlf_plan *plan, const plan_index_bound *boun
     return SDLF_OK;
 }
 
+bool plan_has_index_bounds(const sdlf_plan *plan, const char *input)
+{
+    for (int i = 0; i < plan->index_bound_count; i++)
+        if (strcmp(plan->nodes[plan->index_bounds[i].input].layer->name, input) == 0) return true;
+    return false;
+}
+
 sdlf_status plan_check_indices(const sdlf_plan *plan, const char *input, const sdlf_tensor *tensor, const void *host)
 {
     sdlf_status status = SDLF_OK;

@@ -299,6 +299,7 @@ sdlf_status plan_put_values(sdlf_plan *plan, int parameter, const float *values,
 /* Do the values that are about to become an input's, of the tensor's type and number, index what reads them? Errors:
  * SDLF_ERROR_ARGUMENT with the reader, the index and the bounds. Costs nothing for inputs that are no indices. */
 sdlf_status plan_check_indices(const sdlf_plan *plan, const char *input, const sdlf_tensor *tensor, const void *host);
+bool plan_has_index_bounds(const sdlf_plan *plan, const char *input); /* would it look at them? */
 
 /* ---- nodes and steps ---- */
 

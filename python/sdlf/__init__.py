@@ -27,6 +27,7 @@ from .errors import (
     ShapeError,
     UnsupportedError,
 )
+from .information import info
 from .model import Model
 from .quantization import quantize
 from .stateful import Stateful
@@ -34,6 +35,6 @@ from .training import Evaluation, History, Trainer, evaluate
 
 __all__ = [
     "ArgumentError", "Dataset", "DeviceError", "DynamicModel", "Error", "Evaluation", "FileError", "FormatError", "History", "Model", "Node",
-    "NumericError", "OutOfMemoryError", "Plan", "ShapeError", "Stateful", "Trainer", "UnsupportedError", "__version__", "calculators", "evaluate", "layers",
-    "nn", "optim", "quantize",
+    "NumericError", "OutOfMemoryError", "Plan", "ShapeError", "Stateful", "Trainer", "UnsupportedError", "__version__", "calculators", "evaluate", "info",
+    "layers", "nn", "optim", "quantize",
 ]

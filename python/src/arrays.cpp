@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "common.h"
 
+#include <cstdio>
+
 namespace
 {
 
@@ -40,13 +42,21 @@ std::string class_of(nb::handle object)
     return nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject *>(Py_TYPE(object.ptr()))).attr("__name__"));
 }
 
+std::string space_of(const any_array &array)
+{
+    int type = array.device_type();
+    if (type == nb::device::cpu::value) return SDLF_HOST_SPACE;
+    return type == nb::device::cuda::value ? "cuda:" + std::to_string(array.device_id()) : "a device";
+}
+
 host_array to_host_array(nb::handle object, const std::string &what)
 {
     host_array array;
     if (nb::try_cast(object, array)) return array;
-    nb::ndarray<nb::ro> elsewhere;
+    any_array elsewhere;
     if (nb::try_cast(object, elsewhere) && elsewhere.device_type() != nb::device::cpu::value)
-        throw nb::type_error((what + " lies on a device: copy it to the host (.cpu(), .get()) first").c_str());
+        throw nb::type_error(
+            (what + " lies on " + space_of(elsewhere) + ": copy it to the host (.cpu(), .get()) first").c_str());
     std::string found = class_of(object);
     if (found == "list") found += "; numpy.asarray makes one of it";
     if (found == "ndarray") found += " of dtype " + nb::cast<std::string>(object.attr("dtype").attr("str"));
@@ -54,7 +64,7 @@ host_array to_host_array(nb::handle object, const std::string &what)
         (what + ": expected an array of numbers (NumPy's, or of a library with DLPack), found " + found).c_str());
 }
 
-sdlf_dtype dtype_of(const host_array &array, const std::string &what)
+sdlf_dtype dtype_of(const any_array &array, const std::string &what)
 {
     for (const dtype_pair &pair : dtypes)
         if (pair.theirs == array.dtype()) return pair.ours;
@@ -64,7 +74,7 @@ sdlf_dtype dtype_of(const host_array &array, const std::string &what)
                              .c_str());
 }
 
-sdlf_shape shape_of(const host_array &array, const std::string &what)
+sdlf_shape shape_of(const any_array &array, const std::string &what)
 {
     if (array.ndim() > SDLF_MAX_RANK)
         throw status_error(SDLF_ERROR_SHAPE, what + " has " + std::to_string(array.ndim()) + " axes; at most " +
@@ -131,6 +141,18 @@ new_array make_array(sdlf_dtype dtype, const sdlf_shape &shape, const int64_t *s
     void *data = ::operator new(bytes > 0 ? bytes : 1, std::align_val_t(64));
     nb::capsule owner(data, [](void *p) noexcept { ::operator delete(p, std::align_val_t(64)); });
     return {wrap(dtype, shape, stride, data, owner, true), data};
+}
+
+nb::object view_device(const sdlf_tensor &tensor, const char *space, nb::handle owner)
+{
+    int device = 0;
+    if (std::sscanf(space, "cuda:%d", &device) != 1)
+        throw status_error(SDLF_ERROR_UNSUPPORTED, std::string("memory of ") + space + " cannot be seen from Python");
+    size_t dims[SDLF_MAX_RANK];
+    for (int i = 0; i < tensor.shape.rank; i++) dims[i] = static_cast<size_t>(tensor.shape.dim[i]);
+    nb::ndarray<nb::array_api> view(tensor.data, static_cast<size_t>(tensor.shape.rank), dims, owner, tensor.stride,
+                                    to_dlpack(tensor.dtype), nb::device::cuda::value, device);
+    return nb::cast(view, nb::rv_policy::reference);
 }
 
 nb::object view_array(const sdlf_tensor &tensor, nb::handle owner, bool writable)

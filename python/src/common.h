@@ -43,12 +43,25 @@ inline void check(sdlf_status status)
 
 /* Row-major, in host memory; another array is copied into one. */
 using host_array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+/* Row-major, in any memory. */
+using any_array = nb::ndarray<nb::ro, nb::c_contig>;
+
+/* Where it lies, as a calculator's `space` has it: "host", "cuda:0", else "a device" that no calculator computes on. */
+std::string space_of(const any_array &array);
 
 /* `what` names the array in messages. Throws a TypeError for what is no array, or lies on a device. */
 host_array to_host_array(nb::handle object, const std::string &what);
 std::string class_of(nb::handle object); /* the name of its class, for messages */
-sdlf_dtype dtype_of(const host_array &array, const std::string &what);
-sdlf_shape shape_of(const host_array &array, const std::string &what);
+sdlf_dtype dtype_of(const any_array &array, const std::string &what);
+sdlf_shape shape_of(const any_array &array, const std::string &what);
+inline sdlf_dtype dtype_of(const host_array &array, const std::string &what)
+{
+    return dtype_of(any_array(array), what);
+}
+inline sdlf_shape shape_of(const host_array &array, const std::string &what)
+{
+    return shape_of(any_array(array), what);
+}
 sdlf_shape to_shape(nb::handle dimensions, const std::string &what);
 nb::tuple from_shape(const sdlf_shape &shape);
 
@@ -61,6 +74,9 @@ struct new_array {
     void *data;
 };
 new_array make_array(sdlf_dtype dtype, const sdlf_shape &shape, const int64_t *stride = nullptr);
+
+/* An object with DLPack over memory of CUDA's device "cuda:N", which lives as long as `owner`. */
+nb::object view_device(const sdlf_tensor &tensor, const char *space, nb::handle owner);
 
 /* A NumPy array over memory that lives as long as `owner`. */
 nb::object view_array(const sdlf_tensor &tensor, nb::handle owner, bool writable);
@@ -125,6 +141,17 @@ struct device_lock {
     device_lock(const std::shared_ptr<calculator_handle> &a, const std::shared_ptr<calculator_handle> &b);
     std::unique_lock<std::mutex> first, second;
 };
+
+/* Has this thread Python's lock? The stable interface has no PyGILState_Check; where it is used, from 3.12 on, the current thread state is
+ * each thread's own. */
+inline bool has_python_lock()
+{
+#ifdef Py_LIMITED_API
+    return PyThreadState_GetDict() != nullptr;
+#else
+    return PyGILState_Check() != 0;
+#endif
+}
 
 /* Call without Python's lock, one thread at a time. */
 template <class mutex, class function> auto alone(mutex &lock, function &&call)

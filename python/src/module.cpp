@@ -48,6 +48,37 @@ static nb::list calculators()
     return all;
 }
 
+/* Each calculator of the build on each of its devices: (name, is it there, what it runs on or why it is not). */
+static nb::list describe_calculators()
+{
+    nb::list all;
+    const sdlf_calculator_class *type;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)) != nullptr; i++) {
+        int devices = type->device_count != nullptr ? type->device_count() : 0;
+        for (int device = 0; device == 0 || device < devices; device++) {
+            std::string name = type->name, text;
+            if (devices > 1) name += ":" + std::to_string(device);
+            sdlf_calculator *calculator = nullptr;
+            sdlf_calculator_options options = {};
+            options.device = device;
+            char described[400] = "";
+            bool there = false;
+            {
+                nb::gil_scoped_release released;
+                there = sdlf_calculator_open(&calculator, type->name, &options) == SDLF_OK;
+                if (there) calculator->type->describe(calculator, described, sizeof described);
+                text = there ? described : sdlf_error_message();
+                sdlf_calculator_close(calculator);
+            }
+            all.append(nb::make_tuple(name, there, text));
+        }
+    }
+    const char *reason = nullptr, *name;
+    for (int i = 0; (name = sdlf_calculator_left_out(i, &reason)) != nullptr; i++)
+        all.append(nb::make_tuple(name, false, "not in this build: " + std::string(reason)));
+    return all;
+}
+
 NB_MODULE(_sdlf, module)
 {
     module.doc() = "The C library, as sdlf uses it.";
@@ -62,4 +93,5 @@ NB_MODULE(_sdlf, module)
     bind_sized(module);
     module.def("layer_classes", &layer_classes, "Every layer class with its options.");
     module.def("calculators", &calculators, "Names of the calculators of this build.");
+    module.def("_describe_calculators", &describe_calculators);
 }

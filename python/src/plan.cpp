@@ -56,7 +56,7 @@ plan_object::~plan_object()
     if (model == nullptr) return;
     if (plan != nullptr) {
         std::optional<nb::gil_scoped_release> released;
-        if (PyGILState_Check()) released.emplace();
+        if (has_python_lock()) released.emplace();
         device_lock devices(forward, backward);
         std::lock_guard<std::recursive_mutex> locked(model->mutex);
         sdlf_plan_free(plan);
@@ -123,7 +123,7 @@ nb::object in_place(const std::shared_ptr<plan_object> &p, const std::string &na
         if (one.binding.calculator == nullptr)
             throw status_error(SDLF_ERROR_ARGUMENT, "nothing depends on input '" + name + "'");
         if (!is_on_host(one.binding))
-            throw status_error(SDLF_ERROR_UNSUPPORTED, "'" + name + "' lies on a device: write and read it with run");
+            return view_device(one.binding.tensor, one.binding.calculator->space, nb::cast(p));
         return view_array(one.binding.tensor, nb::cast(p), input);
     }
     throw nb::key_error(name.c_str());
@@ -220,11 +220,16 @@ void bind_plan(nb::module_ &module)
         .def(
             "input",
             [](const std::shared_ptr<plan_object> &p, const std::string &name) { return in_place(p, name, true); },
-            nb::arg("name"), "The memory of an input, to be written in place before a run without arguments.")
+            nb::arg("name"),
+            "The memory of an input, to be written in place before forward(): a NumPy array, or, on a GPU, an object "
+            "for "
+            "from_dlpack of PyTorch or CuPy; what writes there must be done before forward().")
         .def(
             "output",
             [](const std::shared_ptr<plan_object> &p, const std::string &name) { return in_place(p, name, false); },
-            nb::arg("name"), "The memory of a result, which the next run overwrites.")
+            nb::arg("name"),
+            "The memory of a result, which the next run overwrites: a NumPy array, or, on a GPU, an object for "
+            "from_dlpack.")
         .def(
             "forward",
             [](plan_object &p) {

@@ -10,16 +10,35 @@ namespace
 /* An array for an input, checked, before anything is computed. */
 struct given {
     const plan_binding *input;
-    host_array array;
+    any_array array;
     sdlf_dtype dtype;
+    bool on_device; /* the one that the input lies on */
 };
+
+/* An array in the host's memory, or on the device that the input lies on. */
+any_array find_array(const plan_binding &input, nb::handle object, const std::string &what)
+{
+    host_array array;
+    if (nb::try_cast(object, array)) return any_array(array);
+    any_array elsewhere;
+    if (!nb::try_cast(object, elsewhere) || elsewhere.device_type() == nb::device::cpu::value)
+        return any_array(to_host_array(object, what)); /* says what it is */
+    std::string found = space_of(elsewhere), wanted = input.binding.calculator->space;
+    if (found != wanted)
+        throw nb::type_error((what + " lies on " + found + ", expected memory of the host" +
+                              (wanted == SDLF_HOST_SPACE ? "" : " or of " + wanted) +
+                              ": copy it there, or choose where to compute (use, calculator, device)")
+                                 .c_str());
+    return elsewhere;
+}
 
 given look(const plan_binding &input, nb::handle object)
 {
-    if (input.binding.calculator == nullptr) return {&input, {}, SDLF_NONE}; /* whatever it is */
-    given g = {&input, to_host_array(object, "input '" + input.name + "'"), SDLF_NONE};
+    if (input.binding.calculator == nullptr) return {&input, {}, SDLF_NONE, false}; /* whatever it is */
     const sdlf_tensor &wanted = input.binding.tensor;
     const std::string what = "input '" + input.name + "'";
+    given g = {&input, find_array(input, object, what), SDLF_NONE, false};
+    g.on_device = g.array.device_type() != nb::device::cpu::value;
     g.dtype = dtype_of(g.array, what);
     bool same = static_cast<int>(g.array.ndim()) == wanted.shape.rank;
     for (int i = 0; same && i < wanted.shape.rank; i++)
@@ -27,9 +46,9 @@ given look(const plan_binding &input, nb::handle object)
     if (!same)
         throw status_error(SDLF_ERROR_SHAPE, what + " has the shape " + sdlf_shape_print(wanted.shape).text +
                                                  ", found " + sdlf_shape_print(shape_of(g.array, what)).text);
-    if (!converts(wanted.dtype, g.dtype))
+    if (g.on_device ? wanted.dtype != g.dtype : !converts(wanted.dtype, g.dtype))
         throw nb::type_error((what + " is of " + sdlf_dtype_name(wanted.dtype) + ", found " + sdlf_dtype_name(g.dtype) +
-                              ": convert it (.astype)")
+                              ": convert it (.astype, .to)")
                                  .c_str());
     return g;
 }
@@ -65,6 +84,9 @@ std::vector<given> look_at_all(const plan_object &p, const nb::args &positional,
 sdlf_status write_one(plan_object &p, const given &g)
 {
     if (g.dtype == SDLF_NONE) return SDLF_OK;
+    if (g.on_device)
+        return sdlf_plan_write_device(p.plan, g.input->name.c_str(), g.array.data(), g.dtype,
+                                      static_cast<int64_t>(g.array.nbytes()));
     return sdlf_plan_write_converted(p.plan, g.input->name.c_str(), g.array.data(), g.dtype,
                                      static_cast<int64_t>(g.array.size()));
 }

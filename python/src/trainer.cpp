@@ -21,7 +21,7 @@ struct trainer_object {
     {
         if (trainer == nullptr) return;
         std::optional<nb::gil_scoped_release> released; /* this may happen with Python's lock or without */
-        if (PyGILState_Check()) released.emplace();
+        if (has_python_lock()) released.emplace();
         std::lock_guard<std::recursive_mutex> locked(model->mutex);
         sdlf_trainer_free(trainer);
         model->plans--;

@@ -22,7 +22,9 @@ if [ -n "${SDLF_CLEAN_ROOT:-}" ]; then
     cp -a "$SDLF_CLEAN_ROOT" "$root"
 else
     command -v debootstrap > /dev/null || { echo "skipped: there is no debootstrap" && exit 77; }
-    if ! debootstrap --variant=minbase "$VERSION_CODENAME" "$root" > "$folder/log" 2>&1; then
+    components=main
+    [ "$ID" != ubuntu ] || components=main,universe
+    if ! debootstrap --variant=minbase "--components=$components" "$VERSION_CODENAME" "$root" > "$folder/log" 2>&1; then
         tail -n 3 "$folder/log"
         echo "skipped: debootstrap has made no installation of $VERSION_CODENAME"
         exit 77

@@ -193,7 +193,11 @@ struct sdlf_calculator_class {
     sdlf_status (*run_together)(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count,
                                 int *done);
 
-    void *reserved[4]; /* zero, so that members can be added without breaking what was compiled before */
+    /* Copy from memory of the same device that another library holds, behind what that library has queued in the
+     * device's default stream, and be done when it returns. Optional; NULL: it cannot. */
+    sdlf_status (*copy_from_device)(sdlf_calculator *calculator, void *to, const void *from, int64_t bytes);
+
+    void *reserved[3]; /* zero, so that members can be added without breaking what was compiled before */
 
     /* The last member, because it grows with the kinds of operations: sdlf_register_calculator knows with how many a
      * table was compiled. */

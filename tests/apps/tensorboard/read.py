@@ -13,7 +13,7 @@ except ImportError:
     print("skipped: this Python has no tensorboard package")
     sys.exit(77)
 
-EPOCHS, SAMPLES, BATCH = 2, 640, 64
+EPOCHS, SAMPLES, BATCH, CLASSES = 2, 640, 64, 10
 
 
 def check(what, found, expected):
@@ -24,7 +24,7 @@ def check(what, found, expected):
 with tempfile.TemporaryDirectory() as folder:
     runs = os.path.join(folder, "runs")
     subprocess.run([sys.argv[1], "train", "--net", "lenet5", "--data", f"digits:{SAMPLES}", "--epochs", str(EPOCHS), "--batch", str(BATCH),
-                    "--augment-shift", "2", "--no-save", "--quiet", "--tensorboard", runs, "--histograms", "--log-steps", "5"], check=True)
+                    "--augment-shift", "2", "--no-save", "--quiet", "--tensorboard", runs, "--histograms", "--gradient-histograms", "--log-steps", "5"], check=True)
     events = event_accumulator.EventAccumulator(runs, size_guidance=dict.fromkeys(("scalars", "images", "histograms", "tensors"), 0)).Reload()
     tags = events.Tags()
     check("scalars", sorted(tags["scalars"]),
@@ -44,6 +44,17 @@ with tempfile.TemporaryDirectory() as folder:
     check("histograms over epochs", [e.step for e in events.Histograms("conv2d.weight")], [steps, 2 * steps])
     histogram = events.Histograms("conv2d.weight")[0].histogram_value
     check("values in the histogram", sum(histogram.bucket), histogram.num)
+    weights = sorted(tag for tag in tags["histograms"] if not tag.startswith("gradients/"))
+    check("gradients of every parameter", sorted(tags["histograms"]), sorted(["gradients/" + tag for tag in weights] + weights))
+    check("gradients over epochs", [e.step for e in events.Histograms("gradients/conv2d.weight")], [steps, 2 * steps])
+    for tag in weights:
+        found, of = events.Histograms("gradients/" + tag)[-1].histogram_value, events.Histograms(tag)[-1].histogram_value
+        check(f"numbers in the gradient of {tag}", found.num, of.num)
+        if not found.min < found.max:
+            sys.exit(f"the gradient of {tag} is the same everywhere")
+        if found.num == CLASSES:  # of the scores' bias: softmax minus one-hot, whose sum over the classes is 0
+            if not found.min < 0 < found.max or abs(found.sum) > 1e-5 * found.num * max(found.max, -found.min):
+                sys.exit(f"the gradient of {tag} adds up to {found.sum}, expected 0")
     graph = events.Graph()
     nodes = {node.name: node for node in graph.node}
     check("type of conv2d", nodes["conv2d"].op, "conv2d")
@@ -59,4 +70,4 @@ with tempfile.TemporaryDirectory() as folder:
     check("status", end.session_end_info.status, 1)
     experiment = plugin_data_pb2.HParamsPluginData.FromString(metadata["_hparams_/experiment"].plugin_data.content)
     check("first metric", experiment.experiment.metric_infos[0].name.tag, "accuracy/test")
-print("TensorBoard reads scalars, pictures, histograms, graph and hyper-parameters.")
+print("TensorBoard reads scalars, pictures, histograms of weights and gradients, graph and hyper-parameters.")

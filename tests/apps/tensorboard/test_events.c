@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sdlf/formats.h>
+
 #include "apps/program.h"
 #include "apps/tensorboard/events.h"
 #include "apps/tensorboard/message.h"
@@ -115,14 +117,46 @@ static void a_run_writes_its_events(void)
          "--tensorboard", histograms, "--histograms");
     bytes = read_only_file(histograms, &length);
     CHECK(holds(bytes, length, "fully_connected.weight"));
+    CHECK(!holds(bytes, length, "gradients/"));
     CHECK(!holds(bytes, length, "samples/augmented"));
     free(bytes);
+}
+
+static int64_t hash_of(const char *path)
+{
+    sdlf_model *model = NULL;
+    int64_t hash = CHECK_OK(sdlf_model_open(&model, path)) ? (int64_t)sdlf_model_hash(model) : -1;
+    sdlf_model_free(model);
+    return hash;
+}
+
+/* They are there when asked for, and training comes to the same weights. */
+static void gradients_leave_training_alone(void)
+{
+    char folder[1024], plain[1024], watched[1024];
+    snprintf(folder, sizeof folder, "%s", test_path("runs/c"));
+    snprintf(plain, sizeof plain, "%s", test_path("plain.safetensors"));
+    snprintf(watched, sizeof watched, "%s", test_path("watched.safetensors"));
+    /* batch normalisation, whose running statistics a forward pass of training would change */
+    SDLF(0, "train", "--net", "resnet20", "--data", "digits:128,3", "--epochs", "2", "--batch", "32", "--no-test",
+         "--quiet", "--out", plain);
+    SDLF(0, "train", "--net", "resnet20", "--data", "digits:128,3", "--epochs", "2", "--batch", "32", "--no-test",
+         "--quiet", "--out", watched, "--tensorboard", folder, "--gradient-histograms");
+    size_t length;
+    char *bytes = read_only_file(folder, &length);
+    CHECK(holds(bytes, length, "gradients/"));
+    CHECK(holds(bytes, length, ".weight"));
+    CHECK(!holds(bytes, length, "running_mean")); /* which nothing trains */
+    free(bytes);
+    CHECK_EQUAL(hash_of(watched), hash_of(plain));
 }
 
 static void says_what_is_wrong(void)
 {
     CHECK_SAYS(SDLF(2, "train", "--histograms"),
                "--histograms are written for TensorBoard, and need --tensorboard DIR");
+    CHECK_SAYS(SDLF(2, "train", "--gradient-histograms"),
+               "--gradient-histograms are written for TensorBoard, and need --tensorboard DIR");
     const char *file = test_path("file");
     test_write_file(file, "x", 1);
     CHECK_SAYS(SDLF(1, "train", "--no-save", "--tensorboard", file), "expected a folder, or a place for one");
@@ -134,6 +168,7 @@ int main(void)
     RUN(a_record_is_framed);
     RUN(fields_are_encoded);
     RUN(a_run_writes_its_events);
+    RUN(gradients_leave_training_alone);
     RUN(says_what_is_wrong);
     return test_summary();
 }

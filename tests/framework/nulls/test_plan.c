@@ -95,6 +95,7 @@ static void no_plan(void)
     REFUSED(sdlf_plan_output(NULL, "class", &binding), "plan");
     REFUSED(sdlf_plan_write(NULL, "image", number, SDLF_FLOAT32, 4), "plan");
     REFUSED(sdlf_plan_write_converted(NULL, "image", number, SDLF_FLOAT32, 1), "plan");
+    REFUSED(sdlf_plan_write_device(NULL, "image", number, SDLF_FLOAT32, 4), "plan");
     REFUSED(sdlf_plan_read(NULL, "class", number, SDLF_FLOAT32, 4), "plan");
     REFUSED(sdlf_plan_trim(NULL, "class", &(sdlf_tensor){.data = number}), "plan");
     REFUSED(sdlf_plan_forward(NULL), "plan");
@@ -145,6 +146,8 @@ static void a_plan_without_the_rest(void)
     REFUSED(sdlf_plan_output(plan, "class", NULL), "binding");
     REFUSED(sdlf_plan_write(plan, NULL, image, SDLF_FLOAT32, 4), "input");
     REFUSED(sdlf_plan_write(plan, "image", NULL, SDLF_FLOAT32, 4), "host");
+    REFUSED(sdlf_plan_write_device(plan, NULL, image, SDLF_FLOAT32, 4), "input");
+    REFUSED(sdlf_plan_write_device(plan, "image", NULL, SDLF_FLOAT32, 4), "memory");
     REFUSED(sdlf_plan_write_converted(plan, NULL, image, SDLF_FLOAT32, 1), "input");
     REFUSED(sdlf_plan_write_converted(plan, "image", NULL, SDLF_FLOAT32, 1), "host");
     REFUSED(sdlf_plan_read(plan, NULL, class, SDLF_FLOAT32, 4), "output");

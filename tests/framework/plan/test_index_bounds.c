@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Indices that come from outside and name no row are refused, and not read as zeros. */
 #include <math.h>
+#include <string.h>
 
 #include "framework/plan/networks.h"
 #include "testing.h"
@@ -27,12 +28,26 @@ static sdlf_status write_tokens(sdlf_plan *plan, sdlf_dtype dtype, const double 
     return test_plan_write(plan, "tokens", tokens);
 }
 
+/* The pretended one, to which the host's memory is another library's. */
+static bool plan_has_device(sdlf_plan *plan)
+{
+    sdlf_binding tokens;
+    return CHECK_OK(sdlf_plan_input(plan, "tokens", &tokens)) && tokens.calculator != NULL &&
+           strcmp(tokens.calculator->type->name, "guarded") == 0;
+}
+
 static void check_tokens(sdlf_plan *plan, sdlf_dtype dtype)
 {
     double value[2 * TOKENS] = {0, VOCABULARY - 1, -1, -VOCABULARY, 3, 2, 1, 0};
     CHECK_OK(write_tokens(plan, dtype, value));
     CHECK_OK(sdlf_plan_forward(plan));
     value[6] = VOCABULARY;
+    if (plan_has_device(plan)) {
+        int64_t tokens[2 * TOKENS];
+        sdlf_convert(dtype, tokens, SDLF_FLOAT64, value, 2 * TOKENS);
+        CHECK_FAILS(sdlf_plan_write_device(plan, "tokens", tokens, dtype, 2 * TOKENS * (int64_t)sdlf_dtype_size(dtype)),
+                    SDLF_ERROR_ARGUMENT, "embedding 'words': index 7, at [1,2] of input 'tokens'");
+    }
     CHECK_FAILS(write_tokens(plan, dtype, value), SDLF_ERROR_ARGUMENT,
                 "embedding 'words': index 7, at [1,2] of input 'tokens', is out of range: expected -7 to 6");
     value[6] = 0;

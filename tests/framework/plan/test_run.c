@@ -51,6 +51,41 @@ static void type_and_size_are_checked(void)
     release(&m);
 }
 
+/* Between two plans of one device: the output of one is the input of the other. */
+static void device_memory_goes_in(void)
+{
+    sdlf_model *model = sdlf_model_create("small");
+    float x[6] = {-1, 2, -3, 4, -5, 6}, y[6] = {0};
+    sdlf_binding from = {.calculator = NULL};
+    sdlf_output(model, "y", sdlf_relu(model, sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(3))));
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
+        const sdlf_calculator_class *type = test_calculator_class_at(i);
+        sdlf_calculator *calculator = test_open(type->name);
+        sdlf_plan *first = NULL, *second = NULL;
+        sdlf_plan_options options = {.batch = 2, .forward = calculator};
+        if (CHECK_OK(sdlf_plan_create(&first, model, &options)) &&
+            CHECK_OK(sdlf_plan_create(&second, model, &options)) && type->copy_from_device != NULL) {
+            CHECK_OK(sdlf_plan_write(first, "x", x, SDLF_FLOAT32, sizeof x));
+            CHECK_OK(sdlf_plan_forward(first));
+            CHECK_OK(sdlf_plan_synchronize(first));
+            CHECK_OK(sdlf_plan_output(first, "y", &from));
+            CHECK_FAILS(sdlf_plan_write_device(second, "x", from.tensor.data, SDLF_FLOAT32, 12), SDLF_ERROR_SHAPE,
+                        "input 'x' is float32 2x3, 24 bytes; found float32, 12 bytes");
+            CHECK_OK(sdlf_plan_write_device(second, "x", from.tensor.data, SDLF_FLOAT32, sizeof x));
+            CHECK_OK(sdlf_plan_forward(second));
+            CHECK_OK(sdlf_plan_read(second, "y", y, SDLF_FLOAT32, sizeof y));
+            for (int k = 0; k < 6; k++) CHECK_CLOSE(y[k], x[k] > 0 ? x[k] : 0, 0);
+        } else if (second != NULL) {
+            CHECK_FAILS(sdlf_plan_write_device(second, "x", x, SDLF_FLOAT32, sizeof x), SDLF_ERROR_UNSUPPORTED,
+                        "input 'x' lies in the memory of host, which takes nothing from a device");
+        }
+        sdlf_plan_free(first);
+        sdlf_plan_free(second);
+        sdlf_calculator_close(calculator);
+    }
+    sdlf_model_free(model);
+}
+
 static void outputs_stay_while_a_plan_is_there(void)
 {
     made m = make(SDLF_FLOAT32);
@@ -77,6 +112,7 @@ static void outputs_stay_while_a_plan_is_there(void)
 int main(void)
 {
     RUN(type_and_size_are_checked);
+    RUN(device_memory_goes_in);
     RUN(outputs_stay_while_a_plan_is_there);
     return test_summary();
 }

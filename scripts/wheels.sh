@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Make a wheel for the Python of each of these releases of Debian, and test it there: in minimal installations, as root, with debootstrap.
+#
+#   scripts/wheels.sh [RELEASE...]      trixie (Python 3.13: the wheel for 3.12 and every later one); bullseye (3.9) where it is named
+#
+# Wheels lie in build/wheels. Installations are kept in build/wheel-roots, with what was compiled, for the next time. A release whose
+# archive cannot be reached is told and left out; if all are, that is no error.
+. "$(dirname "$0")/common.sh"
+
+packages=python3,python3-dev,python3-venv,gcc,g++,libc6-dev,make,ninja-build,pkg-config,zlib1g-dev,libjansson-dev,libpng-dev
+packages+=,libturbojpeg0-dev,libprotobuf-c-dev,protobuf-c-compiler,libdnnl-dev,ccache,ca-certificates,patchelf
+declare -A more=([bullseye]=,clang-16) # whose GCC is 10
+mirrors=(http://deb.debian.org/debian http://archive.debian.org/debian) # old releases move to the second
+
+[ "$(id -u)" -eq 0 ] || { echo "Not root: no installations can be made." && exit 0; }
+command -v debootstrap > /dev/null || { echo "There is no debootstrap: no installations can be made." && exit 0; }
+
+mounted=()
+end() {
+    for place in "${mounted[@]}"; do umount "$place" || exit 1; done
+    mounted=()
+}
+trap end EXIT
+
+# make_root RELEASE FOLDER
+make_root() {
+    local mirror
+    [ ! -e "$2/complete" ] || return 0
+    for mirror in "${mirrors[@]}"; do
+        rm -rf --one-file-system "$2"
+        mkdir -p "$2"
+        if debootstrap --variant=minbase "--include=$packages${more[$1]:-}" "$1" "$2" "$mirror" > "$2.log" 2>&1; then
+            touch "$2/complete"
+            return 0
+        fi
+    done
+    return 1
+}
+
+build='
+cd /sdlf
+python3 -m venv /venv
+export PATH=/venv/bin:/usr/lib/ccache:$PATH CCACHE_DIR=/ccache PIP_DISABLE_PIP_VERSION_CHECK=1 CMAKE_GENERATOR=Ninja
+! command -v clang-16 > /dev/null || export CC=clang-16
+pip install -q --upgrade pip
+pip install -q "cmake<4" scikit-build-core nanobind auditwheel numpy pytest
+rm -rf /wheel
+pip wheel -q --no-build-isolation --no-deps -C cmake.define.SDLF_CUDA=OFF -C cmake.define.SDLF_WERROR=ON -w /wheel .
+auditwheel -v repair -w /wheel/whole /wheel/*.whl > /wheel/log 2>&1 || { tail -n 20 /wheel/log; exit 1; }
+pip install -q --no-deps --force-reinstall /wheel/whole/*.whl
+cd /
+python --version
+python -m pytest -q -rs /sdlf/python/tests'
+
+mkdir -p build/wheels build/wheel-roots
+releases=("$@")
+[ $# -gt 0 ] || releases=(trixie)
+for release in "${releases[@]}"; do
+    root=$PWD/build/wheel-roots/$release
+    step "$release"
+    if ! make_root "$release" "$root"; then
+        tail -n 3 "$root.log"
+        echo "No wheel for the Python of $release: debootstrap has made no installation."
+        continue
+    fi
+    cp /etc/resolv.conf "$root/etc/resolv.conf"
+    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" # this machine may trust others, too
+    rm -rf "$root/sdlf"
+    mkdir -p "$root/sdlf"
+    git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$root/sdlf"
+    mount -t proc proc "$root/proc" && mounted+=("$root/proc")
+    LC_ALL=C.UTF-8 chroot "$root" /bin/bash -euo pipefail -c "$build"
+    end
+    cp "$root"/wheel/whole/*.whl build/wheels/
+done
+ls -l build/wheels
