@@ -3,6 +3,7 @@
 # Everything that needs a GPU, in one go: build, all tests, compute-sanitizer on the kernels, benchmarks, one table.
 #
 #   scripts/gpu-check.sh [--seconds N] [cmake option ...]     for instance: scripts/gpu-check.sh -DSDLF_GEMM=portable
+#   scripts/gpu-check.sh [--seconds N] --built FOLDER         what is built there, as it is: nothing is configured or compiled
 #
 # Times beside PyTorch's are another script's, which needs PyTorch: scripts/compare-pytorch-training.py (compare-pytorch-gpu.py: inference).
 # Needs no network and no input, and leaves its logs in build-gpu/check/. Without a GPU it says so and ends well. Where SDLF_DATA
@@ -14,12 +15,19 @@
 . "$(dirname "$0")/common.sh"
 
 limit=450
+built=""
 if [ "${1:-}" = --seconds ]; then
     [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "--seconds needs a whole number of seconds, found '${2:-}'." >&2; exit 2; }
     limit=$2
     shift 2
 fi
 build="build-gpu"
+if [ "${1:-}" = --built ]; then
+    [ -x "${2:-}/sdlf" ] || { echo "--built needs a build folder with sdlf in it, found '${2:-}'." >&2; exit 2; }
+    build=$2
+    built=yes
+    shift 2
+fi
 logs=$build/check
 sdlf=$build/sdlf
 sanitizer_seconds=25 # of kernel cases, for each of the four tools; they and the other checked programs run side by side
@@ -36,7 +44,7 @@ if ! gpu_is_there; then
     echo "There is no GPU here (nvidia-smi lists none): nothing to check."
     exit 0
 fi
-if [ -z "${CUDACXX:-}" ]; then
+if [ -z "${CUDACXX:-}" ] && [ -z "$built" ]; then
     CUDACXX=$(cuda_tool nvcc)
     if [ -z "$CUDACXX" ]; then
         echo "nvcc is missing: put the CUDA Toolkit on the PATH, or set CUDACXX." >&2
@@ -46,28 +54,7 @@ if [ -z "${CUDACXX:-}" ]; then
 fi
 mkdir -p "$logs"
 
-step "Build ($build)"
-begun=$SECONDS
-generator=()
-if [ -f "$build/CMakeCache.txt" ]; then
-    echo "Going on with the build that is there."
-elif command -v ninja > /dev/null; then
-    generator=(-G Ninja)
-else
-    echo "ninja is missing: building with make."
-fi
-within 120 "$logs/configure.log" cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DSDLF_CUDA=ON "$@"
-if [ "$outcome" = ok ]; then
-    within "$limit" "$logs/build.log" cmake --build "$build" --parallel "$(processors)"
-fi
-if [ "$outcome" = ok ]; then
-    sed -n '/^-- sdlf /,/^-- Configuring/p' "$logs/configure.log"
-    row build ok $((SECONDS - begun)) "$(sed -n 's/^--   CUDA  *//p' "$logs/configure.log")"
-else
-    tail -n 30 "$logs/configure.log" "$logs/build.log" 2> /dev/null || true
-    row build "$outcome" $((SECONDS - begun)) "$logs/configure.log, $logs/build.log"
-    summary
-fi
+if [ -z "$built" ]; then . scripts/gpu-check/build.sh "$@"; fi
 
 # On a narrow terminal the lines would be broken: a file is never one.
 within 30 "$logs/info.log" "$sdlf" info --json

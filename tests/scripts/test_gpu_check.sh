@@ -146,6 +146,13 @@ for row in 'build  *ok' 'tests  *cut .* 1 of 7 passed, the others had no time' '
     'Nothing failed; [0-9]+ cut for want of time'; do
     says "^$row"
 done
+unset SLOW_TESTS
+options=(--built build-gpu)
+check "what is built" 0
+says '^tests  *ok'
+grep -q '^build ' "$work/out" && echo "nothing should be built" && failed=1
+options=(--built nowhere)
+check "nothing is built there" 2
 options=(--seconds some)
 check "time that is none" 2
 exit "$failed"
