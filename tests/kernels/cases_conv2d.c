@@ -209,6 +209,11 @@ static const geometry geometries[] = {
     {2, 256, 6, 7, 128, {3, 3}, {1, 1}, {1, 1}, {0, 1}, {1, 0}, 2},
     {1, 120, 9, 10, 120, {3, 2}, {2, 1}, {1, 1}, {1, 1}, {1, 0}, 3},
     {9, 64, 14, 14, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 16},
+    {2, 128, 9, 11, 256, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 2},
+    {2, 72, 9, 10, 144, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 9},
+    {2, 144, 9, 10, 72, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 9},
+    {1, 144, 7, 8, 144, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 2},
+    {2, 60, 8, 7, 60, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 5},
 };
 
 /* Depthwise: rectangles of pixels of every width, and lines and paddings that none of them suits. */
@@ -242,6 +247,13 @@ static const geometry depthwise[] = {
     {2, 16, 12, 9, 16, {3, 5}, {1, 2}, {2, 1}, {2, 2}, {2, 2}, 16}, /* nothing symmetric */
     {1, 200, 5, 6, 200, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {1, 3}, 200},
     {2, 8, 9, 10, 8, {1, 3}, {3, 1}, {1, 1}, {0, 1}, {0, 1}, 8},
+    {3, 16, 29, 30, 16, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 16},
+};
+
+/* Depthwise: windows that slide over wide images. */
+static const geometry sliding[] = {
+    {2, 16, 13, 18, 16, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 16},
+    {2, 16, 13, 18, 16, {5, 5}, {2, 2}, {1, 1}, {1, 1}, {2, 2}, 16},
 };
 
 /* Depthwise, forward: planes enough to fill a large device with runs of them. */
@@ -313,6 +325,13 @@ static const geometry stored[] = {
     {20, 36, 31, 56, 68, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
 };
 
+/* More tiles than a large device computes at once, whose residuals are loaded ahead. */
+static const geometry residuals[] = {
+    {12, 64, 56, 57, 136, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
+    {24, 64, 40, 40, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
+    {24, 64, 40, 40, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 8},
+};
+
 /* A sink that marks what it passes on. */
 typedef struct device_sink {
     kernel_sink sink;
@@ -340,6 +359,7 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
         forward(sink, &depthwise[i], t, true, true, SDLF_CLIP);
         backward(sink, &depthwise[i], t);
     }
+    for (size_t i = 0; i < sizeof sliding / sizeof sliding[0]; i++) backward(sink, &sliding[i], t);
     for (size_t i = 0; i < sizeof filling / sizeof filling[0] && t == SDLF_FLOAT32; i++) {
         forward(&devices.sink, &filling[i], t, true, false, SDLF_RELU);
         backward(&devices.sink, &filling[i], t);
@@ -350,11 +370,17 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
         forward(&devices.sink, &stored[i], t, true, false, SDLF_RELU);
         forward(&devices.sink, &stored[i], t, true, true, SDLF_CLIP);
     }
+    for (size_t i = 0; i < sizeof residuals / sizeof residuals[0] && t == SDLF_FLOAT32; i++) {
+        forward(&devices.sink, &residuals[i], t, true, true, SDLF_CLIP);
+        backward(&devices.sink, &residuals[i], t);
+    }
     for (size_t i = 0; i < sizeof planes / sizeof planes[0] && t == SDLF_FLOAT32; i++)
         forward(&devices.sink, &planes[i], t, true, i % 2 == 0, SDLF_RELU);
     for (int combination = 0; combination < 4 * KERNEL_EPILOGUES; combination++) {
         forward(sink, &geometries[1], t, combination & 1, combination & 2, combination / 4);
         forward(sink, &geometries[6], t, combination & 1, combination & 2, combination / 4);
+        forward(sink, &sliding[0], t, combination & 1, combination & 2, combination / 4);
+        forward(sink, &sliding[1], t, combination & 1, combination & 2, combination / 4);
     }
 }
 

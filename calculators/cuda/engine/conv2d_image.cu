@@ -98,12 +98,13 @@ static bool prefers_narrow(const cuda_calculator *calculator, const image_params
            2 * tiles * cuda_ceil_div(p.channels, 128) <= calculator->multiprocessors;
 }
 
-/* Does the residual come through the ring? Where a tile's pixels are neighbours in memory and a block has all of its columns. */
+/* Does the residual come through the ring? Where a tile's pixels are neighbours in memory, a block has all of its columns, and no more than a straight
+ * line follows. (And rows of the reduction are of 128 bytes: of fewer there are no such kernels.) */
 static bool is_staged(const image_params &p)
 {
     const image_class &of = p.of[0];
     return p.residual != nullptr && p.parts == nullptr && p.classes == 1 && of.spread[0] == 1 && of.spread[1] == 1 &&
-           p.cluster == 1 && is_line_activation(p.activation);
+           p.cluster == 1 && is_line_activation(p.activation) && is_aligned16(p.residual);
 }
 
 static bool make_residual_map(sdlf_dtype dtype, image_params *p)

@@ -56,7 +56,7 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
         for (int part = 0; part < PARTS; part++) {
             const int number = (at.first + step) * PARTS + part;
             int tap = number / p.chunks, chunk = number - tap * p.chunks;
-            if (tap >= of.taps[0] * of.taps[1]) { /* beyond the last: channels that do not exist */
+            if (tap >= of.taps[0] * of.taps[1]) { /* beyond the last: weights of channels that do not exist */
                 tap = 0;
                 chunk = p.chunks;
             }
@@ -111,10 +111,11 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
         for (int tile = slot; tile < p.row_tiles; tile += p.slots) {
             const typename Work::Place at = Work::place(p, tile, column, rank);
             ring.load(p, at);
-            if constexpr (MODE != STAGED_RESIDUAL) continue;
-            for (int part = 0; part < residual::PARTS; part++, ring.advance())
-                Work::load_residual(p, at.row, channel + part * residual::COLUMNS, ring.tile_a(),
-                                    ring.expect(residual::BYTES));
+            if constexpr (MODE == STAGED_RESIDUAL) {
+                for (int part = 0; part < residual::PARTS; part++, ring.advance())
+                    Work::load_residual(p, at.row, channel + part * residual::COLUMNS, ring.tile_a(),
+                                        ring.producer_acquire(residual::BYTES));
+            }
         }
         return;
     }

@@ -26,7 +26,7 @@ static weights_cut cut_of(const cuda_calculator *calculator, const engine_conv2d
     cut.k = K_BYTES / size;
     cut.chunk_bytes = cut.channels * size <= 32 ? 32 : cut.channels * size <= 64 ? 64 : 128;
     cut.chunk = cut.chunk_bytes / size;
-    cut.rows = conv->k <= 64 || engine_is_grouped(conv) ? ENGINE_BLOCK : 128;
+    cut.rows = conv->k <= 64 || engine_is_grouped(conv) ? 64 : 128;
     cut.chunks = cuda_ceil_div(cut.channels, cut.chunk);
     cut.row_tiles = cuda_ceil_div(blocks.filters, cut.rows) * blocks.count;
     cut.column_tiles = cuda_ceil_div(cut.chunks * conv->r * conv->s, 128 / cut.chunk);

@@ -18,22 +18,19 @@ engine_blocks engine_blocks_of(const engine_conv2d *conv)
     made.group_channels = conv->c / groups;
     const int64_t widest = std::max(made.group_filters, made.group_channels);
     made.joined = std::min<int64_t>(std::max<int64_t>(ENGINE_BLOCK / widest, 1), groups);
+    while (made.joined > 1 && (made.joined * made.group_filters % 8 != 0 || made.joined * made.group_channels % 8 != 0))
+        made.joined--;
     made.filters = made.joined * made.group_filters;
     made.channels = made.joined * made.group_channels;
     made.count = cuda_ceil_div(groups, made.joined);
     return made;
 }
 
-static bool fits(int64_t columns)
-{
-    return columns % 8 == 0 && (columns <= ENGINE_BLOCK || columns % ENGINE_BLOCK == 0);
-}
-
 bool engine_takes_groups(const engine_conv2d *conv)
 {
     if (conv->k < conv->groups || conv->c < conv->groups) return false;
     const engine_blocks blocks = engine_blocks_of(conv);
-    return conv->c % 8 == 0 && blocks.group_channels % 4 == 0 && fits(blocks.filters) && fits(blocks.channels);
+    return conv->c % 8 == 0 && blocks.group_channels % 4 == 0 && blocks.filters % 8 == 0 && blocks.channels % 8 == 0;
 }
 
 engine_block_weights engine_block_weights_of(const engine_conv2d *conv, bool backward)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Grouped convolutions as block-diagonal products: neighbouring groups are joined to blocks of up to 64 filters and 64 channels, a dense product each,
- * whose weights are 0 where filter and channel are of different groups. A NaN or an infinity in a channel reaches the other groups of its block. */
+ * whose weights are 0 where filter and channel are of different groups. A NaN or an infinity in a channel reaches the other groups of its block, and of the block before it where that has fewer
+ * channels than a load brings. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_GROUPS_H
 #define SDLF_CALCULATORS_CUDA_ENGINE_GROUPS_H
 
@@ -26,7 +27,7 @@ static inline bool engine_is_grouped(const engine_conv2d *conv)
 
 /* Of one group: one block. */
 engine_blocks engine_blocks_of(const engine_conv2d *conv);
-/* Do blocks have sizes that tiles of ENGINE_BLOCK columns and vectors of 4 numbers fit? */
+/* Do blocks have sizes that loads and vectors of 4 numbers fit? */
 bool engine_takes_groups(const engine_conv2d *conv);
 
 /* The block-diagonal weights, in the convolution's type: for forward (blocks x filters, taps, channels of a block); for the gradient by the input, in

@@ -211,7 +211,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         with_activation<T>(p.activation, [&](auto f) {
 #pragma unroll
             for (int part = 0; part < BN / 32; part++) {
-                if (sizeof(T) == 2 && column + 32 * part >= end) break;
+                if (sizeof(T) == 2 && column + 32 * part >= end) break; /* (in float32 registers would be spilled) */
 #pragma unroll
                 for (int j = 4 * part; j < 4 * part + 4; j++) {
                     const float2 bias = *reinterpret_cast<const float2 *>(&numbers.bias[8 * j + 2 * (lane % 4)]);
@@ -270,7 +270,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
             if (MODE != SUM_VALUES && !STAGED && column + 16 * a >= end) break;
             bits4<T> more[2] = {};
             if constexpr (STAGED) {
-                if (a % PART_GROUPS == 0) ring->await();
+                if (a % PART_GROUPS == 0) ring->consumer_wait();
 #pragma unroll
                 for (int h = 0; h < 2; h++) more[h] = staged::load(ring->tile_a() + in_stage, a % PART_GROUPS, 8 * h);
             }
@@ -294,7 +294,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
                 if constexpr (MODE == SUM_VALUES) add(stored, 16 * a + within, sums);
             }
             if constexpr (STAGED) {
-                if (a % PART_GROUPS == PART_GROUPS - 1) ring->leave();
+                if (a % PART_GROUPS == PART_GROUPS - 1) ring->consumer_release();
             }
             if constexpr (MODE == SUM_VALUES) {
                 const float2 sum = add_over_rows(sums, lane);

@@ -101,11 +101,11 @@ template <typename Work> struct engine_ring {
     }
 
     /* A warp that reads the stage: await what is loaded; it has been read. */
-    __device__ __forceinline__ void await() const
+    __device__ __forceinline__ void consumer_wait() const
     {
         barrier_await(&barriers->full[stage], parity);
     }
-    __device__ __forceinline__ void leave()
+    __device__ __forceinline__ void consumer_release()
     {
         __syncwarp();
         release(stage);
@@ -113,7 +113,7 @@ template <typename Work> struct engine_ring {
     }
 
     /* One thread: await that the stage is empty. Returns the barrier of so many bytes that are then loaded into it. */
-    __device__ __forceinline__ uint32_t expect(int bytes) const
+    __device__ __forceinline__ uint32_t producer_acquire(int bytes) const
     {
         const uint32_t barrier = static_cast<uint32_t>(__cvta_generic_to_shared(&barriers->full[stage]));
         barrier_await(&barriers->empty[stage], parity);
@@ -126,7 +126,7 @@ template <typename Work> struct engine_ring {
     {
         for (int step = 0; step < at.steps; step++, advance()) {
             const uint32_t a = tile_a(), b = a + engine_sizes<Work>::A_BYTES;
-            Work::load(p, at, step, a, b, expect(engine_sizes<Work>::STAGE_BYTES));
+            Work::load(p, at, step, a, b, producer_acquire(engine_sizes<Work>::STAGE_BYTES));
         }
     }
 

@@ -13,7 +13,7 @@ struct engine_splits {
     int splits, filters, taps;
     int packed; /* elements of a tap's line, a multiple of 4 */
     engine_lines weights;
-    int group_filters, joined; /* filters of a group, groups of a block; 0: there is one group */
+    int group_filters, joined; /* filters of a group, groups of a block; 0 as 1 */
 };
 
 void engine_add_splits(const cuda_calculator *calculator, const engine_splits &sums);

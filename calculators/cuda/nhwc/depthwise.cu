@@ -171,6 +171,7 @@ template <typename T> static void (*image_kernel(const depthwise_conv &g))(depth
     if (depthwise_conv_is_square(g, 3, 1)) return depthwise_image<T, 3, 1>;
     if (depthwise_conv_is_square(g, 5, 1)) return depthwise_image<T, 5, 1>;
     if (depthwise_conv_is_square(g, 3, 2)) return depthwise_image<T, 3, 2>;
+    if (depthwise_conv_is_square(g, 5, 2)) return depthwise_image<T, 5, 2>;
     if (depthwise_conv_is_square(g, 7, 1)) return depthwise_image<T, 7, 1>;
     return depthwise_image<T, 0, 1>;
 }

@@ -64,7 +64,7 @@ static inline int depthwise_conv_across(int count, int most)
     return best;
 }
 
-/* Filters of 3x3 with a stride of 1, and of 5x5, over images of some width: forward, or the gradient by the input of stride 1. False: it is another. */
+/* Filters of 3x3 with a stride of 1, and of 5x5, into 12 columns or more where the stride is 1: forward, or the gradient by the input of stride 1. False: it is another. */
 template <typename T> bool depthwise_sliding_launch(const cuda_calculator *calculator, const depthwise_conv &g);
 
 /* The gradient by the weights; x and dy as g.x and g.y. */

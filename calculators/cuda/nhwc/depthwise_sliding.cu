@@ -18,14 +18,14 @@ struct sliding_conv : depthwise_conv {
     divider<int32_t> by_vectors, by_columns, by_strips;
 };
 
-template <typename T, int COUNT> struct alignas(sizeof(T) * COUNT) packed {
+template <typename T, int COUNT> struct alignas(sizeof(T) * COUNT) channel_vector {
     T at[COUNT];
 };
 
 /* A thread's strip. SLOT: of the sums of the row of the result that begins; the OPEN - 1 before it are in the slots before, from the last one on again
  * behind the first. */
 template <typename T, int SIZE, int STRIDE, int CHANNELS, int RUN, int AHEAD> struct sliding_window {
-    using vector_of = packed<T, CHANNELS>;
+    using vector_of = channel_vector<T, CHANNELS>;
     static constexpr int SEEN = (RUN - 1) * STRIDE + SIZE, OPEN = (SIZE + STRIDE - 1) / STRIDE;
     const sliding_conv &g;
     int n, c, column, first, top, left;
@@ -52,8 +52,7 @@ template <typename T, int SIZE, int STRIDE, int CHANNELS, int RUN, int AHEAD> st
     __device__ __forceinline__ void fetch(int h, vector_of (&seen)[SEEN]) const
     {
         const bool is_row = h >= 0 && h < g.height;
-        const int from =
-            ((n * g.height + h) * g.width + left) * g.channels + c; /* counts modulo 2^32 where nothing is there */
+        const int from = is_row ? ((n * g.height + h) * g.width + left) * g.channels + c : 0;
 #pragma unroll
         for (int i = 0; i < SEEN; i++) {
             const bool is_there = is_row && static_cast<unsigned>(left + i) < static_cast<unsigned>(g.width);
@@ -170,7 +169,8 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) depthwise_sliding(cons
     for (int at = 0; at < steps; at += window::OPEN) strip_of.template walk<0>(at, steps);
 }
 
-/* Rows of a strip: so few that `threads` are under way at once, and otherwise as many as take the least time with `beside` rows for each. */
+/* Rows of a strip, of which each begins with `beside` more: those with which `lines` columns of strips take the least time, which goes by the strips'
+ * rows or, where there are fewer strips than `threads` that run at once, by those of one strip. */
 static int rows_of_strip(int64_t lines, int64_t threads, int rows, int beside)
 {
     int best = rows;
