@@ -55,6 +55,12 @@ target_compile_options(sdlf_build_flags INTERFACE
 if(SDLF_WERROR)
     target_compile_options(sdlf_build_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
 endif()
+# Plans compare operations byte by byte. GCC 15 and later leave the rest of a union as it was, where only one member is initialised.
+include(CheckCCompilerFlag)
+check_c_compiler_flag(-fzero-init-padding-bits=unions SDLF_HAVE_ZERO_INIT_UNIONS)
+if(SDLF_HAVE_ZERO_INIT_UNIONS)
+    target_compile_options(sdlf_build_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-fzero-init-padding-bits=unions>)
+endif()
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     include(CheckCSourceCompiles)
     set(CMAKE_REQUIRED_FLAGS -O3)

@@ -6,7 +6,12 @@
 #include "framework/operations/operations.h"
 #include "framework/require.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <string.h>
+
+static_assert(sizeof(sdlf_operation) == offsetof(sdlf_operation, reserved) + sizeof((sdlf_operation *)0)->reserved,
+              "the options of every kind of operation fit into the room that is reserved for them");
 
 static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
     [SDLF_FILL] = &sdlf_fill_operation,

@@ -2,11 +2,15 @@
 /* The optimizer classes by position and by name, and the check of an optimizer's options. */
 #include <sdlf/optimizer.h>
 
+#include <assert.h>
 #include <string.h>
 
 #include "framework/field.h"
 #include "framework/optimizers/optimizers.h"
 #include "framework/require.h"
+
+static_assert(sizeof((sdlf_optimizer *)0)->options == sizeof((sdlf_optimizer *)0)->options.bytes,
+              "the options of every optimizer fit into the room that is reserved for them");
 
 static const sdlf_optimizer_class *const classes[] = {
     &sdlf_sgd_class, &sdlf_adam_class, &sdlf_adamw_class, &sdlf_rmsprop_class, &sdlf_muon_class, &sdlf_lars_class,

@@ -11,13 +11,14 @@ set -euo pipefail
 if [ "${1:-}" = --install ]; then
     hook=$(git rev-parse --git-path hooks)/commit-msg
     mkdir -p "$(dirname "$hook")"
-    printf '#!/bin/sh\nexec scripts/commit-message.sh "$1"\n' > "$hook"
+    # a working tree of an older commit has no such script
+    printf '#!/bin/sh\n[ ! -x scripts/commit-message.sh ] || exec scripts/commit-message.sh "$1"\n' > "$hook"
     chmod +x "$hook"
     echo "$hook calls scripts/commit-message.sh."
     exit
 fi
 
-subject=$(grep -v '^#' "$1" | sed -n '/./{p;q}')
+subject=$(sed -n '/^#/d;/./{p;q}' "$1")
 case $subject in Merge\ * | Revert\ * | fixup!\ * | squash!\ * | amend!\ *) exit 0 ;; esac
 
 wrong() {
@@ -30,6 +31,7 @@ export LC_ALL=C.UTF-8
 [[ $subject =~ ^[^:]+:\ (.+)$ ]] || wrong "expected 'area: imperative summary':"
 read -r first _ <<< "${BASH_REMATCH[1]}"
 case $first in
-embed | feed | need | speed | bring | string | process | pass | address | compress | discuss | bypass | express) ;;
+embed | feed | need | seed | speed | bring | string) ;;
+access | address | bypass | compress | cross | discuss | express | focus | guess | miss | pass | process | suppress) ;;
 [Aa] | [Aa]n | [Tt]he | *ed | *ing | *s) wrong "'$first' is no imperative, such as 'add' or 'rename':" ;;
 esac

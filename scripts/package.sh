@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Make packages: sdlf, libsdlf0, libsdlf-dev and python3-sdlf for Debian and Ubuntu, and one .tar.gz of all. They lie in
+# Make packages: sdlf, libsdlf0.2, libsdlf-dev and python3-sdlf for Debian and Ubuntu, and one .tar.gz of all. They lie in
 # build/package/packages.
 #
 #   scripts/package.sh [CMAKE_OPTION...]      -DSDLF_CUDA=OFF; -DSDLF_PACKAGE_CONTACT="Name <mail>"

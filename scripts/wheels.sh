@@ -5,13 +5,13 @@
 #   scripts/wheels.sh [RELEASE...]      trixie (Python 3.13: the wheel for 3.12 and every later one); bullseye (3.9) where it is named
 #
 # Wheels lie in build/wheels. Installations are kept in build/wheel-roots, with what was compiled, for the next time. A release whose
-# archive cannot be reached is told and left out; if all are, that is no error.
+# archive cannot be reached is told and left out; if all are, that is no error. Packages come from debootstrap's usual mirror, or from the one
+# that SDLF_DEBIAN_MIRROR names (old releases move to another).
 . "$(dirname "$0")/common.sh"
 
 packages=python3,python3-dev,python3-venv,gcc,g++,libc6-dev,make,ninja-build,pkg-config,zlib1g-dev,libjansson-dev,libpng-dev
 packages+=,libturbojpeg0-dev,libprotobuf-c-dev,protobuf-c-compiler,libdnnl-dev,ccache,ca-certificates,patchelf
 declare -A more=([bullseye]=,clang-16) # whose GCC is 10
-mirrors=(http://deb.debian.org/debian http://archive.debian.org/debian) # old releases move to the second
 
 [ "$(id -u)" -eq 0 ] || { echo "Not root: no installations can be made." && exit 0; }
 command -v debootstrap > /dev/null || { echo "There is no debootstrap: no installations can be made." && exit 0; }
@@ -25,17 +25,11 @@ trap end EXIT
 
 # make_root RELEASE FOLDER
 make_root() {
-    local mirror
     [ ! -e "$2/complete" ] || return 0
-    for mirror in "${mirrors[@]}"; do
-        rm -rf --one-file-system "$2"
-        mkdir -p "$2"
-        if debootstrap --variant=minbase "--include=$packages${more[$1]:-}" "$1" "$2" "$mirror" > "$2.log" 2>&1; then
-            touch "$2/complete"
-            return 0
-        fi
-    done
-    return 1
+    rm -rf --one-file-system "$2"
+    mkdir -p "$2"
+    debootstrap --variant=minbase "--include=$packages${more[$1]:-}" "$1" "$2" ${SDLF_DEBIAN_MIRROR:+"$SDLF_DEBIAN_MIRROR"} > "$2.log" 2>&1 || return 1
+    touch "$2/complete"
 }
 
 build='

@@ -231,11 +231,11 @@ sdlf_status download_cuda(sdlf_calculator *base, void *host, const void *from, i
     return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(stream), "download") : status;
 }
 
-/* The stream of this calculator does not wait for the default one by itself (cudaStreamNonBlocking). */
+/* The other library's streams need not be known: both `to` and `from` lie on this device, and all of its streams are waited for. */
 sdlf_status copy_from_device_cuda(sdlf_calculator *base, void *to, const void *from, int64_t bytes)
 {
     cudaStream_t stream = cuda_stream(base);
-    sdlf_status status = cuda_check(cudaStreamSynchronize(cudaStreamLegacy), "waiting for the default stream");
+    sdlf_status status = cuda_check(cudaDeviceSynchronize(), "waiting for the device");
     if (status == SDLF_OK)
         status = cuda_check(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, stream), "copy");
     return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(stream), "copy") : status;

@@ -40,7 +40,8 @@ static bool is_alike(const sdlf_tensor *a, const sdlf_tensor *b)
 }
 
 /* Do both steps compute the same but of other data, with the same constants? Then they share what is prepacked, as the
- * steps of a recurrent network do. */
+ * steps of a recurrent network do. Options are compared byte by byte, the rest of their union too: where that is not zero,
+ * equal steps may count as different, and prepack apart. */
 static bool shares_prepared(const sdlf_plan *plan, const plan_step *first, const plan_step *second)
 {
     const sdlf_operation *a = &first->operation, *b = &second->operation;

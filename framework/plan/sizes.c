@@ -33,6 +33,8 @@ static bool alike(const sdlf_tensor *a, const sdlf_tensor *b)
     return a->dtype == b->dtype && a->buffer == b->buffer && a->shape.rank == b->shape.rank && a->layout == b->layout;
 }
 
+/* Options are compared byte by byte, the rest of their union too, which whoever made the operation has zeroed (compilers do so, see
+ * cmake/SdlfOptions.cmake). Where it has not, equal steps count as different, which costs time or memory only. */
 enum { OPTIONS = offsetof(sdlf_operation, fill) };
 
 static bool steps_alike(const plan_step *a, const plan_step *b, bool options)

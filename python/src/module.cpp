@@ -2,6 +2,8 @@
 /* The extension module sdlf._sdlf: the C library's objects as Python's. The package around it (python/sdlf) has what is pleasant to use. */
 #include "common.h"
 
+#include <thread>
+
 static nb::dict describe_field(const sdlf_field *field)
 {
     static const char *const types[] = {"int", "pair", "float", "bool", "choice", "shape", "float"};
@@ -48,7 +50,22 @@ static nb::list calculators()
     return all;
 }
 
-/* Each calculator of the build on each of its devices: (name, is it there, what it runs on or why it is not). */
+/* Can it be opened on that device? `text`: what it runs on, or why not. */
+static bool try_calculator(const sdlf_calculator_class *type, int device, std::string &text)
+{
+    sdlf_calculator *calculator = nullptr;
+    sdlf_calculator_options options = {};
+    options.device = device;
+    char described[400] = "";
+    bool there = sdlf_calculator_open(&calculator, type->name, &options) == SDLF_OK;
+    if (there) calculator->type->describe(calculator, described, sizeof described);
+    text = there ? described : sdlf_error_message();
+    sdlf_calculator_close(calculator);
+    return there;
+}
+
+/* Each calculator of the build on each of its devices: (name, is it there, what it runs on or why it is not). Each is opened in a thread
+ * of its own, since opening one makes its GPU the thread's device for CUDA. */
 static nb::list describe_calculators()
 {
     nb::list all;
@@ -58,17 +75,10 @@ static nb::list describe_calculators()
         for (int device = 0; device == 0 || device < devices; device++) {
             std::string name = type->name, text;
             if (devices > 1) name += ":" + std::to_string(device);
-            sdlf_calculator *calculator = nullptr;
-            sdlf_calculator_options options = {};
-            options.device = device;
-            char described[400] = "";
             bool there = false;
             {
                 nb::gil_scoped_release released;
-                there = sdlf_calculator_open(&calculator, type->name, &options) == SDLF_OK;
-                if (there) calculator->type->describe(calculator, described, sizeof described);
-                text = there ? described : sdlf_error_message();
-                sdlf_calculator_close(calculator);
+                std::thread([&] { there = try_calculator(type, device, text); }).join();
             }
             all.append(nb::make_tuple(name, there, text));
         }

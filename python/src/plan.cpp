@@ -122,8 +122,10 @@ nb::object in_place(const std::shared_ptr<plan_object> &p, const std::string &na
         if (one.name != name) continue;
         if (one.binding.calculator == nullptr)
             throw status_error(SDLF_ERROR_ARGUMENT, "nothing depends on input '" + name + "'");
-        if (!is_on_host(one.binding))
+        if (!is_on_host(one.binding)) { /* who reads there knows nothing of the plan's queue */
+            check(p->alone([&] { return sdlf_plan_synchronize(p->plan); }));
             return view_device(one.binding.tensor, one.binding.calculator->space, nb::cast(p));
+        }
         return view_array(one.binding.tensor, nb::cast(p), input);
     }
     throw nb::key_error(name.c_str());
@@ -222,14 +224,15 @@ void bind_plan(nb::module_ &module)
             [](const std::shared_ptr<plan_object> &p, const std::string &name) { return in_place(p, name, true); },
             nb::arg("name"),
             "The memory of an input, to be written in place before forward(): a NumPy array, or, on a GPU, an object "
-            "for "
-            "from_dlpack of PyTorch or CuPy; what writes there must be done before forward().")
+            "for from_dlpack of PyTorch or CuPy, taken when the plan's work is done; what writes there must be done "
+            "before forward().")
         .def(
             "output",
             [](const std::shared_ptr<plan_object> &p, const std::string &name) { return in_place(p, name, false); },
             nb::arg("name"),
-            "The memory of a result, which the next run overwrites: a NumPy array, or, on a GPU, an object for "
-            "from_dlpack.")
+            "The memory of a result, which the next run overwrites: a read-only NumPy array, or, on a GPU, an object "
+            "for from_dlpack, taken when the plan's work is done. Take it again after step() and backward(); what "
+            "reads it must be done before the next run. On a GPU nothing keeps others from writing there: do not.")
         .def(
             "forward",
             [](plan_object &p) {

@@ -77,6 +77,7 @@ def test_pytorch(small, gpu):
     expected = small(x.cpu().numpy())
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):  # not the default one
+        torch.cuda._sleep(200_000_000)  # cycles: y is not there yet when it is given
         y = (x * 2 + 1 - 1) / 2
         np.testing.assert_allclose(small(y), expected, rtol=1e-4, atol=1e-5)
     strided = torch.randn(2, 1, 8, 16, device="cuda")[..., ::2]

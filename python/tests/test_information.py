@@ -11,6 +11,7 @@ import sdlf
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="no /proc/self/maps")
+@pytest.mark.skipif("cuda" not in sdlf.calculators(), reason="built without CUDA")
 def test_nothing_of_cuda_is_needed_to_start():
     script = "import sdlf, sys; sys.stdout.write(open('/proc/self/maps').read())"
     maps = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout

@@ -193,8 +193,8 @@ struct sdlf_calculator_class {
     sdlf_status (*run_together)(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count,
                                 int *done);
 
-    /* Copy from memory of the same device that another library holds, behind what that library has queued in the
-     * device's default stream, and be done when it returns. Optional; NULL: it cannot. */
+    /* Copy from memory of the same device that another library holds, behind everything that is queued on that device
+     * in any stream, and be done when it returns. Optional; NULL: it cannot. */
     sdlf_status (*copy_from_device)(sdlf_calculator *calculator, void *to, const void *from, int64_t bytes);
 
     void *reserved[3]; /* zero, so that members can be added without breaking what was compiled before */

@@ -222,8 +222,8 @@ sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host
  * type than the input. Errors: also SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_plan_write_converted(sdlf_plan *plan, const char *input, const void *host, sdlf_dtype dtype,
                                       int64_t count);
-/* The same from memory of the device that the input lies on, which another library holds: copied there, behind what that
- * library has queued in the device's default stream, and done when it returns. The library's own memory may be given,
+/* The same from memory of the device that the input lies on, which another library holds: copied there, behind
+ * everything that is queued on the device in any stream, and done when it returns. The library's own memory may be given,
  * too, an output of another plan after sdlf_plan_synchronize. Errors: also SDLF_ERROR_UNSUPPORTED where the input lies in
  * the host's memory, or its calculator cannot; an index out of range is found when it has been copied. */
 sdlf_status sdlf_plan_write_device(sdlf_plan *plan, const char *input, const void *memory, sdlf_dtype dtype,
