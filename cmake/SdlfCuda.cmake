@@ -3,12 +3,18 @@
 # libraries with it; ON insists; OFF does not look. Architectures are those of CMAKE_CUDA_ARCHITECTURES, else of the
 # environment variable CUDAARCHS, else this machine's GPU's, or, where there is none, every generation from Turing on.
 #
-# The runtime library is linked statically, and cuBLAS is loaded when a calculator is opened (calculators/cuda/gemm/blas.h): what is
-# built with CUDA starts on machines that have none of it.
+# cuBLAS is loaded when a calculator is opened (calculators/cuda/gemm/blas.h). With SDLF_CUDA_STATIC the runtime library is linked
+# statically, too: what is built with CUDA then starts on machines that have none of it. (Tests count the allocations of all that is linked
+# into them, so that those of kernels want the shared one.)
 #
 # nvcc calls g++ (or what CMAKE_CUDA_HOST_COMPILER says) for the host's part of .cu files, whichever compiler the C files
 # have; the two meet in plain C functions.
 
+option(SDLF_CUDA_STATIC "Link CUDA's runtime library statically" OFF)
+set(SDLF_CUDART cudart)
+if(SDLF_CUDA_STATIC)
+    set(SDLF_CUDART cudart_static)
+endif()
 set(SDLF_CUDA_ENABLED OFF)
 if(NOT SDLF_CUDA MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "SDLF_CUDA is '${SDLF_CUDA}'; it may be AUTO, ON or OFF.")
@@ -27,7 +33,7 @@ else()
     if(CMAKE_CUDA_COMPILER)
         find_package(CUDAToolkit QUIET)
         set(missing "")
-        foreach(library cudart_static cublas cublasLt)
+        foreach(library ${SDLF_CUDART} cublas cublasLt)
             if(NOT TARGET CUDA::${library})
                 set(missing "nvcc is there, but not the library ${library}")
             endif()
@@ -63,7 +69,7 @@ else()
         endif()
         set(SDLF_CUDA_ENABLED ON)
         get_filename_component(library_folder "${CUDA_cublas_LIBRARY}" DIRECTORY)
-        sdlf_exports(CMAKE "find_dependency(CUDAToolkit)" LIBRARY "-L${library_folder}" -lcudart_static -lrt -ldl)
+        sdlf_exports(CMAKE "find_dependency(CUDAToolkit)" LIBRARY "-L${library_folder}" -l${SDLF_CUDART} -lrt -ldl)
         string(REPLACE ";" " " found "${CMAKE_CUDA_ARCHITECTURES}")
         sdlf_summary("CUDA" "${CMAKE_CUDA_COMPILER_VERSION} (${CMAKE_CUDA_COMPILER}) for ${found}")
     elseif(SDLF_CUDA STREQUAL "ON")
