@@ -31,6 +31,7 @@ fi
 logs=$build/check
 sdlf=$build/sdlf
 sanitizer_seconds=25 # of kernel cases, for each of the four tools; they and the other checked programs run side by side
+kernel_seconds=60    # of kernel cases, for each program of them and math mode
 after_tests=150      # what all that comes behind the tests needs
 patience=240         # a test that is stopped after so many seconds hangs: all of them together take less
 data=digits
@@ -66,11 +67,13 @@ ok-*) row GPU ok "$spent" "$gpu" ;;
 esac
 
 # They have all the time that what comes behind them does not need, or half of what there is. Tests that have not ended then are
-# stopped, and the rest is not begun. ctest calls both that and a test that never ends (Timeout): how long it ran tells them apart.
+# stopped, and the rest is not begun. Kernel tests, which have tens of thousands of cases, compare so many as there is time for, from a seed that
+# they print (SDLF_KERNEL_SECONDS). ctest calls both that and a test that never ends (Timeout): how long it ran tells them apart.
 # (ctest's own --timeout is for tests that have no TIMEOUT in CMake; nearly all have.)
 step "Tests"
 seconds=$(left "$limit")
 seconds=$((seconds / 2 > seconds - after_tests ? seconds / 2 : seconds - after_tests))
+export SDLF_KERNEL_SECONDS=$kernel_seconds
 within $((seconds + 20)) "$logs/tests.log" ctest --test-dir "$build" --parallel "$(processors)" --output-on-failure \
     --stop-time "$(date -d "+$seconds seconds" +%T)" --label-exclude docs
 sed -n '/tests passed/,$p' "$logs/tests.log"

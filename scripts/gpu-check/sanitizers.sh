@@ -3,16 +3,16 @@
 # shellcheck shell=bash disable=SC2154 # build and logs are the script's, outcome is `within`'s
 
 # Each tool on some of the kernel tests' cases: those that stand where its last run here ended, so that runs see ever more. Beside it the
-# programs that test what the cases do not: launches that are put together, in one math mode each, rounded operands, a sparse matrix beyond
+# programs that test what the cases do not: launches that are put together, in one math mode each, math modes, a sparse matrix beyond
 # 32 bits. (racecheck has no end in a minute in the last layers' kernel, which the first of these leaves out there: docs/notebook/performance.md; nor in
-# the operands' products. synccheck's list of barriers is too short for several kernels that have them, unless it is told to make it longer.)
+# the math modes' products. synccheck's list of barriers is too short for several kernels that have them, unless it is told to make it longer.)
 step "compute-sanitizer on the kernel tests"
 sanitizer=$(cuda_tool compute-sanitizer)
 tools=(memcheck racecheck initcheck synccheck)
 checks=()
 for tool in "${tools[@]}"; do checks+=("$tool kernels"); done
 for tool in "${tools[@]}"; do
-    [ "$tool" = racecheck ] || checks+=("$tool operands")
+    [ "$tool" = racecheck ] || checks+=("$tool math_modes")
     for math in fp32 tf32 fp16 bf16; do checks+=("$tool together $math"); done
 done
 checks+=("memcheck spmm_large")

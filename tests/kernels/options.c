@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Has SDLF a calculator of that name, in this build or in another? */
 static bool is_calculator(const char *name)
@@ -60,6 +61,15 @@ static bool read_value(kernel_options *options, const char *word, const char *va
     return true;
 }
 
+/* SDLF_KERNEL_SECONDS: as --seconds, from a seed that is another one each second. */
+static void read_environment(kernel_options *options)
+{
+    const char *seconds = getenv("SDLF_KERNEL_SECONDS");
+    if (!seconds || !(atof(seconds) > 0)) return;
+    options->seconds = atof(seconds);
+    if (options->seed == 0) options->seed = (int64_t)time(NULL);
+}
+
 bool kernel_options_read(kernel_options *options, int argc, char **argv)
 {
     *options = (kernel_options){.family = NULL};
@@ -83,5 +93,6 @@ bool kernel_options_read(kernel_options *options, int argc, char **argv)
             return false;
         }
     }
+    if (options->seconds == 0 && !options->only && !options->dry) read_environment(options);
     return true;
 }

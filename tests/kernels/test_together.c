@@ -227,7 +227,7 @@ typedef struct layer {
     int64_t n, side, c, k;
     int window, stride;
     bool bias;
-    int groups; /* 0 as 1 */
+    int groups;
 } layer;
 
 /* An image (N,C,H,W), channels last. */
@@ -251,11 +251,10 @@ static void normalize(sdlf_calculator *calculator, sdlf_dtype dtype, const layer
     sequence *s = calloc(1, sizeof *s);
     const int64_t out = (l->side + 2 * (l->window / 2) - l->window) / l->stride + 1, rows = l->n * out * out;
     sdlf_tensor x = image_of(s, dtype, l->n * l->side * l->side, l->c), y = image_of(s, dtype, rows, l->k);
-    const int groups = l->groups > 0 ? l->groups : 1;
-    sdlf_tensor w = image_of(s, dtype, l->k, l->c / groups * l->window * l->window);
+    sdlf_tensor w = image_of(s, dtype, l->k, l->c / l->groups * l->window * l->window);
     sdlf_operation *conv = &s->operation[0], *norm = &s->operation[1];
     s->count = 2;
-    *conv = (sdlf_operation){.kind = SDLF_CONV2D_FORWARD, .conv2d = {.groups = groups}};
+    *conv = (sdlf_operation){.kind = SDLF_CONV2D_FORWARD, .conv2d = {.groups = l->groups}};
     for (int i = 0; i < 2; i++) {
         conv->conv2d.window.size[i] = l->window;
         conv->conv2d.window.stride[i] = l->stride;
@@ -263,7 +262,7 @@ static void normalize(sdlf_calculator *calculator, sdlf_dtype dtype, const layer
         conv->conv2d.window.padding_before[i] = conv->conv2d.window.padding_after[i] = l->window / 2;
     }
     conv->in[0] = channels_last(x, l->c, l->side, l->side);
-    conv->in[1] = channels_last(w, l->c / groups, l->window, l->window);
+    conv->in[1] = channels_last(w, l->c / l->groups, l->window, l->window);
     if (l->bias) conv->in[2] = sequence_numbers(s, sdlf_shape(l->k), 100); /* large means cancel */
     conv->out[0] = channels_last(y, l->k, out, out);
     *norm = (sdlf_operation){.kind = SDLF_BATCH_NORM2D_FORWARD, .in = {y}};
@@ -283,14 +282,14 @@ static void normalize(sdlf_calculator *calculator, sdlf_dtype dtype, const layer
 static void normalize_all(sdlf_calculator *calculator, sdlf_math math)
 {
     static const layer layers[] = {
-        {4, 11, 16, 24, 3, 1, false},      /* rows and columns beyond the tile */
-        {3, 11, 16, 24, 3, 1, false},      /* three tiles */
-        {8, 16, 64, 64, 3, 1, true},       /* whole tiles */
-        {3, 13, 24, 200, 1, 1, true},      /* several columns of tiles */
-        {2, 4, 512, 64, 3, 1, false},      /* a tile's sum is shared among the blocks of a cluster */
-        {5, 9, 64, 32, 3, 2, false},       /* a stride */
-        {75, 32, 8, 8, 3, 1, false},       /* more tiles than blocks */
-        {1, 5, 8, 8, 3, 1, false},         /* one tile */
+        {4, 11, 16, 24, 3, 1, false, 1},   /* rows and columns beyond the tile */
+        {3, 11, 16, 24, 3, 1, false, 1},   /* three tiles */
+        {8, 16, 64, 64, 3, 1, true, 1},    /* whole tiles */
+        {3, 13, 24, 200, 1, 1, true, 1},   /* several columns of tiles */
+        {2, 4, 512, 64, 3, 1, false, 1},   /* a tile's sum is shared among the blocks of a cluster */
+        {5, 9, 64, 32, 3, 2, false, 1},    /* a stride */
+        {75, 32, 8, 8, 3, 1, false, 1},    /* more tiles than blocks */
+        {1, 5, 8, 8, 3, 1, false, 1},      /* one tile */
         {20, 32, 120, 120, 3, 1, true, 5}, /* groups in blocks of 48 channels, the last of them with one */
         {3, 9, 64, 128, 3, 1, false, 8},
     };

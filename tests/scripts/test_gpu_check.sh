@@ -106,7 +106,7 @@ says() {
 
 check "all is well" 0
 for row in 'build  *ok .* s  pretended' 'GPU  *ok .* a pretended GPU' 'tests  *ok .* 100% tests passed' 'memcheck  *clean' \
-    'racecheck  *clean' 'initcheck  *clean' 'synccheck  *clean .* 9 of 90 cases' 'memcheck together bf16  *clean .* 5 tests' 'synccheck operands  *clean' \
+    'racecheck  *clean' 'initcheck  *clean' 'synccheck  *clean .* 9 of 90 cases' 'memcheck together bf16  *clean .* 5 tests' 'synccheck math_modes  *clean' \
     'racecheck together tf32  *clean' 'memcheck spmm_large  *clean' 'bench kernels fp32  *ok ' 'bench conv tf32  *ok ' 'bench fp32 16  *ok .*samples/s.*; floor ' \
     'bench tf32 1024  *ok ' 'parity cuda  *ok .* simple_cnn float64: agree' 'parity cuda:tf32  *ok ' \
     'placement  *ok .* times as fast' 'epoch  *ok .* batch 4: [0-9.]+ times the host' 'gcn f64  *ok .* s  [0-9.]+' \
@@ -114,10 +114,10 @@ for row in 'build  *ok .* s  pretended' 'GPU  *ok .* a pretended GPU' 'tests  *o
     says "^$row"
 done
 grep -q '^given 300 s' "$work/project/build-gpu/check/tests.log" || { echo "of 450 s the tests should have 300" && failed=1; }
-grep -q '^racecheck operands' "$work/out" && echo "racecheck has no end in the operands' products" && failed=1
+grep -q '^racecheck math_modes' "$work/out" && echo "racecheck has no end in the math modes' products" && failed=1
 ended=$(sed -n 's/.*--seed \([0-9]*\) goes on/\1/p' "$work/project/build-gpu/check/memcheck-kernels.log")
 PROGRAM_STATUS=124 check "a program has no time, and the cases go on" 3
-says '^memcheck operands  *cut'
+says '^memcheck math_modes  *cut'
 says "^memcheck  *clean .* from --seed $ended on"
 PROGRAM_STATUS=77 check "a program has nothing to test" 0
 says '^synccheck together fp32  *not run'

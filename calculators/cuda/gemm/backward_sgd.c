@@ -130,16 +130,22 @@ bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sd
     return !empty && (is_narrow(op) || is_for_velocity(op));
 }
 
-/* Will one pass take less time than products, and are its copies of 16 bytes possible? */
+/* Will one pass take less time than products? By its numbers only, which its workspace goes by. */
 static bool suits_one_pass(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     int64_t rows = op->in[0].shape.dim[0], inputs = op->in[0].shape.dim[1], units = op->in[1].shape.dim[1];
-    uintptr_t addresses = (uintptr_t)op->in[0].data | (uintptr_t)op->in[1].data | (uintptr_t)op->out[0].data |
-                          (uintptr_t)op->out[1].data | (uintptr_t)op->out[2].data;
     bool tensor_cores = cuda_has_tensor_cores(calculator);
     return op->out[0].dtype == SDLF_FLOAT32 && is_for_velocity(op) && rows <= ONE_PASS_MOST_ROWS && inputs % 4 == 0 &&
-           units % 4 == 0 && addresses % 16 == 0 && (calculator->math == SDLF_MATH_FP32 || tensor_cores) &&
+           units % 4 == 0 && (calculator->math == SDLF_MATH_FP32 || tensor_cores) &&
            calculator->shared_most >= (rows > 64 ? 150 : 90) << 10;
+}
+
+/* Are its copies of 16 bytes possible? */
+static bool is_aligned(const sdlf_operation *op)
+{
+    uintptr_t addresses = (uintptr_t)op->in[0].data | (uintptr_t)op->in[1].data | (uintptr_t)op->out[0].data |
+                          (uintptr_t)op->out[1].data | (uintptr_t)op->out[2].data;
+    return addresses % 16 == 0;
 }
 
 /* Wide strips where these are enough to keep most of the device busy, and where a block may have that much memory. */
@@ -165,5 +171,5 @@ sdlf_status gemm_backward_sgd_cuda(sdlf_calculator *base, const sdlf_operation *
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     if (is_narrow(op)) return cuda_backward_sgd_narrow(base, op);
-    return suits_one_pass(calculator, op) ? run_backward_sgd(base, op) : cuda_products(base, op);
+    return suits_one_pass(calculator, op) && is_aligned(op) ? run_backward_sgd(base, op) : cuda_products(base, op);
 }
