@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ways to a convolution on the GPU: names, notes and work. conv2d/conv2d.c has the rule of "auto" and what each of them takes;
+/* The ways to a convolution on the GPU: names, notes and work. conv2d/automatic.c has the rule of "auto", conv2d/conv2d.c what each of them takes;
  * docs/reference/convolution.md explains them. */
 #include "calculators/cuda/conv2d/algorithms.h"
 
