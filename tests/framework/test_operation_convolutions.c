@@ -39,7 +39,7 @@ static void convolutions(void)
     }
     sdlf_operation bad = example(SDLF_CONV2D_FORWARD);
     bad.conv2d.activation.function = SDLF_ACTIVATION_FUNCTION_COUNT;
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no activation function");
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "not a valid activation function");
 }
 
 static void fused_pools(void)
@@ -81,7 +81,7 @@ static void inverted_residuals(void)
                                             &bad.conv2d_inverted.activation};
     for (int i = 0; i < 3; i++) {
         bad = good, activations[i]->function = SDLF_ACTIVATION_FUNCTION_COUNT;
-        REFUSES(bad, SDLF_ERROR_ARGUMENT, "no activation function");
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "not a valid activation function");
     }
     CHECK_EQUAL(sdlf_operation_cost(&good).flops, 2LL * N * K * H * W * (C + 9 + C));
 

@@ -100,7 +100,7 @@ static void products_and_sums(void)
     bad.reduce.axis = -1;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "axis is -1");
     bad = example(SDLF_REDUCE), bad.reduce.function = SDLF_REDUCTION_COUNT;
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no reduction");
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "not a valid reduction");
     bad = example(SDLF_REDUCE), bad.in[0] = t(sdlf_shape(3, 0));
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "nothing to reduce");
     good = example(SDLF_REDUCE), good.out[0] = t(sdlf_shape(3, 1));
@@ -115,7 +115,7 @@ static void products_and_sums(void)
     bad.binary.function = SDLF_BINARY_EQUAL;
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'y' is float32, expected bool");
     bad.binary.function = SDLF_BINARY_FUNCTION_COUNT;
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no function of two operands");
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "not a valid function of two operands");
     bad = example(SDLF_BINARY), bad.in[0] = bad.in[1] = (sdlf_tensor){.dtype = SDLF_NONE};
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "found neither");
     bad = example(SDLF_BINARY_BACKWARD), bad.in[1] = (sdlf_tensor){.dtype = SDLF_NONE};
@@ -141,7 +141,7 @@ static void products_and_sums(void)
     bad.activation = (sdlf_activation){.function = SDLF_HARD_SIGMOID, .beta = NAN};
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "hard_sigmoid's beta");
     bad = example(SDLF_ACTIVATION_FORWARD), bad.activation.function = (sdlf_activation_function)-1;
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no activation function");
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "not a valid activation function");
 }
 
 static void gathering(void)
