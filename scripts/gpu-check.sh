@@ -67,7 +67,7 @@ ok-*) row GPU ok "$spent" "$gpu" ;;
 esac
 
 # They have all the time that what comes behind them does not need, or half of what there is. Tests that have not ended then are
-# stopped, and the rest is not begun. Kernel tests, which have tens of thousands of cases, compare so many as there is time for, from a seed that
+# stopped, and the rest is not begun. Kernel tests, which have tens of thousands of cases, compare as many as there is time for, from a seed that
 # they print (SDLF_KERNEL_SECONDS). ctest calls both that and a test that never ends (Timeout): how long it ran tells them apart.
 # (ctest's own --timeout is for tests that have no TIMEOUT in CMake; nearly all have.)
 step "Tests"

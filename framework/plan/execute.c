@@ -222,7 +222,7 @@ static sdlf_status check_given(const sdlf_tensor *tensor, const char *what, cons
                      sdlf_dtype_name(dtype), bytes);
 }
 
-/* The input that is to be written with so many bytes of that type. */
+/* The input, if `bytes` of that type may be written to it. */
 static sdlf_status find_written(sdlf_plan *plan, const char *input, sdlf_dtype dtype, int64_t bytes,
                                 sdlf_binding *binding)
 {

@@ -92,7 +92,7 @@ static __device__ __forceinline__ float2 add_over_rows(float2 (&v)[4], int lane)
  * ring; or bias, residual and any activation; or a bias, and sums for batch normalisation. */
 enum image_mode { ADD_RESIDUAL, LINE_ACTIVATION, STAGED_RESIDUAL, ANY_ACTIVATION, SUM_VALUES };
 
-/* The residual of a tile of 128 x BN in stages of STAGE_BYTES: PARTS of so many columns, each in boxes of 128 bytes a row, swizzled. */
+/* The residual of a tile of 128 x BN in stages of STAGE_BYTES: PARTS of COLUMNS columns, each in boxes of 128 bytes a row, swizzled. */
 template <typename T, int BN, int STAGE_BYTES> struct staged_residual {
     static constexpr int SIZE = sizeof(T), PARTS = (128 * BN * SIZE + STAGE_BYTES - 1) / STAGE_BYTES;
     static constexpr int COLUMNS = BN / PARTS, ACROSS = 128 / SIZE, BOXES = COLUMNS / ACROSS;

@@ -112,7 +112,7 @@ template <typename Work> struct engine_ring {
         advance();
     }
 
-    /* One thread: await that the stage is empty. Returns the barrier of so many bytes that are then loaded into it. */
+    /* One thread: wait until the stage is empty. Returns its barrier, which then expects `bytes` to be loaded. */
     __device__ __forceinline__ uint32_t producer_acquire(int bytes) const
     {
         const uint32_t barrier = static_cast<uint32_t>(__cvta_generic_to_shared(&barriers->full[stage]));
