@@ -65,7 +65,7 @@ static void fields_are_encoded(void)
 /* The file of a folder with one; its bytes, the caller's. */
 static char *read_only_file(const char *folder, size_t *length)
 {
-    char path[1024] = "";
+    char path[2048] = "";
     DIR *entries = opendir(folder);
     for (struct dirent *entry; entries && (entry = readdir(entries));)
         if (strncmp(entry->d_name, "events.out.tfevents.", 20) == 0)
