@@ -3,8 +3,10 @@
 # Does sdlf end well whatever fails beneath it? Each command below is run again and again, and each time another call of the C library
 # fails: the n-th allocation, or the n-th and all that follow, or the making of the n-th thread, or the n-th call on a file (EIO, ENOSPC), in
 # the program or in any library (tests/faults/shim.c). A call on a file that is interrupted, or moves fewer bytes than it was asked for, changes
-# nothing. Then it runs under resource limits (ulimit): file size in KiB (-f; at least 1, for messages), open files (-n), address space in
-# KiB (-v), and, unless it is root, processes and threads (-u). A run is wrong that
+# nothing. Commands that use CUDA find no memory on the device at the n-th call that makes something there, and lose the device at the n-th
+# call of CUDA's runtime; without a GPU they run on a stand-in (tests/stand_in), whose kernels do nothing. Then each command runs under
+# resource limits (ulimit): file size in KiB (-f; at least 1, for messages), open files (-n), address space in KiB (-v), and, unless it is
+# root, processes and threads (-u). A run is wrong that
 #
 #   - ends by a signal, or does not end,
 #   - succeeds with another output than the undisturbed run,
@@ -17,13 +19,13 @@
 #   --samples N      runs for each command and kind of failure, spread evenly over all calls; 0: every call (default: 0)
 #   --seed N         where the samples begin (default: 1)
 #   --jobs N         runs at a time (default: one for each processor)
-#   --kinds LIST     of "memory threads files limits", those wanted (default: all)
+#   --kinds LIST     of "memory threads files device limits", those wanted (default: all)
 #   --list           only name the commands
 #
 # What was wrong is told at once, with the command that shows it again. Exit status: 0 if nothing was.
 . "$(dirname "$0")/common.sh"
 
-build=build/release samples=0 seed=1 jobs=$(processors) list=no kinds="memory threads files limits"
+build=build/release samples=0 seed=1 jobs=$(processors) list=no kinds="memory threads files device limits"
 commands=() has_onnx=yes
 while [ $# -gt 0 ]; do
     case $1 in
@@ -80,6 +82,14 @@ conv | report.json | bench conv --shape 2x3x9x9 --kernel 4x3x3 --repeats 1 --cop
 gcn_infer | - | gcn infer --graph rmat:300,2000 --features 10 --hidden 6 --repeats 1 --threads 2
 gcn_train | out.safetensors | gcn train --graph planetoid:cora --epochs 3 --out out.safetensors --json
 parity | - | parity --net net.json --batch 2 --data digits:60
+cuda_info | - | info --net lenet5 --calculator cuda
+cuda_train | out.safetensors | train --calculator cuda --data digits:60 --net net.json --epochs 1 --batch 16 --quiet -o out.safetensors --log log.jsonl
+cuda_train_bf16 | out.safetensors | train --calculator cuda --math bf16 --data digits:60 --net resnet20 --epochs 1 --batch 32 --quiet -o out.safetensors
+cuda_forward | out.safetensors | train --forward cuda --backward cpu --data digits:60 --net net.json --epochs 1 --batch 16 --threads 2 --quiet -o out.safetensors
+cuda_resume | whole.safetensors | train --resume whole.safetensors --calculator cuda --epochs 2 --quiet
+cuda_eval | - | eval --weights whole.safetensors --calculator cuda --data digits:60 --json
+cuda_run | out.npy | run whole.onnx --calculator cuda --math fp16 --input x.npy --output out.npy
+cuda_bench | - | bench --net net.json --calculator cuda --data digits:64 --steps 2 --repeats 1 --copy-size 1MB --json
 END
 }
 
@@ -90,7 +100,12 @@ fi
 
 root=$PWD
 sdlf=$(realpath "$build/sdlf")
-shim=$(realpath "$build/tests/faults/libsdlf_faults.so")
+shim=$(realpath "$build/tests/faults/libsdlf_faults.so") beneath=
+stand_in=$(realpath "$build/tests/stand_in")
+if ! "$sdlf" info --calculator cuda --net mlp > /dev/null 2>&1 && [ -e "$stand_in/libsdlf_stand_in_cuda.so" ]; then
+    beneath=$stand_in/libsdlf_stand_in_cuda.so
+    export LD_LIBRARY_PATH=$stand_in
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 ulimit -c 0
@@ -151,12 +166,12 @@ fresh_folder() {
 
 # attempt FOLDER FAULT WORDS...: its standard output and error come to lie beside the folder.
 attempt() {
-    local folder=$1 fault=$2 shim=$shim
+    local folder=$1 fault=$2 preloaded="$shim $beneath"
     shift 2
     local status=0
     { # the shell's own word on a signal is not wanted
-        (cd "$folder" && { [[ $fault != -* ]] || { ulimit -S $fault && shim=; }; } && exec timeout -k 1 60 env OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive SDLF_FAULT="$fault" \
-            SDLF_FAULT_COUNTS="$folder.counts" LD_PRELOAD="$shim" "$sdlf" "$@") > "$folder.out" 2> "$folder.err" < /dev/null || status=$?
+        (cd "$folder" && { [[ $fault != -* ]] || { ulimit -S $fault && preloaded=$beneath; }; } && exec timeout -k 1 60 env OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive SDLF_FAULT="$fault" \
+            SDLF_FAULT_COUNTS="$folder.counts" LD_PRELOAD="$preloaded" "$sdlf" "$@") > "$folder.out" 2> "$folder.err" < /dev/null || status=$?
     } 2> /dev/null
     return "$status"
 }
@@ -268,25 +283,29 @@ worker() {
 }
 
 try_command() {
-    local name=$1 output=$2 number memory threads files begun=$SECONDS
+    local name=$1 output=$2 number memory threads files made called begun=$SECONDS
     shift 2
     undisturbed "$work/$name.good" "$output" "$@" || { echo "$name: it fails undisturbed" | tee -a "$work/wrong" && return; }
-    read -r memory threads files < "$work/$name.good.counts"
+    read -r memory threads files made called < "$work/$name.good.counts"
     {
         wanted memory failing memory "$memory"
         wanted threads failing threads "$threads"
         wanted files failing_files "$files"
+        wanted device failing device "$made"
+        wanted device calls "$called" | sed 's/^/lost /'
         wanted limits limits
     } > "$work/$name.faults"
     for ((number = 0; number < jobs; number++)); do worker "$number" "$name" "$output" "$@" & done
     wait
     cat "$work/$name".*.status 2> /dev/null | sort -n | uniq -c |
-        awk -v name="$name" -v memory="$memory" -v threads="$threads" -v files="$files" -v s=$((SECONDS - begun)) '
+        awk -v name="$name" -v memory="$memory" -v threads="$threads" -v files="$files" -v called="$called" -v s=$((SECONDS - begun)) '
             { runs += $1; if ($2 == 0) good += $1 }
-            END { printf "%-12s %6d allocations %3d threads %4d calls on files  %6d runs: %6d succeeded, %6d failed  %4d s\n", name, memory, threads, files, runs, good, runs - good, s }'
+            END { printf "%-15s %6d allocations %3d threads %4d calls on files %6d of CUDA  %6d runs: %6d succeeded, %6d failed  %4d s\n", name, memory, threads, files, called, runs, good, runs - good, s }'
 }
 
 make_inputs
+has_cuda=no
+! LD_PRELOAD=$beneath "$sdlf" info --calculator cuda --net mlp > /dev/null 2>&1 || has_cuda=yes
 echo "seed $seed, ${samples/#0/all} runs for each command and kind"
 : > "$work/wrong"
 while IFS='|' read -r name output words; do
@@ -294,6 +313,10 @@ while IFS='|' read -r name output words; do
     if [ ${#commands[@]} -gt 0 ] && [[ " ${commands[*]} " != *" $name "* ]]; then continue; fi
     if [ "$has_onnx" = no ] && [[ "$output $words" == *.onnx* ]]; then
         echo "$name is left out: this build has no ONNX"
+        continue
+    fi
+    if [ "$has_cuda" = no ] && [[ $name == cuda_* ]]; then
+        echo "$name is left out: there is no CUDA"
         continue
     fi
     read -ra words <<< "$words"

@@ -10,18 +10,21 @@
  *                               write, pwrite, fsync, fdatasync, ftruncate, rename, renameat2, mkstemp; and close,
  *                               which closes all the same)
  *     SDLF_FAULT="short 17"     that one reads or writes half of what it was asked for
- *     SDLF_FAULT_COUNTS=FILE    at its end, the program writes "ALLOCATIONS THREADS FILES" there
+ *     SDLF_FAULT="device 17"    the 17th call that makes something of CUDA's (memory, stream, event, graph) finds no
+ *                               memory; "device 17+": nor do all that follow
+ *     SDLF_FAULT="lost 17"      from the 17th call of CUDA's runtime on the device answers with an error
+ *     SDLF_FAULT_COUNTS=FILE    at its end, the program writes "ALLOCATIONS THREADS FILES CUDA_MADE CUDA_CALLS" there
  *
  * Counted is what comes after the constructors of all libraries and of the program: CUDA's runtime registers every
  * kernel there, and has no answer to a lack of memory. Linux with the GNU C library only. */
 #undef _FORTIFY_SOURCE /* under which the headers define some of these functions themselves */
+#include "shim.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,18 +40,13 @@ void *__libc_memalign(size_t alignment, size_t size);
 
 void *memalign(size_t alignment, size_t size);
 
-typedef struct counter {
-    atomic_long calls;
-    long first; /* the call that fails; 0: none does */
-    bool onward;
-} counter;
-
+counter device, device_calls;
 static counter memory, threads, files;
 static int file_error; /* 0: short */
 static atomic_bool counting;
 static int (*real_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-static bool fails(counter *c)
+bool fails(counter *c)
 {
     if (!atomic_load(&counting)) return false;
     long call = atomic_fetch_add(&c->calls, 1) + 1;
@@ -76,6 +74,8 @@ __attribute__((constructor)) static void begin(void)
     memcpy(&real_pthread_create, &symbol, sizeof symbol);
     read_fault(getenv("SDLF_FAULT"), "memory ", &memory);
     read_fault(getenv("SDLF_FAULT"), "threads ", &threads);
+    read_fault(getenv("SDLF_FAULT"), "device ", &device);
+    read_fault(getenv("SDLF_FAULT"), "lost ", &device_calls);
     static const struct {
         const char *kind;
         int error;
@@ -117,7 +117,8 @@ __attribute__((destructor)) static void end(void)
     const char *path = getenv("SDLF_FAULT_COUNTS");
     int file = path != NULL ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
     if (file < 0) return;
-    dprintf(file, "%ld %ld %ld\n", atomic_load(&memory.calls), atomic_load(&threads.calls), atomic_load(&files.calls));
+    dprintf(file, "%ld %ld %ld %ld %ld\n", atomic_load(&memory.calls), atomic_load(&threads.calls),
+            atomic_load(&files.calls), atomic_load(&device.calls), atomic_load(&device_calls.calls));
     close(file);
 }
 
