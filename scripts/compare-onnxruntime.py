@@ -147,13 +147,17 @@ def main():
     parser.add_argument("--threads", type=comparing.count, metavar="N", default=2, help="of both programs, with --time or --memory")
     parser.add_argument("--rounds", type=comparing.count, metavar="N", default=3, help="of both, with --time or --memory")
     parser.add_argument("--memory", action="store_true", help="measure the most memory of both programs instead")
+    comparing.Record.arguments(parser)
     arguments = parser.parse_args()
     if arguments.time and arguments.memory:
         parser.error("--time and --memory are one or the other")
     for name in arguments.names:
         if name.endswith(".onnx") and not os.path.exists(name):
             parser.error(f"{name}: there is no such file")
+    if arguments.record and not (arguments.time or arguments.memory):
+        parser.error("--record is for --time or --memory")
     bad = 0
+    record = comparing.Record(arguments, "ms" if arguments.time else "MB")
     if arguments.time or arguments.memory:
         print(f"{'network, ms' if arguments.time else 'network, MB':<28} {'SDLF':>9} {'onnxruntime':>12} {'ratio':>7}")
     else:
@@ -163,11 +167,13 @@ def main():
         try:
             if arguments.time:
                 ours, theirs = compare_times(path, arguments)
+                record.add(os.path.basename(path)[:-5], 1e3 * ours, 1e3 * theirs, comparing.named("onnxruntime", onnxruntime))
                 print(f"{os.path.basename(path)[:-5]:<28} {1e3 * ours:>9.2f} {1e3 * theirs:>12.2f} {theirs / ours:>7.2f}", flush=True)
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 if arguments.memory:
                     ours, theirs = compare_memory(path, arguments, folder)
+                    record.add(os.path.basename(path)[:-5], ours, theirs, comparing.named("onnxruntime", onnxruntime))
                     print(f"{os.path.basename(path)[:-5]:<28} {ours:>9.1f} {theirs:>12.1f} {theirs / ours:>7.2f}", flush=True)
                     continue
                 worst, scale = compare(path, arguments, folder)
@@ -177,6 +183,7 @@ def main():
             bad += 1
             print(failed, file=sys.stderr)
             print(f"{os.path.basename(path)[:-5]:<28} {'not run':>18}", flush=True)
+    record.write()
     return 1 if bad else 0
 
 

@@ -39,6 +39,7 @@ def arguments():
                         help="SDLF's; ratios are to the first")
     parser.add_argument("--way", "--ways", type=comparing.one_of("eager", "graph", "nhwc", "compile"), metavar="WAY,...",
                         default="eager,graph,nhwc,compile", help="PyTorch's, of which the fastest counts")
+    comparing.Record.arguments(parser)
     return parser.parse_args()
 
 
@@ -140,12 +141,15 @@ def main():
     torch.backends.cudnn.benchmark = True
     print(f"{torch.cuda.get_device_name()}; PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}; milliseconds")
     calculators = options.calculator
+    record = comparing.Record(options, "ms")
     print(f"{'network':<14} {'batch':>5} {'mode':<5} " + " ".join(f"{c:>9}" for c in calculators) + f" {'PyTorch':>9} {'way':<8} {'ratio':>6}")
     for net, batch, mode in wanted(options):
         ours = [sdlf_milliseconds(options, c, net, batch, mode) for c in calculators]
         theirs, way = pytorch_milliseconds(torch, options, net, batch, mode)
         print(f"{net:<14} {batch:>5} {mode:<5} " + " ".join(f"{t:>9.4f}" for t in ours) + f" {theirs:>9.4f} {way:<8} {theirs / ours[0]:>6.2f}",
               flush=True)
+        record.add(f"{net}, batch {batch}, {mode}", ours[0], theirs, comparing.named("PyTorch", torch, "graph-nhwc" if way == "nhwc" else way))
+    record.write()
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ def arguments():
     parser.add_argument("--threads", type=comparing.count, default=len(os.sched_getaffinity(0)), help="of both, on a CPU")
     parser.add_argument("--math", type=comparing.one_of("fp32", "tf32", "bf16"), default="fp32", help="of both, on a GPU")
     parser.add_argument("--way", type=comparing.one_of(*WAYS), default=None, help="default: eager,nhwc; on a GPU graph,graph-nhwc")
+    comparing.Record.arguments(parser)
     options = parser.parse_args()
     if len(options.shape) != 3:
         parser.error("argument --shape: expected C,H,W")
@@ -141,7 +142,7 @@ class Training:
         return (time.perf_counter() - start) / steps
 
 
-def compare(np, torch, options, net, folder, math):
+def compare(np, torch, options, net, folder, math, record):
     module = make_module(np, torch, options, net, folder)
     ways = {way: Training(torch, options, module, math, way) for way in options.way[:1]}
     ours, theirs = [], {way: [] for way in options.way}
@@ -156,6 +157,8 @@ def compare(np, torch, options, net, folder, math):
     all_ways = ", ".join(f"{way} {seconds * 1e3:.2f}" for way, seconds in found.items())
     name = os.path.basename(net).removesuffix(".json")
     print(f"{name:<20} {math:>5} {mine * 1e3:>10.2f} {best * 1e3:>10.2f} {best / mine:>6.2f}x  {all_ways}", flush=True)
+    job = f"{name}, batch {options.batch}" + (f", {math}" if options.device == "cuda" else "")
+    record.add(job, mine * 1e3, best * 1e3, comparing.named("PyTorch", torch, min(found, key=found.get)))
 
 
 def main():
@@ -166,15 +169,17 @@ def main():
     where = "a GPU" if options.device == "cuda" else f"{options.threads} CPU threads"
     print(f"{','.join(map(str, options.shape))}, batch {options.batch}, {where}; ms a training step; PyTorch {torch.__version__}")
     print(f"{'network':<20} {'math':>5} {'SDLF':>10} {'PyTorch':>10} {'ratio':>7}  its ways")
+    record = comparing.Record(options, "ms")
     with tempfile.TemporaryDirectory() as folder:
         write_pictures(np, options, f"{folder}/few", options.classes)
         write_pictures(np, options, f"{folder}/all", options.batch * options.steps)
         for net in options.nets:
             for math in options.math:
                 try:
-                    compare(np, torch, options, net, folder, math)
+                    compare(np, torch, options, net, folder, math, record)
                 except comparing.Failed as failed:
                     sys.exit(str(failed))
+    record.write()
 
 
 if __name__ == "__main__":

@@ -69,6 +69,7 @@ def arguments():
     parser.add_argument("--rounds", type=comparing.count, metavar="N", default=1, help="turns of each")
     parser.add_argument("--threads", type=comparing.count, metavar="N", default=len(os.sched_getaffinity(0)), help="of both, on the CPU")
     parser.add_argument("--json", metavar="FILE", help="write the figures there too")
+    comparing.Record.arguments(parser)
     options = parser.parse_args()
     on_cpu = options.device == "cpu"
     options.math = options.math or (["fp32"] if on_cpu else MODES)
@@ -230,10 +231,15 @@ def main():
             json.dump({"samples": options.samples, "device": options.device, "machine": machine, "threads": options.threads,
                        "others": others, "epochs": options.epochs, "rounds": options.rounds, "rows": rows}, file, indent=2)
             file.write("\n")
+    record = comparing.Record(options, "ms")
     for found in rows:
+        if found["way"] is not None:
+            name = comparing.named("JAX", jax) if found["way"] == "jax" else comparing.named("PyTorch", torch, found["way"])
+            record.add(f"batch {found['batch']}, {found['math']}", found["sdlf_seconds"] * 1e3, found["other_seconds"][found["way"]] * 1e3, name)
         for name in found["unlike"]:
             print(f"batch {found['batch']} {found['math']}: {name} ended with a loss of {found['losses'][name]:.6g}, sdlf with "
                   f"{found['losses']['sdlf']:.6g}: they did not train alike", file=sys.stderr)
+    record.write()
     sys.exit(any(found["unlike"] or math.isnan(found["sdlf_seconds"]) for found in rows))
 
 

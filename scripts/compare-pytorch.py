@@ -22,6 +22,7 @@ def arguments():
     parser.add_argument("--threads", type=comparing.count, metavar="N", default=len(os.sched_getaffinity(0)), help="of both programs")
     parser.add_argument("--batch", "--batches", type=comparing.counts, metavar="N,...", default="16,64,128,1024", help="samples a step")
     parser.add_argument("--steps", type=comparing.count, metavar="N", default=40, help="steps that are timed, at the least")
+    comparing.Record.arguments(parser)
     return parser.parse_args()
 
 
@@ -57,10 +58,13 @@ def main():
     torch.set_num_threads(options.threads)
     print(f"simple_cnn, an epoch of {SAMPLES:,} samples, float32, {options.threads} CPU threads; PyTorch {torch.__version__}")
     print(f"{'batch':>6} {'SDLF s':>8} {'PyTorch s':>10} {'ratio':>7} {'floor s':>8} {'of floor':>9}")
+    record = comparing.Record(options, "s")
     for batch in options.batch:
         ours, floor = sdlf_epoch(options, batch)
         theirs = pytorch_epoch(torch, options, batch)
         print(f"{batch:>6} {ours:>8.2f} {theirs:>10.2f} {theirs / ours:>6.2f}x {floor:>8.2f} {floor / ours:>8.0%}", flush=True)
+        record.add(f"batch {batch}", ours, theirs, comparing.named("PyTorch", torch), floor=floor)
+    record.write()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What the scripts share that time SDLF beside another program: arguments, and how what goes wrong is said."""
 import argparse
+import datetime
 import importlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -16,6 +18,89 @@ def parser(description):
     made = argparse.ArgumentParser(description=description, formatter_class=Formatter)
     made.add_argument("--sdlf", metavar="PROGRAM", default="build/sdlf", help="the program that is timed")
     return made
+
+
+class Record:
+    """Figures for docs/reference/performance.md: with --record SECTION they go into that section of docs/measured/performance.json, and
+    scripts/performance-page.py writes the page. A job that is there already gets new figures, and keeps its floor and its name in README."""
+
+    def __init__(self, options, unit):
+        self.file, self.title, self.machine, self.unit, self.rows = options.measured, options.record, options.machine, unit, []
+
+    @staticmethod
+    def arguments(parser):
+        parser.add_argument("--record", metavar="SECTION", help="write the figures into this section of performance.json, too")
+        parser.add_argument("--machine", metavar="TEXT", help="with --record: what ran it, such as 'one NVIDIA H200'")
+        parser.add_argument("--measured", metavar="FILE", help="with --record: another file",
+                            default=os.path.relpath(os.path.join(os.path.dirname(__file__), os.pardir, "docs/measured/performance.json")))
+
+    def add(self, job, ours, peer, name, **more):
+        """What SDLF and the fastest other program, of that name, take, in the unit; and, where it is known, floor=."""
+        figures = {"ours": ours, "peer": peer, **more}
+        self.rows.append({"job": job, **{key: number(value) for key, value in figures.items()}, "with": name})
+
+    def write(self):
+        if self.title is None or not self.rows:
+            return
+        with open(self.file, encoding="utf-8") as file:
+            all_ = json.load(file)
+        section = next((each for each in all_["sections"] if each["title"] == self.title), None)
+        if section is None:
+            section = {"title": self.title, "rows": []}
+            all_["sections"].append(section)
+        if section.setdefault("unit", self.unit) != self.unit:
+            sys.exit(f"{self.file}: section '{self.title}' is in {section['unit']}, and these figures are in {self.unit}")
+        section["machine"] = self.machine or section.get("machine") or sys.exit("--record: a new section needs --machine")
+        section["date"] = datetime.date.today().isoformat()
+        section["command"] = [shlex.join([os.path.join("scripts", os.path.basename(sys.argv[0])), *unrecorded(sys.argv[1:])])]
+        for row in self.rows:
+            known = next((each for each in section["rows"] if each["job"] == row["job"]), None)
+            if known is None:
+                section["rows"].append(row)
+            else:
+                known.update(row)
+        with open(self.file + ".new", "w", encoding="utf-8") as file:
+            file.write(measured_text(all_))
+        os.replace(self.file + ".new", self.file)
+        print(f"{self.file}: {len(self.rows)} figures are in '{self.title}'; now run scripts/performance-page.py")
+
+
+def named(title, module, way=None):
+    """"PyTorch 2.11, channels last": a program as the page names it."""
+    return f"{title} {'.'.join(module.__version__.split('.')[:2])}" + (f", {WAYS.get(way, way)}" if way else "")
+
+
+WAYS = {"graph": "CUDA graph", "nhwc": "channels last", "graph-nhwc": "channels last, CUDA graph", "compile": "compiled",
+        "graph-compile": "compiled, CUDA graph", "nhwc-compile": "channels last, compiled"}
+
+
+def number(value):
+    """Three digits, and no exponent."""
+    digits = max(0, 2 - int(f"{value:e}".partition("e")[2]))
+    return f"{value:.{digits}f}"
+
+
+def unrecorded(words):
+    """A command's words without those for Record."""
+    kept, names = [], ("--record", "--machine", "--measured")
+    for word in words:
+        if kept[-1:] == [None]:
+            kept[-1:] = []
+        elif word in names:
+            kept.append(None)
+        elif not word.startswith(tuple(f"{name}=" for name in names)):
+            kept.append(word)
+    return kept
+
+
+def measured_text(all_):
+    """The file as it is kept: a line for every row."""
+    sections = []
+    for section in all_["sections"]:
+        lines = [f"   {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in section.items() if key != "rows"]
+        rows = ",\n".join(f"    {json.dumps(row, ensure_ascii=False)}" for row in section["rows"])
+        sections.append("  {\n" + ",\n".join([*lines, '   "rows": [\n' + rows + "\n   ]"]) + "\n  }")
+    return '{\n "sections": [\n' + ",\n".join(sections) + "\n ]\n}\n"
 
 
 def texts(text):

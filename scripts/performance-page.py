@@ -6,7 +6,8 @@
 
 The file has "sections", each with title, date, machine, unit, the commands that make its figures, and rows: a job, what SDLF takes
 ("ours"), what the best other program takes ("peer") and which that is ("with"), and the floor where it is known. Figures are strings, as
-they were printed. A row with "readme" is in README's table too, under that name. Nothing is measured. --check writes nothing, and ends with
+they were printed. A row with "readme" is in README's table too, under that name. The comparing scripts write the file, with --record. Nothing
+is measured here. --check writes nothing, and ends with
 status 1 where a page is not what the file says.
 """
 import argparse
@@ -20,7 +21,8 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
 BEGIN, END = "<!-- results: written by scripts/performance-page.py -->\n", "<!-- end of results -->\n"
 HEAD = """# Performance
 
-Written by `scripts/performance-page.py` from [docs/measured/performance.json](../measured/performance.json); change that.
+Written by `scripts/performance-page.py` from [docs/measured/performance.json](../measured/performance.json), which the comparing
+scripts write (`--record`).
 
 Each table compares SDLF with the fastest other program that was measured for the job. The ratio is the other program's figure divided by
 SDLF's: above 1, SDLF is ahead; the better figure is bold. The floor is the least time that the machine could take, where it was worked
