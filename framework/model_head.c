@@ -50,7 +50,6 @@ sdlf_status sdlf_model_replace_head(sdlf_model *model, int classes, uint64_t see
             model->name, classes);
     model_layer *entry = &model->layers[head];
     int *own = classes_of(&entry->layer);
-    if (*own == classes) return SDLF_OK;
     model_release_classes(&model->classes);
     model_truncate_parameters(model, entry->first_parameter);
     *own = classes;

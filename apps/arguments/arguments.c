@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include <sdlf/suggest.h>
 
@@ -108,12 +109,25 @@ static arguments_outcome note_standard(arguments *a, argument_standard standard,
     return ARGUMENTS_OK;
 }
 
+/* A file that is written for FILE.png is no .jpg; one without an ending may be anything. */
+static arguments_outcome check_ending(const arguments *a, const argument *row, const char *path)
+{
+    if (row->standard != ARGUMENT_STANDARD_OUTPUT || strncmp(row->value, "FILE.", 5) != 0) return ARGUMENTS_OK;
+    const char *wanted = row->value + 4, *name = strrchr(path, '/');
+    const char *found = strrchr(name ? name : path, '.');
+    if (!found || strcasecmp(found, wanted) == 0) return ARGUMENTS_OK;
+    return wrong(a, "--%s %s: expected a name that ends in %s", row->name, path, wanted);
+}
+
 /* Of an option that has been stored, if it is a text. */
 static arguments_outcome note_option(arguments *a, const argument *row, void *member)
 {
     char option[80];
     snprintf(option, sizeof option, "--%s", row->name);
-    if (row->type == ARGUMENT_TEXT) return note_standard(a, row->standard, option, member);
+    if (row->type == ARGUMENT_TEXT) {
+        arguments_outcome outcome = check_ending(a, row, *(const char **)member);
+        return outcome == ARGUMENTS_OK ? note_standard(a, row->standard, option, member) : outcome;
+    }
     if (row->type != ARGUMENT_LIST) return ARGUMENTS_OK;
     argument_list *list = member;
     return note_standard(a, row->standard, option, &list->item[list->count - 1]);

@@ -44,7 +44,7 @@ typedef struct argument {
     const char *name; /* "batch" for --batch; NULL ends a table */
     argument_type type;
     size_t offset;        /* of the member in the settings */
-    const char *value;    /* what help calls the value: "N" */
+    const char *value;    /* what help calls the value: "N"; of an output "FILE.png", which then has no other ending */
     const char *fallback; /* the default, as text; NULL: the member stays zero */
     const char *help;
     double minimum, maximum;

@@ -252,6 +252,12 @@ static sdlf_status create_trainer(train_session *s)
                                                   .batch = s->options.batch < samples ? s->options.batch : samples,
                                                   .memory = memory,
                                                   .note = note});
+        if (s->new_head) {
+            report_label(&s->out, "head");
+            fprintf(s->out.file, "%s  made anew for %d %s\n",
+                    sdlf_model_layer(s->model, sdlf_model_head(s->model))->name, s->train->class_count,
+                    session_has_targets(s) ? "targets" : "classes");
+        }
         if (s->own) {
             char *text = memory_print("%s's own %s", sdlf_model_name(s->model), s->own);
             report_label(&s->out, "with");

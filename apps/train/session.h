@@ -42,6 +42,7 @@ typedef struct train_session {
     terminal out;
     machine machine;
     sdlf_model *model;
+    bool new_head;     /* its last layer was made anew for the classes of the data */
     sdlf_shape sample; /* (C,H,W) that pictures are brought to; a scalar: they stay as they are */
     sdlf_dataset *train, *test;
     sdlf_trainer_options options;

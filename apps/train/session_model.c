@@ -92,6 +92,18 @@ static void drop_softmax(sdlf_model *model)
     sdlf_output(model, "value", values);
 }
 
+/* Are the network's classes those of the data: as many and, where both have names, of the same names in that order? */
+static bool has_same_classes(const sdlf_model *model, const sdlf_dataset *data)
+{
+    const int head = sdlf_model_head(model);
+    if (head < 0 || sdlf_model_node_shape(model, (sdlf_node){.layer = head}).dim[1] != data->class_count) return false;
+    const int named = data->class_names != NULL ? sdlf_model_class_count(model) : 0;
+    for (int i = 0; i < named; i++)
+        if (named != data->class_count || strcmp(sdlf_model_class_name(model, i), data->class_names[i]) != 0)
+            return false;
+    return true;
+}
+
 /* --from: a model with its weights, and a head for the data's classes. */
 static sdlf_status open_from(train_session *s)
 {
@@ -112,8 +124,8 @@ static sdlf_status open_from(train_session *s)
                                "%s has other characters than the network: '%s' is its number %d (expected the same %d)",
                                data->name, data->class_names[i], i, sdlf_model_class_count(s->model));
     }
-    if (status == SDLF_OK && !characters)
-        status = sdlf_model_replace_head(s->model, data->class_count, (uint64_t)set->training.seed);
+    s->new_head = status == SDLF_OK && !characters && !has_same_classes(s->model, data);
+    if (s->new_head) status = sdlf_model_replace_head(s->model, data->class_count, (uint64_t)set->training.seed);
     if (status == SDLF_OK && session_has_targets(s)) drop_softmax(s->model);
     sdlf_dataset_free(data);
     return sdlf_fail_context(status, "--from %s", set->from);

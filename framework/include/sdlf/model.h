@@ -109,10 +109,10 @@ sdlf_status sdlf_model_set_loss(sdlf_model *model, sdlf_loss loss);
 float sdlf_model_huber_delta(const sdlf_model *model);
 sdlf_status sdlf_model_set_huber_delta(sdlf_model *model, float delta);
 
-/* Give a classifier another number of classes: the layer that makes its scores, the last with parameters on the way to
+/* Give a classifier other classes: the layer that makes its scores, the last with parameters on the way to
  * output 0, gets as many units (fully_connected) or filters (conv2d), with parameters drawn from `seed`, which training
- * changes; all other parameters keep their values. Nothing is changed where it has that many. Names of classes are
- * forgotten. The model is built, without plans. Errors: SDLF_ERROR_UNSUPPORTED (it ends otherwise), SDLF_ERROR_SHAPE
+ * changes, also where it has that many; all other parameters keep their values. Names of classes are forgotten. The
+ * model is built, without plans. Errors: SDLF_ERROR_UNSUPPORTED (it ends otherwise), SDLF_ERROR_SHAPE
  * (what follows takes no other number), SDLF_ERROR_ARGUMENT (not built, plans, fewer than 1 class), SDLF_ERROR_MEMORY;
  * the model is then only to be freed. */
 sdlf_status sdlf_model_replace_head(sdlf_model *model, int classes, uint64_t seed);
