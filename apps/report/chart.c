@@ -50,19 +50,31 @@ double chart_step(double span, int count)
     return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
 }
 
+/* Room around a single value. */
+static void widen(range *r, bool whole, bool percent)
+{
+    double room = whole ? 1 : percent ? 0.1 : fmax(fabs(r->least), 1e-9) * 0.1;
+    r->least -= room;
+    r->greatest += room;
+    if (percent) r->least = fmax(r->least, 0);
+}
+
 static range range_of(const chart *c, bool up, int ticks)
 {
     range r = {.least = INFINITY, .greatest = -INFINITY};
+    bool whole = !up; /* epochs: there are no ticks between them */
     for (int i = 0; i < c->count; i++)
         for (int k = 0; k < c->line[i].count; k++) {
             double x = up ? c->line[i].y[k] : c->line[i].x[k];
             if (!isfinite(x)) continue;
             r.least = fmin(r.least, x);
             r.greatest = fmax(r.greatest, x);
+            whole = whole && x == floor(x);
         }
     if (r.least > r.greatest) return r;
-    if (r.greatest == r.least) r.greatest = r.least + fmax(fabs(r.least), 1e-9) * 0.1;
+    if (r.greatest == r.least) widen(&r, whole, c->percent && up);
     r.step = chart_step(r.greatest - r.least, ticks);
+    if (whole) r.step = fmax(r.step, 1);
     r.least = floor(r.least / r.step + 1e-9) * r.step;
     r.greatest = ceil(r.greatest / r.step - 1e-9) * r.step;
     if (c->percent && up) r.greatest = fmin(r.greatest, 1);
@@ -79,12 +91,13 @@ static double down(const range *r, double y)
     return HEIGHT - BOTTOM - (y - r->least) / (r->greatest - r->least) * (HEIGHT - TOP - BOTTOM);
 }
 
-static void print_value(FILE *file, const chart *c, double value, bool up)
+/* With as many digits as tell it from the next tick. */
+static void print_value(FILE *file, const chart *c, double value, double step, bool up)
 {
     if (up && c->percent)
-        fputs(number_percent(value, value > 0.9 && value < 1 ? 1 : 0).text, file);
+        fputs(number_percent(value, (int)fmax(0, ceil(-log10(100 * step) - 1e-9))).text, file);
     else if (value != 0 && (fabs(value) >= 1e5 || fabs(value) < 1e-3))
-        fprintf(file, "%.2g", value);
+        fprintf(file, "%.*g", (int)fmax(2, 1 + ceil(log10(fabs(value) / step))), value);
     else
         fprintf(file, "%.6g", value);
 }
@@ -107,13 +120,13 @@ static void print_axes(FILE *file, const chart *c, const range *x, const range *
         fprintf(file, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, WIDTH - RIGHT,
                 down(y, v), down(y, v));
         fprintf(file, "<text text-anchor=\"end\" x=\"%d\" y=\"%.1f\">", LEFT - 6, down(y, v) + 4);
-        print_value(file, c, c->percent && fabs(v - 1) < 1e-9 ? 1 : v, true);
+        print_value(file, c, c->percent && fabs(v - 1) < 1e-9 ? 1 : v, y->step, true);
         fputs("</text>\n", file);
     }
     for (int i = 0; is_within(x, tick_of(x, i)); i++) {
         double v = tick_of(x, i);
         fprintf(file, "<text text-anchor=\"middle\" x=\"%.1f\" y=\"%d\">", across(x, v), HEIGHT - BOTTOM + 18);
-        print_value(file, c, v, false);
+        print_value(file, c, v, x->step, false);
         fputs("</text>\n", file);
     }
     fprintf(file, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>", LEFT, WIDTH - RIGHT,
@@ -153,7 +166,7 @@ static void print_line(FILE *file, const chart *c, const chart_line *l, const ra
 }
 
 /* The last value of each line, for those who do not see the picture. */
-static void print_description(FILE *file, const chart *c)
+static void print_description(FILE *file, const chart *c, const range *y)
 {
     xml_text(file, c->title);
     for (int i = 0; i < c->count; i++) {
@@ -164,7 +177,7 @@ static void print_description(FILE *file, const chart *c)
         fputs(i == 0 ? ": " : "; ", file);
         xml_text(file, l->name);
         fputs(" ends at ", file);
-        print_value(file, c, l->y[last], true);
+        print_value(file, c, l->y[last], y->step / 10, true);
     }
 }
 
@@ -175,7 +188,7 @@ void chart_print(FILE *file, const chart *c)
     fprintf(file, "<figure><figcaption>");
     xml_text(file, c->title);
     fprintf(file, "</figcaption><svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
-    print_description(file, c);
+    print_description(file, c, &y);
     fputs("\">\n", file);
     print_axes(file, c, &x, &y);
     for (int i = 0; i < c->count; i++) print_line(file, c, &c->line[i], &x, &y);

@@ -122,7 +122,10 @@ bool page_print(FILE *file, const void *subject)
     fputs(". Made by sdlf " SDLF_VERSION ".</p>\n<nav aria-label=\"Sections\"><ul>", file);
     if (p->run_count > 0)
         fputs("<li><a href=\"#runs\">Training</a></li><li><a href=\"#options\">Options</a></li>", file);
-    if (p->test) fputs("<li><a href=\"#classes\">Classes</a></li>", file);
+    bool targets = json_object_get(p->test, "targets") != NULL;
+    if (p->test)
+        fputs(targets ? "<li><a href=\"#targets\">Targets</a></li>" : "<li><a href=\"#classes\">Classes</a></li>",
+              file);
     if (p->report_evaluation && p->report_evaluation->worst_count > 0)
         fputs("<li><a href=\"#mistakes\">Mistakes</a></li>", file);
     if (p->single_picture) fputs("<li><a href=\"#picture\">One picture</a></li>", file);
@@ -131,7 +134,7 @@ bool page_print(FILE *file, const void *subject)
     if (p->outline) fputs("<li><a href=\"#memory\">Memory</a></li>", file);
     fputs("</ul></nav></header>\n<main>\n", file);
     if (p->run_count > 0) page_print_runs(file, p);
-    if (p->test) page_print_classes(file, p);
+    if (p->test) (targets ? page_print_targets : page_print_classes)(file, p);
     if (p->single_picture) page_print_picture(file, p);
     if (p->model) page_print_network(file, p);
     if (p->outline) page_print_memory(file, p);

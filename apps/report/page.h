@@ -26,10 +26,10 @@ typedef struct page {
     const sdlf_dataset *data;
     const labels *names;
     const report_evaluation *report_evaluation;
-    const json_t *test;                  /* as classes_json makes it; of the model, or of the last run that has one */
-    const char *test_of;                 /* whose it is */
-    const sdlf_plan *plan;               /* timed */
-    int64_t batch;                       /* the plans' */
+    const json_t *test;    /* as evaluation_json makes it; of the model, or of the last run that has one */
+    const char *test_of;   /* whose it is */
+    const sdlf_plan *plan; /* timed */
+    int64_t batch;         /* the plans' */
     const sdlf_plan *outline, *training; /* of inference, and of a training step: for their memory */
     const single_picture *single_picture;
     const ceilings *ceilings;
@@ -49,6 +49,7 @@ void page_print_figures(FILE *file, const page *page);
 void page_print_curves(FILE *file, const page *page);
 void page_print_options(FILE *file, const page *page);
 void page_print_classes(FILE *file, const page *page); /* confusion, classes, mistakes */
+void page_print_targets(FILE *file, const page *page); /* of float targets, in their place */
 void page_print_picture(FILE *file, const page *page); /* probabilities, Grad-CAM, outputs of layers */
 void page_print_memory(FILE *file, const page *page);  /* what is live at each step */
 void page_print_network(FILE *file, const page *page); /* graph, layers with their times, first filters */

@@ -68,8 +68,10 @@ static void print_table(FILE *file, const json_t *test)
     fputs("<h3>Class by class</h3><div class=\"wide\" tabindex=\"0\" role=\"region\" "
           "aria-label=\"Classes\"><table><thead><tr><th>class</th>"
           "<th class=\"n\">samples</th><th class=\"n\">precision</th><th class=\"n\">recall</th><th "
-          "class=\"n\">F1</th></tr></thead><tbody>\n",
+          "class=\"n\">F1</th>",
           file);
+    bool of_pixels = json_object_get(test, "mean_iou") != NULL;
+    fputs(of_pixels ? "<th class=\"n\">IoU</th></tr></thead><tbody>\n" : "</tr></thead><tbody>\n", file);
     for (size_t i = 0; i < json_array_size(classes); i++) {
         const json_t *entry = json_array_get(classes, i);
         double precision = part_of(entry, "precision"), recall = part_of(entry, "recall");
@@ -80,6 +82,7 @@ static void print_table(FILE *file, const json_t *test)
         page_number(file, number_percent(precision, 2).text);
         page_number(file, number_percent(recall, 2).text);
         page_number(file, number_percent(2 * precision * recall / (precision + recall), 2).text);
+        if (of_pixels) page_number(file, number_percent(part_of(entry, "iou"), 2).text);
         fputs("</tr>\n", file);
         free(name);
     }
@@ -118,18 +121,81 @@ static void print_mistakes(FILE *file, const page *p)
     free(pixels);
 }
 
-void page_print_classes(FILE *file, const page *p)
+static void page_print_data(FILE *file, const page *p)
 {
-    double samples = run_number(p->test, "samples"), correct = run_number(p->test, "correct");
-    fputs("<h2 id=\"classes\">Classes</h2>\n<p>", file);
-    xml_text(file, p->test_of);
-    fprintf(file, ": %s of %s samples right, %s", number_count((int64_t)correct).text,
-            number_count((int64_t)samples).text, number_percent(correct / samples, 2).text);
     if (p->data) {
         fputs("; data: ", file);
         xml_text(file, p->data->name ? p->data->name : "without a name");
     }
     fputs(".</p>\n", file);
+}
+
+/* What is told of a target, in the order of the columns; of labels that are there or not, and of numbers. */
+static const struct column {
+    const char *key, *heading;
+    enum { COUNT, SHARE, NUMBER } form;
+} label_columns[] = {{"samples", "samples", COUNT},
+                     {"precision", "precision", SHARE},
+                     {"recall", "recall", SHARE},
+                     {"f1", "F1", SHARE}},
+  number_columns[] = {
+      {"mae", "mean absolute error", NUMBER}, {"rmse", "root mean squared error", NUMBER}, {"r2", "R²", NUMBER}};
+
+static void print_figure(FILE *file, const struct column *column, double value)
+{
+    char number[32] = "";
+    if (isfinite(value)) snprintf(number, sizeof number, "%.4g", value);
+    page_number(file, column->form == SHARE                      ? number_percent(value, 2).text
+                      : column->form == COUNT && isfinite(value) ? number_count((int64_t)value).text
+                                                                 : number);
+}
+
+void page_print_targets(FILE *file, const page *p)
+{
+    const json_t *targets = json_object_get(p->test, "targets");
+    bool are_labels = json_object_get(p->test, "f1") != NULL;
+    const struct column *columns = are_labels ? label_columns : number_columns;
+    int count = are_labels ? (int)(sizeof label_columns / sizeof *label_columns)
+                           : (int)(sizeof number_columns / sizeof *number_columns);
+    fputs("<h2 id=\"targets\">Targets</h2>\n<p>", file);
+    xml_text(file, p->test_of);
+    fprintf(file, ": %s samples, ", number_count((int64_t)run_number(p->test, "samples")).text);
+    if (are_labels)
+        fprintf(file, "%s of the labels right, F1 %s", number_percent(run_number(p->test, "accuracy"), 2).text,
+                number_percent(run_number(p->test, "f1"), 2).text);
+    else
+        fprintf(file, "root mean squared error %.4g", run_number(p->test, "rmse"));
+    page_print_data(file, p);
+    fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Targets\"><table><thead><tr><th>target</th>",
+          file);
+    for (int k = 0; k < count; k++) fprintf(file, "<th class=\"n\">%s</th>", columns[k].heading);
+    fputs("</tr></thead><tbody>\n", file);
+    for (size_t i = 0; i < json_array_size(targets); i++) {
+        const json_t *entry = json_array_get(targets, i);
+        const char *known = json_string_value(json_object_get(entry, "name"));
+        char *name = known ? memory_copy_text(known) : memory_print("%zu", i);
+        fputs("<tr>", file);
+        page_cell(file, name);
+        for (int k = 0; k < count; k++) print_figure(file, &columns[k], run_number(entry, columns[k].key));
+        fputs("</tr>\n", file);
+        free(name);
+    }
+    fputs("</tbody></table></div>\n", file);
+}
+
+void page_print_classes(FILE *file, const page *p)
+{
+    double samples = run_number(p->test, "samples"), correct = run_number(p->test, "correct");
+    fputs("<h2 id=\"classes\">Classes</h2>\n<p>", file);
+    xml_text(file, p->test_of);
+    const json_t *iou = json_object_get(p->test, "mean_iou");
+    fprintf(file, ": %s of %s %s right, %s", number_count((int64_t)correct).text, number_count((int64_t)samples).text,
+            iou                                         ? "pixels"
+            : p->data && p->data->labels.shape.rank > 1 ? "tokens"
+                                                        : "samples",
+            number_percent(correct / samples, 2).text);
+    if (iou) fprintf(file, "; mean IoU %s", number_percent(json_number_value(iou), 2).text);
+    page_print_data(file, p);
     print_heat(file, p->test);
     print_table(file, p->test);
     if (p->report_evaluation && p->report_evaluation->worst_count > 0) print_mistakes(file, p);

@@ -16,6 +16,7 @@
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
 #include "apps/output/classes.h"
+#include "apps/output/evaluation.h"
 #include "apps/output/file.h"
 #include "apps/output/number.h"
 #include "apps/output/status_line.h"
@@ -150,26 +151,46 @@ static sdlf_status open_data(session *s)
     const char *known = sdlf_model_training_state(s->model)->data;
     const char *set = s->set.data ? s->set.data : *known ? known : NULL;
     if (!set) return SDLF_OK;
-    sdlf_status status = samples_open(&s->data, &(samples_request){.set = set,
-                                                                   .split = SDLF_SPLIT_TEST,
-                                                                   .sample = samples_shape(s->model),
-                                                                   .model = s->model,
-                                                                   .command = "report"});
+    sdlf_status status =
+        samples_open(&s->data, &(samples_request){.set = set,
+                                                  .split = SDLF_SPLIT_TEST,
+                                                  .sample = samples_shape(s->model),
+                                                  .model = s->model,
+                                                  .targets = sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY,
+                                                  .command = "report"});
     return s->set.data ? status : sdlf_fail_context(status, "the data of %s (--data names another)", s->weights);
+}
+
+/* Of targets, pixels and sequences there are figures, and no single samples that were mistaken. */
+static sdlf_status judge_figures(session *s)
+{
+    sdlf_evaluation e;
+    const sdlf_evaluation_options options = {.go_on = interrupt_goes_on};
+    sdlf_status status = sdlf_evaluate_with(&e, s->model, s->data, s->calculator, &options);
+    if (status != SDLF_OK) return status;
+    if (e.samples > 0) s->test = evaluation_json(&e, &s->names);
+    sdlf_evaluation_release(&e);
+    return SDLF_OK;
+}
+
+static sdlf_status judge_classes(session *s)
+{
+    sdlf_status status = evaluate_report(&s->report_evaluation, s->model, s->data, s->calculator, (int)s->set.mistakes);
+    const sdlf_evaluation *e = &s->report_evaluation.evaluation;
+    if (status == SDLF_OK && e->samples > 0) s->test = classes_json(e, &s->names);
+    return status;
 }
 
 static sdlf_status judge_model(session *s)
 {
-    if (sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY) return SDLF_OK; /* there are no classes to tell apart */
     sdlf_status status = open_data(s);
     if (status != SDLF_OK || !s->data) return status;
+    const bool one_label = sdlf_model_loss(s->model) == SDLF_LOSS_CROSS_ENTROPY && s->data->labels.shape.rank == 1;
     status_line_show("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
-    status = evaluate_report(&s->report_evaluation, s->model, s->data, s->calculator, (int)s->set.mistakes);
+    status = one_label ? judge_classes(s) : judge_figures(s);
     status_line_clear();
-    if (status != SDLF_OK || s->report_evaluation.evaluation.samples == 0) return status;
-    s->test = classes_json(&s->report_evaluation.evaluation, &s->names);
-    s->test_of = memory_copy_text(s->weights);
-    return SDLF_OK;
+    if (s->test) s->test_of = memory_copy_text(s->weights);
+    return status;
 }
 
 static sdlf_status time_layers(session *s)

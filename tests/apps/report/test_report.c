@@ -247,6 +247,57 @@ static void base64_is_the_standards(void)
     }
 }
 
+/* Float targets, labels that are there or not, and pixels have figures of their own. */
+static void shows_targets(void)
+{
+#if !defined SDLF_HAVE_PNG
+    test_skip("built without libpng");
+    return;
+#endif
+    const char *table = test_path("t.csv"), *path = test_path("targets.html");
+    FILE *file = fopen(table, "w");
+    if (!CHECK(file != NULL)) return;
+    fputs("a,b,height,width\n", file);
+    for (int i = 0; i < 60; i++) fprintf(file, "%d,%d,%d,%d\n", i, i * 7 % 5, i * 3 % 2, i % 2);
+    fclose(file);
+    char data[600], model[512];
+    snprintf(data, sizeof data, "csv:%s,label=height..width", table);
+    snprintf(model, sizeof model, "%s", test_path("targets.safetensors"));
+    static const char *const losses[] = {"mse", "bce_with_logits"};
+    static const char *const headings[] = {"root mean squared error", "<th class=\"n\">F1</th>"};
+    for (int i = 0; i < 2; i++) {
+        SDLF(0, "train", "--data", data, "--loss", losses[i], "--net", "mlp", "--epochs", "1", "--quiet", "--out",
+             model);
+        SDLF(0, "report", model, "--no-time", "-o", path);
+        char *page = contents(path);
+        CHECK(strstr(page, "id=\"targets\"") != NULL && strstr(page, "id=\"classes\"") == NULL);
+        CHECK(strstr(page, headings[i]) != NULL && strstr(page, "<td>height</td>") != NULL);
+        free(page);
+    }
+}
+
+/* Ticks differ in what they say, and there are no parts of epochs. */
+static void ticks_tell_values_apart(void)
+{
+    static const double values[][2] = {{0.1, 0.1}, {2.7e-6, 2.72e-6}, {0.981, 0.984}};
+    static const char *const wanted[] = {">10%<", ">2.71e-06<", ">98.2%<"};
+    for (int i = 0; i < 3; i++) {
+        chart c = {.title = "t", .across = "x", .up = "y", .percent = i != 1};
+        chart_line *line = chart_add(&c, "l", 0, false);
+        chart_point(line, 1, values[i][0]);
+        if (i > 0) chart_point(line, 2, values[i][1]);
+        char *text = NULL;
+        size_t length;
+        FILE *file = open_memstream(&text, &length);
+        chart_print(file, &c);
+        fclose(file);
+        CHECK_EQUAL(count_of(text, wanted[i]), 1);
+        CHECK(strstr(text, ">1.5<") == NULL && strstr(text, ">1.1<") == NULL);
+        free(text);
+        chart_release(&c);
+    }
+}
+
 static void charts_take_any_numbers(void)
 {
     CHECK_CLOSE(chart_step(1, 5), 0.2, 1e-12);
@@ -279,6 +330,8 @@ int main(void)
     RUN(shows_one_picture);
     RUN(judges_as_evaluate_does);
     RUN(base64_is_the_standards);
+    RUN(shows_targets);
+    RUN(ticks_tell_values_apart);
     RUN(charts_take_any_numbers);
     return test_summary();
 }
