@@ -23,7 +23,7 @@
 typedef struct settings {
     const char *weights, *net, *out, *name;
     int64_t opset, maximum;
-    bool c, external, json;
+    bool c, external, normalize, json;
     onnx_settings onnx;
 } settings;
 
@@ -42,6 +42,8 @@ static const argument table_of_arguments[] = {
      .help = "the version of ONNX's operators (default: 17, or the lowest that the network's layers can be said in)"},
     {"external-data", ARGUMENT_FLAG, offsetof(settings, external),
      .help = "put the weights into a file beside it, FILE.HASH.data, as is done for models of more than 2 GB"},
+    {"normalize", ARGUMENT_FLAG, offsetof(settings, normalize),
+     .help = "begin the graph with the normalisation, so that it takes pictures of 0 to 255 as they are"},
     {.name = "C", .type = ARGUMENT_HEADING},
     {"c", ARGUMENT_FLAG, offsetof(settings, c),
      .help = "write one file of C99 that runs the network and needs no library, as a FILE.c already says"},
@@ -104,11 +106,12 @@ static sdlf_status choose_format(settings *set)
 
 static sdlf_status check_options(const session *s, const arguments *given)
 {
-    static const char *const of_onnx[] = {"opset", "external-data"}, *const of_c[] = {"name", "max-parameters"};
-    for (int i = 0; i < 2; i++) {
-        const char *wrong = s->set.c ? of_onnx[i] : of_c[i];
-        if (arguments_given(given, wrong))
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for %s", wrong, s->set.c ? "ONNX files" : "C: -o FILE.c");
+    static const char *const of_onnx[] = {"opset", "external-data", "normalize", NULL}, *const of_c[] = {
+                                                                                            "name", "max-parameters",
+                                                                                            NULL};
+    for (const char *const *wrong = s->set.c ? of_onnx : of_c; *wrong; wrong++) {
+        if (arguments_given(given, *wrong))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for %s", *wrong, s->set.c ? "ONNX files" : "C: -o FILE.c");
     }
     if (output_is_standard(s->set.out) && s->set.json)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--json and --out -: standard output takes one of the two");
@@ -174,6 +177,10 @@ static void print_normalization(const session *s, const terminal *out)
     const sdlf_normalization *n = sdlf_model_normalization(s->model);
     if (!n->known || (n->channels.count == 0 && n->mean == 0 && n->scale == 1)) return;
     report_label(out, "");
+    if (s->set.normalize) {
+        puts("samples go in as they are: the graph normalises them");
+        return;
+    }
     if (n->channels.count == 0) {
         printf("samples x go in as (x - %g) * %g\n", (double)n->mean, (double)n->scale);
         return;
@@ -237,6 +244,7 @@ static json_t *json_normalization(const session *s)
 {
     const sdlf_normalization *n = sdlf_model_normalization(s->model);
     if (!n->known) return json_null();
+    if (s->set.normalize) return json_pack("{si si}", "mean", 0, "scale", 1);
     int channels = n->channels.count;
     if (channels == 0)
         return json_pack("{so so}", "mean", json_number((double)n->mean), "scale", json_number((double)n->scale));
@@ -270,9 +278,11 @@ static sdlf_status write_file(session *s, const char *path)
     if (s->set.c)
         return sdlf_model_to_c(s->model, path,
                                &(sdlf_c_export_options){.name = s->set.name, .max_parameters = s->set.maximum}, &s->c);
-    sdlf_status status = sdlf_model_to_onnx(
-        s->model, path, &(sdlf_onnx_export_options){.opset = (int)s->set.opset, .external_data = s->set.external},
-        &s->onnx);
+    sdlf_status status = sdlf_model_to_onnx(s->model, path,
+                                            &(sdlf_onnx_export_options){.opset = (int)s->set.opset,
+                                                                        .external_data = s->set.external,
+                                                                        .normalize = s->set.normalize},
+                                            &s->onnx);
     if (status != SDLF_OK || s->onnx.external_bytes == 0 || !output_is_stream(s->set.out)) return status;
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: weights of more than 2 GB go into a second file beside a regular one",
                      s->set.out);

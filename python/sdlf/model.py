@@ -115,9 +115,10 @@ class Model(_sdlf.Model):
         """Read the weights of a safetensors file into this model; every parameter must be there."""
         self._load(os.fspath(path))
 
-    def to_onnx(self, path: str | os.PathLike, opset: int = 0, external_data: bool = False) -> dict[str, Any]:
-        """Write an ONNX file; what was written. opset 0: the lowest that can say it."""
-        return self._to_onnx(os.fspath(path), opset, external_data)
+    def to_onnx(self, path: str | os.PathLike, opset: int = 0, external_data: bool = False, normalize: bool = False) -> dict[str, Any]:
+        """Write an ONNX file; what was written. opset 0: the lowest that can say it. normalize: the graph takes raw
+        samples, and begins with the model's normalization."""
+        return self._to_onnx(os.fspath(path), opset, external_data, normalize)
 
     def to_c(self, path: str | os.PathLike, name: str | None = None) -> None:
         """Write the network as one file of C99."""

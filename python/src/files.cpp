@@ -57,11 +57,12 @@ std::unique_ptr<model_object> builtin(const std::string &name, nb::object sample
     return made_by([&](sdlf_model **model) { return sdlf_network_builtin_for(model, name.c_str(), shape, classes); });
 }
 
-nb::dict to_onnx(model_object &m, const std::string &path, int opset, bool external_data)
+nb::dict to_onnx(model_object &m, const std::string &path, int opset, bool external_data, bool normalize)
 {
     sdlf_onnx_export_options options = {};
     options.opset = opset;
     options.external_data = external_data;
+    options.normalize = normalize;
     sdlf_onnx_exported made = {};
     check(alone(m.handle->mutex, [&] { return sdlf_model_to_onnx(m.get(), path.c_str(), &options, &made); }));
     nb::dict d;

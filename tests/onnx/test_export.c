@@ -190,6 +190,45 @@ static void says_what_it_is(void)
     sdlf_model_free(model);
 }
 
+/* The graph takes samples as they are, and comes to what the model makes of normalised ones. */
+static void normalization_may_stand_in_front(void)
+{
+    for (int channels = 0; channels <= 3; channels += 3) {
+        sdlf_model *model = NULL, *again = NULL;
+        CHECK_OK(sdlf_network_builtin_for(&model, "mlp", sdlf_shape(3, 5, 4), 10));
+        CHECK_OK(sdlf_model_build(model, 3));
+        const sdlf_onnx_export_options options = {.normalize = true};
+        CHECK_FAILS(sdlf_model_to_onnx(model, test_path("raw.onnx"), &options, NULL), SDLF_ERROR_ARGUMENT,
+                    "does not say");
+        sdlf_normalization how = {.mean = 90, .scale = 0.02f, .fit = SDLF_FIT_CROP, .known = true};
+        how.channels =
+            (sdlf_channel_normalization){.count = channels, .mean = {100, 110, 120}, .scale = {0.01f, 0.02f, 0.03f}};
+        *sdlf_model_normalization(model) = how;
+        CHECK_OK(sdlf_model_to_onnx(model, test_path("raw.onnx"), &options, NULL));
+        export_run_values expected, found;
+        CHECK_OK(export_case_run(&expected, model, 2, NULL));
+        if (CHECK_OK(sdlf_model_from_onnx(&again, test_path("raw.onnx"), NULL))) {
+            const sdlf_normalization *left = sdlf_model_normalization(again);
+            CHECK(left->known && left->mean == 0 && left->scale == 1 && left->channels.count == 0 &&
+                  left->fit == SDLF_FIT_CROP);
+            float *value = expected.input[0].data; /* as they are before they are normalised */
+            for (int64_t i = 0; i < sdlf_tensor_count(&expected.input[0]); i++) {
+                const int c = (int)(i / 20 % 3);
+                value[i] = channels > 0 ? value[i] / how.channels.scale[c] + how.channels.mean[c]
+                                        : value[i] / how.scale + how.mean;
+            }
+            CHECK_OK(export_case_run(&found, again, 2, &expected));
+            for (int64_t i = 0; i < sdlf_tensor_count(&expected.output[0]); i++)
+                CHECK_CLOSE((double)((float *)found.output[0].data)[i], (double)((float *)expected.output[0].data)[i],
+                            1e-5);
+            export_run_release(&found);
+        }
+        export_run_release(&expected);
+        sdlf_model_free(again);
+        sdlf_model_free(model);
+    }
+}
+
 /* ---- weights outside ---- */
 
 static void weights_may_lie_outside(void)
@@ -274,6 +313,7 @@ int main(void)
     RUN(built_in_networks_come_back);
     RUN(trained_on_and_back);
     RUN(says_what_it_is);
+    RUN(normalization_may_stand_in_front);
     RUN(weights_may_lie_outside);
     RUN(weights_do_not_come_alone);
     RUN(every_allocation);

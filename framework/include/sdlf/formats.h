@@ -211,6 +211,7 @@ void sdlf_onnx_report_free(sdlf_onnx_report *report);
 typedef struct sdlf_onnx_export_options {
     int opset;          /* 17 to 22; 0: the lowest of these that all its layers can be said in */
     bool external_data; /* weights go into a file beside it, PATH.HASH.data; beyond 2 GB they do so by themselves */
+    bool normalize;     /* input 0 takes raw samples: sdlf_model_normalization, which must be known, stands in front */
     void *reserved[4];  /* zero: room for members to come */
 } sdlf_onnx_export_options;
 

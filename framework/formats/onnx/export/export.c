@@ -137,6 +137,7 @@ static sdlf_status make(onnx_export *e)
     e->graph = (Onnx__GraphProto)ONNX__GRAPH_PROTO__INIT;
     e->graph.name = e->model->name;
     export_inputs(e);
+    if (e->normalize) export_normalization(e);
     bool fixed = e->fixed_batch;
     for (int i = 0; i < e->model->layer_count && e->status == SDLF_OK && e->fixed_batch == fixed; i++)
         write_layer(e, i);
@@ -150,12 +151,12 @@ void export_release(onnx_export *e)
     onnx_arena_release(&e->arena);
 }
 
-sdlf_status export_run(onnx_export *e, const sdlf_model *model, int opset)
+sdlf_status export_run(onnx_export *e, const sdlf_model *model, int opset, bool normalize)
 {
     bool fixed = false;
     int now = opset > 0 ? opset : EXPORT_FIRST_OPSET;
     for (;;) { /* each turn either ends it, or raises the opset, or fixes the batch: seven turns at most */
-        *e = (onnx_export){.model = model, .opset = now, .fixed_batch = fixed};
+        *e = (onnx_export){.model = model, .opset = now, .fixed_batch = fixed, .normalize = normalize};
         sdlf_status status = make(e);
         bool again = (opset == 0 && e->needed_opset > now) || e->fixed_batch != fixed;
         if (!again || status == SDLF_ERROR_MEMORY) return status;
@@ -189,8 +190,10 @@ sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const 
     *result = (sdlf_onnx_exported){0};
     sdlf_status status = export_check(model, options->opset);
     if (status != SDLF_OK) return status;
+    if (options->normalize && !model->normalization.known)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "model '%s' does not say how its samples are normalised", model->name);
     onnx_export e;
-    status = export_run(&e, model, options->opset);
+    status = export_run(&e, model, options->opset, options->normalize);
     if (status == SDLF_OK) status = export_write(&e, path, options->external_data, result);
     if (status == SDLF_OK) {
         result->opset = e.opset;

@@ -41,6 +41,7 @@ typedef struct onnx_export {
     int opset;
     int needed_opset; /* a layer cannot be said in `opset`, but in this one; 0: all can */
     bool fixed_batch; /* the batch is 1 throughout: the network does not allow another */
+    bool normalize;   /* the graph begins with the model's normalisation */
     export_layer *layer;
     export_output *output;
     int output_count;
@@ -64,12 +65,14 @@ export_writer *export_writer_find(const char *layer_class);
 /* Can it be exported at all, and is there such an opset? 0: any. */
 sdlf_status export_check(const sdlf_model *model, int opset);
 /* Make the graph in `opset`, or the lowest that will do (0). Release with export_release, also after a failure. */
-sdlf_status export_run(onnx_export *e, const sdlf_model *model, int opset);
+sdlf_status export_run(onnx_export *e, const sdlf_model *model, int opset, bool normalize);
 void export_release(onnx_export *e);
 /* What depends on what, shapes for another batch, and names. */
 sdlf_status export_prepare(onnx_export *e);
 /* The graph's inputs and outputs. */
 void export_inputs(onnx_export *e);
+/* Sub and Mul between input 0 and what reads it. */
+void export_normalization(onnx_export *e);
 void export_outputs(onnx_export *e);
 /* A pair of texts; the key is borrowed. NULL: no memory. */
 Onnx__StringStringEntryProto *export_entry(onnx_export *e, const char *key, const char *value);

@@ -203,6 +203,21 @@ void export_inputs(onnx_export *e)
             add_value(e, &e->inputs, e->layer[i].value[0], (sdlf_node){i, 0});
 }
 
+void export_normalization(onnx_export *e)
+{
+    const sdlf_normalization *n = &e->model->normalization;
+    const int input = sdlf_model_input(e->model, 0).layer, channels = n->channels.count;
+    if (!export_ok(e) || !e->layer[input].live) return;
+    e->now = &e->model->layers[input];
+    e->position = input;
+    e->steps = 0;
+    const sdlf_shape shape = channels > 0 ? sdlf_shape(channels, 1, 1) : sdlf_shape(1);
+    const char *mean = export_reals(e, channels > 0 ? n->channels.mean : &n->mean, shape);
+    const char *scale = export_reals(e, channels > 0 ? n->channels.scale : &n->scale, shape);
+    const char *centred = export_step2(e, "Sub", e->layer[input].value[0], mean);
+    e->layer[input].value[0] = export_step2(e, "Mul", centred, scale);
+}
+
 /* A value that is already called otherwise is given on under the output's name. */
 void export_outputs(onnx_export *e)
 {

@@ -69,7 +69,7 @@ sdlf_status sdlf_quantize(const sdlf_model *model, const char *path, const sdlf_
     int opset = options->opset == 0 && options->weights_only == 4 ? BLOCKWISE_OPSET : options->opset;
     onnx_export e;
     quantizing q = {.e = &e, .options = options, .result = result};
-    status = export_run(&e, model, opset);
+    status = export_run(&e, model, opset, false);
     if (status == SDLF_OK) status = quantize(&q, path);
     export_release(&e);
     return status;

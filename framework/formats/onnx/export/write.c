@@ -91,17 +91,19 @@ Onnx__StringStringEntryProto *export_entry(onnx_export *e, const char *key, cons
     return entry->value != NULL ? entry : NULL;
 }
 
-/* Whoever runs the model must treat its input as training did: the same text as in a weights file. */
+/* Whoever runs the model must treat its input as training did: the same text as in a weights file, but what the graph
+ * does itself. */
 static sdlf_status add_metadata(onnx_export *e, Onnx__ModelProto *model, Onnx__StringStringEntryProto *place[2])
 {
     sdlf_status status = SDLF_OK;
+    sdlf_normalization left = e->model->normalization;
+    if (e->normalize) left = (sdlf_normalization){.scale = 1, .fit = left.fit, .known = true};
     model->metadata_props = place;
     for (int which = 0; which < 2 && status == SDLF_OK; which++) {
         bool classes = which == 1;
         char *text = NULL;
         if (classes ? e->model->classes.count == 0 : !e->model->normalization.known) continue;
-        status = classes ? classes_json_write(&text, &e->model->classes)
-                         : normalization_json_write(&text, &e->model->normalization);
+        status = classes ? classes_json_write(&text, &e->model->classes) : normalization_json_write(&text, &left);
         if (status != SDLF_OK) return status;
         place[model->n_metadata_props] = export_entry(e, classes ? WEIGHTS_CLASSES : WEIGHTS_NORMALIZATION, text);
         if (place[model->n_metadata_props++] == NULL)
