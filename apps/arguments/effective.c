@@ -88,35 +88,66 @@ static void put_number(FILE *file, double value)
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
     }
-    fprintf(file, " %s", text);
+    fputs(text, file);
+}
+
+/* Behind `between`, where the option has a value. */
+static void put_value(FILE *file, const char *between, const json_t *value, bool quoted)
+{
+    if (json_is_boolean(value)) return;
+    fputs(between, file);
+    if (json_is_integer(value)) fprintf(file, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    if (json_is_real(value)) put_number(file, json_real_value(value));
+    if (!json_is_string(value)) return;
+    char *word = quoted ? quote_word(json_string_value(value)) : memory_copy_text(json_string_value(value));
+    fputs(word, file);
+    free(word);
 }
 
 static void put_option(FILE *file, const argument *row, const json_t *value)
 {
     fprintf(file, " --%s", row->name);
-    if (json_is_integer(value)) fprintf(file, " %" JSON_INTEGER_FORMAT, json_integer_value(value));
-    if (json_is_real(value)) put_number(file, json_real_value(value));
-    if (!json_is_string(value)) return;
-    char *word = quote_word(json_string_value(value));
-    fprintf(file, " %s", word);
-    free(word);
+    put_value(file, " ", value, true);
 }
 
-char *arguments_command(const command_usage *usage, const void *settings)
+static void put_line(FILE *file, const argument *row, const json_t *value)
+{
+    if (json_is_null(value) || json_is_false(value)) return;
+    fputs(row->name, file);
+    put_value(file, " = ", value, false);
+    fputc('\n', file);
+}
+
+/* Every option by `put`, or those that differ from their defaults. */
+static char *put_all(const char *head, const command_usage *usage, const void *settings, bool defaults,
+                     void (*put)(FILE *, const argument *, const json_t *))
 {
     memory_text text;
     if (!memory_text_open(&text)) memory_exhausted();
-    fprintf(text.file, "sdlf %s", usage->command);
+    fputs(head, text.file);
     const argument *row;
     size_t offset;
     for (int i = 0; (row = arguments_row(usage, i, &offset)); i++) {
         if (row->type == ARGUMENT_HEADING) continue;
         json_t *value = option_json(row, (const char *)settings + offset + row->offset), *item;
         size_t k;
-        if (!is_default(row, value) && !json_is_array(value)) put_option(text.file, row, value);
-        json_array_foreach(value, k, item) put_option(text.file, row, item);
+        if (!json_is_array(value) && (defaults || !is_default(row, value))) put(text.file, row, value);
+        json_array_foreach(value, k, item) put(text.file, row, item);
         json_decref(value);
     }
     if (!memory_text_close(&text)) memory_exhausted();
     return text.text;
+}
+
+char *arguments_command(const command_usage *usage, const void *settings)
+{
+    char *head = memory_print("sdlf %s", usage->command);
+    char *command = put_all(head, usage, settings, false, put_option);
+    free(head);
+    return command;
+}
+
+char *arguments_lines(const command_usage *usage, const void *settings)
+{
+    return put_all("", usage, settings, true, put_line);
 }

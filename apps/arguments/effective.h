@@ -15,5 +15,7 @@ void arguments_add_json(json_t *object, const command_usage *usage, const void *
 /* "sdlf train --data digits --epochs 5": every option that differs from its default, quoted for a shell where it must
  * be. The caller's. */
 char *arguments_command(const command_usage *usage, const void *settings);
+/* "data = digits\nepochs = 5\n...": every option that has a value, in effect or not. The caller's. */
+char *arguments_lines(const command_usage *usage, const void *settings);
 
 #endif

@@ -65,6 +65,9 @@ sdlf_status file_type_refuse_other(const char *path, const char *expected)
     unsigned char byte[SHOWN];
     size_t count = look_into(path, byte, sizeof byte), letters = 0;
     if (count == 0 || file_type_of(path) != FILE_TYPE_OTHER) return SDLF_OK;
+    if (count >= 2 && byte[0] == 0x1f && byte[1] == 0x8b)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected %s, found a file that gzip has compressed; unpack it first",
+                         path, expected);
     char found[4 * SHOWN] = "";
     while (letters < count && byte[letters] >= ' ' && byte[letters] < 0x7F) letters++;
     if (letters >= 4) {

@@ -94,7 +94,9 @@ static const argument output_arguments[] = {
     {"confusion", ARGUMENT_FLAG, offsetof(train_settings, confusion), .help = "print the confusion matrix at the end"},
     {"quiet", ARGUMENT_FLAG, offsetof(train_settings, quiet), .help = "print only errors"},
     {"dry-run", ARGUMENT_FLAG, offsetof(train_settings, dry_run),
-     .help = "check everything, print what would be trained and the one command that says it all, and write nothing"},
+     .help =
+         "check everything, print what would be trained, every option and the command that repeats the run, and write "
+         "nothing"},
     {0},
 };
 
@@ -272,10 +274,15 @@ static int failed_rank(const showing *show, sdlf_status status)
     return code;
 }
 
-/* --dry-run: the run as one command, which holds what the network and the checkpoint brought too. */
+/* --dry-run: every option, and the run as one command, which holds what the network and the checkpoint brought too. */
 static int say_command(train_session *s)
 {
     s->set.dry_run = false;
+    if (!s->set.quiet) {
+        char *lines = arguments_lines(s->given.usage, &s->set);
+        printf("\nEvery option, and the command that repeats the run:\n\n%s\n", lines);
+        free(lines);
+    }
     char *words = arguments_command(s->given.usage, &s->set);
     puts(words);
     free(words);
