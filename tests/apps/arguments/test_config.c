@@ -106,7 +106,7 @@ static void a_dry_run_writes_nothing(void)
     CHECK_SAYS(p, "net    simple_cnn");
     CHECK_SAYS(p, " --log ");
     CHECK(strstr(p->out, "--dry-run") == NULL);
-    CHECK_SAYS(p, "\nepochs = 5\n");
+    CHECK_SAYS(p, "\nepochs = 3\n");
     CHECK_SAYS(p, "\nschedule = one_cycle\n");
     CHECK(fopen(log, "r") == NULL && fopen(folder, "r") == NULL && fopen(out, "r") == NULL);
     CHECK_SAYS(SDLF(1, "train", "--data", "mnist:/nowhere", "--dry-run"), "/nowhere");
