@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,7 +42,16 @@ class ProgressLine:
         elif _is_live() and time.monotonic() - self._last > 0.1:
             self._last = time.monotonic()
             done = progress["step"] / max(progress["steps"], 1)
-            self._write(f"{self._text(progress)}  {done:4.0%}", end="\r")
+            left = progress["seconds"] * (1 - done) / done if done > 0 else math.nan
+            self._write(f"{self._text(progress)}  {done:4.0%}{self._left(left)}", end="\r")
+
+    @staticmethod
+    def _left(seconds: float) -> str:
+        """Of the epoch; nothing where it ends soon."""
+        if not seconds >= 2:
+            return ""
+        hours, rest = divmod(round(seconds), 3600)
+        return f"  {hours}:{rest // 60:02}:{rest % 60:02} left" if hours else f"  {rest // 60}:{rest % 60:02} left"
 
     @staticmethod
     def _text(progress: dict[str, Any]) -> str:
@@ -61,6 +71,8 @@ class ProgressLine:
         return text
 
     def _write(self, text: str, end: str) -> None:
+        if end == "\r":  # a line that wraps could not be written over
+            text = text[: max(shutil.get_terminal_size().columns - 1, 10)]
         sys.stderr.write(text.ljust(self._width) + end)
         sys.stderr.flush()
         self._width = len(text) if end == "\r" else 0

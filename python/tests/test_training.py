@@ -299,3 +299,20 @@ def test_options_of_training(separable):
     assert sdlf.evaluate(model, separable, views="flip").samples == 300
     with pytest.raises(ValueError, match="none of one, flip"):
         sdlf.evaluate(model, separable, views="twice")
+
+
+def test_progress_line_stays_a_line(capsys, monkeypatch):
+    """Written over, no wider than the terminal, with the time that is left."""
+    monkeypatch.setattr("sdlf.training._is_live", lambda: True)
+    nothing = math.nan
+    step = {
+        "event": "step", "epoch": 1, "epochs": 2, "step": 10, "steps": 100, "loss": 0.5, "accuracy": 0.75, "test_error": nothing,
+        "test_accuracy": nothing, "loss_scale": 0, "skipped_steps": 0, "seconds": 8.0, "samples": 640,
+    }
+    monkeypatch.setenv("COLUMNS", "120")
+    sdlf.training.ProgressLine()(step)
+    text = capsys.readouterr().err
+    assert text == "epoch 1/2  loss 0.5000  accuracy 75.00%  80 samples/s   10%  1:12 left\r"
+    monkeypatch.setenv("COLUMNS", "40")
+    sdlf.training.ProgressLine()(step)
+    assert capsys.readouterr().err == text[:39] + "\r"
