@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Data sets, Trainer, evaluation."""
 
+import math
 import os
 import signal
 import subprocess
