@@ -2,48 +2,52 @@
 /* Names of classes. */
 #include "apps/input/labels.h"
 
-#include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/input/bytes.h"
 #include "apps/output/number.h"
 #include "apps/output/terminal.h"
 #include "apps/system/memory.h"
+
+enum { MOST_BYTES = 16 << 20, MOST_LABELS = 1 << 20 };
+
+static void add_label(labels *l, int *capacity, const char *line, size_t length)
+{
+    if (l->count == *capacity) {
+        *capacity = *capacity > 0 ? 2 * *capacity : 1024;
+        l->name = memory_resize(l->name, (size_t)*capacity * sizeof *l->name);
+    }
+    if (length > 0 && line[length - 1] == '\r') length--;
+    l->name[l->count] = memory_print("%.*s", (int)length, line);
+    terminal_clean(l->name[l->count++]);
+}
 
 sdlf_status labels_read(labels *l, const char *path)
 {
     *l = (labels){.path = path};
     if (path == NULL) return SDLF_OK;
-    FILE *file = fopen(path, "r");
-    if (file == NULL) return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
-    char *line = NULL;
+    unsigned char *bytes = NULL;
     size_t size = 0;
-    ssize_t length;
     int capacity = 0;
-    bool text = true;
-    while (text && (length = getline(&line, &size, file)) >= 0 && l->count < 1 << 20) {
-        text = memchr(line, 0, (size_t)length) == NULL;
-        while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) line[--length] = '\0';
-        if (l->count == capacity) {
-            capacity = capacity > 0 ? 2 * capacity : 1024;
-            l->name = memory_resize(l->name, (size_t)capacity * sizeof *l->name);
-        }
-        l->name[l->count] = memory_copy_text(line);
-        terminal_clean(l->name[l->count++]);
+    sdlf_status status = input_read(&bytes, &size, path, MOST_BYTES);
+    const char *line = (const char *)bytes;
+    for (size_t left = size, length; status == SDLF_OK && left > 0 && l->count < MOST_LABELS;
+         left -= length, line += length) {
+        const char *end = memchr(line, '\n', left);
+        length = end ? (size_t)(end - line) + 1 : left;
+        if (memchr(line, 0, length) != NULL)
+            status =
+                sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %d holds a byte 0: expected the names of classes, one a line",
+                          path, l->count + 1);
+        else
+            add_label(l, &capacity, line, length - (end != NULL));
     }
-    bool failed = ferror(file) != 0;
-    int reason = errno;
-    free(line);
-    fclose(file);
-    if (failed)
-        return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", path,
-                         reason == EISDIR ? "it is a folder" : strerror(reason));
-    if (!text)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %d holds a byte 0: expected the names of classes, one a line",
-                         path, l->count);
-    return l->count > 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_FORMAT, "%s: there are no labels in it", path);
+    free(bytes);
+    if (status == SDLF_OK && l->count == 0)
+        status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: there are no labels in it", path);
+    return status;
 }
 
 void labels_of_model(labels *l, const sdlf_model *model)

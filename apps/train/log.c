@@ -94,12 +94,27 @@ sdlf_status training_log_open(training_log *log, const char *path, bool append, 
     sdlf_status status = append ? SDLF_OK : keep_older(path);
     if (status != SDLF_OK) return status;
     log->file = fopen(path, append ? "a" : "w");
+    if (log->file && append) log->whole = fseeko(log->file, 0, SEEK_END) == 0 ? ftello(log->file) : 0;
     if (log->file) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_IO, "the log %s cannot be written: %s", path, strerror(errno));
 }
 
+/* What was left of a line that could not be written goes, so that the next one begins where a line does. The file is opened anew: the
+ * stream may hold the rest of that line. Pipes keep what they have. */
+static bool cut_torn_line(training_log *log)
+{
+    struct stat at;
+    if (log->torn && stat(log->path, &at) == 0 && S_ISREG(at.st_mode)) {
+        if (log->file) fclose(log->file);
+        log->file = truncate(log->path, log->whole) == 0 ? fopen(log->path, "a") : NULL;
+    }
+    if (log->file) log->torn = false;
+    return log->file != NULL;
+}
+
 void training_log_close(training_log *log)
 {
+    if (log->path) cut_torn_line(log);
     if (log->file) fclose(log->file);
     log->file = NULL;
 }
@@ -107,7 +122,14 @@ void training_log_close(training_log *log)
 /* A log that fails is no reason to lose hours of training: it is said once. */
 static void write_line(training_log *log, json_t *line)
 {
-    if (json_print_line(line, log->file) || log->failed) return;
+    const bool ready = cut_torn_line(log);
+    if (ready && json_print_line(line, log->file)) {
+        log->whole = ftello(log->file);
+        return;
+    }
+    if (!ready) json_decref(line);
+    log->torn = true;
+    if (log->failed) return;
     log->failed = true;
     terminal_warning("train", "the log %s could not be written (%s); training goes on", log->path, strerror(errno));
 }
@@ -133,7 +155,7 @@ json_t *training_log_start_json(const training_log_start *start)
 void training_log_begin(training_log *log, const training_log_start *start)
 {
     log->model = start->model;
-    if (log->file) write_line(log, training_log_start_json(start));
+    if (log->path) write_line(log, training_log_start_json(start));
 }
 
 json_t *training_log_line(const sdlf_progress *now)
@@ -163,7 +185,7 @@ json_t *training_log_line(const sdlf_progress *now)
 
 void training_log_progress(training_log *log, const sdlf_progress *now)
 {
-    if (!log->file) return;
+    if (!log->path) return;
     if (now->event == SDLF_PROGRESS_UNSAVED) {
         write_line(log, json_pack("{ss si so}", "event", "unsaved", "epoch", now->epoch, "message",
                                   json_text(sdlf_error_message())));
@@ -175,7 +197,7 @@ void training_log_progress(training_log *log, const sdlf_progress *now)
 
 void training_log_end(training_log *log, sdlf_status status, const sdlf_evaluation *evaluation)
 {
-    if (!log->file) return;
+    if (!log->path) return;
     json_t *line = json_pack("{ss ss}", "event", "end", "status", sdlf_status_name(status));
     if (line && status != SDLF_OK) json_object_set_new(line, "message", json_text(sdlf_error_message()));
     labels names = {.path = NULL};

@@ -10,6 +10,8 @@
 #ifndef SDLF_APPS_TRAIN_LOG_H
 #define SDLF_APPS_TRAIN_LOG_H
 
+#include <sys/types.h>
+
 #include <sdlf/trainer.h>
 
 #include "apps/arguments/arguments.h"
@@ -19,7 +21,9 @@ typedef struct training_log {
     FILE *file; /* NULL: no log is kept */
     const char *path;
     int64_t every;           /* steps between two "step" lines; 0: none */
-    bool failed;             /* a line could not be written; it was said */
+    off_t whole;             /* bytes of whole lines */
+    bool torn;               /* the last line could not be written: some of it may be there */
+    bool failed;             /* so could not a line before; it was said */
     const sdlf_model *model; /* that it begins with; borrowed */
 } training_log;
 

@@ -133,6 +133,8 @@ static void labels_that_are_no_text(void)
         return;
     }
     CHECK_FIRST(1, "line 1 holds a byte 0", "run", MODEL, "--input", INPUT, "--labels", INPUT);
+    CHECK_FIRST(1, "/dev/zero: expected at most 16777216 bytes, found more", "run", MODEL, "--input", INPUT, "--labels",
+                "/dev/zero");
     test_write_file(test_path("labels"), "one\ntwo\0three\n", 14);
     CHECK_FIRST(1, "labels: line 2 holds a byte 0", "run", MODEL, "--input", INPUT, "--labels", test_path("labels"));
 }

@@ -3,15 +3,18 @@
 #include "testing.h"
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
 #include "apps/program.h"
+#include "apps/train/log.h"
 
 #define SMALL "--net", small_network(), "--data", "digits:600,3", "--calculator", "reference"
 
@@ -277,6 +280,38 @@ static void what_a_killed_run_left_can_be_read(void)
     if (file != NULL) fclose(file);
 }
 
+/* Lines that a full disk does not take are missing; those before and after them are whole. */
+static void a_full_disk_tears_no_line(void)
+{
+    const char *path = test_path("full.jsonl");
+    struct rlimit before, little;
+    training_log log;
+    sdlf_progress now = {.event = SDLF_PROGRESS_STEP, .epoch = 1, .epochs = 1, .steps = 20};
+    CHECK_OK(training_log_open(&log, path, false, 1));
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    little = (struct rlimit){.rlim_cur = 1000, .rlim_max = before.rlim_max};
+    for (int half = 0; half < 2; half++) {
+        CHECK(setrlimit(RLIMIT_FSIZE, half == 0 ? &little : &before) == 0);
+        for (int i = 0; i < 10; i++, now.step++) training_log_progress(&log, &now);
+    }
+    signal(SIGXFSZ, handler);
+    training_log_end(&log, SDLF_OK, NULL);
+    training_log_close(&log);
+    FILE *file = fopen(path, "r");
+    char line[1024] = "";
+    int count = 0;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        json_t *record = json_loads(line, 0, NULL);
+        CHECK(json_is_object(record) && strchr(line, '\n') != NULL);
+        json_decref(record);
+        count++;
+    }
+    if (file != NULL) fclose(file);
+    CHECK(count > 11 && count < 21);
+    CHECK(strstr(line, "\"end\"") != NULL);
+}
+
 int main(void)
 {
     RUN(small_batches_take_smaller_rates);
@@ -287,5 +322,6 @@ int main(void)
     RUN(the_log_says_what_was_trained_with);
     RUN(a_network_brings_its_options);
     RUN(what_a_killed_run_left_can_be_read);
+    RUN(a_full_disk_tears_no_line);
     return test_summary();
 }
