@@ -17,6 +17,8 @@
 
 /* ---- writing ---- */
 
+static const char *const keep_names[SDLF_KEEP_COUNT] = {"last", "best_accuracy", "best_loss"};
+
 /* An object of the described members, only numbers and flags; NULL: no memory. `type` NULL: none. */
 static json_t *fields_to_json(const sdlf_field *fields, const char *type, const void *options)
 {
@@ -61,6 +63,9 @@ sdlf_status sdlf_trainer_write_settings(const sdlf_trainer_options *options, cha
         failed |= json_object_set_new(root, "loss", json_string(sdlf_loss_names[options->loss]));
     if (options->class_weights[0] != '\0')
         failed |= json_object_set_new(root, "class_weights", json_string(options->class_weights));
+    if (options->keep != SDLF_KEEP_LAST)
+        failed |= json_object_set_new(root, "keep", json_string(keep_names[options->keep]));
+    if (options->patience > 0) failed |= json_object_set_new(root, "patience", json_integer(options->patience));
     failed |= json_object_set_new(root, "math", json_string(sdlf_math_name(options->math)));
     if (failed == 0) printed = json_text_print(root, JSON_COMPACT | JSON_REAL_PRECISION(17), NULL);
     json_decref(root);
@@ -143,6 +148,15 @@ static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *option
     options->mixing = (sdlf_mixing){.mixup = 0};
     options->automatic = (sdlf_auto_augment){.trivial = false};
     options->sync_batch_norm = false;
+    const json_t *keep = json_object_get(root, "keep"), *patience = json_object_get(root, "patience");
+    const char *kept = json_string_value(keep);
+    int which = 0;
+    while (kept != NULL && which < SDLF_KEEP_COUNT && strcmp(kept, keep_names[which]) != 0) which++;
+    if (which == SDLF_KEEP_COUNT || (keep != NULL && kept == NULL)) return bad_settings("", "keep");
+    const json_int_t epochs = json_integer_value(patience);
+    if (patience != NULL && (epochs < 1 || epochs > INT32_MAX)) return bad_settings("", "patience");
+    options->keep = (sdlf_keep)which;
+    options->patience = (int)epochs;
     options->gradient_dtype = dtype;
     options->loss = (sdlf_loss)kind;
     snprintf(options->class_weights, sizeof options->class_weights, "%s", weights != NULL ? weights : "");

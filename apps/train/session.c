@@ -75,6 +75,8 @@ static sdlf_status collect_options(train_session *s)
     execution_to_trainer(&s->set.execution, &s->options);
     take_gradient_dtype(s);
     s->options.shard_states = s->set.shard_states;
+    if (resumed && !arguments_given(&s->given, "keep")) s->set.keep = (int)s->options.keep;
+    if (resumed && !arguments_given(&s->given, "patience")) s->set.patience = s->options.patience;
     s->options.keep = (sdlf_keep)s->set.keep;
     s->options.patience = (int)s->set.patience;
     if (arguments_given(&s->given, "device-data")) s->options.device_data = s->set.device_data * 1000000;

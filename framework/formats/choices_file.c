@@ -3,10 +3,13 @@
 #include <sdlf/formats.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "framework/choices.h"
 #include "framework/formats/atomic_file.h"
@@ -166,10 +169,40 @@ static sdlf_status write_entry(atomic_file *file, const choice *entry)
     return status;
 }
 
-sdlf_status sdlf_choices_write(sdlf_choices *choices, const char *path)
+/* Add what others have written there meanwhile. */
+static sdlf_status merge(sdlf_choices *choices, const char *path)
 {
-    SDLF_REQUIRE(choices);
-    SDLF_REQUIRE(path);
+    sdlf_choices *there = sdlf_choices_create();
+    sdlf_status status =
+        there != NULL ? sdlf_choices_read(there, path) : sdlf_fail(SDLF_ERROR_MEMORY, "choices: out of memory");
+    for (int i = 0; status == SDLF_OK && i < there->count; i++) {
+        const choice *entry = &there->entries[i];
+        if (choices_find(choices, entry->device, entry->operation) == NULL)
+            status = choices_add(choices, entry->device, entry->operation, entry->algorithm, entry->times);
+    }
+    sdlf_choices_free(there);
+    return status;
+}
+
+/* Lock the folder in which the file is replaced, against others that do this, until the descriptor is closed; -1: there are no locks. */
+static int lock_folder_of(const char *path)
+{
+    char *target = realpath(path, NULL), *folder = strdup(target != NULL ? target : path);
+    char *slash = folder != NULL ? strrchr(folder, '/') : NULL;
+    if (slash != NULL) slash[slash == folder] = '\0';
+    int locked = folder != NULL ? open(slash != NULL ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    while (locked >= 0 && flock(locked, LOCK_EX) != 0) {
+        if (errno == EINTR) continue;
+        close(locked);
+        locked = -1;
+    }
+    free(folder);
+    free(target);
+    return locked;
+}
+
+static sdlf_status write_all(sdlf_choices *choices, const char *path)
+{
     atomic_file file;
     sdlf_status status = atomic_file_open(&file, path);
     if (status != SDLF_OK) return status;
@@ -190,5 +223,16 @@ sdlf_status sdlf_choices_write(sdlf_choices *choices, const char *path)
     }
     status = atomic_file_commit(&file);
     if (status == SDLF_OK) choices->changed = false;
+    return status;
+}
+
+sdlf_status sdlf_choices_write(sdlf_choices *choices, const char *path)
+{
+    SDLF_REQUIRE(choices);
+    SDLF_REQUIRE(path);
+    const int locked = lock_folder_of(path);
+    sdlf_status status = merge(choices, path);
+    if (status == SDLF_OK) status = write_all(choices, path);
+    if (locked >= 0) close(locked);
     return status;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "framework/choices.h"
@@ -247,6 +248,39 @@ static void memory_may_run_out(void)
     tear_down(&b);
 }
 
+/* Several processes that have raced different operations write to one file, which then has them all. */
+static void processes_add_to_one_file(void)
+{
+    enum { PROCESSES = 8 };
+    const char *path = test_path("shared.plan");
+    pid_t child[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++) {
+        child[i] = fork();
+        if (child[i] != 0) continue;
+        char operation[16];
+        snprintf(operation, sizeof operation, "x %d", i);
+        sdlf_choices *choices = sdlf_choices_create();
+        sdlf_status status = choices_add(choices, "cpu", operation, "direct", "");
+        if (status == SDLF_OK) status = choices_add(choices, "cpu", "of all", "direct", "");
+        if (status == SDLF_OK) status = sdlf_choices_write(choices, path);
+        _exit(status != SDLF_OK);
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int ended = -1;
+        CHECK(waitpid(child[i], &ended, 0) == child[i] && ended == 0);
+    }
+    sdlf_choices *all = sdlf_choices_create();
+    CHECK_OK(sdlf_choices_read(all, path));
+    CHECK_EQUAL(sdlf_choices_count(all), PROCESSES + 1);
+    CHECK_OK(choices_add(all, "cpu", "x 3", "im2col", "")); /* our own choice wins over the file's */
+    CHECK_OK(sdlf_choices_write(all, path));
+    sdlf_choices *again = sdlf_choices_create();
+    CHECK_OK(sdlf_choices_read(again, path));
+    CHECK_TEXT(choices_find(again, "cpu", "x 3"), "im2col");
+    sdlf_choices_free(again);
+    sdlf_choices_free(all);
+}
+
 int main(void)
 {
     RUN(a_race_is_run_once);
@@ -256,6 +290,7 @@ int main(void)
     RUN(files_hold_them_in_order);
     RUN(broken_files_say_where);
     RUN(memory_may_run_out);
+    RUN(processes_add_to_one_file);
     RUN(long_files_are_refused);
     return test_summary();
 }

@@ -75,7 +75,8 @@ sdlf_status sdlf_choices_read(sdlf_choices *choices, const char *path);
 /* The same from memory; `origin` names it in messages (NULL: "plan file"). */
 sdlf_status sdlf_choices_parse(sdlf_choices *choices, const char *text, size_t length, const char *origin);
 
-/* Write all of them, under a temporary name beside the target that is then renamed. Errors: SDLF_ERROR_IO. */
+/* Write all of them, under a temporary name beside the target that is then renamed. What the file has of others is kept,
+ * and added to these; several processes may write at once. Errors: SDLF_ERROR_IO; those of sdlf_choices_read. */
 sdlf_status sdlf_choices_write(sdlf_choices *choices, const char *path);
 
 /* ---- networks: JSON ----

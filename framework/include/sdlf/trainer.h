@@ -174,8 +174,8 @@ int sdlf_trainer_best_epoch(const sdlf_trainer *trainer, double *test_loss, doub
  * other threads. */
 void sdlf_trainer_stop(sdlf_trainer *trainer);
 
-/* Set batch, epochs, seed, optimizer, schedule, label_smoothing, clip_norm, augment and math to what a checkpoint was
- * trained with; the other members are left as they are. A program that resumes starts from these, and changes what its
+/* Set batch, epochs, seed, optimizer, schedule, label_smoothing, clip_norm, augment, math, keep and patience to what a
+ * checkpoint was trained with; the other members are left as they are. A program that resumes starts from these, and changes what its
  * user asks for. Errors: SDLF_ERROR_ARGUMENT (there is no state), SDLF_ERROR_FORMAT (settings that cannot be read). */
 sdlf_status sdlf_trainer_restore_options(sdlf_trainer_options *options, const sdlf_training_state *state);
 

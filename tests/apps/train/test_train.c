@@ -167,6 +167,20 @@ static void resuming_refuses_what_cannot_be(void)
     SDLF(0, "train", "--resume", part, "--epochs", "5", "--calculator", "reference");
 }
 
+/* What epochs are compared for is the checkpoint's, unless it is said anew: a plain --resume goes on keeping the best. */
+static void resuming_keeps_the_best(void)
+{
+    const char *path = test_path("best.safetensors");
+    SDLF(0, "train", SMALL, "--epochs", "2", "--schedule", "constant", "--keep", "best", "--patience", "7", "--out",
+         path);
+    const program *p = SDLF(0, "train", "--resume", path, "--epochs", "4", "--calculator", "reference", "--dry-run");
+    CHECK_SAYS(p, "\nkeep = best\n");
+    CHECK_SAYS(p, "\npatience = 7\n");
+    CHECK_SAYS(
+        SDLF(0, "train", "--resume", path, "--epochs", "4", "--keep", "last", "--calculator", "reference", "--dry-run"),
+        "\nkeep = last\n");
+}
+
 /* Commands that are offered can be copied back into a shell, and a network's name in any language names its file. */
 static void names_with_spaces_and_accents(void)
 {
@@ -252,6 +266,7 @@ int main(void)
     RUN(placement_is_heard);
     RUN(resuming_changes_nothing);
     RUN(resuming_refuses_what_cannot_be);
+    RUN(resuming_keeps_the_best);
     RUN(names_with_spaces_and_accents);
     RUN(old_weights_are_not_written_over_by_default);
     RUN(evaluates_what_was_trained);
