@@ -206,6 +206,18 @@ static void print_summary(const showing *show, const sdlf_evaluation *evaluation
     putchar('\n');
 }
 
+/* An update that went too far shows in the loss of the next step, of which the last one has none. */
+static bool has_finite_weights(sdlf_model *model)
+{
+    for (int i = 0; i < sdlf_model_parameter_count(model); i++) {
+        const sdlf_tensor *value = &sdlf_model_parameter(model, i)->value;
+        const float *number = value->dtype == SDLF_FLOAT32 ? value->data : NULL;
+        for (int64_t k = 0; number && k < sdlf_tensor_count(value); k++)
+            if (!isfinite(number[k])) return false;
+    }
+    return true;
+}
+
 /* The run went to its end. */
 static int finish(showing *show)
 {
@@ -226,7 +238,13 @@ static int finish(showing *show)
         bool done = sdlf_model_training_state(s->model)->epoch == s->options.epochs;
         if (s->out_path) say_saved(s, done);
     }
+    const bool astray = status == SDLF_OK && (evaluated ? !isfinite(evaluation.loss) : !has_finite_weights(s->model));
     sdlf_evaluation_release(&evaluation);
+    if (astray && tells)
+        terminal_error("train", "the last step led astray: %s; a smaller --learning-rate may help",
+                       evaluated ? "the loss of the test is no finite number"
+                                 : "there are weights that are no finite numbers");
+    if (astray) return COMMAND_FAILED;
     return status == SDLF_OK ? COMMAND_OK : COMMAND_FAILED;
 }
 

@@ -27,6 +27,18 @@ static const char *last_hash(const program *p)
     return hash;
 }
 
+/* Weights that are no numbers are kept, for whoever wants to look, and no success. */
+static void fails_where_it_goes_astray(void)
+{
+    const char *out = test_path("astray.safetensors");
+    CHECK_SAYS(SDLF(1, "train", SMALL, "--epochs", "1", "--batch", "600", "--lr-scale", "*=1e38", "--out", out),
+               "the last step led astray: the loss of the test");
+    CHECK(access(out, R_OK) == 0);
+    CHECK_SAYS(SDLF(1, "train", SMALL, "--epochs", "1", "--batch", "600", "--lr-scale", "*=1e38", "--learning-rate",
+                    "1000", "--no-test", "--no-save"),
+               "the last step led astray: there are weights");
+}
+
 static void trains_and_says_so(void)
 {
     const char *out = test_path("first.safetensors");
@@ -259,6 +271,7 @@ static void draws_on_a_terminal(void)
 int main(void)
 {
     RUN(trains_and_says_so);
+    RUN(fails_where_it_goes_astray);
     RUN(says_nothing_when_quiet);
     RUN(freezes_what_it_is_told);
     RUN(one_seed_one_result);
