@@ -6,12 +6,9 @@
 
 #include <sdlf/dataset.h>
 
-extern const sdlf_dataset_class sdlf_digits_dataset_class;
-extern const sdlf_dataset_class sdlf_mnist_dataset_class;
-extern const sdlf_dataset_class sdlf_folder_dataset_class, sdlf_segmentation_dataset_class;
-extern const sdlf_dataset_class sdlf_cifar10_dataset_class, sdlf_cifar100_dataset_class;
-extern const sdlf_dataset_class sdlf_npy_dataset_class, sdlf_npz_dataset_class, sdlf_csv_dataset_class;
-extern const sdlf_dataset_class sdlf_text_dataset_class;
+#define SDLF_DATASET(class) extern const sdlf_dataset_class class;
+#include "datasets/list.h"
+#undef SDLF_DATASET
 
 /* Normalise each channel, dimension 1, by its own mean and deviation over the samples, uint8 or float32, which are
  * there; more channels than SDLF_NORMALIZED_CHANNELS, and sequences (N,T,F), all by one. */

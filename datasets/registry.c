@@ -7,10 +7,9 @@
 #include <string.h>
 
 static const sdlf_dataset_class *const classes[] = {
-    &sdlf_digits_dataset_class,       &sdlf_mnist_dataset_class,   &sdlf_folder_dataset_class,
-    &sdlf_segmentation_dataset_class, &sdlf_cifar10_dataset_class, &sdlf_cifar100_dataset_class,
-    &sdlf_npy_dataset_class,          &sdlf_npz_dataset_class,     &sdlf_csv_dataset_class,
-    &sdlf_text_dataset_class,
+#define SDLF_DATASET(class) &class,
+#include "datasets/list.h"
+#undef SDLF_DATASET
 };
 
 bool sdlf_dataset_is_for_test(const char *name, size_t length)

@@ -13,7 +13,9 @@ static_assert(sizeof((sdlf_optimizer *)0)->options == sizeof((sdlf_optimizer *)0
               "the options of every optimizer fit into the room that is reserved for them");
 
 static const sdlf_optimizer_class *const classes[] = {
-    &sdlf_sgd_class, &sdlf_adam_class, &sdlf_adamw_class, &sdlf_rmsprop_class, &sdlf_muon_class, &sdlf_lars_class,
+#define SDLF_OPTIMIZER(class) &class,
+#include "framework/optimizers/list.h"
+#undef SDLF_OPTIMIZER
 };
 
 const sdlf_optimizer_class *sdlf_optimizer_class_at(int index)

@@ -11,10 +11,9 @@
 #include "graphs/graphs_internal.h"
 
 static const sdlf_graph_class *const classes[] = {
-    &sdlf_snap_graph_class,
-    &sdlf_planetoid_graph_class,
-    &sdlf_rmat_graph_class,
-    &sdlf_uniform_graph_class,
+#define SDLF_GRAPH(class) &class,
+#include "graphs/list.h"
+#undef SDLF_GRAPH
 };
 
 const sdlf_graph_class *sdlf_graph_class_at(int index)

@@ -5,10 +5,9 @@
 
 #include <sdlf/graph.h>
 
-extern const sdlf_graph_class sdlf_snap_graph_class;
-extern const sdlf_graph_class sdlf_planetoid_graph_class;
-extern const sdlf_graph_class sdlf_rmat_graph_class;
-extern const sdlf_graph_class sdlf_uniform_graph_class;
+#define SDLF_GRAPH(class) extern const sdlf_graph_class class;
+#include "graphs/list.h"
+#undef SDLF_GRAPH
 
 /* graph->name = the text. SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_graph_set_name(sdlf_graph *graph, const char *format, ...) SDLF_PRINTF(2, 3);

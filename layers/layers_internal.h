@@ -5,7 +5,7 @@
 
 #include <sdlf/layers.h>
 
-#define SDLF_LAYER(class) extern const sdlf_layer_class class;
+#define SDLF_LAYER(class, writer) extern const sdlf_layer_class class;
 #include "layers/list.h"
 #undef SDLF_LAYER
 

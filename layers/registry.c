@@ -3,7 +3,7 @@
 #include "layers/layers_internal.h"
 
 const sdlf_layer_class *const sdlf_builtin_layers[] = {
-#define SDLF_LAYER(class) &class,
+#define SDLF_LAYER(class, writer) &class,
 #include "layers/list.h"
 #undef SDLF_LAYER
     NULL,

@@ -23,11 +23,8 @@
         .help = "weight decay of biases and normalisations, too"                                                       \
     }
 
-extern const sdlf_optimizer_class sdlf_adam_class;
-extern const sdlf_optimizer_class sdlf_adamw_class;
-extern const sdlf_optimizer_class sdlf_lars_class;
-extern const sdlf_optimizer_class sdlf_muon_class;
-extern const sdlf_optimizer_class sdlf_rmsprop_class;
-extern const sdlf_optimizer_class sdlf_sgd_class;
+#define SDLF_OPTIMIZER(class) extern const sdlf_optimizer_class class;
+#include "framework/optimizers/list.h"
+#undef SDLF_OPTIMIZER
 
 #endif

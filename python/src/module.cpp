@@ -4,41 +4,11 @@
 
 #include <thread>
 
-static nb::dict describe_field(const sdlf_field *field)
-{
-    static const char *const types[] = {"int", "pair", "float", "bool", "choice", "shape", "float"};
-    nb::dict d;
-    d["name"] = field->name;
-    d["type"] = types[field->type];
-    d["help"] = field->help ? field->help : "";
-    d["default"] = field->zero_means_default ? nb::cast(field->fallback) : nb::none();
-    nb::list choices;
-    for (int i = 0; field->type == SDLF_FIELD_CHOICE && field->choices[i] != nullptr; i++)
-        choices.append(field->choices[i]);
-    d["choices"] = nb::tuple(choices);
-    return d;
-}
-
-static nb::list describe_fields(const sdlf_field *fields)
-{
-    nb::list all;
-    for (; fields != nullptr && fields->name != nullptr; fields++) all.append(describe_field(fields));
-    return all;
-}
-
 static nb::list layer_classes()
 {
     nb::list all;
     const sdlf_layer_class *type;
-    for (int i = 0; (type = sdlf_layer_class_at(i)) != nullptr; i++) {
-        nb::dict d;
-        d["name"] = type->name;
-        d["summary"] = type->summary;
-        d["minimum_inputs"] = type->minimum_inputs;
-        d["maximum_inputs"] = type->maximum_inputs;
-        d["fields"] = describe_fields(type->fields);
-        all.append(d);
-    }
+    for (int i = 0; (type = sdlf_layer_class_at(i)) != nullptr; i++) all.append(type->name);
     return all;
 }
 
@@ -101,7 +71,7 @@ NB_MODULE(_sdlf, module)
     bind_quantize(module);
     bind_stateful(module);
     bind_sized(module);
-    module.def("layer_classes", &layer_classes, "Every layer class with its options.");
+    module.def("layer_classes", &layer_classes, "The name of every layer class.");
     module.def("calculators", &calculators, "Names of the calculators of this build.");
     module.def("_describe_calculators", &describe_calculators);
 }

@@ -120,5 +120,5 @@ def test_calculators():
 
 
 def test_layers_are_as_the_library_has_them():
-    for described in sdlf._sdlf.layer_classes():
-        assert callable(getattr(layers, described["name"]))
+    for name in sdlf._sdlf.layer_classes():
+        assert callable(getattr(layers, name))

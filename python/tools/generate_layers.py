@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Write sdlf/layers.py and sdlf/nn.py from the layer classes of the library: python python/tools/generate_layers.py [--check]
+"""Write sdlf/layers.py and sdlf/nn.py from docs/reference/layers.md, which is written from the layers' own tables:
+python3 python/tools/generate_layers.py [--check]
 
-Run it after a layer class or an option was added; CI runs it with --check.
+The target `pages` writes all three; --check writes nothing, and fails where one of the two files is out of date.
 """
 
+import re
 import sys
 import textwrap
 from pathlib import Path
 
-from sdlf import _sdlf
-
-TYPES = {"int": "int", "pair": "Pair", "float": "float", "bool": "bool", "choice": "str", "shape": "Sequence[int]"}
+TYPES = {"integer": "int", "one or two integers": "Pair", "number": "float", "list of integers": "Sequence[int]"}
 CAMEL = {"fully_connected": "Linear", "relu": "ReLU", "relu6": "ReLU6", "leaky_relu": "LeakyReLU", "lrn": "LRN",
          "lstm": "LSTM", "gru": "GRU",
          "softmax_cross_entropy": "SoftmaxCrossEntropy", "mse": "MSE", "mae": "MAE", "bce_with_logits": "BCEWithLogits"}
@@ -61,19 +61,34 @@ def inputs_of(layer):
     return ["a", "b"] if low == high == 2 else ["*inputs"]
 
 
-def options_of(layer):
-    return [dict(field, word=field["name"]) for field in layer["fields"]]
+def option(name, value, default, text):
+    words = re.findall(r'`"(\w+)"`', value)
+    kind = "str" if words else "bool" if "`true`" in value else TYPES[value[:value.index(" from ")]]
+    return {"name": name, "type": kind, "choices": words, "default": default, "help": text}
+
+
+def read_classes(page):
+    """The layer classes as the page lists them: a heading, a summary, a table of options."""
+    classes = []
+    for section in page.split("\n### ")[1:]:
+        name, summary = re.match(r"(\w+)\n\n(.*)\n", section).groups()
+        inputs = re.search(r" Takes (\d+)(?: to (\d+))? inputs\.$", summary)
+        low, high = (int(inputs[1]), int(inputs[2] or inputs[1])) if inputs else (1, 1)
+        rows = re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \| (.*) \|$", section, re.MULTILINE)
+        classes.append({"name": name, "summary": summary[:inputs.start()] if inputs else summary,
+                        "minimum_inputs": low, "maximum_inputs": high, "options": [option(*row) for row in rows]})
+    return classes
 
 
 def describe(layer, options):
-    lines = [layer["summary"][0].upper() + layer["summary"][1:] + "."]
+    lines = [layer["summary"]]
     for o in options:
-        text = o["help"] or o["type"]
+        text = o["help"]
         if o["choices"]:
             text += ": " + ", ".join(o["choices"])
-        if o["default"] not in (None, 0):
-            text += f" (default {o['default']:g})"
-        lines.append(f"{o['word']}: {text}")
+        if re.match("-?[0-9]", o["default"]) and o["default"] != "0":
+            text += f" (default {float(o['default']):g})"
+        lines.append(f"{o['name']}: {text}")
     return lines
 
 
@@ -88,7 +103,7 @@ def docstring(lines, indent):
 
 
 def parameters(options, star, first):
-    words = [f"{o['word']}: {TYPES[o['type']]} | None = None" for o in options]
+    words = [f"{o['name']}: {o['type']} | None = None" for o in options]
     if first:
         words.sort(key=lambda w: not w.startswith(first + ":"))
         return [words[0], "*"] + words[1:] + ["name: str | None = None"]
@@ -113,7 +128,7 @@ def signature(head, words, tail, indent):
 
 
 def call(head, options, tail, indent):
-    items = [f'"{o["name"]}": {o["word"]}' for o in options]
+    items = [f'"{o["name"]}": {o["name"]}' for o in options]
     one = head + "{" + ", ".join(items) + "}" + tail
     if indent + len(one) <= 120:
         return " " * indent + one
@@ -121,7 +136,7 @@ def call(head, options, tail, indent):
 
 
 def function(layer):
-    inputs, options = inputs_of(layer), options_of(layer)
+    inputs, options = inputs_of(layer), layer["options"]
     typed = {"model": ["model: _sdlf.Model"], "*inputs": ["*inputs: Node"]}.get(inputs[0], [f"{i}: Node" for i in inputs])
     words = typed + parameters(options, inputs[0] != "*inputs", None)
     given = "inputs" if inputs[0] == "*inputs" else "(" + ", ".join(inputs) + ("," if len(inputs) == 1 else "") + ")"
@@ -135,7 +150,7 @@ def function(layer):
 
 
 def object_class(layer):
-    options = options_of(layer)
+    options = layer["options"]
     words = ["self"] + parameters(options, True, FIRST.get(layer["name"]))
     return "\n".join([
         f"class {camel(layer['name'])}(Layer):",
@@ -146,15 +161,16 @@ def object_class(layer):
 
 
 def main():
-    classes = _sdlf.layer_classes()
-    here = Path(__file__).parents[1] / "sdlf"
+    root = Path(__file__).parents[2]
+    here = root / "python" / "sdlf"
+    classes = read_classes((root / "docs" / "reference" / "layers.md").read_text())
     texts = {
         "layers.py": LAYERS_HEAD + "\n\n" + "\n\n\n".join(function(c) for c in classes) + "\n",
         "nn.py": NN_HEAD + "\n" + "\n\n\n".join(object_class(c) for c in classes if c["minimum_inputs"] > 0) + "\n",
     }
     old = [name for name, text in texts.items() if not (here / name).exists() or (here / name).read_text() != text]
     if "--check" in sys.argv[1:]:
-        sys.exit(f"{', '.join(old)}: not as the library's layer classes are; run python {sys.argv[0]}" if old else 0)
+        sys.exit(f"{', '.join(old)}: not as docs/reference/layers.md; run python3 {sys.argv[0]}" if old else 0)
     for name in old:
         (here / name).write_text(texts[name])
 

@@ -17,11 +17,11 @@ may() {
     failed=$((failed + $(wc -l <<< "$found")))
 }
 
-may framework 'framework/'
+may framework 'framework/|layers/list\.h'
 may framework/operations 'framework/operations/'
 may framework/optimizers 'framework/optimizers/'
 may framework/machine 'framework/(machine/|[a-z_]+\.h)'
-may framework/formats 'framework/(formats/|machine/|operations/|[a-z_]+\.h)'
+may framework/formats 'framework/(formats/|machine/|operations/|[a-z_]+\.h)|layers/list\.h'
 may framework/plan 'framework/([a-z_]+\.h|machine/|operations/(augmented|gemm_packed)\.h|plan/)'
 may layers 'layers/'
 may datasets 'datasets/|framework/(parallel|portable|require)\.h|framework/formats/(budget|byte_stream|npy|read_file|text|zip)\.h'

@@ -2,7 +2,9 @@
 /* docs/reference/operations.md lists every kind of operation with its operands. The list follows from the kinds' own
  * tables; this test compares.
  *
- *     test_framework_operations_page --print > docs/reference/operations.md */
+ *     test_framework_operations_page --write
+ *
+ * writes the page. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -11,10 +13,10 @@
 
 #include <sdlf/operation.h>
 
+static const char path[] = SDLF_SOURCE_DIR "/docs/reference/operations.md";
 static const char head[] =
     "# Operations\n\n"
-    "Written by `test_framework_operations_page --print`, in the build's folder tests/, from the tables of\n"
-    "`framework/operations/`.\n\n"
+    "Written by the target `pages` from the tables of `framework/operations/`.\n\n"
     "Layers describe themselves in these operations, and calculators compute them; formulas, shapes and options are "
     "the\n"
     "contracts of `framework/include/sdlf/operations/kinds.h`. Operands are in order: `name?` is optional, `name!` is\n"
@@ -50,12 +52,13 @@ static void page_lists_every_operation(void)
     enum { LIMIT = 1 << 18 };
     char *page = calloc(1, LIMIT), *list = NULL;
     size_t size = 0;
-    FILE *file = fopen(SDLF_SOURCE_DIR "/docs/reference/operations.md", "rb"), *out = open_memstream(&list, &size);
+    FILE *file = fopen(path, "rb"), *out = open_memstream(&list, &size);
     if (CHECK(file != NULL && out != NULL && page != NULL)) {
         CHECK(fread(page, 1, LIMIT - 1, file) > 0);
         print_page(out);
         fflush(out);
-        if (!CHECK(strcmp(page, list) == 0)) printf("    docs/reference/operations.md is not what --print prints\n");
+        if (!CHECK(strcmp(page, list) == 0))
+            printf("    docs/reference/operations.md is not what the target `pages` writes\n");
     }
     if (file != NULL) fclose(file);
     if (out != NULL) fclose(out);
@@ -65,9 +68,10 @@ static void page_lists_every_operation(void)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "--print") == 0) {
-        print_page(stdout);
-        return 0;
+    if (argc == 2 && strcmp(argv[1], "--write") == 0) {
+        FILE *out = fopen(path, "wb");
+        if (out != NULL) print_page(out);
+        return out != NULL && fclose(out) == 0 ? 0 : 1;
     }
     RUN(page_lists_every_operation);
     return test_summary();

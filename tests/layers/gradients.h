@@ -227,10 +227,12 @@ static inline sdlf_status build_layer(sdlf_model **model, layer_builder *build, 
     return sdlf_model_build(*model, 1);
 }
 
+/* The output's shape; and no node of a model that could not be made. */
 static inline void check_output(layer_builder *build, const void *options, sdlf_shape input, sdlf_shape expected)
 {
     sdlf_model *model;
     sdlf_node y;
+    CHECK(build(NULL, (const sdlf_node[2]){{0, 0}, {0, 0}}, options).layer < 0);
     if (CHECK_OK(build_layer(&model, build, options, SDLF_FLOAT32, input, input, &y)))
         CHECK_TEXT(sdlf_shape_print(sdlf_model_node_shape(model, y)).text,
                    sdlf_shape_print(sdlf_shape_prepend(1, expected)).text);

@@ -72,7 +72,7 @@ static void refused(int which, int opset, const char *message)
 
 static void what_cannot_be_said_is_refused(void)
 {
-    refused(0, 0, "layer 1 'mine' (own) cannot be written as ONNX: its class is not one of SDLF's own");
+    refused(0, 0, "layer 1 'mine' (own) cannot be written as ONNX: its class has no ONNX writer");
     refused(1, 0, "layer 1 'r' (resize) cannot be written as ONNX: 1x2x5x6 to 1x2x7x7 at a scale of 2");
     refused(2, 0,
             "(softmax_cross_entropy) cannot be written as ONNX: losses are left out, but something reads this one");

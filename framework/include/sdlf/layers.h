@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The layers that come with SDLF, as calls that append them to a model.
  *
- *   <sdlf/layers/windows.h>      conv2d, conv_transpose2d, max_pool2d, avg_pool2d, global_avg_pool2d
- *   <sdlf/layers/products.h>     fully_connected, matmul, graph_conv
- *   <sdlf/layers/normalize.h>    batch_norm2d, layer_norm, rms_norm, group_norm, lrn
- *   <sdlf/layers/sequences.h>    embedding, position_embedding, rotary_embedding, multi_head_attention,
- *                                lstm, gru
- *   <sdlf/layers/elementwise.h>  relu, relu6, sigmoid, tanh, clip, leaky_relu, unary, dropout, add, binary, select
- *   <sdlf/layers/axes.h>         reduce, arg_reduce, top_k, gather, resize, softmax, log_softmax
- *   <sdlf/layers/shapes.h>       flatten, reshape, transpose, concat, slice, pad, expand, tile, depth_to_space,
- *                                space_to_depth
- *   <sdlf/layers/values.h>       value, cast, dynamic_quantize
- *   <sdlf/layers/loss.h>         softmax_cross_entropy, mse, mae, huber, bce_with_logits
+ *   <sdlf/layers/windows.h>      convolutions and pooling
+ *   <sdlf/layers/products.h>     products of matrices: fully connected layers, graph convolution
+ *   <sdlf/layers/normalize.h>    normalisation over batches, channels, features
+ *   <sdlf/layers/sequences.h>    embeddings, attention, recurrent layers
+ *   <sdlf/layers/elementwise.h>  activations, dropout, functions of one, two or three elements
+ *   <sdlf/layers/axes.h>         reductions, top k, gathering, resizing, softmax
+ *   <sdlf/layers/shapes.h>       reshaping, transposition, concatenation, slices, padding
+ *   <sdlf/layers/values.h>       constants and parameters, conversions of type, quantisation
+ *   <sdlf/layers/loss.h>         losses
  *
  * What holds for all of them:
  * - Each takes the nodes it reads and returns the node it makes; output i > 0 of a layer is the node {layer, i}.

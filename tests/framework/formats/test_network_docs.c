@@ -2,9 +2,9 @@
 /* docs/guides/network-files.md shows a network, which must be one, and docs/reference/layers.md lists every layer and
  * option. The list follows from the layers' own tables; this test compares.
  *
- *     test_framework_formats_network_docs --print
+ *     test_framework_formats_network_docs --write
  *
- * prints the list, to be put between the two marks of the page when a layer has come or changed. */
+ * writes the list between the two marks of the page. */
 #include "testing.h"
 
 #include <ctype.h>
@@ -15,8 +15,8 @@
 
 #include <sdlf/formats.h>
 
-static const char begin_mark[] =
-    "<!-- layers: from here to the next mark, as printed by test_framework_formats_network_docs --print -->\n";
+static const char layers_page[] = SDLF_SOURCE_DIR "/docs/reference/layers.md";
+static const char begin_mark[] = "<!-- layers: from here to the next mark, written by the target `pages` -->\n";
 static const char end_mark[] = "<!-- end of layers -->\n";
 
 /* ---- the list ---- */
@@ -106,7 +106,7 @@ static char *read_page(const char *path)
 
 static void page_lists_every_layer_and_option(void)
 {
-    char *page = read_page(SDLF_SOURCE_DIR "/docs/reference/layers.md"), *list = NULL;
+    char *page = read_page(layers_page), *list = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&list, &size);
     if (!CHECK(page != NULL) || !CHECK(out != NULL)) return;
@@ -120,12 +120,27 @@ static void page_lists_every_layer_and_option(void)
         for (; *found != '\0' && *found == *expected; found++, expected++) line += *found == '\n';
         if (!CHECK(*found == *expected))
             printf(
-                "    line %d of the list: expected\n    %.*s\n    found\n    %.*s\n    See what %s --print prints.\n",
-                line, (int)strcspn(expected, "\n"), expected, (int)strcspn(found, "\n"), found,
-                "test_framework_formats_network_docs");
+                "    line %d of the list: expected\n    %.*s\n    found\n    %.*s\n    The target `pages` writes it.\n",
+                line, (int)strcspn(expected, "\n"), expected, (int)strcspn(found, "\n"), found);
     }
     free(list);
     free(page);
+}
+
+static bool write_layers_page(void)
+{
+    char *page = read_page(layers_page);
+    char *begin = page != NULL ? strstr(page, begin_mark) : NULL, *end = page != NULL ? strstr(page, end_mark) : NULL;
+    FILE *out = begin != NULL && end != NULL ? fopen(layers_page, "wb") : NULL;
+    bool written = out != NULL;
+    if (written) {
+        fprintf(out, "%.*s%s", (int)(begin - page), page, begin_mark);
+        print_layers(out);
+        fputs(end, out);
+        written = fclose(out) == 0;
+    }
+    free(page);
+    return written;
 }
 
 static void example_reads(void)
@@ -145,10 +160,7 @@ static void example_reads(void)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "--print") == 0) {
-        print_layers(stdout);
-        return 0;
-    }
+    if (argc == 2 && strcmp(argv[1], "--write") == 0) return write_layers_page() ? 0 : 1;
     RUN(example_reads);
     RUN(page_lists_every_layer_and_option);
     return test_summary();

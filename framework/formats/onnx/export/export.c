@@ -109,13 +109,10 @@ static void write_layer(onnx_export *e, int position)
     e->position = position;
     e->steps = 0;
     e->named = false;
-    export_writer *writer = export_writer_find(layer->layer.type->name);
     if (layer->layer.type->is_loss)
         export_refuse(e, "losses are left out, but something reads this one");
-    else if (writer == NULL)
-        export_refuse(e, "its class is not one of SDLF's own");
     else
-        writer(e);
+        export_writer_of(layer->layer.type)(e);
 }
 
 void export_collect(onnx_export *e)

@@ -57,8 +57,8 @@ typedef struct onnx_export {
 
 typedef void export_writer(onnx_export *e);
 
-/* The writer of a layer class; NULL: there is none. */
-export_writer *export_writer_find(const char *layer_class);
+/* The writer of a layer class; export_none, which refuses it, where layers/list.h names no other. */
+export_writer *export_writer_of(const sdlf_layer_class *type);
 
 /* ---- the export as a whole ---- */
 
@@ -162,17 +162,13 @@ const char *export_shape(onnx_export *e, sdlf_shape numbers);
 const char *export_list_reals(onnx_export *e, const float *numbers, int count);
 const char *export_reals(onnx_export *e, const float *numbers, sdlf_shape shape);
 
-/* ---- the writers ---- */
+/* ---- the writers, and the classes that they are for ---- */
 
-export_writer export_conv2d, export_conv_transpose2d, export_max_pool2d, export_avg_pool2d, export_global_avg_pool2d;
-export_writer export_fully_connected, export_matmul, export_graph_conv;
-export_writer export_batch_norm, export_layer_norm, export_group_norm, export_lrn, export_softmax, export_dropout;
-export_writer export_embedding, export_position_embedding, export_rotary_embedding, export_rms_norm;
-export_writer export_multi_head_attention, export_lstm, export_gru;
-export_writer export_activation, export_leaky_relu, export_clip, export_unary;
-export_writer export_add, export_binary, export_dynamic_quantize, export_select;
-export_writer export_flatten, export_reshape, export_transpose, export_depth_to_space, export_space_to_depth;
-export_writer export_concat, export_slice, export_pad, export_expand, export_tile, export_gather, export_cast;
-export_writer export_reduce, export_arg_reduce, export_top_k, export_resize, export_value;
+export_writer export_none;
+#define SDLF_LAYER(class, writer)                                                                                      \
+    extern const sdlf_layer_class class;                                                                               \
+    export_writer writer;
+#include "layers/list.h"
+#undef SDLF_LAYER
 
 #endif

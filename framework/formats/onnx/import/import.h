@@ -127,45 +127,9 @@ struct onnx_operator {
 };
 
 /* Tables, one a family of operators; each ends with a row without type. */
-extern const onnx_operator onnx_convolution_operators[];
-extern const onnx_operator onnx_pooling_operators[];
-extern const onnx_operator onnx_product_operators[];
-extern const onnx_operator onnx_normalisation_operators[];
-extern const onnx_operator onnx_elementwise_operators[];
-extern const onnx_operator onnx_binary_operators[];
-extern const onnx_operator onnx_shape_operators[];
-extern const onnx_operator onnx_move_operators[];
-extern const onnx_operator onnx_slice_operators[];
-extern const onnx_operator onnx_gather_operators[];
-extern const onnx_operator onnx_reduction_operators[];
-extern const onnx_operator onnx_row_operators[];
-extern const onnx_operator onnx_pad_operators[];
-extern const onnx_operator onnx_resize_operators[];
-extern const onnx_operator onnx_top_k_operators[];
-extern const onnx_operator onnx_quantize_operators[];
-extern const onnx_operator onnx_constant_operators[];
-extern const onnx_operator onnx_condition_operators[];
-extern const onnx_operator onnx_mask_operators[];
-extern const onnx_operator onnx_einsum_operators[];
-extern const onnx_operator onnx_attention_operators[];
-extern const onnx_operator onnx_index_operators[];
-extern const onnx_operator onnx_grid_operators[];
-extern const onnx_operator onnx_signal_operators[];
-extern const onnx_operator onnx_branch_operators[];
-extern const onnx_operator onnx_scatter_operators[];
-extern const onnx_operator onnx_recurrent_operators[];
-extern const onnx_operator onnx_loss_operators[];
-extern const onnx_operator onnx_qlinear_operators[];
-extern const onnx_operator onnx_packed_operators[];
-extern const onnx_operator onnx_integer_product_operators[];
-extern const onnx_operator onnx_ml_operators[];
-extern const onnx_operator onnx_deform_operators[];
-extern const onnx_operator onnx_roi_operators[];
-extern const onnx_operator onnx_suppression_operators[];
-extern const onnx_operator onnx_selection_operators[];
-extern const onnx_operator onnx_state_operators[];
-extern const onnx_operator onnx_col2im_operators[];
-extern const onnx_operator onnx_determinant_operators[];
+#define ONNX_OPERATORS(table) extern const onnx_operator table[];
+#include "framework/formats/onnx/import/list.h"
+#undef ONNX_OPERATORS
 
 /* The row for that name and opset; NULL: none. `other` says why: a row of that name for other opsets, or NULL. */
 const onnx_operator *onnx_operator_find(const char *type, int opset, const onnx_operator **other);

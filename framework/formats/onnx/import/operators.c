@@ -6,45 +6,9 @@
 #include "framework/formats/onnx/import/import.h"
 
 static const onnx_operator *const tables[] = {
-    onnx_convolution_operators,
-    onnx_pooling_operators,
-    onnx_product_operators,
-    onnx_normalisation_operators,
-    onnx_elementwise_operators,
-    onnx_binary_operators,
-    onnx_shape_operators,
-    onnx_constant_operators,
-    onnx_move_operators,
-    onnx_slice_operators,
-    onnx_gather_operators,
-    onnx_reduction_operators,
-    onnx_row_operators,
-    onnx_pad_operators,
-    onnx_resize_operators,
-    onnx_top_k_operators,
-    onnx_quantize_operators,
-    onnx_condition_operators,
-    onnx_mask_operators,
-    onnx_einsum_operators,
-    onnx_attention_operators,
-    onnx_index_operators,
-    onnx_grid_operators,
-    onnx_signal_operators,
-    onnx_branch_operators,
-    onnx_scatter_operators,
-    onnx_recurrent_operators,
-    onnx_loss_operators,
-    onnx_integer_product_operators,
-    onnx_ml_operators,
-    onnx_deform_operators,
-    onnx_roi_operators,
-    onnx_suppression_operators,
-    onnx_selection_operators,
-    onnx_state_operators,
-    onnx_col2im_operators,
-    onnx_determinant_operators,
-    onnx_qlinear_operators,
-    onnx_packed_operators,
+#define ONNX_OPERATORS(table) table,
+#include "framework/formats/onnx/import/list.h"
+#undef ONNX_OPERATORS
 };
 enum { TABLE_COUNT = sizeof tables / sizeof tables[0] };
 
