@@ -12,7 +12,7 @@ static bool always(void)
     return true;
 }
 
-#if defined(__x86_64__)
+#if defined(SDLF_X86_LEVELS) /* CMakeLists.txt */
 extern const cpu_instance instance_cpu_avx2_float, instance_cpu_avx2_double;
 extern const cpu_instance instance_cpu_avx512_float, instance_cpu_avx512_double;
 
@@ -43,7 +43,7 @@ static bool never(void)
 
 /* The widest first. */
 static const cpu_level levels[] = {
-#if defined(__x86_64__)
+#if defined(SDLF_X86_LEVELS)
     {"avx512", &instance_cpu_avx512_float, &instance_cpu_avx512_double, has_avx512, has_vnni},
     {"avx512-no-vnni", &instance_cpu_avx512_float, &instance_cpu_avx512_double, has_avx512, never},
     {"avx2", &instance_cpu_avx2_float, &instance_cpu_avx2_double, has_avx2, never},

@@ -32,7 +32,7 @@ expect own_arrays 'epoch 100/100  loss 0\.0[0-9]+  test (100|99)\.[0-9]%'
 expect karate_club '^3[2-4] of 34 members'
 expect two_threads '^lenet5 .*the same alone$'
 expect extend '^[1-9][0-9]+ products'
-expect train_mnist 'test [89][0-9]\.[0-9]+%' digits:3000
+expect train_mnist 'test [89][0-9]\.[0-9]+%' digits:2000
 expect camera_frame '^([89]|10) of 10 frames right' train_mnist.safetensors
 fails camera_frame 'nothing-here cannot be read' nothing-here
 

@@ -3,6 +3,7 @@
 #include "options.h"
 
 #include "families.h"
+#include "sample.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,8 @@ static bool read_value(kernel_options *options, const char *word, const char *va
         options->math = sdlf_math_from_name(value);
     } else if (strcmp(word, "--seconds") == 0 && atof(value) > 0) {
         options->seconds = atof(value);
+    } else if (strcmp(word, "--parts") == 0 && atoi(value) > 0 && atoi(value) <= SAMPLE_PARTS) {
+        options->parts = atoi(value);
     } else if (strcmp(word, "--seed") == 0 && *value != '\0' && strspn(value, "0123456789") == strlen(value)) {
         options->seed = strtoll(value, NULL, 10);
     } else {
@@ -61,9 +64,15 @@ static bool read_value(kernel_options *options, const char *word, const char *va
     return true;
 }
 
-/* SDLF_KERNEL_SECONDS: as --seconds, from a seed that is another one each second. */
+/* SDLF_KERNEL_SECONDS: as --seconds, from a seed that is another one each second. SDLF_KERNEL_PARTS: as --parts, for
+ * runs of a build that is not for finding out whether kernels are right; SDLF_KERNEL_SEED is their seed. */
 static void read_environment(kernel_options *options)
 {
+    const char *parts = getenv("SDLF_KERNEL_PARTS"), *seed = getenv("SDLF_KERNEL_SEED");
+    if (parts && read_value(options, "--parts", parts)) {
+        if (seed) read_value(options, "--seed", seed);
+        return;
+    }
     const char *seconds = getenv("SDLF_KERNEL_SECONDS");
     if (!seconds || !(atof(seconds) > 0)) return;
     options->seconds = atof(seconds);
@@ -88,11 +97,12 @@ bool kernel_options_read(kernel_options *options, int argc, char **argv)
         } else {
             fprintf(stderr,
                     "usage: %s [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] "
-                    "[--without NAME,...] [--math MODE] [--dry] [--once] [--seconds S [--seed N]] [--bench [TEXT]]\n",
+                    "[--without NAME,...] [--math MODE] [--dry] [--once] [--seconds S | --parts P] [--seed N] [--bench "
+                    "[TEXT]]\n",
                     argv[0]);
             return false;
         }
     }
-    if (options->seconds == 0 && !options->only && !options->dry) read_environment(options);
+    if (options->seconds == 0 && options->parts == 0 && !options->only && !options->dry) read_environment(options);
     return true;
 }

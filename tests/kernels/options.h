@@ -3,12 +3,12 @@
  *
  *     test_kernels [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] [--without NAME,...] [--math
  *     MODE]
- *                  [--dry] [--once] [--seconds S [--seed N]] [--bench [TEXT]]
+ *                  [--dry] [--once] [--seconds S | --parts P] [--seed N] [--bench [TEXT]]
  *
  * --calculator leaves the others out, --without those. --dry computes nothing: it sees whether every algorithm takes a
  * case. For tools that make kernels slow: --once runs a case with one thread alone and once off its alignment,
- * --seconds tries as many as there is time for, spread over all cases of all families; which they are depends on --seed
- * (sample.h). --bench ends the list. */
+ * --seconds tries as many as there is time for, --parts P of 256 parts, both spread over all cases of all families; which
+ * they are depends on --seed (sample.h). --bench ends the list. */
 #ifndef SDLF_TESTS_KERNEL_OPTIONS_H
 #define SDLF_TESTS_KERNEL_OPTIONS_H
 
@@ -20,6 +20,7 @@ typedef struct kernel_options {
     sdlf_math math;
     bool dry, once;
     double seconds; /* 0: as long as it takes */
+    int parts;      /* 0: all */
     int64_t seed;
     bool bench;
     const char *bench_only; /* part of a name; NULL: all */

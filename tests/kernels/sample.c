@@ -2,6 +2,7 @@
 /* Some of the cases, spread over all of them. */
 #include "sample.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "framework/clock.h"
@@ -18,11 +19,18 @@ void sample_begin(sample *s, double seconds, int64_t seed)
     *s = (sample){.on = true, .first = (int)(seed % SAMPLE_PARTS), .deadline = sdlf_clock() + seconds};
 }
 
+void sample_begin_parts(sample *s, int parts, int64_t seed)
+{
+    sample_begin(s, INFINITY, seed);
+    s->parts = parts;
+}
+
 bool sample_takes(sample *s, int64_t number)
 {
     if (!s->on) return true;
     if (s->done == 0) s->eligible++;
-    if (part_of(number) != (s->first + s->done) % SAMPLE_PARTS) return false;
+    int place = (part_of(number) + SAMPLE_PARTS - s->first) % SAMPLE_PARTS;
+    if (s->parts > 0 ? place >= s->parts : place != s->done) return false;
     s->late = s->late || sdlf_clock() > s->deadline;
     s->seen += !s->late;
     return !s->late;
@@ -38,7 +46,8 @@ void sample_took(sample *s)
 bool sample_next(sample *s)
 {
     s->emitted = 0;
-    if (s->late) return false;
+    if (s->parts > 0) s->done = s->parts;
+    if (s->late || s->parts > 0) return false;
     s->done++;
     return s->done < SAMPLE_PARTS && sdlf_clock() <= s->deadline;
 }
@@ -50,6 +59,7 @@ int sample_goes_on(const sample *s)
 
 void sample_print(const sample *s)
 {
-    printf("%lld of %lld cases in the time that was given, from --seed %d on; --seed %d goes on\n", (long long)s->seen,
-           (long long)s->eligible, s->first, sample_goes_on(s));
+    const char *given = s->parts > 0 ? "as many parts as were asked for" : "the time that was given";
+    printf("%lld of %lld cases in %s, from --seed %d on; --seed %d goes on\n", (long long)s->seen,
+           (long long)s->eligible, given, s->first, sample_goes_on(s));
 }

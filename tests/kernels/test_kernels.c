@@ -30,7 +30,7 @@ enum { MAX_MACHINES = 16 };
 typedef struct checker {
     kernel_sink sink;
     kernel_options asked;
-    sample turn;   /* with --seconds: which cases' turn it is */
+    sample turn;   /* with --seconds or --parts: which cases' turn it is */
     int64_t taken; /* cases */
     sdlf_calculator *reference;
     machine machines[MAX_MACHINES];
@@ -165,10 +165,13 @@ static void check_family(void)
     if (state.taken == before) test_skip("none of its cases was asked for");
 }
 
-/* With --seconds: all families, as often as it takes, a part of the cases of all of them each time. */
+/* With --seconds: all families, as often as it takes, a part of the cases of all of them each time. With --parts: once. */
 static void some_of_the_cases(void)
 {
-    sample_begin(&state.turn, state.asked.seconds, state.asked.seed);
+    if (state.asked.parts > 0)
+        sample_begin_parts(&state.turn, state.asked.parts, state.asked.seed);
+    else
+        sample_begin(&state.turn, state.asked.seconds, state.asked.seed);
     for (int i = 0; i < state.machine_count; i++) state.machines[i].deadline = state.turn.deadline;
     do {
         for (int i = 0; i < KERNEL_FAMILIES; i++) {
@@ -296,7 +299,7 @@ int main(int argc, char **argv)
         close_machines();
         return 77;
     }
-    bool sampled = state.asked.seconds > 0, all = !state.asked.only && !sampled;
+    bool sampled = state.asked.seconds > 0 || state.asked.parts > 0, all = !state.asked.only && !sampled;
     for (int i = 0; i < KERNEL_FAMILIES; i++) {
         running = &kernel_families[i];
         if (family_is_asked(running) && !sampled) test_run(running->name, check_family);

@@ -43,6 +43,24 @@ static void every_case_has_its_turn(void)
     CHECK_EQUAL(wrong, 0);
 }
 
+/* Parts by their number: runs that go on where the last one ended see every case once. */
+static void runs_of_some_parts_go_on(void)
+{
+    sample s;
+    int64_t seed = 250;
+    memset(taken, 0, sizeof taken);
+    for (int run = 0; run < SAMPLE_PARTS / 16; run++) {
+        sample_begin_parts(&s, 16, seed);
+        CHECK(turn(&s) >= CASES / 16 - 32);
+        CHECK(!sample_next(&s) && !s.late);
+        seed = sample_goes_on(&s);
+    }
+    CHECK_EQUAL(seed, 250);
+    int wrong = 0;
+    for (int i = 0; i < CASES; i++) wrong += taken[i] != 1;
+    CHECK_EQUAL(wrong, 0);
+}
+
 /* A part has some of each stretch of cases, and of every second or sixteenth case too: what a family's loops come
  * to. */
 static void parts_are_spread(void)
@@ -109,6 +127,7 @@ static void without_it_all_are_taken(void)
 int main(void)
 {
     RUN(every_case_has_its_turn);
+    RUN(runs_of_some_parts_go_on);
     RUN(parts_are_spread);
     RUN(a_run_ends_in_time_and_the_next_goes_on);
     RUN(a_case_that_takes_too_long_is_not_counted);

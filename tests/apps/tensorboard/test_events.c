@@ -138,9 +138,9 @@ static void gradients_leave_training_alone(void)
     snprintf(plain, sizeof plain, "%s", test_path("plain.safetensors"));
     snprintf(watched, sizeof watched, "%s", test_path("watched.safetensors"));
     /* batch normalisation, whose running statistics a forward pass of training would change */
-    SDLF(0, "train", "--net", "resnet20", "--data", "digits:128,3", "--epochs", "2", "--batch", "32", "--no-test",
+    SDLF(0, "train", "--net", "resnet20", "--data", "digits:64,3", "--epochs", "2", "--batch", "32", "--no-test",
          "--quiet", "--out", plain);
-    SDLF(0, "train", "--net", "resnet20", "--data", "digits:128,3", "--epochs", "2", "--batch", "32", "--no-test",
+    SDLF(0, "train", "--net", "resnet20", "--data", "digits:64,3", "--epochs", "2", "--batch", "32", "--no-test",
          "--quiet", "--out", watched, "--tensorboard", folder, "--gradient-histograms");
     size_t length;
     char *bytes = read_only_file(folder, &length);
