@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Does sdlf end well whatever fails beneath it? Each command below is run again and again, and each time another call of the C library
-# fails: the n-th allocation, or the n-th and all that follow, or the making of the n-th thread, or the n-th call on a file (EIO, ENOSPC), in
-# the program or in any library (tests/faults/shim.c). A call on a file that is interrupted, or moves fewer bytes than it was asked for, changes
+# fails: the n-th allocation, the making of the n-th thread, or the n-th call on a file (EIO, ENOSPC), by itself or with all that follow, in the
+# program or in any library (tests/faults/shim.c). A call on a file that is interrupted, or moves fewer bytes than it was asked for, changes
 # nothing. Commands that use CUDA find no memory on the device at the n-th call that makes something there, and lose the device at the n-th
 # call of CUDA's runtime; without a GPU they run on a stand-in (tests/stand_in), whose kernels do nothing. Then each command runs under
 # resource limits (ulimit): file size in KiB (-f; at least 1, for messages), open files (-n), address space in KiB (-v), and, unless it is
@@ -259,6 +259,7 @@ wanted() { [[ " $kinds " != *" $1 "* ]] || "${@:2}"; }
 failing_files() {
     local kind
     for kind in EIO ENOSPC EINTR short; do calls "$1" | sed "s/.*/$kind &/"; done
+    for kind in EIO ENOSPC; do calls "$1" | sed "s/.*/$kind &+/"; done
 }
 
 # failing KIND COUNT: each call once, and each and all that follow.

@@ -7,8 +7,9 @@
  *     SDLF_FAULT="memory 17+"   that one and all that follow
  *     SDLF_FAULT="threads 1+"   no thread can be made
  *     SDLF_FAULT="EIO 17"       the 17th call on a file fails with that: EIO, ENOSPC or EINTR (open, read, pread,
- *                               write, pwrite, fsync, fdatasync, ftruncate, rename, renameat2, mkstemp; and close,
- *                               which closes all the same)
+ *                               write, pwrite, fsync, fdatasync, ftruncate, rename, renameat2; and close, which
+ *                               closes all the same); "EIO 17+": so do all that follow. With EIO and ENOSPC streams
+ *                               fail, too (fopen, fflush, fclose, fread, fgets, getline)
  *     SDLF_FAULT="short 17"     that one reads or writes half of what it was asked for
  *     SDLF_FAULT="device 17"    the 17th call that makes something of CUDA's (memory, stream, event, graph) finds no
  *                               memory; "device 17+": nor do all that follow
@@ -181,6 +182,18 @@ static bool file_fails(void)
 {
     if (!fails(&files) || file_error == 0) return false;
     errno = file_error;
+    return true;
+}
+
+void set_stream_error(void)
+{
+    errno = file_error;
+}
+
+bool stream_fails(void)
+{
+    if (!fails(&files) || file_error == 0 || file_error == EINTR) return false;
+    set_stream_error();
     return true;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What shim.c and shim_cuda.c share. */
+/* What shim.c, shim_stdio.c and shim_cuda.c share. */
 #ifndef SDLF_TESTS_FAULTS_SHIM_H
 #define SDLF_TESTS_FAULTS_SHIM_H
 
@@ -17,5 +17,8 @@ extern counter device, device_calls;
 
 /* Count one more call; does it fail? */
 bool fails(counter *c);
+/* The same of a call on a stream, which fails with EIO and ENOSPC; and that error in errno. */
+bool stream_fails(void);
+void set_stream_error(void);
 
 #endif
