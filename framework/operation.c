@@ -79,6 +79,10 @@ static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
     [SDLF_DYNAMIC_QUANTIZE] = &sdlf_dynamic_quantize_operation,
     [SDLF_ATTENTION_FORWARD] = &sdlf_attention_forward_operation,
     [SDLF_ATTENTION_BACKWARD] = &sdlf_attention_backward_operation,
+    [SDLF_LSTM_FORWARD] = &sdlf_lstm_forward_operation,
+    [SDLF_LSTM_BACKWARD] = &sdlf_lstm_backward_operation,
+    [SDLF_GRU_FORWARD] = &sdlf_gru_forward_operation,
+    [SDLF_GRU_BACKWARD] = &sdlf_gru_backward_operation,
 };
 
 const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind)

@@ -41,5 +41,7 @@ extern const sdlf_operation_class sdlf_quantized_conv2d_operation, sdlf_quantize
 extern const sdlf_operation_class sdlf_quantized_pool2d_operation, sdlf_integer_matmul_operation,
     sdlf_dynamic_quantize_operation;
 extern const sdlf_operation_class sdlf_attention_forward_operation, sdlf_attention_backward_operation;
+extern const sdlf_operation_class sdlf_lstm_forward_operation, sdlf_lstm_backward_operation, sdlf_gru_forward_operation,
+    sdlf_gru_backward_operation;
 
 #endif
