@@ -3,7 +3,7 @@
  *
  *   Saved: the states h (T + 1,N,H); of each step the gates r, z, n (3,N,H), and what it got from the state before it
  *   (N,3 H), of which the
- *   last third is q = weight_hn h + bias_hn.
+ *   last third is q = weight_hn h + bias_hn. Where all steps are one operation: the states, the gates (N,3 H) and q.
  *   Backward, from the last step to the first: dz = dh (h - n), dn = dh (1 - z), through tanh and the sigmoids; dr = dn
  *   q, dq = dn r;
  *   dh = (dr, dz, dq) weight_hh + dh z + dy. */
@@ -68,10 +68,20 @@ static sdlf_status step(const gru *g, int64_t t, sdlf_tensor projected)
     return status == SDLF_OK ? combine(g, SDLF_BINARY_ADD, n, kept, sdlf_recurrent_state(r, t + 1)) : status;
 }
 
+/* Of both passes, where they are operations. */
+static void list_kept(const gru *g, sdlf_tensor kept[2])
+{
+    const sdlf_recurrent *r = &g->r;
+    kept[0] = sdlf_tensor_reshape(g->gates, sdlf_shape(r->steps, r->samples, GATES * r->units));
+    kept[1] = sdlf_recurrent_saved(r, 2, sdlf_shape(r->steps, r->samples, r->units));
+}
+
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     gru g = gru_of(layer, context);
-    sdlf_tensor projected;
+    sdlf_tensor projected, kept[2];
+    list_kept(&g, kept);
+    if (sdlf_recurrent_is_fused(&g.r, kept)) return sdlf_recurrent_forward(&g.r, kept);
     sdlf_status status = sdlf_recurrent_begin(&g.r, &projected);
     for (int64_t t = 0; t < g.r.steps && status == SDLF_OK; t++) status = step(&g, t, projected);
     return status == SDLF_OK ? sdlf_recurrent_end(&g.r) : status;
@@ -115,14 +125,18 @@ static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context
     gru g = gru_of(layer, context);
     const sdlf_recurrent *r = &g.r;
     sdlf_shape all = sdlf_shape(r->steps, r->samples, GATES * r->units);
-    sdlf_tensor from_x = sdlf_recurrent_scratch(r, all), from_states = sdlf_recurrent_scratch(r, all), dy, dh;
+    sdlf_tensor from_x = sdlf_recurrent_scratch(r, all), from_states = sdlf_recurrent_scratch(r, all), dy, dh, kept[2];
+    list_kept(&g, kept);
+    if (sdlf_recurrent_is_fused(r, kept)) return sdlf_recurrent_backward(r, kept);
     sdlf_status status = sdlf_recurrent_take_gradient(r, &dy);
     dh = sdlf_tensor_narrow(dy, 0, dy.shape.dim[0] - 1, 1);
     for (int64_t t = r->steps - 1; t >= 0 && status == SDLF_OK; t--) {
-        sdlf_tensor rows = sdlf_recurrent_at(from_states, t), kept = sdlf_recurrent_one(r);
-        status = step_gradient(&g, t, dh, sdlf_recurrent_at(from_x, t), rows, kept);
-        if (status == SDLF_OK && t > 0) status = sdlf_recurrent_step_back(r, t, rows, dy, kept, &dh);
+        sdlf_tensor rows = sdlf_recurrent_at(from_states, t), before = sdlf_recurrent_one(r);
+        status = step_gradient(&g, t, dh, sdlf_recurrent_at(from_x, t), rows, before);
+        if (status == SDLF_OK && (t > 0 || context->input_count > 1))
+            status = sdlf_recurrent_step_back(r, t, rows, dy, before, &dh);
     }
+    if (status == SDLF_OK) status = sdlf_recurrent_state_gradient(r, 1, dh);
     return status == SDLF_OK ? sdlf_recurrent_finish(r, from_x, from_states) : status;
 }
 
@@ -132,7 +146,7 @@ const sdlf_layer_class sdlf_gru_class = {
     .options_size = sizeof(sdlf_recurrent_options),
     .fields = sdlf_recurrent_fields,
     .minimum_inputs = 1,
-    .maximum_inputs = 1,
+    .maximum_inputs = 2,
     .infer = infer,
     .forward = forward,
     .backward = backward,
@@ -141,4 +155,9 @@ const sdlf_layer_class sdlf_gru_class = {
 sdlf_node sdlf_gru(sdlf_model *model, sdlf_node x, const sdlf_recurrent_options *options)
 {
     return sdlf_model_add(model, &sdlf_gru_class, options, &x, 1);
+}
+
+sdlf_node sdlf_gru_from(sdlf_model *model, sdlf_node x, sdlf_node h0, const sdlf_recurrent_options *options)
+{
+    return sdlf_model_add(model, &sdlf_gru_class, options, (const sdlf_node[]){x, h0}, 2);
 }

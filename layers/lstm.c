@@ -2,7 +2,7 @@
 /* lstm: long short-term memory; see layers/sequences.h for the formula.
  *
  *   Saved: the states h (T + 1,N,H); of each step the gates i, f, g, o (4,N,H); the cells c (T + 1,N,H); tanh c
- *   (T,N,H). Backward, from the last step to the first, with dc what step t + 1 leaves: do = dh tanh c', dc' = dc + dh
+ *   (T,N,H). Where all steps are one operation: the states, the gates (N,4H) and the cells behind each step. Backward, from the last step to the first, with dc what step t + 1 leaves: do = dh tanh c', dc' = dc + dh
  *   o (1 - tanh^2 c'), di = dc' g,
  *   dg = dc' i, df = dc' c, dc = dc' f; then through the sigmoids and tanh, and dh = (di, df, dg, do) weight_hh +
  *   dy. */
@@ -65,11 +65,21 @@ static sdlf_status step(const lstm *l, int64_t t, sdlf_tensor projected)
     return multiply(l, sdlf_recurrent_part(gates, OUT, 1), squashed, sdlf_recurrent_state(r, t + 1));
 }
 
+/* Of both passes, where they are operations. */
+static void list_kept(const lstm *l, sdlf_tensor kept[2])
+{
+    const sdlf_recurrent *r = &l->r;
+    kept[0] = sdlf_tensor_reshape(l->gates, sdlf_shape(r->steps, r->samples, GATES * r->units));
+    kept[1] = sdlf_tensor_narrow(l->cells, 0, 0, r->steps);
+}
+
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     lstm l = lstm_of(layer, context);
-    sdlf_tensor projected;
-    sdlf_status status = sdlf_layer_fill(context, sdlf_tensor_narrow(l.cells, 0, 0, 1), 0);
+    sdlf_tensor projected, kept[2];
+    list_kept(&l, kept);
+    if (sdlf_recurrent_is_fused(&l.r, kept)) return sdlf_recurrent_forward(&l.r, kept);
+    sdlf_status status = sdlf_recurrent_set_state(&l.r, l.r.c0, sdlf_recurrent_at(l.cells, 0));
     if (status == SDLF_OK) status = sdlf_recurrent_begin(&l.r, &projected);
     for (int64_t t = 0; t < l.r.steps && status == SDLF_OK; t++) status = step(&l, t, projected);
     return status == SDLF_OK ? sdlf_recurrent_end(&l.r) : status;
@@ -116,18 +126,22 @@ static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context
 {
     lstm l = lstm_of(layer, context);
     const sdlf_recurrent *r = &l.r;
-    sdlf_tensor none = {.dtype = SDLF_NONE}, rows, dy, dh, dc, left = none;
+    sdlf_tensor none = {.dtype = SDLF_NONE}, rows, dy, dh, dc, left = none, kept[2];
+    list_kept(&l, kept);
+    if (sdlf_recurrent_is_fused(r, kept)) return sdlf_recurrent_backward(r, kept);
     rows = sdlf_recurrent_scratch(r, sdlf_shape(r->steps, r->samples, GATES * r->units));
     sdlf_status status = sdlf_recurrent_take_gradient(r, &dy);
     dh = sdlf_tensor_narrow(dy, 0, dy.shape.dim[0] - 1, 1);
     for (int64_t t = r->steps - 1; t >= 0 && status == SDLF_OK; t--) {
         status = cell_gradient(&l, t, dh, left, &dc);
         if (status == SDLF_OK) status = gate_gradient(&l, t, dh, dc, sdlf_recurrent_at(rows, t));
-        if (status != SDLF_OK || t == 0) continue;
+        if (status != SDLF_OK || (t == 0 && context->input_count == 1)) continue;
         left = sdlf_recurrent_one(r);
         status = multiply(&l, dc, sdlf_recurrent_part(sdlf_recurrent_at(l.gates, t), FORGET, 1), left);
         if (status == SDLF_OK) status = sdlf_recurrent_step_back(r, t, sdlf_recurrent_at(rows, t), dy, none, &dh);
     }
+    if (status == SDLF_OK) status = sdlf_recurrent_state_gradient(r, 1, dh);
+    if (status == SDLF_OK) status = sdlf_recurrent_state_gradient(r, 2, left);
     return status == SDLF_OK ? sdlf_recurrent_finish(r, rows, rows) : status;
 }
 
@@ -137,7 +151,7 @@ const sdlf_layer_class sdlf_lstm_class = {
     .options_size = sizeof(sdlf_recurrent_options),
     .fields = sdlf_recurrent_fields,
     .minimum_inputs = 1,
-    .maximum_inputs = 1,
+    .maximum_inputs = 3,
     .infer = infer,
     .forward = forward,
     .backward = backward,
@@ -146,4 +160,10 @@ const sdlf_layer_class sdlf_lstm_class = {
 sdlf_node sdlf_lstm(sdlf_model *model, sdlf_node x, const sdlf_recurrent_options *options)
 {
     return sdlf_model_add(model, &sdlf_lstm_class, options, &x, 1);
+}
+
+sdlf_node sdlf_lstm_from(sdlf_model *model, sdlf_node x, sdlf_node h0, sdlf_node c0,
+                         const sdlf_recurrent_options *options)
+{
+    return sdlf_model_add(model, &sdlf_lstm_class, options, (const sdlf_node[]){x, h0, c0}, 3);
 }

@@ -55,6 +55,22 @@ static sdlf_status add_parameters(sdlf_signature *signature, const sdlf_recurren
     return status;
 }
 
+/* None, or `count` of them. */
+static sdlf_status check_states(const sdlf_signature *signature, int count, sdlf_shape state)
+{
+    if (signature->input_count != 1 && signature->input_count != count + 1)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "expected 1 or %d inputs, found %d", count + 1, signature->input_count);
+    for (int i = 1; i < signature->input_count; i++) {
+        sdlf_shape wide, found = signature->input_shape[i];
+        bool fits = found.rank == 2 && sdlf_shape_broadcast(&wide, found, state) && sdlf_shape_equal(wide, state);
+        if (!fits || signature->input_dtype[i] != signature->dtype)
+            return sdlf_fail(SDLF_ERROR_SHAPE, "expected a state of float that broadcasts to %s, found %s %s",
+                             sdlf_shape_print(state).text, sdlf_dtype_name(signature->input_dtype[i]),
+                             sdlf_shape_print(found).text);
+    }
+    return SDLF_OK;
+}
+
 sdlf_status sdlf_recurrent_infer(const sdlf_layer *layer, sdlf_signature *signature, int gates, const int *more,
                                  int more_count)
 {
@@ -63,6 +79,8 @@ sdlf_status sdlf_recurrent_infer(const sdlf_layer *layer, sdlf_signature *signat
     sdlf_status status = sdlf_layer_check_rank(signature, 0, 3, "(N,T,C)");
     if (status != SDLF_OK) return status;
     int64_t samples = x.dim[0], steps = x.dim[1], units = options->units;
+    status = check_states(signature, gates == 4 ? 2 : 1, sdlf_shape(samples, units));
+    if (status != SDLF_OK) return status;
     if (steps > MOST_STEPS)
         return sdlf_fail(SDLF_ERROR_SHAPE, "its input has %lld steps, which are unrolled: expected 1 to %d",
                          (long long)steps, MOST_STEPS);
@@ -89,7 +107,9 @@ sdlf_tensor sdlf_recurrent_one(const sdlf_recurrent *r)
 sdlf_tensor sdlf_recurrent_saved(const sdlf_recurrent *r, int index, sdlf_shape shape)
 {
     if (!r->context->training) return sdlf_recurrent_scratch(r, shape);
-    return sdlf_tensor_reshape(r->context->saved[index], shape);
+    sdlf_tensor saved = r->context->saved[index];
+    saved = sdlf_tensor_reshape(saved, sdlf_shape(sdlf_tensor_count(&saved)));
+    return sdlf_tensor_reshape(sdlf_tensor_narrow(saved, 0, 0, sdlf_shape_count(shape)), shape);
 }
 
 sdlf_recurrent sdlf_recurrent_of(const sdlf_layer *layer, sdlf_layer_context *context, int gates)
@@ -98,6 +118,10 @@ sdlf_recurrent sdlf_recurrent_of(const sdlf_layer *layer, sdlf_layer_context *co
     sdlf_recurrent r = {.options = layer->options, .context = context, .gates = gates};
     r.samples = x.dim[0], r.steps = x.dim[1], r.channels = x.dim[2], r.units = r.options->units;
     r.states = sdlf_recurrent_saved(&r, 0, sdlf_shape(r.steps + 1, r.samples, r.units));
+    r.h0 = r.c0 = (sdlf_tensor){.dtype = SDLF_NONE};
+    sdlf_shape state = sdlf_shape(r.samples, r.units);
+    if (context->input_count > 1) r.h0 = sdlf_tensor_broadcast(context->input[1], state);
+    if (context->input_count > 2) r.c0 = sdlf_tensor_broadcast(context->input[2], state);
     return r;
 }
 
@@ -156,12 +180,18 @@ static sdlf_tensor parameter(const sdlf_recurrent *r, const sdlf_tensor *of, int
 
 /* ---- forward ---- */
 
+sdlf_status sdlf_recurrent_set_state(const sdlf_recurrent *r, sdlf_tensor state, sdlf_tensor to)
+{
+    if (!sdlf_tensor_present(&state)) return sdlf_layer_fill(r->context, to, 0);
+    return sdlf_layer_copy(r->context, state, to);
+}
+
 sdlf_status sdlf_recurrent_begin(const sdlf_recurrent *r, sdlf_tensor *projected)
 {
     const sdlf_tensor none = {.dtype = SDLF_NONE};
     sdlf_tensor x, weight = r->context->parameter[SDLF_WEIGHT_IH];
     *projected = sdlf_recurrent_scratch(r, sdlf_shape(r->steps, r->samples, r->gates * r->units));
-    sdlf_status status = sdlf_layer_fill(r->context, sdlf_recurrent_state(r, 0), 0);
+    sdlf_status status = sdlf_recurrent_set_state(r, r->h0, sdlf_recurrent_at(r->states, 0));
     if (status == SDLF_OK) status = take_input(r, &x);
     if (status != SDLF_OK) return status;
     return sdlf_layer_linear(r->context, as_rows(x), weight, parameter(r, r->context->parameter, SDLF_BIAS_IH), none,
@@ -199,9 +229,10 @@ sdlf_status sdlf_recurrent_take_gradient(const sdlf_recurrent *r, sdlf_tensor *d
 sdlf_status sdlf_recurrent_step_back(const sdlf_recurrent *r, int64_t t, sdlf_tensor rows, sdlf_tensor dy,
                                      sdlf_tensor beside, sdlf_tensor *dh)
 {
-    sdlf_tensor residual = r->options->last ? beside : sdlf_tensor_narrow(dy, 0, t - 1, 1);
+    bool alone = r->options->last || t == 0;
+    sdlf_tensor residual = alone ? beside : sdlf_tensor_narrow(dy, 0, t - 1, 1);
     sdlf_status status = SDLF_OK;
-    if (!r->options->last && sdlf_tensor_present(&beside)) {
+    if (!alone && sdlf_tensor_present(&beside)) {
         sdlf_tensor sum = sdlf_recurrent_one(r);
         status = sdlf_layer_binary(r->context, SDLF_BINARY_ADD, beside, residual, sum);
         residual = sum;
@@ -217,6 +248,13 @@ sdlf_status sdlf_recurrent_step_back(const sdlf_recurrent *r, int64_t t, sdlf_te
                          .out = {sdlf_tensor_reshape(*dh, flat)},
                          .gemm = {.alpha = 1},
                      });
+}
+
+sdlf_status sdlf_recurrent_state_gradient(const sdlf_recurrent *r, int input, sdlf_tensor from)
+{
+    if (r->context->input_count <= input) return SDLF_OK;
+    return sdlf_layer_sum_to(r->context, sdlf_tensor_reshape(from, sdlf_shape(r->samples, r->units)),
+                             r->context->input_gradient[input]);
 }
 
 sdlf_status sdlf_recurrent_finish(const sdlf_recurrent *r, sdlf_tensor from_x, sdlf_tensor from_states)

@@ -23,6 +23,10 @@ static bool is_fusion(sdlf_operation_kind kind)
     case SDLF_DYNAMIC_QUANTIZE:
     case SDLF_ATTENTION_FORWARD:
     case SDLF_ATTENTION_BACKWARD:
+    case SDLF_LSTM_FORWARD:
+    case SDLF_LSTM_BACKWARD:
+    case SDLF_GRU_FORWARD:
+    case SDLF_GRU_BACKWARD:
     case SDLF_GEMM_BACKWARD_SGD: return true;
     default: return false;
     }

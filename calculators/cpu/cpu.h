@@ -91,6 +91,19 @@ void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, int64_t nanose
 void cpu_parallel_near_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task,
                              void *context);
 
+/* One piece of a step: `index` of [0, tasks). */
+typedef void cpu_step_task(void *context, int64_t step, int64_t index);
+
+/* The same for steps each of which needs all of the one before, and is too short for a call of its own: task(context, s, i) for each s of
+ * [0, steps) and each i of [0, tasks), tasks > 0, those of a step when all of the step before it are done. Each thread begins a step with the same
+ * run of tasks. */
+void cpu_parallel_steps(const cpu_calculator *cpu, int64_t steps, int64_t tasks, int64_t nanoseconds,
+                        cpu_step_task *task, void *context);
+
+/* Work that takes one thread less is not shared: a hand-over costs a few microseconds, and far more where other programs want the
+ * processors too. */
+enum { CPU_WORTH_SHARING = 20000 };
+
 /* The time that one thread takes for that many multiplications and additions, or elements that pass through memory. */
 static inline int64_t cpu_time_of_flops(int64_t flops)
 {

@@ -6,12 +6,9 @@
 #include "calculators/cpu/denormals.h"
 #include "calculators/cpu/threads.h"
 
-/* A hand-over costs a few microseconds, and far more where other programs want the processors too. */
-enum { WORTH_SHARING = 20000 };
-
 static bool is_shared(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds)
 {
-    return cpu->threads > 1 && count > 1 && nanoseconds >= WORTH_SHARING;
+    return cpu->threads > 1 && count > 1 && nanoseconds >= CPU_WORTH_SHARING;
 }
 
 typedef struct task_list {

@@ -17,6 +17,7 @@
 #include <sdlf/machine.h>
 
 #include "calculators/cpu/cpu.h"
+#include "calculators/cpu/pause.h"
 #include "framework/clock.h"
 #include "framework/portable.h"
 
@@ -47,21 +48,12 @@ struct cpu_threads {
 
 /* ---- waiting ---- */
 
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 /* The region that follows the one that was seen. */
 static uint64_t next_region(cpu_threads *threads, uint64_t seen, bool took_part)
 {
     uint64_t region = atomic_load_explicit(&threads->region, memory_order_acquire);
     for (int i = 0; took_part && i < threads->spins && region == seen; i++) {
-        relax();
+        cpu_pause();
         region = atomic_load_explicit(&threads->region, memory_order_acquire);
     }
     if (region != seen) return region;
@@ -90,7 +82,7 @@ static void wait_for_all(cpu_threads *threads)
 {
     for (int i = 0; i < threads->spins; i++) {
         if (atomic_load_explicit(&threads->pending, memory_order_acquire) == 0) return;
-        relax();
+        cpu_pause();
     }
     pthread_mutex_lock(&threads->lock);
     atomic_store(&threads->caller_sleeps, true);
@@ -140,6 +132,11 @@ int cpu_threads_count(const cpu_threads *threads)
     return threads->count;
 }
 
+int cpu_threads_patience(const cpu_threads *threads)
+{
+    return threads->spins;
+}
+
 /* ---- making them ---- */
 
 /* A pause takes 10 to 50 ns, by processor. */
@@ -149,7 +146,7 @@ static int spins_of_time(void)
     double least = 1;
     for (int sample = 0; sample < SAMPLES; sample++) {
         double begun = sdlf_clock();
-        for (int i = 0; i < TRIED; i++) relax();
+        for (int i = 0; i < TRIED; i++) cpu_pause();
         double took = sdlf_clock() - begun;
         least = took < least ? took : least;
     }

@@ -18,6 +18,8 @@ typedef struct cpu_threads cpu_threads;
 sdlf_status cpu_threads_create(cpu_threads **threads, int wanted);
 void cpu_threads_free(cpu_threads *threads); /* accepts NULL */
 int cpu_threads_count(const cpu_threads *threads);
+/* How many pauses (pause.h) a thread is to wait for another one before it leaves the processor to others. */
+int cpu_threads_patience(const cpu_threads *threads);
 
 /* Call work(context, t) for each t of [0, count), at most cpu_threads_count, each on a thread of its own, 0 on the calling one;
  * returns true when all have returned. False, and nothing has been called, where the threads are busy (work that asks for them

@@ -13,6 +13,7 @@ sdlf_kernel conv2d_forward_reference, conv2d_backward_input_reference, conv2d_ba
 sdlf_kernel conv2d_relu_max_pool_forward_reference, conv2d_relu_max_pool_backward_reference;
 sdlf_kernel conv2d_relu_max_pool_backward_sgd_reference;
 sdlf_kernel conv2d_inverted_residual_forward_reference;
+int64_t recurrent_workspace_reference(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_inverted_residual_workspace_reference(const sdlf_calculator *calculator,
                                                      const sdlf_operation *operation);
 sdlf_kernel max_pool2d_forward_reference, max_pool2d_backward_reference;
@@ -38,6 +39,7 @@ sdlf_kernel quantized_add_reference, quantized_pool2d_reference, integer_matmul_
 sdlf_kernel dynamic_quantize_reference;
 
 sdlf_kernel attention_forward_reference, attention_backward_reference;
+sdlf_kernel lstm_forward_reference, lstm_backward_reference, gru_forward_reference, gru_backward_reference;
 
 /* Where element `index` (counted row-major) of a tensor with any strides lies. */
 static inline char *element_address(const sdlf_tensor *tensor, int64_t index)

@@ -36,6 +36,25 @@ static inline sdlf_operation attention(sdlf_operation_kind kind)
     return kind == SDLF_ATTENTION_FORWARD ? forward : backward;
 }
 
+/* ---- recurrent networks ---- */
+
+static inline sdlf_operation recurrent(sdlf_operation_kind kind)
+{
+    bool is_lstm = kind == SDLF_LSTM_FORWARD || kind == SDLF_LSTM_BACKWARD;
+    int64_t units = 7, row = is_lstm ? 4 * units : 3 * units;
+    sdlf_tensor rows = t(sdlf_shape(5, N, row)), weight = t(sdlf_shape(row, units)), bias = t(sdlf_shape(row));
+    sdlf_tensor y = t(sdlf_shape(5, N, units)), state = t(sdlf_shape(N, units));
+    switch (kind) {
+    case SDLF_LSTM_FORWARD:
+        return (sdlf_operation){.kind = kind, .in = {rows, weight, bias, state, state}, .out = {y, rows, y}};
+    case SDLF_GRU_FORWARD:
+        return (sdlf_operation){.kind = kind, .in = {rows, weight, bias, state}, .out = {y, rows, y}};
+    case SDLF_LSTM_BACKWARD:
+        return (sdlf_operation){.kind = kind, .in = {rows, weight, y, state, y, state}, .out = {rows, state, state}};
+    default: return (sdlf_operation){.kind = kind, .in = {rows, weight, y, y, state, y}, .out = {rows, rows, state}};
+    }
+}
+
 /* ---- quantised numbers ---- */
 
 static inline sdlf_operation quantised(sdlf_operation_kind kind)
@@ -294,6 +313,10 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_DYNAMIC_QUANTIZE: return quantised(kind);
     case SDLF_ATTENTION_FORWARD:
     case SDLF_ATTENTION_BACKWARD: return attention(kind);
+    case SDLF_LSTM_FORWARD:
+    case SDLF_LSTM_BACKWARD:
+    case SDLF_GRU_FORWARD:
+    case SDLF_GRU_BACKWARD: return recurrent(kind);
     case SDLF_SGD_UPDATE:
     case SDLF_ADAM_UPDATE:
     case SDLF_RMSPROP_UPDATE:

@@ -28,6 +28,10 @@ static bool has_operands(sdlf_operation_kind kind)
     case SDLF_MATMUL:
     case SDLF_ATTENTION_FORWARD:
     case SDLF_ATTENTION_BACKWARD:
+    case SDLF_LSTM_FORWARD:
+    case SDLF_LSTM_BACKWARD:
+    case SDLF_GRU_FORWARD:
+    case SDLF_GRU_BACKWARD:
     case SDLF_GEMM_BACKWARD_SGD:
     case SDLF_CONV2D_FORWARD:
     case SDLF_CONV2D_BACKWARD_INPUT:

@@ -23,6 +23,7 @@ const kernel_family kernel_families[KERNEL_FAMILIES] = {
     {"rows", rows_cases, rows_bench},
     {"quantized", quantized_cases, quantized_bench},
     {"attention", attention_cases, attention_bench},
+    {"recurrent", recurrent_cases, recurrent_bench},
 };
 
 bool kernel_is_listed(const char *list, const char *name)

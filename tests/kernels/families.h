@@ -10,7 +10,7 @@ typedef struct kernel_family {
     kernel_generator *cases, *bench;
 } kernel_family;
 
-enum { KERNEL_FAMILIES = 18 };
+enum { KERNEL_FAMILIES = 19 };
 extern const kernel_family kernel_families[KERNEL_FAMILIES];
 
 /* Does `name` stand in a list with commas? A list that is NULL has nothing. */

@@ -76,7 +76,7 @@ kernel_generator memory_cases, memory_bench, gather_cases, gather_bench, gemm_ca
     conv2d_inverted_bench, pool2d_cases, pool2d_bench, batch_norm_cases, batch_norm_bench, softmax_cases, softmax_bench,
     spmm_cases, spmm_bench, random_cases, random_bench, update_cases, update_bench, broadcast_cases, broadcast_bench,
     indexing_cases, indexing_bench, rows_cases, rows_bench, quantized_cases, quantized_bench, attention_cases,
-    attention_bench;
+    attention_bench, recurrent_cases, recurrent_bench;
 
 /* One of each activation function, with options that bite in [-1, 1), and how many of the first are tried as epilogues
  * of every product: those that have a place of their own there, and one that stands for the others. */

@@ -72,8 +72,45 @@ static void in_runs(void)
     all_tasks_once(cpu_parallel_near_exact);
 }
 
+enum { STEPS = 50 };
+
+typedef struct tally_of_steps {
+    int64_t count;
+    atomic_int done[STEPS][MOST], taken, wrong;
+} tally_of_steps;
+
+static void note_step(void *context, int64_t step, int64_t index)
+{
+    tally_of_steps *all = context;
+    int done = all->taken++; /* tasks of this step too, but none of those behind it */
+    if (done < step * all->count || done >= (step + 1) * all->count) all->wrong++;
+    if (index < 0 || index >= all->count)
+        all->wrong++;
+    else
+        all->done[step][index]++;
+}
+
+static void steps_in_order(void)
+{
+    const int threads[] = {1, 2, 3, 5, 64};
+    for (int i = 0; i < (int)(sizeof threads / sizeof threads[0]); i++) {
+        sdlf_calculator *cpu = NULL;
+        int wrong = 0;
+        if (!CHECK_OK(sdlf_calculator_open(&cpu, "cpu", &(sdlf_calculator_options){.threads = threads[i]}))) continue;
+        for (int64_t count = 1; count <= MOST; count += 4) {
+            tally_of_steps all = {.count = count};
+            cpu_parallel_steps(cpu_from(cpu), STEPS, count, LONG, note_step, &all);
+            for (int64_t e = 0; e < STEPS * MOST; e++) wrong += all.done[e / MOST][e % MOST] != (e % MOST < count);
+            wrong += all.wrong;
+        }
+        CHECK_EQUAL(wrong, 0);
+        sdlf_calculator_close(cpu);
+    }
+}
+
 int main(void)
 {
+    RUN(steps_in_order);
     RUN(one_by_one);
     RUN(in_runs);
     return test_summary();

@@ -154,6 +154,53 @@ static void attention(void)
     }
 }
 
+/* The gradient by weights is a gemm of a network's; here those by a and the states. */
+static void lstm(void)
+{
+    for (int i = 0; i < 2; i++) {
+        start(92 + (uint64_t)i);
+        sdlf_tensor a = make(sdlf_shape(4, 2, 12)), weight = make(sdlf_shape(12, 3)), bias = make(sdlf_shape(12));
+        sdlf_tensor y = make(sdlf_shape(4, 2, 3)), dy = make(y.shape), cells = make(y.shape), gates = make(a.shape);
+        sdlf_tensor h0 = make(sdlf_shape(2, 3)), c0 = make(h0.shape), da = make(a.shape), dh0 = make(h0.shape),
+                    dc0 = make(h0.shape);
+        sdlf_operation forward = {.kind = SDLF_LSTM_FORWARD,
+                                  .in = {a, weight, bias, h0, c0},
+                                  .out = {y, gates, cells},
+                                  .recurrence = {.reverse = i > 0}};
+        sdlf_operation backward = {.kind = SDLF_LSTM_BACKWARD,
+                                   .in = {gates, weight, cells, c0, dy},
+                                   .out = {da, dh0, dc0},
+                                   .recurrence = forward.recurrence};
+        compute(&forward);
+        compute(&backward);
+        check_gradient("lstm da", &forward, dy, a, da);
+        check_gradient("lstm dh0", &forward, dy, h0, dh0);
+        check_gradient("lstm dc0", &forward, dy, c0, dc0);
+    }
+}
+
+static void gru(void)
+{
+    for (int i = 0; i < 2; i++) {
+        start(94 + (uint64_t)i);
+        sdlf_tensor a = make(sdlf_shape(4, 2, 9)), weight = make(sdlf_shape(9, 3)), bias = make(sdlf_shape(9));
+        sdlf_tensor y = make(sdlf_shape(4, 2, 3)), dy = make(y.shape), products = make(y.shape), gates = make(a.shape);
+        sdlf_tensor h0 = make(sdlf_shape(2, 3)), da = make(a.shape), db = make(a.shape), dh0 = make(h0.shape);
+        sdlf_operation forward = {.kind = SDLF_GRU_FORWARD,
+                                  .in = {a, weight, bias, h0},
+                                  .out = {y, gates, products},
+                                  .recurrence = {.reverse = i > 0}};
+        sdlf_operation backward = {.kind = SDLF_GRU_BACKWARD,
+                                   .in = {gates, weight, products, y, h0, dy},
+                                   .out = {da, db, dh0},
+                                   .recurrence = forward.recurrence};
+        compute(&forward);
+        compute(&backward);
+        check_gradient("gru da", &forward, dy, a, da);
+        check_gradient("gru dh0", &forward, dy, h0, dh0);
+    }
+}
+
 /* The loss is out[1] of the forward kind; dloss stands where dy does elsewhere. */
 static void softmax_cross_entropy(void)
 {
@@ -216,6 +263,8 @@ int main(void)
     RUN(batch_norm2d);
     RUN(softmax);
     RUN(attention);
+    RUN(lstm);
+    RUN(gru);
     RUN(softmax_cross_entropy);
     RUN(gemm_backward_sgd);
     sdlf_calculator_close(test.reference);

@@ -12,6 +12,24 @@ static sdlf_node build_gru(sdlf_model *model, const sdlf_node *x, const void *op
     return sdlf_gru(model, x[0], options);
 }
 
+static sdlf_node build_lstm_from(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    sdlf_node c0 = sdlf_unary(model, x[1], &(sdlf_unary_options){.function = SDLF_UNARY_SOFTSIGN});
+    return sdlf_lstm_from(model, x[0], x[1], c0, options);
+}
+
+static sdlf_node build_gru_from(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    return sdlf_gru_from(model, x[0], x[1], options);
+}
+
+/* A state that is the same for all samples. */
+static sdlf_node build_gru_from_one(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    sdlf_node one = sdlf_value(model, &(sdlf_value_options){.shape = sdlf_shape(1, 3), .trainable = true});
+    return sdlf_gru_from(model, x[0], one, options);
+}
+
 /* Both directions side by side, in two layers. */
 static sdlf_node build_both(sdlf_model *model, const sdlf_node *x, const void *options)
 {
@@ -33,6 +51,27 @@ static void gradients_match(void)
         {.what = "gru", .build = build_gru, .options = &plain, .input = {sdlf_shape(2, 4, 3)}},
         {.what = "last of a gru", .build = build_gru, .options = &last, .input = {sdlf_shape(2, 3, 3)}},
         {.what = "gru without bias", .build = build_gru, .options = &bare, .input = {sdlf_shape(2, 3, 2)}},
+        {.what = "lstm from states",
+         .build = build_lstm_from,
+         .options = &plain,
+         .input = {sdlf_shape(2, 4, 3), sdlf_shape(2, 3)},
+         .input_count = 2},
+        {.what = "last of an lstm from states",
+         .build = build_lstm_from,
+         .options = &last,
+         .input = {sdlf_shape(2, 3, 3), sdlf_shape(2, 2)},
+         .input_count = 2},
+        {.what = "gru from a state",
+         .build = build_gru_from,
+         .options = &plain,
+         .input = {sdlf_shape(2, 4, 3), sdlf_shape(2, 3)},
+         .input_count = 2},
+        {.what = "gru without bias from a state",
+         .build = build_gru_from,
+         .options = &bare,
+         .input = {sdlf_shape(2, 3, 2), sdlf_shape(2, 2)},
+         .input_count = 2},
+        {.what = "gru from one state", .build = build_gru_from_one, .options = &plain, .input = {sdlf_shape(2, 4, 3)}},
         {.what = "both ways", .build = build_both, .options = &plain, .input = {sdlf_shape(2, 3, 2)}, .unit = 0.25},
     };
     check_all_gradients(cases, sizeof cases / sizeof cases[0]);

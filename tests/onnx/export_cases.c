@@ -211,6 +211,10 @@ static void recurrent(sdlf_model *net)
     give(net, sdlf_lstm(net, x, &(sdlf_recurrent_options){.units = 2, .no_bias = true}));
     give(net, sdlf_gru(net, x, &(sdlf_recurrent_options){.units = 3, .reverse = true}));
     give(net, sdlf_gru(net, x, &(sdlf_recurrent_options){.units = 4, .last = true, .no_bias = true}));
+    sdlf_recurrent_options last = {.units = 3, .last = true};
+    sdlf_node h = sdlf_lstm(net, x, &last), c = sdlf_gru(net, x, &last);
+    give(net, sdlf_lstm_from(net, x, h, c, &(sdlf_recurrent_options){.units = 3, .reverse = true}));
+    give(net, sdlf_gru_from(net, x, h, &last));
 }
 
 static void reductions(sdlf_model *net)

@@ -50,6 +50,8 @@ supports_function batch_norm2d_supports_cpu;
 workspace_function batch_norm2d_workspace_cpu;
 sdlf_kernel attention_forward_cpu, attention_backward_cpu;
 workspace_function attention_forward_workspace_cpu, attention_backward_workspace_cpu;
+sdlf_kernel recurrent_forward_cpu, recurrent_prepare_cpu, recurrent_backward_cpu;
+workspace_function recurrent_prepared_cpu, recurrent_workspace_cpu;
 sdlf_kernel softmax_forward_cpu, softmax_backward_cpu, log_softmax_forward_cpu, log_softmax_backward_cpu;
 workspace_function softmax_workspace_cpu;
 sdlf_kernel softmax_cross_entropy_forward_cpu, softmax_cross_entropy_backward_cpu;

@@ -11,6 +11,7 @@
  *   <sdlf/operations/indexing.h>      along one axis: reductions, picking, resampling
  *   <sdlf/operations/quantization.h>  numbers of one byte that stand for others
  *   <sdlf/operations/attention.h>     softmax(q k^T) v
+ *   <sdlf/operations/recurrent.h>     steps of recurrent networks
  *   <sdlf/operations/window.h>        sliding windows: convolution and pooling
  *   <sdlf/operations/augmentation.h>  random changes of images
  *   <sdlf/operations/update.h>        how weights follow their gradient
@@ -28,6 +29,7 @@
 #include <sdlf/operations/kinds.h>
 #include <sdlf/operations/normalization.h>
 #include <sdlf/operations/quantization.h>
+#include <sdlf/operations/recurrent.h>
 #include <sdlf/operations/update.h>
 #include <sdlf/operations/window.h>
 #include <sdlf/tensor.h>
@@ -162,7 +164,8 @@ typedef struct sdlf_operation {
         sdlf_quantized_pool2d_options quantized_pool2d;
         sdlf_integer_matmul_options integer_matmul;
         sdlf_attention_options attention;
-        unsigned char reserved[256]; /* more than any has, so that options can grow */
+        sdlf_recurrence_options recurrence; /* of lstm and gru, forward and backward */
+        unsigned char reserved[256];        /* more than any has, so that options can grow */
     };
 } sdlf_operation;
 #if defined(__cplusplus) && defined(__clang__)

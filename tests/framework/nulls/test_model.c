@@ -100,7 +100,9 @@ static void no_model_for_layers(void)
     GIVES(is_none(sdlf_multi_head_attention(NULL, x, NULL)), true);
     GIVES(is_none(sdlf_multi_head_attention_masked(NULL, x, x, NULL)), true);
     GIVES(is_none(sdlf_lstm(NULL, x, NULL)), true);
+    GIVES(is_none(sdlf_lstm_from(NULL, x, x, x, NULL)), true);
     GIVES(is_none(sdlf_gru(NULL, x, NULL)), true);
+    GIVES(is_none(sdlf_gru_from(NULL, x, x, NULL)), true);
     GIVES(is_none(sdlf_group_norm(NULL, x, NULL)), true);
     GIVES(is_none(sdlf_lrn(NULL, x, NULL)), true);
     GIVES(is_none(sdlf_fully_connected(NULL, x, NULL)), true);

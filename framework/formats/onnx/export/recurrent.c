@@ -29,6 +29,15 @@ static const char *biases(onnx_export *e, const int *order, int gates, int64_t u
     return export_step(e, "Concat", both, (const export_attribute[]){export_integer("axis", 0), {0}});
 }
 
+/* A state that begins, of the batch's size. */
+static const char *state(onnx_export *e, int input, sdlf_shape shape)
+{
+    const char *given = export_in(e, input);
+    if (!sdlf_shape_equal(export_in_shape(e, input), shape))
+        given = export_step2(e, "Expand", given, export_shape(e, shape));
+    return with_direction(e, given);
+}
+
 static void export_recurrent(onnx_export *e, const char *type, const int *order, int gates)
 {
     const sdlf_recurrent_options *options = export_options(e);
@@ -46,7 +55,10 @@ static void export_recurrent(onnx_export *e, const char *type, const int *order,
     const char *weight = with_direction(e, reordered(e, "weight_ih", order, gates, options->units));
     const char *recurrent = with_direction(e, reordered(e, "weight_hh", order, gates, options->units));
     const char *bias = options->no_bias ? "" : with_direction(e, biases(e, order, gates, options->units));
-    const char *y = export_step(e, type, (const char *const[]){rows, weight, recurrent, bias, NULL}, attributes);
+    const char *inputs[] = {rows, weight, recurrent, bias, NULL, NULL, NULL, NULL};
+    for (int i = 1; i < export_in_count(e); i++)
+        inputs[4] = "", inputs[4 + i] = state(e, i, sdlf_shape(x.dim[0], options->units));
+    const char *y = export_step(e, type, inputs, attributes);
     y = export_step2(e, "Squeeze", y, export_shape(e, sdlf_shape(1))); /* (T,N,H) */
     if (!options->last) {
         export_node(e, "Transpose", (const char *const[]){y, NULL},

@@ -69,6 +69,15 @@ static void repeat(const onnx_tensor *tensor, int64_t count, float *out)
     }
 }
 
+static sdlf_status bring_blocks(const onnx_fill *fill, int64_t count, void *room, float *out)
+{
+    sdlf_status status = SDLF_OK;
+    for (int64_t i = 0; i < count / fill->block && status == SDLF_OK; i++)
+        status = bring(&fill->tensor, fill->first + fill->order[i] * fill->block, fill->block, SDLF_FLOAT32, room,
+                       out + i * fill->block);
+    return status;
+}
+
 /* Does it fill the parameter? */
 static sdlf_status check_fill(const onnx_fill *fill, const sdlf_parameter *parameter)
 {
@@ -89,7 +98,7 @@ sdlf_status onnx_fill_find(const onnx_import *import, const onnx_fill *fill, sdl
 
 bool onnx_fill_is_straight(const onnx_fill *fill)
 {
-    return !fill->transpose && !fill->repeat;
+    return !fill->transpose && !fill->repeat && fill->block == 0;
 }
 
 sdlf_status onnx_fill_values(const onnx_fill *fill, sdlf_shape shape, int64_t first, int64_t count, void *room,
@@ -105,6 +114,8 @@ sdlf_status onnx_fill_values(const onnx_fill *fill, sdlf_shape shape, int64_t fi
         status = transpose(shape, tensor, fill->first, room, values);
     else if (fill->repeat)
         repeat(tensor, count, values);
+    else if (fill->block > 0)
+        status = bring_blocks(fill, count, room, values);
     else
         status = bring(tensor, fill->first + first, count, SDLF_FLOAT32, room, values);
     if (fill->scale != 0 && fill->scale != 1)

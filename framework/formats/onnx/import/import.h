@@ -64,8 +64,11 @@ typedef struct onnx_fill {
     float scale;           /* every element is multiplied by it; 0 counts as 1 */
     bool transpose;        /* the tensor (A,B) is the parameter's (B,A) */
     int64_t first;         /* of the tensor's elements; with repeat: */
-    bool repeat;           /* the elements again and again, until the parameter is full */
-    double value;          /* a tensor of type ONNX_UNDEFINED: every element */
+    int64_t
+        block; /* not 0: the parameter is of blocks of as many elements; its block i is the tensor's block order[i] */
+    int order[4];
+    bool repeat;  /* the elements again and again, until the parameter is full */
+    double value; /* a tensor of type ONNX_UNDEFINED: every element */
 } onnx_fill;
 
 typedef struct onnx_import {

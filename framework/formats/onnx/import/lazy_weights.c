@@ -36,7 +36,9 @@ static int64_t shared_scale(const void *self, int parameter)
     const weights_left *left = self;
     const onnx_fill *fill = &left->fill[parameter];
     const onnx_tensor *tensor = &fill->tensor;
-    if (!left->filled[parameter] || tensor->scale_length == 0 || tensor->shape.rank != 2 || fill->repeat) return 0;
+    if (!left->filled[parameter] || tensor->scale_length == 0 || tensor->shape.rank != 2 || fill->repeat ||
+        fill->block > 0)
+        return 0;
     if (fill->first != 0 || (fill->scale != 0 && fill->scale != 1)) return 0;
     int axis = fill->transpose ? 0 : 1; /* of the inputs */
     return tensor->scale_axis == axis ? tensor->scale_length : tensor->shape.dim[axis];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* LSTM, GRU and RNN, unrolled: the products of all inputs with the weights are one, then there are some layers for each
+/* LSTM, GRU and RNN. What the layers lstm and gru cannot (recurrent_layers.c) is unrolled: the products of all inputs with the weights are one, then there are some layers for each
  * step of time. A sequence is as long as its input says when the model is made, at most some hundreds of steps; rows
  * may end earlier (sequence_lens). */
 #include <string.h>
 
-#include "framework/formats/onnx/import/compose.h"
+#include "framework/formats/onnx/import/recurrent.h"
 
 typedef struct activation {
     char name[16];
@@ -110,14 +110,18 @@ static onnx_flow part(onnx_context *c, int input, int direction, int64_t first, 
     return count > 0 ? onnx_take(c, x, 0, first, count, 1) : x;
 }
 
-/* A starting state, (directions, N, hidden), or with layout 1 (N, directions, hidden), as (N, hidden). */
+onnx_flow onnx_recurrent_state(onnx_context *c, int input, int direction, int64_t hidden, bool batch_first)
+{
+    int axis = batch_first ? 1 : 0;
+    onnx_flow x = onnx_in(c, input);
+    if (onnx_ok(c) && (x.shape.rank != 3 || x.shape.dim[axis] <= direction || x.shape.dim[2] != hidden))
+        onnx_wrong(c, "input %d is %s", input, sdlf_shape_print(x.shape).text);
+    return onnx_ok(c) ? without(c, onnx_take(c, x, axis, direction, 1, 1), axis) : x;
+}
+
 static onnx_flow state(onnx_context *c, int input, const cell *k)
 {
-    int axis = k->time == 1 ? 1 : 0;
-    onnx_flow x = onnx_in(c, input);
-    if (onnx_ok(c) && (x.shape.rank != 3 || x.shape.dim[axis] <= k->direction || x.shape.dim[2] != k->hidden))
-        onnx_wrong(c, "input %d is %s", input, sdlf_shape_print(x.shape).text);
-    return onnx_ok(c) ? without(c, onnx_take(c, x, axis, k->direction, 1, 1), axis) : x;
+    return onnx_recurrent_state(c, input, k->direction, k->hidden, k->time == 1);
 }
 
 /* ---- one step ---- */
@@ -264,8 +268,7 @@ static cell make_cell(onnx_context *c, int gates, int direction, int directions)
     return k;
 }
 
-/* x, (N, hidden), with axes of 1 at `first` and `second` of the result. */
-static onnx_flow with_axes(onnx_context *c, onnx_flow x, int first, int second)
+onnx_flow onnx_recurrent_with_axes(onnx_context *c, onnx_flow x, int first, int second)
 {
     for (int i = 0; i < 2 && onnx_ok(c); i++) {
         int axis = i == 0 ? first : second, batch = onnx_batch_axis(c, x);
@@ -288,6 +291,7 @@ static void convert_recurrent(onnx_context *c)
     onnx_flow y[2], h[2], state_of_cell[2];
     if (directions == 1 && strcmp(how.text, "forward") != 0 && strcmp(how.text, "reverse") != 0)
         onnx_wrong(c, "attribute 'direction' is '%s'", how.text);
+    if (onnx_recurrent_as_layers(c, gates, directions)) return;
     for (int d = 0; d < directions && onnx_ok(c); d++) {
         cell k = make_cell(c, gates, d, directions);
         if (onnx_ok(c) && (k.steps < 1 || k.steps > MOST_STEPS))
@@ -298,12 +302,12 @@ static void convert_recurrent(onnx_context *c)
         for (int64_t i = 0; i < k.steps && onnx_ok(c); i++) {
             int64_t t = k.backward ? k.steps - 1 - i : i;
             step(c, &k, t, &parts[t]);
-            parts[t] = with_axes(c, parts[t], layout ? 1 : 0, layout ? 2 : 1);
+            parts[t] = onnx_recurrent_with_axes(c, parts[t], layout ? 1 : 0, layout ? 2 : 1);
         }
         if (!onnx_ok(c)) return;
         y[d] = onnx_join(c, parts, (int)k.steps, layout ? 1 : 0);
-        h[d] = with_axes(c, k.h, layout ? 1 : 0, -1);
-        if (gates == 4) state_of_cell[d] = with_axes(c, k.c, layout ? 1 : 0, -1);
+        h[d] = onnx_recurrent_with_axes(c, k.h, layout ? 1 : 0, -1);
+        if (gates == 4) state_of_cell[d] = onnx_recurrent_with_axes(c, k.c, layout ? 1 : 0, -1);
     }
     if (!onnx_ok(c)) return;
     onnx_give(c, 0, onnx_join(c, y, directions, layout ? 2 : 1));

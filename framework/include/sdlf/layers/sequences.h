@@ -70,14 +70,15 @@ sdlf_node sdlf_multi_head_attention_masked(sdlf_model *model, sdlf_node x, sdlf_
                                            const sdlf_multi_head_attention_options *options);
 
 /* Recurrent layers: (N,T,C) to the states (N,T,H), or with `last` to the state behind the last step, (N,H); H units,
- * the state before the first step is 0. Steps are unrolled, 1024 at most. Parameters weight_ih (G H,C), weight_hh (G
+ * the state before the first step is 0, or with the functions _from a value that broadcasts to (N,H). Steps are 1024 at most;
+ * calculators without an operation for all of them have them unrolled. Parameters weight_ih (G H,C), weight_hh (G
  * H,H), bias_ih and bias_hh (G H) with the G gates one below the other, laid out as in PyTorch's LSTM and GRU, whose
  * names end in "_l0". Initialisation: uniform in +-1 / sqrt(H).
  *
  * With a = weight_ih x + bias_ih of a position and b = weight_hh h + bias_hh of the state before it:
  * lstm (Hochreiter and Schmidhuber, "Long short-term memory", 1997), gates i, f, g, o: i, f, o = sigmoid(a + b), g =
  * tanh(a + b),
- * c = f c + i g, h = o tanh(c); c begins as 0.
+ * c = f c + i g, h = o tanh(c); c begins as 0, or c0.
  * gru (Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014), gates r, z, n: r, z = sigmoid(a
  * + b),
  * n = tanh(a + r b), h = (1 - z) n + z h.
@@ -92,7 +93,10 @@ typedef struct sdlf_recurrent_options {
     void *reserved[4]; /* zero: room for members to come */
 } sdlf_recurrent_options;
 sdlf_node sdlf_lstm(sdlf_model *model, sdlf_node x, const sdlf_recurrent_options *options);
+sdlf_node sdlf_lstm_from(sdlf_model *model, sdlf_node x, sdlf_node h0, sdlf_node c0,
+                         const sdlf_recurrent_options *options);
 sdlf_node sdlf_gru(sdlf_model *model, sdlf_node x, const sdlf_recurrent_options *options);
+sdlf_node sdlf_gru_from(sdlf_model *model, sdlf_node x, sdlf_node h0, const sdlf_recurrent_options *options);
 
 #ifdef __cplusplus
 }
