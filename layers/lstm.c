@@ -2,10 +2,10 @@
 /* lstm: long short-term memory; see layers/sequences.h for the formula.
  *
  *   Saved: the states h (T + 1,N,H); of each step the gates i, f, g, o (4,N,H); the cells c (T + 1,N,H); tanh c
- *   (T,N,H). Where all steps are one operation: the states, the gates (N,4H) and the cells behind each step. Backward, from the last step to the first, with dc what step t + 1 leaves: do = dh tanh c', dc' = dc + dh
- *   o (1 - tanh^2 c'), di = dc' g,
- *   dg = dc' i, df = dc' c, dc = dc' f; then through the sigmoids and tanh, and dh = (di, df, dg, do) weight_hh +
- *   dy. */
+ *   (T,N,H). Where all steps are one operation: the states, the gates (N,4H) and the cells behind each step.
+ *   Backward, from the last step to the first, with dc what step t + 1 leaves: do = dh tanh c', dc' = dc + dh o
+ *   (1 - tanh^2 c'), di = dc' g, dg = dc' i, df = dc' c, dc = dc' f; then through the sigmoids and tanh, and
+ *   dh = (di, df, dg, do) weight_hh + dy. */
 #include "layers/recurrent.h"
 
 enum { IN, FORGET, CELL, OUT, GATES };

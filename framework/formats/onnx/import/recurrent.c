@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* LSTM, GRU and RNN. What the layers lstm and gru cannot (recurrent_layers.c) is unrolled: the products of all inputs with the weights are one, then there are some layers for each
- * step of time. A sequence is as long as its input says when the model is made, at most some hundreds of steps; rows
- * may end earlier (sequence_lens). */
+/* LSTM, GRU and RNN. What the layers lstm and gru cannot do (recurrent_layers.c) is unrolled: the products of all inputs
+ * with the weights are one, then there are some layers for each step of time. A sequence is as long as its input says
+ * when the model is made, at most 1024 steps; rows may end earlier (sequence_lens). */
 #include <string.h>
 
 #include "framework/formats/onnx/import/recurrent.h"
