@@ -60,6 +60,24 @@ static void add_attention(kernel_rows *rows, int64_t samples, int64_t heads, int
                         (long long)length, (long long)depth, causal ? ", causal" : "");
 }
 
+/* Steps of lstm (4 gates) or gru (3), forward and backward. */
+static void add_recurrent(kernel_rows *rows, int gates, int64_t steps, int64_t samples, int64_t units)
+{
+    units = kernel_rows_side(rows, units);
+    sdlf_tensor all = kernel_rows_tensor(rows, sdlf_shape(steps, samples, gates * units));
+    sdlf_tensor y = kernel_rows_tensor(rows, sdlf_shape(steps, samples, units)), none = {.dtype = SDLF_NONE};
+    sdlf_tensor weight = kernel_rows_tensor(rows, sdlf_shape(gates * units, units));
+    bool lstm = gates == 4;
+    const sdlf_operation both[] = {
+        {.kind = lstm ? SDLF_LSTM_FORWARD : SDLF_GRU_FORWARD, .in = {all, weight}, .out = {y, all, y}},
+        {.kind = lstm ? SDLF_LSTM_BACKWARD : SDLF_GRU_BACKWARD,
+         .in = {all, weight, y, lstm ? none : y, lstm ? y : none, lstm ? none : y},
+         .out = {all, lstm ? none : all}}};
+    for (int i = 0; i < 2; i++)
+        kernel_rows_add(rows, &both[i], true, "%lld steps of %lldx%lld", (long long)steps, (long long)samples,
+                        (long long)units);
+}
+
 /* A graph of as many nodes as rows, `degree` edges each. */
 static void add_spmm(kernel_rows *rows, int64_t nodes, int64_t degree, int64_t features)
 {
@@ -88,6 +106,10 @@ void kernel_rows_products(kernel_rows *rows)
     add_backward_sgd(rows, 1024, 10, 1024);
     add_matmul(rows, 96, 196, 196, 64);
     add_attention(rows, 8, 12, 196, 64, false);
+    for (int gates = 4; gates >= 3; gates--) {
+        add_recurrent(rows, gates, 64, 1, 256);
+        add_recurrent(rows, gates, 64, 32, 512);
+    }
     add_attention(rows, 8, 8, 1024, 64, true);
     add_spmm(rows, 262144, 12, 16);
     add_spmm(rows, 262144, 12, 128);
