@@ -63,12 +63,13 @@ static sdlf_operation backward_operation(const sdlf_recurrent *r, sdlf_tensor dy
 bool sdlf_recurrent_is_fused(const sdlf_recurrent *r, const sdlf_tensor kept[2])
 {
     sdlf_operation forward = forward_operation(r, kept[0], states_behind(r), kept);
-    if (!sdlf_layer_takes(r->context, &forward)) return false;
+    /* states that are one number for all units have gaps, and the operations want rows */
+    if (sdlf_operation_check(&forward) != SDLF_OK || !sdlf_layer_takes(r->context, &forward)) return false;
     if (!r->context->training) return true;
     sdlf_tensor state = sdlf_recurrent_at(r->states, 0);
     const sdlf_tensor to[] = {kept[0], kept[0], state, state};
     sdlf_operation backward = backward_operation(r, states_behind(r), kept, to);
-    return sdlf_layer_takes(r->context, &backward);
+    return sdlf_operation_check(&backward) == SDLF_OK && sdlf_layer_takes(r->context, &backward);
 }
 
 /* (N,T,.) as (T,N,.). */

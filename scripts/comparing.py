@@ -4,6 +4,7 @@ import argparse
 import datetime
 import importlib
 import json
+import math
 import os
 import shlex
 import subprocess
@@ -26,6 +27,8 @@ class Record:
 
     def __init__(self, options, unit):
         self.file, self.title, self.machine, self.unit, self.rows = options.measured, options.record, options.machine, unit, []
+        if self.title is not None:
+            self.section(self.read())  # what is wrong with it is said before anything is measured
 
     @staticmethod
     def arguments(parser):
@@ -37,13 +40,16 @@ class Record:
     def add(self, job, ours, peer, name, **more):
         """What SDLF and the fastest other program, of that name, take, in the unit; and, where it is known, floor=."""
         figures = {"ours": ours, "peer": peer, **more}
+        if self.title is None or not all(math.isfinite(value) for value in figures.values()):
+            return
         self.rows.append({"job": job, **{key: number(value) for key, value in figures.items()}, "with": name})
 
-    def write(self):
-        if self.title is None or not self.rows:
-            return
+    def read(self):
         with open(self.file, encoding="utf-8") as file:
-            all_ = json.load(file)
+            return json.load(file)
+
+    def section(self, all_):
+        """The one of that title, which is there now."""
         section = next((each for each in all_["sections"] if each["title"] == self.title), None)
         if section is None:
             section = {"title": self.title, "rows": []}
@@ -51,6 +57,13 @@ class Record:
         if section.setdefault("unit", self.unit) != self.unit:
             sys.exit(f"{self.file}: section '{self.title}' is in {section['unit']}, and these figures are in {self.unit}")
         section["machine"] = self.machine or section.get("machine") or sys.exit("--record: a new section needs --machine")
+        return section
+
+    def write(self):
+        if self.title is None or not self.rows:
+            return
+        all_ = self.read()
+        section = self.section(all_)
         section["date"] = datetime.date.today().isoformat()
         section["command"] = [shlex.join([os.path.join("scripts", os.path.basename(sys.argv[0])), *unrecorded(sys.argv[1:])])]
         for row in self.rows:

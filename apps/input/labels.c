@@ -19,7 +19,7 @@ static void add_label(labels *l, int *capacity, const char *line, size_t length)
         *capacity = *capacity > 0 ? 2 * *capacity : 1024;
         l->name = memory_resize(l->name, (size_t)*capacity * sizeof *l->name);
     }
-    if (length > 0 && line[length - 1] == '\r') length--;
+    while (length > 0 && line[length - 1] == '\r') length--;
     l->name[l->count] = memory_print("%.*s", (int)length, line);
     terminal_clean(l->name[l->count++]);
 }

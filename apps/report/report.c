@@ -184,6 +184,11 @@ static sdlf_status judge_classes(session *s)
 static sdlf_status judge_model(session *s)
 {
     sdlf_status status = open_data(s);
+    if (status != SDLF_OK && status != SDLF_ERROR_MEMORY && !s->set.data &&
+        sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY) {
+        terminal_warning("report", "%s; the page says nothing of targets", sdlf_error_message());
+        return SDLF_OK;
+    }
     if (status != SDLF_OK || !s->data) return status;
     const bool one_label = sdlf_model_loss(s->model) == SDLF_LOSS_CROSS_ENTROPY && s->data->labels.shape.rank == 1;
     status_line_show("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);

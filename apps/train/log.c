@@ -105,8 +105,13 @@ static bool cut_torn_line(training_log *log)
 {
     struct stat at;
     if (log->torn && stat(log->path, &at) == 0 && S_ISREG(at.st_mode)) {
-        if (log->file) fclose(log->file);
-        log->file = truncate(log->path, log->whole) == 0 ? fopen(log->path, "a") : NULL;
+        struct stat ours = {.st_ino = 0};
+        bool same =
+            log->file && fstat(fileno(log->file), &ours) == 0 && ours.st_dev == at.st_dev && ours.st_ino == at.st_ino;
+        if (log->file) fclose(log->file); /* which may write some of that line */
+        bool cut =
+            !same || stat(log->path, &at) != 0 || at.st_size <= log->whole || truncate(log->path, log->whole) == 0;
+        log->file = cut ? fopen(log->path, "a") : NULL;
     }
     if (log->file) log->torn = false;
     return log->file != NULL;

@@ -93,10 +93,14 @@ static void drop_softmax(sdlf_model *model)
 }
 
 /* Are the network's classes those of the data: as many and, where both have names, of the same names in that order? */
-static bool has_same_classes(const sdlf_model *model, const sdlf_dataset *data)
+static bool has_same_classes(sdlf_model *model, const sdlf_dataset *data)
 {
     const int head = sdlf_model_head(model);
-    if (head < 0 || sdlf_model_node_shape(model, (sdlf_node){.layer = head}).dim[1] != data->class_count) return false;
+    int first = 0; /* of its parameters, the weight: units or filters are its first axis */
+    while (first < sdlf_model_parameter_count(model) && sdlf_model_parameter(model, first)->layer != head) first++;
+    if (head < 0 || first == sdlf_model_parameter_count(model) ||
+        sdlf_model_parameter(model, first)->value.shape.dim[0] != data->class_count)
+        return false;
     const int named = data->class_names != NULL ? sdlf_model_class_count(model) : 0;
     for (int i = 0; i < named; i++)
         if (named != data->class_count || strcmp(sdlf_model_class_name(model, i), data->class_names[i]) != 0)

@@ -231,6 +231,12 @@ static int finish(showing *show)
     bool evaluated = status == SDLF_OK && s->test;
     bool tells = s->ranks == NULL || s->ranks->rank == 0 || !s->ranks->agreed;
     if (status != SDLF_OK && tells) terminal_error("train", "the last test: %s", sdlf_error_message());
+    const bool astray = status == SDLF_OK && ((evaluated && isnan(evaluation.loss)) || !has_finite_weights(s->model));
+    if (astray)
+        status = sdlf_fail(
+            SDLF_ERROR_NUMERIC,
+            "the last step led astray: there are %s that are no finite numbers; a smaller --learning-rate may help",
+            evaluated && isnan(evaluation.loss) ? "scores" : "weights");
     training_log_end(&s->log, status, evaluated ? &evaluation : NULL);
     tensorboard_log_end(&s->board, status, evaluated ? &evaluation : NULL);
     if (!s->set.quiet) {
@@ -238,13 +244,8 @@ static int finish(showing *show)
         bool done = sdlf_model_training_state(s->model)->epoch == s->options.epochs;
         if (s->out_path) say_saved(s, done);
     }
-    const bool astray = status == SDLF_OK && (evaluated ? !isfinite(evaluation.loss) : !has_finite_weights(s->model));
     sdlf_evaluation_release(&evaluation);
-    if (astray && tells)
-        terminal_error("train", "the last step led astray: %s; a smaller --learning-rate may help",
-                       evaluated ? "the loss of the test is no finite number"
-                                 : "there are weights that are no finite numbers");
-    if (astray) return COMMAND_FAILED;
+    if (astray && tells) terminal_error("train", "%s", sdlf_error_message());
     return status == SDLF_OK ? COMMAND_OK : COMMAND_FAILED;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "framework/choices.h"
@@ -19,6 +20,7 @@
 
 /* Longer files, lines and lists are refused. */
 enum { MAX_TEXT = 16 << 20, MAX_LINE = 4096, MAX_CHOICES = 1 << 15 };
+enum { LOCK_TRIES = 200 }; /* of 10 ms */
 
 static const char first_line[] = "sdlf plan file 1";
 
@@ -172,10 +174,12 @@ static sdlf_status write_entry(atomic_file *file, const choice *entry)
 /* Add what others have written there meanwhile. */
 static sdlf_status merge(sdlf_choices *choices, const char *path)
 {
+    struct stat at;
+    if (stat(path, &at) != 0 || !S_ISREG(at.st_mode) || at.st_size == 0) return SDLF_OK;
     sdlf_choices *there = sdlf_choices_create();
     sdlf_status status =
         there != NULL ? sdlf_choices_read(there, path) : sdlf_fail(SDLF_ERROR_MEMORY, "choices: out of memory");
-    for (int i = 0; status == SDLF_OK && i < there->count; i++) {
+    for (int i = 0; status == SDLF_OK && i < there->count && choices->count < MAX_CHOICES; i++) {
         const choice *entry = &there->entries[i];
         if (choices_find(choices, entry->device, entry->operation) == NULL)
             status = choices_add(choices, entry->device, entry->operation, entry->algorithm, entry->times);
@@ -184,20 +188,23 @@ static sdlf_status merge(sdlf_choices *choices, const char *path)
     return status;
 }
 
-/* Lock the folder in which the file is replaced, against others that do this, until the descriptor is closed; -1: there are no locks. */
+/* Lock the folder in which the file is replaced, against others that do this, until the descriptor is closed. -1: there
+ * are no locks, or somebody has it for long; then nobody waits. */
 static int lock_folder_of(const char *path)
 {
     char *target = realpath(path, NULL), *folder = strdup(target != NULL ? target : path);
     char *slash = folder != NULL ? strrchr(folder, '/') : NULL;
     if (slash != NULL) slash[slash == folder] = '\0';
     int locked = folder != NULL ? open(slash != NULL ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    while (locked >= 0 && flock(locked, LOCK_EX) != 0) {
-        if (errno == EINTR) continue;
-        close(locked);
-        locked = -1;
-    }
     free(folder);
     free(target);
+    for (int tries = 0; locked >= 0 && flock(locked, LOCK_EX | LOCK_NB) != 0; tries++) {
+        bool waits =
+            errno == EWOULDBLOCK && tries < LOCK_TRIES && nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL) == 0;
+        if (waits) continue;
+        close(locked);
+        return -1;
+    }
     return locked;
 }
 

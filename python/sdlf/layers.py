@@ -397,7 +397,7 @@ def multi_head_attention(
 
 
 def lstm(
-    x: Node, *, units: int | None = None, last: bool | None = None, reverse: bool | None = None,
+    *inputs: Node, units: int | None = None, last: bool | None = None, reverse: bool | None = None,
     no_bias: bool | None = None, name: str | None = None,
 ) -> Node:
     """Long short-term memory over the positions of a sequence.
@@ -407,11 +407,11 @@ def lstm(
     reverse: steps go from the last position to the first
     no_bias: leave both biases out
     """
-    return add_layer("lstm", (x,), name, {"units": units, "last": last, "reverse": reverse, "no_bias": no_bias})
+    return add_layer("lstm", inputs, name, {"units": units, "last": last, "reverse": reverse, "no_bias": no_bias})
 
 
 def gru(
-    x: Node, *, units: int | None = None, last: bool | None = None, reverse: bool | None = None,
+    *inputs: Node, units: int | None = None, last: bool | None = None, reverse: bool | None = None,
     no_bias: bool | None = None, name: str | None = None,
 ) -> Node:
     """Gated recurrent units over the positions of a sequence.
@@ -421,7 +421,7 @@ def gru(
     reverse: steps go from the last position to the first
     no_bias: leave both biases out
     """
-    return add_layer("gru", (x,), name, {"units": units, "last": last, "reverse": reverse, "no_bias": no_bias})
+    return add_layer("gru", inputs, name, {"units": units, "last": last, "reverse": reverse, "no_bias": no_bias})
 
 
 def top_k(

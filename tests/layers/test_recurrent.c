@@ -30,6 +30,13 @@ static sdlf_node build_gru_from_one(sdlf_model *model, const sdlf_node *x, const
     return sdlf_gru_from(model, x[0], one, options);
 }
 
+/* And one for all of their units. */
+static sdlf_node build_gru_from_number(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    sdlf_node one = sdlf_value(model, &(sdlf_value_options){.shape = sdlf_shape(1, 1), .trainable = true});
+    return sdlf_gru_from(model, x[0], one, options);
+}
+
 /* Both directions side by side, in two layers. */
 static sdlf_node build_both(sdlf_model *model, const sdlf_node *x, const void *options)
 {
@@ -72,6 +79,10 @@ static void gradients_match(void)
          .input = {sdlf_shape(2, 3, 2), sdlf_shape(2, 2)},
          .input_count = 2},
         {.what = "gru from one state", .build = build_gru_from_one, .options = &plain, .input = {sdlf_shape(2, 4, 3)}},
+        {.what = "gru from one number",
+         .build = build_gru_from_number,
+         .options = &plain,
+         .input = {sdlf_shape(2, 4, 3)}},
         {.what = "both ways", .build = build_both, .options = &plain, .input = {sdlf_shape(2, 3, 2)}, .unit = 0.25},
     };
     check_all_gradients(cases, sizeof cases / sizeof cases[0]);

@@ -217,6 +217,16 @@ static void recurrent(sdlf_model *net)
     give(net, sdlf_gru_from(net, x, h, &last));
 }
 
+/* States that are the same for all samples: ONNX wants them of the batch's size. */
+static void recurrent_from_one(sdlf_model *net)
+{
+    sdlf_node x = sdlf_input(net, "sequence", SDLF_FLOAT32, sdlf_shape(5, 8));
+    sdlf_node h = sdlf_value(net, &(sdlf_value_options){.shape = sdlf_shape(1, 3), .trainable = true});
+    sdlf_node c = sdlf_value(net, &(sdlf_value_options){.shape = sdlf_shape(1, 1), .trainable = true});
+    give(net, sdlf_lstm_from(net, x, h, c, &(sdlf_recurrent_options){.units = 3}));
+    give(net, sdlf_gru_from(net, x, h, &(sdlf_recurrent_options){.units = 3, .reverse = true}));
+}
+
 static void reductions(sdlf_model *net)
 {
     sdlf_node x = image(net, 3, 5, 4);
@@ -269,6 +279,7 @@ const export_case export_cases[] = {
     {.name = "sequences", .build = sequences, .opset = 17},
     {.name = "hidden", .build = hidden, .opset = 17},
     {.name = "recurrent", .build = recurrent, .opset = 17},
+    {.name = "recurrent_from_one", .build = recurrent_from_one, .opset = 17, .fixed_batch = true},
     {.name = "reductions", .build = reductions, .opset = 17},
     {.name = "moves", .build = export_moves, .opset = 17},
     {.name = "narrowed", .build = export_narrowed, .opset = 17},

@@ -32,7 +32,7 @@ static void fails_where_it_goes_astray(void)
 {
     const char *out = test_path("astray.safetensors");
     CHECK_SAYS(SDLF(1, "train", SMALL, "--epochs", "1", "--batch", "600", "--lr-scale", "*=1e38", "--out", out),
-               "the last step led astray: the loss of the test");
+               "the last step led astray: there are scores");
     CHECK(access(out, R_OK) == 0);
     CHECK_SAYS(SDLF(1, "train", SMALL, "--epochs", "1", "--batch", "600", "--lr-scale", "*=1e38", "--learning-rate",
                     "1000", "--no-test", "--no-save"),

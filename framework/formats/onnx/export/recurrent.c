@@ -33,6 +33,7 @@ static const char *biases(onnx_export *e, const int *order, int gates, int64_t u
 static const char *state(onnx_export *e, int input, sdlf_shape shape)
 {
     const char *given = export_in(e, input);
+    if (export_varies(e, 0, 0) && !export_varies(e, input, 0)) export_needs_fixed_batch(e);
     if (!sdlf_shape_equal(export_in_shape(e, input), shape))
         given = export_step2(e, "Expand", given, export_shape(e, shape));
     return with_direction(e, given);
