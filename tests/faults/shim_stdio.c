@@ -15,11 +15,7 @@
         memcpy(&next, &symbol, sizeof symbol);                                                                         \
     } while (0)
 
-/* As the C library marks a stream on which reading failed. */
-static void mark(FILE *stream)
-{
-    stream->_flags |= 0x20; /* _IO_ERR_SEEN */
-}
+enum { READING_FAILED = 0x20 }; /* how the C library marks a stream: _IO_ERR_SEEN */
 
 FILE *fopen(const char *path, const char *mode)
 {
@@ -52,7 +48,7 @@ size_t fread(void *to, size_t size, size_t count, FILE *stream)
 {
     NEXT(size_t(*next)(void *, size_t, size_t, FILE *), "fread");
     if (!stream_fails()) return next(to, size, count, stream);
-    mark(stream);
+    stream->_flags |= READING_FAILED;
     return 0;
 }
 
@@ -60,7 +56,7 @@ char *fgets(char *to, int size, FILE *stream)
 {
     NEXT(char *(*next)(char *, int, FILE *), "fgets");
     if (!stream_fails()) return next(to, size, stream);
-    mark(stream);
+    stream->_flags |= READING_FAILED;
     return NULL;
 }
 
@@ -68,6 +64,6 @@ ssize_t getline(char **line, size_t *size, FILE *stream)
 {
     NEXT(ssize_t(*next)(char **, size_t *, FILE *), "getline");
     if (!stream_fails()) return next(line, size, stream);
-    mark(stream);
+    stream->_flags |= READING_FAILED;
     return -1;
 }
