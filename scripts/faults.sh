@@ -166,11 +166,11 @@ fresh_folder() {
 
 # attempt FOLDER FAULT WORDS...: its standard output and error come to lie beside the folder.
 attempt() {
-    local folder=$1 fault=$2 preloaded="$shim $beneath"
+    local folder=$1 fault=$2 preloaded="$shim $under"
     shift 2
     local status=0
     { # the shell's own word on a signal is not wanted
-        (cd "$folder" && { [[ $fault != -* ]] || { ulimit -S $fault && preloaded=$beneath; }; } && exec timeout -k 1 60 env OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive SDLF_FAULT="$fault" \
+        (cd "$folder" && { [[ $fault != -* ]] || { ulimit -S $fault && preloaded=$under; }; } && exec timeout -k 1 60 env OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive SDLF_FAULT="$fault" \
             SDLF_FAULT_COUNTS="$folder.counts" LD_PRELOAD="$preloaded" "$sdlf" "$@") > "$folder.out" 2> "$folder.err" < /dev/null || status=$?
     } 2> /dev/null
     return "$status"
@@ -321,6 +321,8 @@ while IFS='|' read -r name output words; do
         continue
     fi
     read -ra words <<< "$words"
+    under= # other commands find no device, and open no library of NVIDIA's
+    [[ $name != cuda_* ]] || under=$beneath
     try_command "$name" "$output" "${words[@]}"
 done < <(all_commands)
 count=$(wc -l < "$work/wrong")
