@@ -2,6 +2,7 @@
 /* See trainable.h. */
 #include "apps/output/trainable.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,17 @@ bool trainable_any_frozen(sdlf_model *model)
         if (!parameter->spec.trainable && !is_statistic(parameter)) return true;
     }
     return false;
+}
+
+bool trainable_is_finite(sdlf_model *model)
+{
+    for (int i = 0; i < sdlf_model_parameter_count(model); i++) {
+        const sdlf_tensor *value = &sdlf_model_parameter(model, i)->value;
+        const float *number = value->dtype == SDLF_FLOAT32 ? value->data : NULL;
+        for (int64_t k = 0; number && k < sdlf_tensor_count(value); k++)
+            if (!isfinite(number[k])) return false;
+    }
+    return true;
 }
 
 int64_t trainable_total(sdlf_model *model)

@@ -17,6 +17,7 @@
 #include "apps/output/number.h"
 #include "apps/output/quote.h"
 #include "apps/output/report.h"
+#include "apps/output/trainable.h"
 #include "apps/pictures/preprocess.h"
 #include "apps/system/interrupt.h"
 #include "apps/train/progress.h"
@@ -206,18 +207,6 @@ static void print_summary(const showing *show, const sdlf_evaluation *evaluation
     putchar('\n');
 }
 
-/* An update that went too far shows in the loss of the next step, of which the last one has none. */
-static bool has_finite_weights(sdlf_model *model)
-{
-    for (int i = 0; i < sdlf_model_parameter_count(model); i++) {
-        const sdlf_tensor *value = &sdlf_model_parameter(model, i)->value;
-        const float *number = value->dtype == SDLF_FLOAT32 ? value->data : NULL;
-        for (int64_t k = 0; number && k < sdlf_tensor_count(value); k++)
-            if (!isfinite(number[k])) return false;
-    }
-    return true;
-}
-
 /* The run went to its end. */
 static int finish(showing *show)
 {
@@ -231,7 +220,8 @@ static int finish(showing *show)
     bool evaluated = status == SDLF_OK && s->test;
     bool tells = s->ranks == NULL || s->ranks->rank == 0 || !s->ranks->agreed;
     if (status != SDLF_OK && tells) terminal_error("train", "the last test: %s", sdlf_error_message());
-    const bool astray = status == SDLF_OK && ((evaluated && isnan(evaluation.loss)) || !has_finite_weights(s->model));
+    /* an update that went too far shows in the loss of the next step, of which the last one has none */
+    const bool astray = status == SDLF_OK && ((evaluated && isnan(evaluation.loss)) || !trainable_is_finite(s->model));
     if (astray)
         status = sdlf_fail(
             SDLF_ERROR_NUMERIC,
