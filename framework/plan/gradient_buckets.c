@@ -2,8 +2,9 @@
 /* Gradients in buckets, added over all ranks. A pass behind fusion and layouts, so that neither knows of it, and before
  * placing.
  *
- * In the order in which the backward pass makes them, gradients are put side by side into buckets of BUCKET bytes or a
- * little more: one sum each, large enough that what it takes is its bytes and not its beginning. Behind the last
+ * In the order in which the backward pass makes them, gradients are put side by side into buckets, one sum each: large
+ * ones first, as a sum's beginning takes some 20 us and kernels beside it have fewer multiprocessors, so that few and
+ * short sums count; then ever smaller ones, of half of what is left, as nothing hides the last sum. Behind the last
  * gradient of a bucket its sum is begun; the rest of the backward pass is computed meanwhile. The updates stand behind
  * the backward pass, in their order, and before the first one that reads a bucket its sum is waited for: the updates of
  * one bucket overlap the sums of those behind it. So all gradients live at once, which one contiguous bucket for each
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { BUCKET = 4 << 20, ALIGNED = 128, MOST_BUCKETS = 128 };
+enum { LEAST_BUCKET = 2 << 20, MOST_BUCKET = 16 << 20, ALIGNED = 128, MOST_BUCKETS = 128 };
 static_assert((int)MOST_BUCKETS < (int)SDLF_MOST_SUMS, "room for a sum between those of gradients");
 
 typedef struct summing {
@@ -38,7 +39,8 @@ typedef struct summing {
     int open;                    /* the bucket that is being filled, a buffer; 0: none */
     sdlf_calculator *calculator; /* that fills it */
     int node;                    /* of its last gradient */
-    int64_t size;
+    int64_t left; /* bytes of gradients that are in no bucket yet */
+    int64_t most; /* bytes at which a bucket is full at the latest */
 } summing;
 
 static sdlf_status no_memory(void)
@@ -63,7 +65,8 @@ static sdlf_status find_gradients(summing *s)
             if (sdlf_tensor_present(out) && s->bucket[out->buffer] != 0) s->last_writer[out->buffer] = i;
         }
     }
-    s->size = bytes / MOST_BUCKETS > BUCKET ? bytes / MOST_BUCKETS : BUCKET;
+    s->left = bytes;
+    s->most = bytes / (MOST_BUCKETS / 2) > MOST_BUCKET ? bytes / (MOST_BUCKETS / 2) : MOST_BUCKET;
     for (int p = 0; p < plan->model->parameter_count; p++) {
         if (!sdlf_tensor_present(&plan->gradients[p]) || s->last_writer[plan->gradients[p].buffer] >= 0) continue;
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
@@ -204,6 +207,7 @@ static sdlf_status take_gradients(summing *s, int index)
         s->bucket[gradient] = s->open;
         s->offset[gradient] = bucket->bytes;
         bucket->bytes += (plan->buffers[gradient].bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+        s->left -= plan->buffers[gradient].bytes;
     }
     return status;
 }
@@ -211,7 +215,8 @@ static sdlf_status take_gradients(summing *s, int index)
 /* Behind an old step: is the open bucket full, and all that is in it written? */
 static sdlf_status close_if_full(summing *s, int index)
 {
-    if (s->open == 0 || s->plan->buffers[s->open].bytes < s->size) return SDLF_OK;
+    int64_t full = s->left / 2 < LEAST_BUCKET ? LEAST_BUCKET : s->left / 2 > s->most ? s->most : s->left / 2;
+    if (s->open == 0 || s->plan->buffers[s->open].bytes < full) return SDLF_OK;
     for (int b = 1; b < s->originals; b++)
         if (s->bucket[b] == s->open && s->last_writer[b] > index) return SDLF_OK;
     return close_bucket(s);
