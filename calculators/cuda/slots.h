@@ -10,6 +10,7 @@
 #include "calculators/cuda/cuda.h"
 #include "calculators/cuda/launch_fusion.h"
 #include "calculators/cuda/nhwc/nhwc.h"
+#include "calculators/cuda/recurrent/recurrent.h"
 #include "calculators/matmul.h"
 
 sdlf_status open_cuda(sdlf_calculator *calculator, const sdlf_calculator_options *options);
@@ -54,6 +55,9 @@ bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_opera
     {.run = kernel, .channels_last = true, .storage = true, .supports = pool2d_supports_cuda, .workspace = pool2d_workspace_cuda}
 #define CUDA_NORM_SLOT(kernel) \
     {.run = kernel, .storage = true, .supports = batch_norm2d_supports_cuda, .workspace = batch_norm2d_workspace_cuda}
+#define CUDA_RECURRENT_SLOT \
+    {.run = recurrent_cuda, .supports = recurrent_supports_cuda, .workspace = recurrent_workspace_cuda, \
+     .algorithms = recurrent_algorithms_cuda, .automatic = recurrent_automatic_cuda}
 #define CUDA_SLOTS \
     [SDLF_FILL] = {.run = fill_cuda}, \
     [SDLF_COPY] = {.run = copy_cuda}, \
@@ -163,6 +167,10 @@ bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_opera
     [SDLF_ATTENTION_BACKWARD] = {.run = attention_backward_cuda, \
                                  .supports = attention_supports_cuda, \
                                  .workspace = attention_backward_workspace_cuda}, \
+    [SDLF_LSTM_FORWARD] = CUDA_RECURRENT_SLOT, \
+    [SDLF_LSTM_BACKWARD] = CUDA_RECURRENT_SLOT, \
+    [SDLF_GRU_FORWARD] = CUDA_RECURRENT_SLOT, \
+    [SDLF_GRU_BACKWARD] = CUDA_RECURRENT_SLOT, \
     [SDLF_NORMALIZE_FORWARD] = {.run = normalize_forward_cuda, .storage = true, .supports = normalize_supports_cuda}, \
     [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cuda, .workspace = normalize_backward_workspace_cuda}, \
     [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_cuda, .supports = random_supports_cuda}, \

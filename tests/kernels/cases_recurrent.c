@@ -107,11 +107,42 @@ static void emit_backward(kernel_sink *sink, sdlf_dtype t, sizes z, int gates, i
     kernel_emit(sink, &made, "%s", text);
 }
 
+/* A sink that marks what it passes on as large. */
+typedef struct device_sink {
+    kernel_sink sink;
+    kernel_sink *to;
+} device_sink;
+
+static void pass_on(kernel_sink *sink, const kernel_case *made)
+{
+    kernel_sink *to = ((device_sink *)sink)->to;
+    kernel_case marked = *made;
+    marked.fills_device = true;
+    to->take(to, &marked);
+}
+
+/* For devices, which cut units and samples by their number, and compute otherwise where the weight fits no shared memory. */
+static void large_cases(kernel_sink *sink)
+{
+    static const struct {
+        sizes z;
+        int forward, backward;
+    } all[] = {{{3, 40, 256}, BIASED | STRIDED, STATES},
+               {{3, 1, 512}, STATES | KEPT, STATES | LAST},
+               {{2, 1, 1700}, BIASED | REVERSE, STATES | REVERSE}};
+    device_sink devices = {{pass_on}, sink};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        for (int gates = 3; gates <= 4; gates++) {
+            emit_forward(&devices.sink, SDLF_FLOAT32, all[i].z, gates, all[i].forward);
+            emit_backward(&devices.sink, SDLF_FLOAT32, all[i].z, gates, all[i].backward);
+        }
+}
+
 void recurrent_cases(kernel_sink *sink, sdlf_dtype t)
 {
     static const sizes all[] = {
         {1, 1, 1},   {3, 2, 1},  {2, 1, 5},   {7, 3, 16},  {4, 5, 17},  {3, 1, 48},
-        {3, 13, 31}, {2, 2, 70}, {3, 32, 33}, {6, 40, 33}, {4, 1, 300},
+        {3, 13, 31}, {2, 2, 70}, {3, 32, 33}, {6, 40, 33}, {4, 1, 300}, {2, 150, 20},
     };
     static const int forms[] = {PLAIN, STATES | BIASED, BIASED | REVERSE | STRIDED, STATES | STRIDED | KEPT,
                                 BIASED | REVERSE | KEPT};
@@ -123,6 +154,7 @@ void recurrent_cases(kernel_sink *sink, sdlf_dtype t)
                 emit_backward(sink, t, all[i], gates, backward[f]);
         }
     }
+    if (t == SDLF_FLOAT32) large_cases(sink);
     for (int gates = 3; gates <= 4; gates++) {
         kernel_case wide = {.operation = forward_of(t, &(sizes){5, 3, 19}, gates, STATES | KEPT)};
         wide.in[0].values = VALUES_WIDE; /* gates that are 0 and 1, and NaN nowhere */

@@ -76,8 +76,41 @@ static void products(void)
     }
 }
 
+/* ---- recurrent networks: by calculators/cuda/recurrent/tiling.c's estimate ---- */
+
+static const struct recurrent_choice {
+    sdlf_operation_kind kind;
+    int gates, samples, units;
+    const char *taken;
+} recurrences[] = {
+    {SDLF_LSTM_FORWARD, 4, 1, 48, "cluster"},   {SDLF_LSTM_FORWARD, 4, 1, 256, "cluster"},
+    {SDLF_LSTM_FORWARD, 4, 32, 256, "cluster"}, {SDLF_GRU_FORWARD, 3, 1, 512, "cluster"},
+    {SDLF_LSTM_FORWARD, 4, 1, 512, "grid"}, /* 4 MB: more than 16 multiprocessors' shared memory */
+    {SDLF_LSTM_FORWARD, 4, 32, 512, "grid"},    {SDLF_GRU_FORWARD, 3, 1, 1024, "grid"},
+    {SDLF_LSTM_FORWARD, 4, 1, 1700, "steps"}, /* 46 MB: more than all have */
+    {SDLF_LSTM_FORWARD, 4, 1024, 512, "steps"},
+};
+
+static void recurrent_networks(void)
+{
+    enum { T = 100 };
+    sdlf_calculator *cuda = open_in(SDLF_MATH_FP32);
+    if (cuda == NULL) return;
+    for (size_t i = 0; i < sizeof recurrences / sizeof recurrences[0]; i++) {
+        const struct recurrent_choice *c = &recurrences[i];
+        sdlf_operation op = {.kind = c->kind,
+                             .in = {of(SDLF_MATH_FP32, sdlf_shape(T, c->samples, c->gates * c->units)),
+                                    of(SDLF_MATH_FP32, sdlf_shape(c->gates * c->units, c->units))},
+                             .out = {of(SDLF_MATH_FP32, sdlf_shape(T, c->samples, c->units))}};
+        CHECK_OK(sdlf_operation_check(&op));
+        if (!CHECK_TEXT(sdlf_calculator_algorithm(cuda, &op), c->taken)) printf("    row %zu\n", i);
+    }
+    sdlf_calculator_close(cuda);
+}
+
 int main(void)
 {
     RUN(products);
+    RUN(recurrent_networks);
     return test_summary();
 }
