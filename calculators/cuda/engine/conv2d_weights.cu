@@ -2,50 +2,20 @@
 /* Gradient by the weights: operands and splits of engine/conv2d_weights.cuh, and the sum over the splits. */
 #include "calculators/cuda/engine/conv2d_weights.cuh"
 
-#include <algorithm>
-
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/engine/groups.h"
 #include "calculators/cuda/engine/pack.h"
 #include "calculators/cuda/engine/splits.h"
 #include "calculators/cuda/nhwc/vector8.cuh"
 
-enum { LEAST_STEPS = 8, MOST_CLUSTER = 8 };
+enum { LEAST_STEPS = 8 };
 
-/* How the product is cut into blocks: as many as are under way at once, where there is work for so many. */
+/* How the product is cut into blocks: two for each multiprocessor where there is work for so many. */
 typedef struct weights_cut {
     int k, chunk, chunk_bytes, rows; /* pixels of a k-step; channels of a column part; filters of a tile */
     int64_t channels, chunks;        /* of a tap, of a block of groups */
-    int64_t row_tiles, column_tiles, steps, steps_each;
-    int64_t cluster, parts; /* blocks of a cluster, clusters of a tile */
+    int64_t row_tiles, column_tiles, steps, splits, steps_each;
 } weights_cut;
-
-/* The blocks of a tile, as clusters of so many. */
-static int64_t splits_by(const cuda_calculator *calculator, int64_t tiles, int64_t most, int cluster)
-{
-    const int64_t at_once =
-        cluster == 1 ? 2 * calculator->multiprocessors : cuda_clusters_at_once(calculator, cluster, 2);
-    return std::min(at_once / tiles, most / cluster) * cluster;
-}
-
-/* The largest clusters by which a tile has nearly as many blocks as it could have. */
-static void split(const cuda_calculator *calculator, weights_cut *cut)
-{
-    const int64_t tiles = cut->row_tiles * cut->column_tiles,
-                  most = std::max<int64_t>(cut->steps / LEAST_STEPS, 1);
-    int64_t best = 1;
-    for (int c = 1; c <= MOST_CLUSTER; c++) best = std::max(best, splits_by(calculator, tiles, most, c));
-    int64_t splits = best;
-    cut->cluster = 1;
-    for (int c = 2; c <= MOST_CLUSTER; c++) {
-        const int64_t given = splits_by(calculator, tiles, most, c);
-        if (8 * given < 7 * best) continue;
-        splits = given;
-        cut->cluster = c;
-    }
-    cut->steps_each = cuda_ceil_div(cut->steps, splits);
-    cut->parts = cuda_ceil_div(cuda_ceil_div(cut->steps, cut->steps_each), cut->cluster);
-}
 
 static weights_cut cut_of(const cuda_calculator *calculator, const engine_conv2d *conv)
 {
@@ -61,13 +31,17 @@ static weights_cut cut_of(const cuda_calculator *calculator, const engine_conv2d
     cut.row_tiles = cuda_ceil_div(blocks.filters, cut.rows) * blocks.count;
     cut.column_tiles = cuda_ceil_div(cut.chunks * conv->r * conv->s, 128 / cut.chunk);
     cut.steps = cuda_ceil_div(conv->n * conv->p * conv->q, cut.k);
-    split(calculator, &cut);
+    cut.splits = 2 * calculator->multiprocessors / (cut.row_tiles * cut.column_tiles);
+    if (cut.splits > cut.steps / LEAST_STEPS) cut.splits = cut.steps / LEAST_STEPS;
+    if (cut.splits < 1) cut.splits = 1;
+    cut.steps_each = cuda_ceil_div(cut.steps, cut.splits);
+    cut.splits = cuda_ceil_div(cut.steps, cut.steps_each);
     return cut;
 }
 
 static int64_t sum_bytes(const weights_cut &cut, const engine_conv2d *conv)
 {
-    return cut.parts * conv->k * conv->r * conv->s * cut.channels * static_cast<int64_t>(sizeof(float));
+    return cut.splits * conv->k * conv->r * conv->s * cut.channels * static_cast<int64_t>(sizeof(float));
 }
 
 int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, const engine_conv2d *given)
@@ -80,11 +54,10 @@ template <typename T>
 static sdlf_status launch(const cuda_calculator *calculator, const weights_cut &cut, const weights_params &params)
 {
     sdlf_status status = SDLF_OK;
-    const int64_t blocks = cut.row_tiles * cut.column_tiles * cut.parts * cut.cluster;
+    const int64_t blocks = cut.row_tiles * cut.column_tiles * cut.splits;
     auto run = [&](auto rows, auto chunk) {
         using work = weights_product<T, rows.value, chunk.value>;
-        status = engine_launch<work>(calculator, engine_product<work>, blocks, params, "conv2d_backward_weights",
-                                     params.cluster);
+        status = engine_launch<work>(calculator, engine_product<work>, blocks, params, "conv2d_backward_weights");
     };
     auto by_chunk = [&](auto rows) {
         if (cut.chunk_bytes == 128)
@@ -99,12 +72,6 @@ static sdlf_status launch(const cuda_calculator *calculator, const weights_cut &
     else
         by_chunk(std::integral_constant<int, 128>());
     return status;
-}
-
-/* Does a part of the sums lie as dw does? */
-static bool is_laid_out(const engine_conv2d *conv, const weights_cut &cut, const engine_lines &weights)
-{
-    return !engine_is_grouped(conv) && conv->r * conv->s == 1 && weights.pixels == 1 && weights.channels == cut.channels;
 }
 
 sdlf_status engine_backward_weights(const cuda_calculator *calculator, const engine_conv2d *given)
@@ -128,7 +95,7 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
     }
     params.row_tiles = static_cast<int>(cut.row_tiles);
     params.column_tiles = static_cast<int>(cut.column_tiles);
-    params.cluster = static_cast<int>(cut.cluster);
+    params.splits = static_cast<int>(cut.splits);
     params.steps_each = static_cast<int>(cut.steps_each);
     params.steps = static_cast<int>(cut.steps);
     params.filters = static_cast<int>(conv->k);
@@ -142,10 +109,7 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
         params.block_channels = static_cast<int>(blocks.channels);
         params.block_tiles = static_cast<int>(cut.row_tiles / blocks.count);
     }
-    const engine_lines weights =
-        engine_is_grouped(given) ? engine_rows(static_cast<int>(blocks.group_channels)) : engine_packed_weights(given);
-    const bool is_dw = cut.parts == 1 && is_laid_out(conv, cut, weights) && is_aligned16(given->dw);
-    params.sums = is_dw ? given->dw : static_cast<float *>(conv->workspace);
+    params.sums = static_cast<float *>(conv->workspace);
     const tiled_shape dy = {conv->y,
                             2,
                             {conv->k, conv->n * conv->p * conv->q, 1},
@@ -154,15 +118,16 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
         !make_tiled_map(&params.dy, conv->dtype, dy))
         return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d_backward_weights: the driver refuses a tensor map");
     with_storage(conv->dtype, [&](auto zero) { status = launch<decltype(zero)>(calculator, cut, params); });
-    if (status != SDLF_OK || is_dw) return status;
+    if (status != SDLF_OK) return status;
     engine_splits sums = {};
     sums.from = params.sums;
     sums.dw = given->dw;
-    sums.splits = static_cast<int>(cut.parts);
+    sums.splits = params.splits;
     sums.filters = static_cast<int>(conv->k);
     sums.taps = params.taps;
     sums.packed = params.channels;
-    sums.weights = weights;
+    sums.weights =
+        engine_is_grouped(given) ? engine_rows(static_cast<int>(blocks.group_channels)) : engine_packed_weights(given);
     sums.group_filters = static_cast<int>(blocks.group_filters);
     sums.joined = static_cast<int>(blocks.joined);
     engine_add_splits(calculator, sums);

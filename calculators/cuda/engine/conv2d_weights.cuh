@@ -2,9 +2,8 @@
 /* The gradient of a convolution by its weights (wgrad), as implicit GEMM: rows of the tile are filters, columns are (tap, channel), CHUNK
  * channels of a tap at a time, and the reduction goes over the pixels of dy. Both operands are MN-major: pixels are rows in memory.
  *
- * The reduction is split over blocks (split-K). Those of a cluster add their sums up through distributed shared memory, each some rows of the
- * tile, and leave them in the workspace, (clusters of a tile, K, taps, channels); a second kernel adds these and lays them out (K,C,R,S). All
- * sums are added in order. Without clusters the workspace would be written and read at 64 KB a block, which takes as long as many a product. */
+ * The reduction is split over blocks (split-K); each leaves its sums in the workspace, (split, K, taps, channels), and a second kernel adds
+ * them in order and lays them out (K,C,R,S). */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_WEIGHTS_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_WEIGHTS_CUH
 
@@ -14,7 +13,7 @@
 struct weights_params {
     CUtensorMap x;                                          /* im2col, K pixels */
     CUtensorMap dy;                                         /* (filters, pixels), tiled */
-    int row_tiles, column_tiles, cluster, steps_each, steps; /* k-steps of K pixels */
+    int row_tiles, column_tiles, splits, steps_each, steps; /* k-steps of K pixels */
     int filters, channels, taps, filter_width, chunks;      /* chunks of channels of a tap */
     int block_tiles, block_filters,
         block_channels; /* of several groups (engine/groups.h): tiles of rows of a block; 0: there is one group */
@@ -31,15 +30,14 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
     static constexpr int STAGES = BM == 128 ? 3 : 4;
 
     struct Place {
-        int row, end, channel, chunk; /* filters from `row` to before `end`; first channel of the block */
-        int part, rank, first, steps; /* cluster of the tile, block of the cluster, its k-steps */
+        int row, end, channel, chunk, split, first,
+            steps; /* filters from `row` to before `end`; first channel of the block */
     };
 
     static __device__ __forceinline__ Place place(const Params &p)
     {
         Place at;
-        int tile = static_cast<int>(blockIdx.x) / p.cluster;
-        at.rank = static_cast<int>(blockIdx.x) - tile * p.cluster;
+        int tile = static_cast<int>(blockIdx.x);
         const int column = tile % p.column_tiles;
         tile /= p.column_tiles;
         const int number = tile % p.row_tiles;
@@ -53,9 +51,9 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
             at.channel = block * p.block_channels;
         }
         at.chunk = column * (BN / CHUNK);
-        at.part = tile / p.row_tiles;
-        at.first = (at.part * p.cluster + at.rank) * p.steps_each;
-        at.steps = max(min(p.steps_each, p.steps - at.first), 0);
+        at.split = tile / p.row_tiles;
+        at.first = at.split * p.steps_each;
+        at.steps = min(p.steps_each, p.steps - at.first);
         return at;
     }
 
@@ -90,18 +88,12 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
         const int across = thread % ACROSS * 8, number = at.chunk + across / CHUNK;
         const int tap = number / p.chunks, channel = (number - tap * p.chunks) * CHUNK + across % CHUNK;
         if (tap >= p.taps || channel >= p.channels) return;
-        const int last = min((at.rank + 1) * BM / p.cluster, at.end - at.row);
-        for (int r = at.rank * BM / p.cluster + thread / ACROSS; r < last; r += CONSUMERS / ACROSS) {
-            const int64_t filter = static_cast<int64_t>(at.part) * p.filters + at.row + r;
-            float4 *to = reinterpret_cast<float4 *>(p.sums + (filter * p.taps + tap) * p.channels + channel);
-            const float *from = sums + r * (BN + ENGINE_PAD) + across;
-            if (p.cluster > 1) {
-                to[0] = add_blocks(from, p.cluster);
-                to[1] = add_blocks(from + 4, p.cluster);
-            } else {
-                to[0] = reinterpret_cast<const float4 *>(from)[0];
-                to[1] = reinterpret_cast<const float4 *>(from)[1];
-            }
+        for (int r = thread / ACROSS; r < BM && at.row + r < at.end; r += CONSUMERS / ACROSS) {
+            const int64_t filter = static_cast<int64_t>(at.split) * p.filters + at.row + r;
+            float *to = p.sums + (filter * p.taps + tap) * p.channels + channel;
+            const float4 *from = reinterpret_cast<const float4 *>(sums + r * (BN + ENGINE_PAD) + across);
+            reinterpret_cast<float4 *>(to)[0] = from[0];
+            reinterpret_cast<float4 *>(to)[1] = from[1];
         }
     }
 };

@@ -12,8 +12,7 @@
  * and of engine_product, a tile a block:
  *   place(params)                                             the block's
  *   finish<CONSUMERS>(params, place, sums, thread)            the epilogue of so many threads; row r of the tile's sums at
- *                                                             sums + r (BN + ENGINE_PAD), float32, in shared memory; the other blocks
- *                                                             of its cluster have stored theirs, too */
+ *                                                             sums + r (BN + ENGINE_PAD), float32, in shared memory */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
 
@@ -164,7 +163,7 @@ static __device__ __forceinline__ uint32_t ring_start(const void *dynamic_shared
     return (static_cast<uint32_t>(__cvta_generic_to_shared(dynamic_shared)) + 1023) / 1024 * 1024;
 }
 
-/* A block, a tile; its sums go through shared memory, where the blocks of its cluster read them. */
+/* A block, a tile; its sums go through shared memory. */
 template <typename Work>
 static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     engine_product(const __grid_constant__ typename Work::Params p)
@@ -204,16 +203,8 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
         barrier_of_threads(CONSUMERS);
         store_fragments(sums + row * (Work::BN + ENGINE_PAD) + column, Work::BN + ENGINE_PAD, c);
     }
-    if (p.cluster > 1)
-        await_cluster();
-    else
-        barrier_of_threads(CONSUMERS);
+    barrier_of_threads(CONSUMERS);
     Work::template finish<CONSUMERS>(p, at, sums, static_cast<int>(threadIdx.x));
-    if (p.cluster > 1) { /* others read this block's sums */
-        __syncwarp();
-        arrive_having_read();
-        wait_for_cluster();
-    }
 #endif
 }
 
