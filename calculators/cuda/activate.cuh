@@ -5,6 +5,7 @@
 #ifndef SDLF_CALCULATORS_CUDA_ACTIVATE_CUH
 #define SDLF_CALCULATORS_CUDA_ACTIVATE_CUH
 
+#include "calculators/cuda/activation.cuh"
 #include "calculators/cuda/nhwc/vector8.cuh"
 
 /* exp(x), to some (2 + |x|) 2^-24 of itself, and 1 / x, to 2^-23, without what subnormal numbers would need. */
@@ -28,16 +29,36 @@ template <typename T> static __device__ __forceinline__ float stored_sigmoid(flo
     return sizeof(T) == 2 ? quick_reciprocal(1.0f + quick_exp(-x)) : sigmoid(x);
 }
 
-/* x/2 (1 + erf(x / sqrt(2))); in 16 bits by Hastings' approximation of erf (Abramowitz and Stegun, 7.1.26). */
-template <typename T> static __device__ __forceinline__ float stored_gelu(float x)
+/* (1 + erf(x / sqrt(2))) / 2, the normal distribution's, by Hastings' approximation of erf (Abramowitz and Stegun, 7.1.26). */
+static __device__ __forceinline__ float quick_normal(float x)
 {
-    if (sizeof(T) != 2) return gelu(x);
     const float z = fabsf(x) * 0.70710678f, t = quick_reciprocal(fmaf(0.3275911f, z, 1.0f));
     float sum = fmaf(1.061405429f, t, -1.453152027f);
     sum = fmaf(sum, t, 1.421413741f);
     sum = fmaf(sum, t, -0.284496736f);
     sum = fmaf(sum, t, 0.254829592f) * t * quick_exp(-z * z); /* 1 - erf(z) */
-    return 0.5f * x * (x < 0 ? sum : 2.0f - sum);
+    return 0.5f * (x < 0 ? sum : 2.0f - sum);
+}
+
+template <typename T> static __device__ __forceinline__ float stored_gelu(float x)
+{
+    return sizeof(T) == 2 ? x * quick_normal(x) : gelu(x);
+}
+
+template <typename T> static __device__ __forceinline__ float stored_gelu_slope(float x)
+{
+    return sizeof(T) == 2 ? fmaf(x * 0.39894228f, quick_exp(-0.5f * x * x), quick_normal(x)) : gelu_slope(x);
+}
+
+template <typename T> static __device__ __forceinline__ float stored_silu_slope(float x)
+{
+    const float s = stored_sigmoid<T>(x);
+    return s * fmaf(x, 1.0f - s, 1.0f);
+}
+
+static __device__ __forceinline__ float hard_swish_slope(float x)
+{
+    return x <= -3 ? 0.0f : x >= 3 ? 1.0f : fmaf(x, 1.0f / 3, 0.5f);
 }
 
 /* Is it one of those that are in line? */
@@ -45,6 +66,24 @@ static inline bool is_inline_activation(const sdlf_activation &activation)
 {
     return is_line_activation(activation) || activation.function == SDLF_SILU || activation.function == SDLF_SIGMOID ||
            activation.function == SDLF_GELU || activation.function == SDLF_HARD_SWISH;
+}
+
+/* And is its slope, worked out from its input, in line? */
+static __host__ __device__ inline bool has_inline_slope(const sdlf_activation &activation)
+{
+    return activation.function == SDLF_SILU || activation.function == SDLF_GELU ||
+           activation.function == SDLF_HARD_SWISH;
+}
+
+/* Call use(f'), f being one of those. */
+template <typename T, typename Use>
+static __device__ __forceinline__ void with_inline_slope(sdlf_activation_function function, Use use)
+{
+    switch (function) {
+    case SDLF_SILU: use([](float x) { return stored_silu_slope<T>(x); }); break;
+    case SDLF_GELU: use([](float x) { return stored_gelu_slope<T>(x); }); break;
+    default: use([](float x) { return hard_swish_slope(x); });
+    }
 }
 
 /* Call use(f), f being an activation that is in line, `line` the same where it is a straight line: without calls, across which registers would be

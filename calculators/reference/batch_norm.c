@@ -68,13 +68,14 @@ sdlf_status batch_norm2d_infer_reference(sdlf_calculator *calculator, const sdlf
     return SDLF_OK;
 }
 
-/* act(scale xhat + shift) of an element of channel c, rounded to x's type. */
-static double result_at(const sdlf_operation *operation, int64_t e, int64_t c)
+/* What the slope of an element of channel c is worked out from: act(scale xhat + shift), rounded to x's type, or act's input. */
+static double slope_source_at(const sdlf_operation *operation, int64_t e, int64_t c)
 {
     const sdlf_tensor *x = &operation->in[0];
     double normal = (get(x, e) - get(&operation->in[2], c)) * get(&operation->in[3], c), stored[1];
-    double y = activate_reference(&operation->batch_norm.activation,
-                                  normal * get(&operation->in[1], c) + get(&operation->in[6], c));
+    double z = normal * get(&operation->in[1], c) + get(&operation->in[6], c);
+    if (sdlf_activation_reads_input(operation->batch_norm.activation.function)) return z;
+    double y = activate_reference(&operation->batch_norm.activation, z);
     sdlf_convert(x->dtype, stored, SDLF_FLOAT64, &y, 1);
     sdlf_convert(SDLF_FLOAT64, &y, x->dtype, stored, 1);
     return y;
@@ -88,7 +89,7 @@ static double gradient(const sdlf_operation *operation, int64_t e, int64_t c)
     if (sdlf_tensor_present(&operation->in[5]))
         return dy * activation_slope_reference(activation, get(&operation->in[5], e));
     if (sdlf_tensor_present(&operation->in[6]))
-        return dy * activation_slope_reference(activation, result_at(operation, e, c));
+        return dy * activation_slope_reference(activation, slope_source_at(operation, e, c));
     return dy;
 }
 

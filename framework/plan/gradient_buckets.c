@@ -39,8 +39,8 @@ typedef struct summing {
     int open;                    /* the bucket that is being filled, a buffer; 0: none */
     sdlf_calculator *calculator; /* that fills it */
     int node;                    /* of its last gradient */
-    int64_t left; /* bytes of gradients that are in no bucket yet */
-    int64_t most; /* bytes at which a bucket is full at the latest */
+    int64_t left;                /* bytes of gradients that are in no bucket yet */
+    int64_t most;                /* bytes at which a bucket is full at the latest */
 } summing;
 
 static sdlf_status no_memory(void)

@@ -116,6 +116,12 @@ void batch_norm_cases(kernel_sink *sink, sdlf_dtype t)
             backward_fused(sink, t, all[i], activation, activation != SDLF_CLIP, activation == SDLF_CLIP, false);
             if (activation != SDLF_IDENTITY) backward_fused(sink, t, all[i], activation, true, i % 2, true);
         }
+        static const int of_input[] = {SDLF_SILU, SDLF_GELU, SDLF_HARD_SWISH, SDLF_MISH};
+        for (int a = 0; a < 4; a++) { /* their slopes follow from what the normalisation makes */
+            forward_fused(sink, t, all[i], i % 2, of_input[a], false);
+            backward_fused(sink, t, all[i], of_input[a], true, false, true);
+            backward_fused(sink, t, all[i], of_input[a], i % 2, true, true);
+        }
     }
 }
 

@@ -96,9 +96,8 @@ static void settle_statistics(const norm_rows *all)
 }
 
 void batch_norm_rows_scale_cpu(const norm_rows *all, element *to, const element *x, const element *residual,
-                               int64_t count)
+                               int64_t count, const sdlf_activation *activation)
 {
-    const sdlf_activation *activation = &all->operation->batch_norm.activation;
     const element *mean = all->mean, *a = all->a, *b = all->b;
     element low, high;
     bool clamps = activation_clamps(activation, &low, &high);
@@ -125,7 +124,7 @@ static void write_block(void *argument, int64_t index, int thread)
     const element *residual = input(all->operation, 3);
     (void)thread;
     batch_norm_rows_scale_cpu(all, all->y + first, all->x + first, residual ? residual + first : NULL,
-                              cpu_min(all->block, all->count - first));
+                              cpu_min(all->block, all->count - first), &all->operation->batch_norm.activation);
 }
 
 void batch_norm_rows_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)

@@ -19,13 +19,16 @@ static const element *slopes_of(const norm_rows *all, int64_t first, int64_t cou
     if (all->clamps) return all->dy + first;
     if (!all->activates && all->slopes) memcpy(to, all->dy + first, (size_t)count * sizeof *to);
     if (!all->activates) return all->dy + first;
+    static const sdlf_activation identity = {.function = SDLF_IDENTITY};
+    const sdlf_activation *activation = &all->operation->batch_norm.activation;
+    const bool reads_input = sdlf_activation_reads_input(activation->function);
     const element *y = all->y_in + first;
     if (all->y_in == NULL) {
         element *made = scratch + cpu_min(all->block, all->count);
-        batch_norm_rows_scale_cpu(all, made, all->x + first, NULL, count);
+        batch_norm_rows_scale_cpu(all, made, all->x + first, NULL, count, reads_input ? &identity : activation);
         y = made;
     }
-    activation_gradient_cpu(to, y, all->dy + first, count, &all->operation->batch_norm.activation);
+    activation_gradient_cpu(to, y, all->dy + first, count, activation);
     return to;
 }
 

@@ -50,8 +50,9 @@ static inline norm_rows norm_rows_of(const sdlf_operation *operation)
     all.activates = backward && activation->function != SDLF_IDENTITY;
     all.clamps = all.activates && activation_clamps(activation, &all.low, &all.most);
     if (all.clamps && activation->function == SDLF_CLIP) all.most = norm_rows_before(all.most);
-    int64_t work = all.activates && !all.clamps ? 2 * cpu_min(all.block, all.count)
-                                                : 0; /* g, and y where it is worked out again */
+    int64_t work = all.activates && !all.clamps
+                       ? 2 * cpu_min(all.block, all.count)
+                       : 0; /* g, and y, or what it is made of, where that is worked out again */
     all.each = norm_rows_round_up(3 * all.period + work, LANES);
     return all;
 }
@@ -90,6 +91,6 @@ static inline void norm_rows_fold(const norm_rows *all, double *to, const elemen
 
 /* to = f((x - mean) a + b + residual), of `count` elements from the beginning of a row on. */
 void batch_norm_rows_scale_cpu(const norm_rows *all, element *to, const element *x, const element *residual,
-                               int64_t count);
+                               int64_t count, const sdlf_activation *f);
 
 #endif

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* batch_norm2d of x (M,C), C a multiple of 8, for training: one kernel sums (column_sums.cuh) and works out what follows from the sums,
  * a second applies it (for_rows.cuh). Moves x twice, y and residual once. The variance is that of x less the channel's first number, so that a large mean cancels beforehand. */
+#include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/nhwc/column_sums.cuh"
 #include "calculators/cuda/nhwc/for_rows.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
+
+static bool takes_activation(const sdlf_operation *op)
+{
+    const sdlf_activation &activation = op->batch_norm.activation;
+    if (has_inline_slope(activation)) return true;
+    return is_line_activation(activation) &&
+           (op->kind != SDLF_BATCH_NORM2D_BACKWARD || !sdlf_tensor_present(&op->in[6]) ||
+            line_activation_of(activation).slope == 1);
+}
 
 static bool takes(const sdlf_operation *op)
 {
     const sdlf_tensor &x = op->in[0];
     return x.dtype != SDLF_FLOAT64 && x.shape.rank == 2 && x.shape.dim[0] > 0 && x.shape.dim[1] > 0 &&
-           x.shape.dim[1] % VECTOR == 0 && is_line_activation(op->batch_norm.activation) &&
-           (op->kind != SDLF_BATCH_NORM2D_BACKWARD || !sdlf_tensor_present(&op->in[6]) ||
-            line_activation_of(op->batch_norm.activation).slope == 1);
+           x.shape.dim[1] % VECTOR == 0 && takes_activation(op);
 }
 
 bool batch_norm2d_is_nhwc(const sdlf_operation *op)
@@ -109,13 +117,14 @@ template <typename T> struct statistics_nhwc {
     }
 };
 
-/* y = act(factor x + offset + residual) */
-template <typename T> struct apply_forward_nhwc {
-    static constexpr int UNROLL = 8 / sizeof(T), BLOCKS = 3;
+/* y = act(factor x + offset + residual); LINE: act is a straight line between limits */
+template <typename T, bool LINE> struct apply_forward_nhwc {
+    static constexpr int UNROLL = 8 / sizeof(T), BLOCKS = LINE ? 3 : 2;
     const T *x, *residual; /* NULL: none */
     const float *scale, *shift, *mean, *inverse;
     T *y;
     line_activation activation;
+    sdlf_activation_function function;
     struct channel_numbers {
         float factor[VECTOR], offset[VECTOR];
     };
@@ -142,11 +151,29 @@ template <typename T> struct apply_forward_nhwc {
         float8 value = unpack8<T>(in.x);
         const float8 more = unpack8<T>(in.residual);
 #pragma unroll
-        for (int v = 0; v < VECTOR; v++)
-            value.at[v] = activation.value(fmaf(value.at[v], c.factor[v], c.offset[v]) + more.at[v]);
+        for (int v = 0; v < VECTOR; v++) value.at[v] = fmaf(value.at[v], c.factor[v], c.offset[v]) + more.at[v];
+        auto activate = [&](auto f) {
+#pragma unroll
+            for (int v = 0; v < VECTOR; v++) value.at[v] = f(value.at[v]);
+        };
+        if constexpr (LINE)
+            activate([&](float z) { return activation.value(z); });
+        else
+            with_inline_activation<T>(function, activation, activate);
         store8(y, i, value);
     }
 };
+
+/* Call use(zero of the type, whether the activation is a straight line). */
+template <typename Use> static void with_norm(const sdlf_operation *op, Use use)
+{
+    with_storage(op->in[0].dtype, [&](auto zero) {
+        if (is_line_activation(op->batch_norm.activation))
+            use(zero, std::true_type());
+        else
+            use(zero, std::false_type());
+    });
+}
 
 bool batch_norm2d_infer_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
 {
@@ -154,12 +181,13 @@ bool batch_norm2d_infer_supports_cuda(const sdlf_calculator *, const sdlf_operat
 }
 
 /* Of running statistics, beside apply_forward. */
-template <typename T> struct apply_infer_nhwc : apply_forward_nhwc<T> {
+template <typename T, bool LINE> struct apply_infer_nhwc : apply_forward_nhwc<T, LINE> {
     const float *variance;
     float epsilon;
-    __device__ __forceinline__ typename apply_forward_nhwc<T>::channel_numbers read(int vector) const
+    typedef typename apply_forward_nhwc<T, LINE>::channel_numbers channel_numbers;
+    __device__ __forceinline__ channel_numbers read(int vector) const
     {
-        typename apply_forward_nhwc<T>::channel_numbers c;
+        channel_numbers c;
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) {
             const int at = vector * VECTOR + v;
@@ -173,9 +201,9 @@ template <typename T> struct apply_infer_nhwc : apply_forward_nhwc<T> {
 sdlf_status batch_norm2d_infer_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    with_storage(op->in[0].dtype, [&](auto zero) {
+    with_norm(op, [&](auto zero, auto line) {
         using T = decltype(zero);
-        apply_infer_nhwc<T> apply;
+        apply_infer_nhwc<T, line.value> apply;
         apply.x = data_of<T>(op->in[0]);
         apply.residual = nullptr;
         apply.scale = data_of<float>(op->in[1]);
@@ -184,6 +212,7 @@ sdlf_status batch_norm2d_infer_nhwc(sdlf_calculator *base, const sdlf_operation 
         apply.inverse = nullptr;
         apply.y = data_of<T>(op->out[0]);
         apply.activation = line_activation_of(op->batch_norm.activation);
+        apply.function = op->batch_norm.activation.function;
         apply.variance = data_of<float>(op->in[4]);
         apply.epsilon = op->batch_norm.epsilon;
         launch_rows(calculator, op->in[0].shape.dim[0], op->in[0].shape.dim[1], apply);
@@ -209,7 +238,7 @@ sdlf_status batch_norm2d_forward_of_nhwc(sdlf_calculator *base, const sdlf_opera
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const int64_t rows = op->in[0].shape.dim[0], channels = op->in[0].shape.dim[1];
     float *mean = data_of<float>(op->out[1]), *inverse = data_of<float>(op->out[2]);
-    with_storage(op->in[0].dtype, [&](auto zero) {
+    with_norm(op, [&](auto zero, auto line) {
         using T = decltype(zero);
         const T *x = data_of<T>(op->in[0]);
         if (moments == nullptr) {
@@ -220,9 +249,10 @@ sdlf_status batch_norm2d_forward_of_nhwc(sdlf_calculator *base, const sdlf_opera
             launch_parts(calculator, moments->count, channels, parts, statistics_of<float>(op, moments->parts, 2));
         }
         launch_rows(calculator, rows, channels,
-                    apply_forward_nhwc<T>{x, optional<T>(op->in[3]), data_of<float>(op->in[1]),
-                                          data_of<float>(op->in[2]), mean, inverse, data_of<T>(op->out[0]),
-                                          line_activation_of(op->batch_norm.activation)});
+                    apply_forward_nhwc<T, line.value>{x, optional<T>(op->in[3]), data_of<float>(op->in[1]),
+                                                      data_of<float>(op->in[2]), mean, inverse, data_of<T>(op->out[0]),
+                                                      line_activation_of(op->batch_norm.activation),
+                                                      op->batch_norm.activation.function});
     });
     return cuda_check_launch("batch_norm2d_forward");
 }

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* The gradient of batch_norm2d of x (M,C), C a multiple of 8: one kernel sums (column_sums.cuh), a second applies it (for_rows.cuh). Moves x
  * and dy twice, dx and dresidual once; and y twice where an activation's slope is not worked out from x, bit for bit as forward had y. */
+#include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/nhwc/column_sums.cuh"
 #include "calculators/cuda/nhwc/for_rows.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
 
 /* Where an activation's slope comes from: there is none; from y; from y, and it is 0 or 1; from x, as batch_norm.cu makes y of it, and it is
- * 0 or 1. */
-enum slope_source { NO_SLOPE, SLOPE_OF_Y, STEP_OF_Y, STEP_OF_X };
+ * 0 or 1; from x, as batch_norm.cu makes the activation's input of it. */
+enum slope_source { NO_SLOPE, SLOPE_OF_Y, STEP_OF_Y, STEP_OF_X, SLOPE_OF_X };
 
 /* g = dy act'(y), 8 at a time. */
 template <typename T, slope_source SOURCE> struct gradient_nhwc {
-    static constexpr int UNROLL = 4 / sizeof(T);
+    static constexpr int UNROLL = SOURCE == SLOPE_OF_X ? 1 : 4 / sizeof(T); /* a slope takes registers */
+    static constexpr bool READS_X = SOURCE == STEP_OF_X || SOURCE == SLOPE_OF_X;
     const T *x, *dy, *y;
     line_activation activation;
+    sdlf_activation_function function;
     rounded_range of_x; /* values of x, normalised, where the slope is 1 */
     const float *scale, *shift, *mean, *inverse;
     struct loaded {
         bits8<T> x, dy, y;
     };
     struct line {
-        float factor[SOURCE == STEP_OF_X ? VECTOR : 1], offset[SOURCE == STEP_OF_X ? VECTOR : 1];
+        float factor[READS_X ? VECTOR : 1], offset[READS_X ? VECTOR : 1];
     };
     __device__ __forceinline__ line read(int vector) const
     {
         line c = {};
-        if constexpr (SOURCE == STEP_OF_X) {
+        if constexpr (READS_X) {
 #pragma unroll
             for (int v = 0; v < VECTOR; v++) {
                 const int at = vector * VECTOR + v;
@@ -48,6 +51,12 @@ template <typename T, slope_source SOURCE> struct gradient_nhwc {
     {
         float8 gradient = unpack8<T>(in.dy);
         const float8 result = unpack8<T>(in.y);
+        if constexpr (SOURCE == SLOPE_OF_X) {
+            with_inline_slope<T>(function, [&](auto slope) {
+#pragma unroll
+                for (int v = 0; v < VECTOR; v++) gradient.at[v] *= slope(fmaf(value.at[v], c.factor[v], c.offset[v]));
+            });
+        }
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) {
             if constexpr (SOURCE == SLOPE_OF_Y) gradient.at[v] *= activation.derivative(result.at[v]);
@@ -158,6 +167,7 @@ static void launch(const cuda_calculator *calculator, const sdlf_operation *op)
                          data_of<T>(op->in[4]),
                          optional<T>(op->in[5]),
                          activation,
+                         op->batch_norm.activation.function,
                          rounded_range_of<T>(activation.low, activation.high),
                          scale,
                          optional<float>(op->in[6]),
@@ -178,7 +188,9 @@ sdlf_status batch_norm2d_backward_nhwc(sdlf_calculator *base, const sdlf_operati
     const bool is_step = line_activation_of(op->batch_norm.activation).slope == 1;
     with_storage(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        if (sdlf_tensor_present(&op->in[6]))
+        if (has_inline_slope(op->batch_norm.activation))
+            launch<T, SLOPE_OF_X>(calculator, op);
+        else if (sdlf_tensor_present(&op->in[6]))
             launch<T, STEP_OF_X>(calculator, op);
         else if (!sdlf_tensor_present(&op->in[5]))
             launch<T, NO_SLOPE>(calculator, op);

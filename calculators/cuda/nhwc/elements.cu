@@ -18,23 +18,19 @@ template <typename T> static __device__ __forceinline__ void activate8(const sdl
     });
 }
 
-/* Its slopes. SiLU and GELU, which whole networks are made of, are in line, so that the eight hide each other's latencies; the others are a call each. */
+/* Its slopes. Those that whole networks are made of are in line, so that the eight hide each other's latencies; the others are a call each. */
+template <typename T>
 static __device__ __forceinline__ void multiply_slopes8(const sdlf_activation &activation, const float8 &by,
                                                         float8 &gradient)
 {
-    switch (activation.function) {
-    case SDLF_SILU:
+    auto multiply = [&](auto slope) {
 #pragma unroll
-        for (int v = 0; v < VECTOR; v++) gradient.at[v] *= silu_slope(by.at[v]);
-        return;
-    case SDLF_GELU:
-#pragma unroll
-        for (int v = 0; v < VECTOR; v++) gradient.at[v] *= gelu_slope(by.at[v]);
-        return;
-    default:
-#pragma unroll
-        for (int v = 0; v < VECTOR; v++) gradient.at[v] *= activation_slope(activation, by.at[v]);
-    }
+        for (int v = 0; v < VECTOR; v++) gradient.at[v] *= slope(by.at[v]);
+    };
+    if (has_inline_slope(activation))
+        with_inline_slope<T>(activation.function, multiply);
+    else
+        multiply([&](float v) { return activation_slope(activation, v); });
 }
 
 template <typename T>
@@ -69,7 +65,7 @@ static __global__ void activate_backward_nhwc(const T *by, const T *dy, T *dx, i
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         const float8 from = load8(by, i);
         float8 gradient = load8(dy, i);
-        multiply_slopes8(activation, from, gradient);
+        multiply_slopes8<T>(activation, from, gradient);
         store8(dx, i, gradient);
     }
 }

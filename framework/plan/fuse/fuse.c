@@ -39,8 +39,10 @@ sdlf_status plan_fuse(sdlf_plan *plan)
 sdlf_status plan_fuse_stored(sdlf_plan *plan)
 {
     if (plan->options.mode != SDLF_TRAIN || plan->options.no_fusion || plan->options.keep_activations) return SDLF_OK;
-    static sdlf_status (*const rules[])(sdlf_plan *) = {plan_fuse_epilogues, plan_fuse_norm_backward,
-                                                        plan_fuse_gradient_sums};
+    static sdlf_status (*const rules[])(sdlf_plan *) = {
+        plan_fuse_epilogues, plan_fuse_norm_backward,
+        plan_fuse_epilogues, /* activations whose input is no longer read by their gradients */
+        plan_fuse_gradient_sums};
     sdlf_status status = SDLF_OK;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0] && status == SDLF_OK; i++) {
         status = plan_find_uses(plan);

@@ -6,7 +6,8 @@
  *
  * becomes batch_norm2d_backward x,..,dy,y -> dx,..,g, without g where nothing else reads it (a residual connection
  * does); and without y where the normalisation made it only of x and the calculator works it out again instead of
- * reading it. */
+ * reading it. So it is where the slope follows from the activation's input, which the normalisation made: the activation's
+ * forward pass, the only reader that is left, then goes into the normalisation's (epilogues.c). */
 #include "framework/plan/passes.h"
 
 /* The batch normalisation that reads what step `i` writes, on the same calculator; -1: none. */
@@ -25,25 +26,25 @@ static int norm_behind(const sdlf_plan *plan, int i)
     return -1;
 }
 
-/* The shift by which a normalisation in the forward pass made y of x and nothing else; absent: something else made
- * it. */
+/* The shift by which a normalisation in the forward pass made y, or the activation's input, of x and nothing else;
+ * absent: something else made it. */
 static sdlf_tensor shift_behind(const sdlf_plan *plan, const sdlf_operation *fused)
 {
+    const bool reads_input = sdlf_activation_reads_input(fused->batch_norm.activation.function);
+    const sdlf_activation_function ends = reads_input ? SDLF_IDENTITY : fused->batch_norm.activation.function;
     const sdlf_tensor *y = &fused->in[5], none = {.dtype = SDLF_NONE};
     int norm = plan_first_writer(plan, y->buffer);
     if (norm < 0 || plan_count_writers(plan, y->buffer) != 1) return none;
     const sdlf_operation *op = &plan->steps[norm].operation;
     bool same = op->kind == SDLF_BATCH_NORM2D_FORWARD && !sdlf_tensor_present(&op->in[3]) &&
-                op->out[1].buffer == fused->in[2].buffer &&
-                op->batch_norm.activation.function == fused->batch_norm.activation.function;
+                op->out[1].buffer == fused->in[2].buffer && op->batch_norm.activation.function == ends;
     return same ? op->in[2] : none;
 }
 
 static sdlf_status fuse(sdlf_plan *plan, int i)
 {
     const sdlf_operation *slope = &plan->steps[i].operation;
-    if (slope->kind != SDLF_ACTIVATION_BACKWARD || sdlf_activation_reads_input(slope->activation.function))
-        return SDLF_OK;
+    if (slope->kind != SDLF_ACTIVATION_BACKWARD) return SDLF_OK;
     int norm = norm_behind(plan, i);
     if (norm < 0) return SDLF_OK;
     sdlf_operation fused = plan->steps[norm].operation;

@@ -191,9 +191,10 @@ typedef enum sdlf_operation_kind {
      *   in: x, scale (C), shift (C), mean (C), variance (C)   out: y */
     SDLF_BATCH_NORM2D_INFER,
 
-    /* batch_norm2d_backward: with xhat = (x - mean) inverse_std and g = dy act'(y), act' worked out from the forward output y:
+    /* batch_norm2d_backward: with xhat = (x - mean) inverse_std and g = dy act', worked out from the forward output y:
      * dshift = sum g; dscale = sum g xhat; dx = scale inverse_std (g - dshift / n - xhat dscale / n); dresidual = g. If and only if there
-     * is an activation, y is there, or shift, by which y = act(scale xhat + shift), rounded to x's type; or both.
+     * is an activation, y is there, or shift, by which y = act(scale xhat + shift), rounded to x's type; or both. Of an activation
+     * whose slope follows from its input (sdlf_activation_reads_input) shift alone: act' is that of scale xhat + shift, not rounded.
      *   in: x, scale (C), saved_mean (C), saved_inverse_std (C), dy, y? (x's shape), shift? (C)
      *   out: dx?, dscale (C), dshift (C), dresidual? (x's shape) */
     SDLF_BATCH_NORM2D_BACKWARD,
