@@ -21,10 +21,15 @@ on() {
     fi
 }
 
+cat > "$work/lstm.json" << 'END'
+{"name": "lstm_gru", "input": {"name": "x", "shape": [1, 28, 28]}, "layers": [
+  {"type": "reshape", "shape": [28, 28]}, {"type": "lstm", "units": 256}, {"type": "gru", "units": 500, "last": true},
+  {"type": "fully_connected", "units": 10}]}
+END
 for capability in 75 80 89 90 120; do
     for math in fp32 fp16 tf32 bf16; do
         [ "$capability" != 75 ] || [ "$math" = fp32 ] || [ "$math" = fp16 ] || continue # it has no others
-        for net in simple_cnn resnet20 mobilenet_v2 vit_tiny; do
+        for net in simple_cnn resnet20 mobilenet_v2 vit_tiny "$work/lstm.json"; do
             on "$capability" train --net "$net" --data digits:40 --epochs 1 --batch 16 --math "$math" --no-save --quiet
         done
     done
