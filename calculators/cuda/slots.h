@@ -6,7 +6,6 @@
 
 #include "calculators/cuda/attention/attention.h"
 #include "calculators/cuda/conv2d/algorithms.h"
-#include "calculators/cuda/conv2d/mbconv.h"
 #include "calculators/cuda/cuda.h"
 #include "calculators/cuda/launch_fusion.h"
 #include "calculators/cuda/nhwc/nhwc.h"
@@ -28,6 +27,8 @@ sdlf_status record_end_cuda(sdlf_calculator *calculator, void **recording);
 sdlf_status replay_cuda(sdlf_calculator *calculator, void *recording);
 void discard_cuda(sdlf_calculator *calculator, void *recording);
 bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+extern const sdlf_fused_slot fusions_cuda[];
 
 /* Devices, memory, queues and recording. */
 /* clang-format off */
@@ -122,11 +123,6 @@ bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_opera
     [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_cuda, \
                                                 .supports = conv2d_pool_backward_supports_cuda, \
                                                 .workspace = conv2d_pool_backward_workspace_cuda}, \
-    [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = conv2d_mbconv_cuda, \
-                                               .supports = conv2d_mbconv_supports_cuda, \
-                                               .workspace = conv2d_mbconv_workspace_cuda, \
-                                               .prepared = conv2d_mbconv_prepared_cuda, \
-                                               .prepare = conv2d_mbconv_prepare_cuda}, \
     [SDLF_MAX_POOL2D_FORWARD] = CUDA_POOL_SLOT(max_pool2d_forward_cuda), \
     [SDLF_MAX_POOL2D_BACKWARD] = CUDA_POOL_SLOT(max_pool2d_backward_cuda), \
     [SDLF_AVG_POOL2D_FORWARD] = CUDA_POOL_SLOT(avg_pool2d_forward_cuda), \

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A good operation of each kind, for the tests of the operation classes. */
+/* A good operation of each kind, and of each shared fusion, for the tests of the operation classes. */
 #ifndef SDLF_TESTS_OPERATION_EXAMPLES_H
 #define SDLF_TESTS_OPERATION_EXAMPLES_H
 
 #include <sdlf/operation.h>
+
+#include "calculators/fusions/inverted_residual.h"
 
 enum { N = 2, C = 4, H = 6, W = 6, K = 8 };
 
@@ -129,13 +131,16 @@ static inline sdlf_operation convolution(sdlf_operation_kind kind)
 static inline sdlf_operation inverted_residual(void)
 {
     sdlf_tensor bias = t(sdlf_shape(K)), x = t(sdlf_shape(N, C, H, W));
-    return (sdlf_operation){
-        .kind = SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD,
+    sdlf_operation o = {
+        .kind = SDLF_FUSED,
         .in = {x, t(sdlf_shape(K, 1, 3, 3)), t(sdlf_shape(C, K, 1, 1)), t(sdlf_shape(K, C, 1, 1)), bias, bias,
                t(sdlf_shape(C)), x},
         .out = {x},
-        .conv2d_inverted = {.window = window_3x3, .expanded = {.function = SDLF_RELU}},
+        .fused = {.fusion = &sdlf_inverted_residual_fusion},
     };
+    *inverted_residual_options_in(&o) =
+        (inverted_residual_options){.window = window_3x3, .expanded = {.function = SDLF_RELU}};
+    return o;
 }
 
 static inline sdlf_operation pooling(sdlf_operation_kind kind)
@@ -294,7 +299,6 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return convolution(kind);
-    case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD: return inverted_residual();
     case SDLF_MAX_POOL2D_FORWARD:
     case SDLF_MAX_POOL2D_BACKWARD:
     case SDLF_AVG_POOL2D_FORWARD:
@@ -324,6 +328,14 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     default: break;
     }
     return o;
+}
+
+/* Examples by number: of the kinds, but for SDLF_FUSED, the last of them, and in its place the fusions'. */
+enum { INVERTED_RESIDUAL = SDLF_FUSED, EXAMPLES };
+
+static inline sdlf_operation example_at(int index)
+{
+    return index == INVERTED_RESIDUAL ? inverted_residual() : example((sdlf_operation_kind)index);
 }
 
 #endif

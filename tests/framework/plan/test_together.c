@@ -22,7 +22,7 @@ static int overlaps, in_place;
 static bool is_written_over(const void *data, const sdlf_operation *const *operations, int count)
 {
     for (int o = 0; o < count; o++) {
-        unsigned may_alias = sdlf_operation_class_of(operations[o]->kind)->may_alias;
+        unsigned may_alias = sdlf_operation_type(operations[o])->may_alias;
         for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
             const sdlf_tensor *in = &operations[o]->in[i], *out = &operations[o]->out[0];
             if (may_alias >> i & 1 && sdlf_tensor_present(in) && in->data == data && out->data == data) return true;
@@ -69,7 +69,7 @@ static sdlf_status run_pair(sdlf_calculator *calculator, const sdlf_operation *c
     if (breaks) return sdlf_fail(SDLF_ERROR_DEVICE, "a pair broke");
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < 2 && status == SDLF_OK; i++)
-        status = calculator->type->kernel[operations[i]->kind].run(calculator, operations[i]);
+        status = sdlf_calculator_slot(calculator, operations[i])->run(calculator, operations[i]);
     return status;
 }
 
