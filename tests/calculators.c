@@ -26,7 +26,6 @@ static bool is_fusion(sdlf_operation_kind kind)
     case SDLF_LSTM_BACKWARD:
     case SDLF_GRU_FORWARD:
     case SDLF_GRU_BACKWARD:
-    case SDLF_GEMM_BACKWARD_SGD:
     case SDLF_FUSED: return true;
     default: return false;
     }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/fusions/inverted_residual.h"
 #include "calculators/shuffle.h"
 #include "framework/heap.h"
@@ -201,6 +202,7 @@ static const sdlf_fused_slot fusions[] = {
       .likes_channels_last = always,
       .prepared = prepared,
       .prepare = prepare}},
+    {&sdlf_gemm_backward_sgd_fusion, {.run = run, .supports = supports, .workspace = workspace}},
     {.fusion = NULL},
 };
 
@@ -340,6 +342,5 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                 [SDLF_CLIP_SCALE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_CHECK_FINITE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_LOSS_SCALE_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
-                [SDLF_GEMM_BACKWARD_SGD] = {.run = run, .supports = supports, .workspace = workspace},
             },
 };

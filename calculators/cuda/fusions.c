@@ -11,5 +11,6 @@ const sdlf_fused_slot fusions_cuda[] = {
       .workspace = conv2d_mbconv_workspace_cuda,
       .prepared = conv2d_mbconv_prepared_cuda,
       .prepare = conv2d_mbconv_prepare_cuda}},
+    CUDA_GEMM_FUSION,
     {.fusion = NULL},
 };

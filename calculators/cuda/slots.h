@@ -9,6 +9,7 @@
 #include "calculators/cuda/cuda.h"
 #include "calculators/cuda/launch_fusion.h"
 #include "calculators/cuda/nhwc/nhwc.h"
+#include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/matmul.h"
 
 sdlf_status open_cuda(sdlf_calculator *calculator, const sdlf_calculator_options *options);
@@ -29,6 +30,15 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
 bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 extern const sdlf_fused_slot fusions_cuda[];
+/* The one that classes which compute convolutions in another way share. */
+#define CUDA_GEMM_FUSION                                                                                               \
+    {                                                                                                                  \
+        &sdlf_gemm_backward_sgd_fusion,                                                                                \
+        {                                                                                                              \
+            .run = gemm_backward_sgd_cuda, .supports = gemm_backward_sgd_supports_cuda,                                \
+            .workspace = gemm_backward_sgd_workspace_cuda                                                              \
+        }                                                                                                              \
+    }
 
 /* Devices, memory, queues and recording. */
 /* clang-format off */
@@ -168,10 +178,7 @@ extern const sdlf_fused_slot fusions_cuda[];
     [SDLF_RMSPROP_UPDATE] = {.run = update_cuda}, \
     [SDLF_CLIP_SCALE] = {.run = clip_scale_cuda}, \
     [SDLF_CHECK_FINITE] = {.run = check_finite_cuda}, \
-    [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_cuda}, \
-    [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cuda, \
-                                .supports = gemm_backward_sgd_supports_cuda, \
-                                .workspace = gemm_backward_sgd_workspace_cuda}
+    [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_cuda}
 /* clang-format on */
 
 #endif

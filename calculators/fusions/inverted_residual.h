@@ -19,6 +19,10 @@
 
 #include <sdlf/fusion.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct inverted_residual_options {
     sdlf_window2d window;       /* of the depthwise convolution */
     sdlf_activation expanded;   /* behind the first pointwise convolution, */
@@ -40,5 +44,9 @@ static inline const inverted_residual_options *inverted_residual_options_of(cons
 {
     return (const inverted_residual_options *)(const void *)fused->fused.options;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,7 @@
  *
  * It is the specification of what an operation computes, a tutorial of how, and the oracle that the tests hold every
  * other calculator against. It is never optimised. */
+#include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/fusions/inverted_residual.h"
 #include "calculators/reference/reference.h"
 #include "calculators/registry.h"
@@ -165,7 +166,6 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_CLIP_SCALE] = {.run = clip_scale_reference},
             [SDLF_CHECK_FINITE] = {.run = check_finite_reference},
             [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_reference},
-            [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_reference},
             [SDLF_FUSED] = {.run = fused_reference,
                             .workspace = fused_workspace_reference,
                             .channels_last = true,

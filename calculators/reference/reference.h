@@ -7,7 +7,7 @@
 
 sdlf_kernel fill_reference, copy_reference, gather_batch_reference, next_batch_reference, shuffle_reference;
 bool gemm_supports_reference(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_kernel gemm_reference, gemm_backward_sgd_reference, spmm_csr_reference;
+sdlf_kernel gemm_reference, spmm_csr_reference;
 sdlf_kernel reduce_reference, add_reference;
 sdlf_kernel conv2d_forward_reference, conv2d_backward_input_reference, conv2d_backward_weights_reference;
 sdlf_kernel conv2d_relu_max_pool_forward_reference, conv2d_relu_max_pool_backward_reference;

@@ -77,6 +77,25 @@ static void parts_are_the_whole(void)
     CHECK_EQUAL(examples, fusions);
 }
 
+/* What its options and operands decide together: the slope of an activation, updates without momentum or bias. */
+static void updates_have_parts_of_their_own(void)
+{
+    const sdlf_tensor none = {.dtype = SDLF_NONE};
+    sdlf_operation o = gemm_backward_sgd();
+    gemm_backward_sgd_options *options = gemm_backward_sgd_options_in(&o);
+    options->activation.function = SDLF_RELU;
+    options->sgd.decay = 0.25f, options->sgd.bias_decay = 0.5f, options->sgd.nesterov = true;
+    check_parts(o);
+    o.out[3] = o.out[4] = none, options->sgd.bias_decay = 0;
+    check_parts(o);
+    options->activation.function = SDLF_IDENTITY;
+    check_parts(o);
+    o.out[1] = none, options->sgd.momentum = 0;
+    check_parts(o);
+    o.out[2] = none;
+    check_parts(o);
+}
+
 static void fusions_are_found_by_name(void)
 {
     for (int i = 0; sdlf_fusion_at(i) != NULL; i++) {
@@ -86,6 +105,9 @@ static void fusions_are_found_by_name(void)
         CHECK(fusion->variant[0] != 0 && fusion->members <= SDLF_FUSION_MEMBERS && fusion->edges <= SDLF_FUSION_EDGES);
         for (int e = 0; e < fusion->edges; e++)
             CHECK(fusion->edge[e].from < fusion->edge[e].to && fusion->edge[e].to < fusion->members);
+        for (int s = 0; s < fusion->shares; s++)
+            CHECK(fusion->shared[s].member < fusion->shared[s].later && fusion->shared[s].later < fusion->members);
+        for (int v = 0; fusion->variant[v] != 0; v++) CHECK(fusion->early == 0 || fusion->early & fusion->variant[v]);
     }
     CHECK(sdlf_fusion_find("conv2d_forward") == NULL && sdlf_fusion_find(NULL) == NULL && sdlf_fusion_at(-1) == NULL);
 }
@@ -120,6 +142,7 @@ static void only_declared_ones_are_taken(void)
 int main(void)
 {
     RUN(parts_are_the_whole);
+    RUN(updates_have_parts_of_their_own);
     RUN(fusions_are_found_by_name);
     RUN(only_declared_ones_are_taken);
     return test_summary();

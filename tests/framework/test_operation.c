@@ -133,10 +133,10 @@ static void wrong_operands_are_refused(void)
  * units. */
 static void fused_operations_cost_what_they_do(void)
 {
-    sdlf_operation layer = example(SDLF_GEMM_BACKWARD_SGD);
+    sdlf_operation layer = gemm_backward_sgd();
     CHECK_EQUAL(sdlf_operation_cost(&layer).flops, 2 * 2 * N * 15 + 4 * 15 + N * 3 + 4 * 3);
     CHECK_EQUAL(sdlf_operation_cost(&layer).bytes, 4 * (N * 5 + N * 3 + 1 + 4 * 15 + N * 5 + 4 * 3));
-    layer.gemm_backward.activation.function = SDLF_RELU;
+    gemm_backward_sgd_options_in(&layer)->activation.function = SDLF_RELU;
     CHECK_EQUAL(sdlf_operation_cost(&layer).flops, 2 * 2 * N * 15 + 4 * 15 + N * 3 + 4 * 3 + N * 5);
     sdlf_operation loss = example(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD);
     CHECK_EQUAL(sdlf_operation_cost(&loss).flops, 5 * 15 + 2 * 15);

@@ -34,7 +34,6 @@ static bool has_operands(sdlf_operation_kind kind)
     case SDLF_LSTM_BACKWARD:
     case SDLF_GRU_FORWARD:
     case SDLF_GRU_BACKWARD:
-    case SDLF_GEMM_BACKWARD_SGD:
     case SDLF_CONV2D_FORWARD:
     case SDLF_CONV2D_BACKWARD_INPUT:
     case SDLF_CONV2D_BACKWARD_WEIGHTS:
@@ -75,8 +74,6 @@ bool kernel_may_stay_in_parts(const sdlf_operation *operation)
     case SDLF_BATCH_NORM2D_BACKWARD: return sdlf_batch_norm2d_is_fused(operation);
     case SDLF_CONV2D_BACKWARD_INPUT: return sdlf_tensor_present(&operation->in[2]);
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD: return !sdlf_tensor_present(&operation->out[1]); /* inference: no mask */
-    case SDLF_GEMM_BACKWARD_SGD:
-        return sdlf_tensor_present(&operation->out[3]) || operation->gemm_backward.activation.function != SDLF_IDENTITY;
     default: return false;
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of an instance: one compilation of this folder, for one element type and one instruction set. */
 #include "calculators/cpu/kernels/kernels.h"
+#include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/fusions/inverted_residual.h"
 
 static const sdlf_fused_slot fusions[] = {
@@ -10,6 +11,10 @@ static const sdlf_fused_slot fusions[] = {
       .workspace = conv2d_inverted_workspace_cpu,
       .prepared = conv2d_inverted_prepared_cpu,
       .prepare = conv2d_inverted_prepare_cpu}},
+    {&sdlf_gemm_backward_sgd_fusion,
+     {.run = gemm_backward_sgd_cpu,
+      .supports = gemm_backward_sgd_supports_cpu,
+      .workspace = gemm_backward_sgd_workspace_cpu}},
     {.fusion = NULL},
 };
 
@@ -118,8 +123,5 @@ const cpu_instance instance_cpu = {
             [SDLF_CLIP_SCALE] = {.run = clip_scale_cpu},
             [SDLF_CHECK_FINITE] = {.run = check_finite_cpu},
             [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_cpu},
-            [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cpu,
-                                        .supports = gemm_backward_sgd_supports_cpu,
-                                        .workspace = gemm_backward_sgd_workspace_cpu},
         },
 };

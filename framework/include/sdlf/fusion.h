@@ -24,6 +24,7 @@ extern "C" {
 
 #define SDLF_FUSION_MEMBERS  8
 #define SDLF_FUSION_EDGES    8
+#define SDLF_FUSION_SHARES   8
 #define SDLF_FUSION_VARIANTS 8
 
 /* A member's operand out[out] that another one reads as in[in]; nothing else reads or writes it. */
@@ -31,17 +32,27 @@ typedef struct sdlf_fusion_edge {
     int from, out, to, in;
 } sdlf_fusion_edge;
 
+/* An operand of a member that is the same memory as one of a later member's, whatever the shapes: in[i] is number i, and
+ * out[i] number SDLF_MAX_INPUTS + i: what the later one updates is read by the other before. */
+typedef struct sdlf_fusion_share {
+    int member, operand, later, its;
+} sdlf_fusion_share;
+
 struct sdlf_fusion {
     /* Of the fused operation; its `check` sees the options, too. */
     sdlf_operation_class type;
 
-    /* The operations that it stands for, each behind those that it needs, and what passes between them. In a variant
-     * each but the first is joined to an earlier one by an edge. */
-    int members, edges;
+    /* The operations that it stands for, each behind those that it needs, what passes between them, and what they have
+     * in common. In a variant each but the first has one or the other with an earlier one. */
+    int members, edges, shares;
     sdlf_operation_kind member[SDLF_FUSION_MEMBERS];
     sdlf_fusion_edge edge[SDLF_FUSION_EDGES];
+    sdlf_fusion_share shared[SDLF_FUSION_SHARES];
     /* The sets of members that plans look for (bit i: member i), in this order; 0 ends the list. */
     unsigned variant[SDLF_FUSION_VARIANTS + 1];
+
+    /* The fused operation takes the place of the first of these members; 0: of the last of all. */
+    unsigned early;
 
     bool infer, train; /* the modes in which plans look for it */
     /* Where an algorithm is requested for one of its kinds of operations, the parts stay: the request is for them. */

@@ -77,10 +77,6 @@ typedef struct sdlf_operation {
             sdlf_activation activation;
         } gemm;
         struct {
-            sdlf_sgd_rule sgd;
-            sdlf_activation activation;
-        } gemm_backward; /* gemm_backward_sgd */
-        struct {
             bool log_softmax;
             sdlf_activation activation;
         } spmm;

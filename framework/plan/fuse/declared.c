@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Groups of operations that calculators take as one, as they declare it: see <sdlf/fusion.h>. Where a fusion's pattern is
  * found among a calculator's steps, what passes between them is nobody else's, and the calculator takes the fused
- * operation, that stands in the place of the last of them. */
+ * operation, that stands in the place of one of them. */
 #include <sdlf/fusion.h>
 
 #include "framework/plan/passes.h"
 
 typedef struct match {
     const sdlf_fusion *fusion;
+    const sdlf_calculator *calculator;
     unsigned variant;
     int step[SDLF_FUSION_MEMBERS]; /* -1: not found (yet), or not in this variant */
+    sdlf_operation fused;          /* once all are found */
 } match;
 
 static bool is_in(const match *m, int member)
@@ -40,31 +42,46 @@ static bool is_same_memory(const sdlf_tensor *a, const sdlf_tensor *b)
            sdlf_tensor_bytes(a) == sdlf_tensor_bytes(b);
 }
 
+/* Operand number i of the member; see sdlf_fusion_share. */
+static const sdlf_tensor *operand(const sdlf_plan *plan, const match *m, int member, int i)
+{
+    const sdlf_operation *op = &plan->steps[m->step[member]].operation;
+    return i < SDLF_MAX_INPUTS ? &op->in[i] : &op->out[i - SDLF_MAX_INPUTS];
+}
+
+/* Do the members that have been found fit together? */
+static bool agree(const sdlf_plan *plan, const match *m)
+{
+    for (int i = 0; i < m->fusion->edges; i++) {
+        const sdlf_fusion_edge *e = &m->fusion->edge[i];
+        if (is_found(m, e) && !is_same_memory(written(plan, m, e), read(plan, m, e))) return false;
+    }
+    for (int i = 0; i < m->fusion->shares; i++) {
+        const sdlf_fusion_share *s = &m->fusion->shared[i];
+        if (m->step[s->member] < 0 || m->step[s->later] < 0) continue;
+        if (s->its >= SDLF_MAX_INPUTS && m->step[s->member] > m->step[s->later]) return false;
+        if (!is_same_memory(operand(plan, m, s->member, s->operand), operand(plan, m, s->later, s->its))) return false;
+    }
+    return true;
+}
+
+static bool is_member(const match *m, int step)
+{
+    for (int i = 0; i < m->fusion->members; i++)
+        if (m->step[i] == step) return true;
+    return false;
+}
+
 /* Take the step as that member, if it is what the pattern wants beside what has been found. */
 static bool take(const sdlf_plan *plan, match *m, int member, int step)
 {
     const plan_step *taken = &plan->steps[step];
     if (taken->dead || taken->operation.kind != m->fusion->member[member] || taken->operation.algorithm != 0)
         return false;
-    for (int i = 0; i < m->fusion->members; i++)
-        if (m->step[i] == step || (m->step[i] >= 0 && plan->steps[m->step[i]].calculator != taken->calculator))
-            return false;
+    if (taken->calculator != m->calculator || is_member(m, step)) return false;
     m->step[member] = step;
-    for (int i = 0; i < m->fusion->edges; i++) {
-        const sdlf_fusion_edge *e = &m->fusion->edge[i];
-        if (!is_found(m, e) || is_same_memory(written(plan, m, e), read(plan, m, e))) continue;
-        m->step[member] = -1;
-        return false;
-    }
-    return true;
-}
-
-/* The first step behind it that is the member at the other end of the edge. */
-static bool follow(const sdlf_plan *plan, match *m, const sdlf_fusion_edge *e)
-{
-    int buffer = written(plan, m, e)->buffer;
-    for (int i = plan_next_reader(plan, buffer, m->step[e->from]); i >= 0; i = plan_next_reader(plan, buffer, i))
-        if (take(plan, m, e->to, i)) return true;
+    if (agree(plan, m)) return true;
+    m->step[member] = -1;
     return false;
 }
 
@@ -95,23 +112,112 @@ static bool is_private(const sdlf_plan *plan, const match *m, const sdlf_fusion_
            count_reads(plan, m, made->buffer) == edges;
 }
 
-/* The variant whose first member is that step. */
-static bool find(const sdlf_plan *plan, match *m, int step)
+/* Where the fused operation stands. */
+static int place_of(const match *m)
 {
-    for (int i = 0; i < SDLF_FUSION_MEMBERS; i++) m->step[i] = -1;
-    int first = 0;
-    while (!is_in(m, first)) first++;
-    if (!take(plan, m, first, step)) return false;
+    const unsigned early = m->fusion->early;
+    int place = -1;
+    for (int i = 0; i < m->fusion->members; i++) {
+        if (m->step[i] < 0 || (early != 0 && !(early >> i & 1))) continue;
+        if (place < 0 || (early != 0) == (m->step[i] < place)) place = m->step[i];
+    }
+    return place;
+}
+
+static bool is_edge(const match *m, int member, int operand)
+{
     for (int i = 0; i < m->fusion->edges; i++) {
         const sdlf_fusion_edge *e = &m->fusion->edge[i];
-        if (!is_in(m, e->from) || !is_in(m, e->to) || m->step[e->to] >= 0) continue;
-        if (m->step[e->from] < 0 || !follow(plan, m, e)) return false;
+        bool in = e->to == member && e->in == operand, out = e->from == member && e->out == operand - SDLF_MAX_INPUTS;
+        if (is_found(m, e) && (in || out)) return true;
     }
-    for (int i = 0; i < m->fusion->members; i++)
-        if (is_in(m, i) && m->step[i] < 0) return false;
+    return false;
+}
+
+/* Does a step between the two that is no member read what the buffer holds? */
+static bool is_read_between(const sdlf_plan *plan, const match *m, int buffer, int first, int last)
+{
+    int reader = plan_next_reader(plan, buffer, first);
+    while (reader >= 0 && is_member(m, reader)) reader = plan_next_reader(plan, buffer, reader);
+    return reader >= 0 && reader < last;
+}
+
+/* May the member be computed at `place`? Not before something that it reads has been made, nor while another step still
+ * wants the old value of what it updates; nor behind a step that reads what it makes. */
+static bool may_move(const sdlf_plan *plan, const match *m, int member, int place)
+{
+    const int step = m->step[member];
+    const sdlf_operation *op = &plan->steps[step].operation;
+    for (int i = 0; i < SDLF_MAX_INPUTS && step > place; i++) {
+        const sdlf_tensor *in = &op->in[i];
+        if (!sdlf_tensor_present(in) || plan->buffers[in->buffer].kind != BUFFER_ARENA || is_edge(m, member, i))
+            continue;
+        int writer = plan_first_writer(plan, in->buffer);
+        if (writer > place && writer < step && !is_member(m, writer)) return false;
+    }
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        if (!sdlf_tensor_present(&op->out[i]) || is_edge(m, member, SDLF_MAX_INPUTS + i)) continue;
+        bool earlier = step > place && plan_output_is_updated(op, i), later = step < place;
+        if (earlier && is_read_between(plan, m, op->out[i].buffer, place, step)) return false;
+        if (later && is_read_between(plan, m, op->out[i].buffer, step, place)) return false;
+    }
+    return true;
+}
+
+/* All members are there: is it theirs alone what passes between them, and may they be one? */
+static bool is_whole(const sdlf_plan *plan, match *m)
+{
+    const sdlf_operation *member[SDLF_FUSION_MEMBERS] = {NULL};
     for (int i = 0; i < m->fusion->edges; i++)
         if (is_found(m, &m->fusion->edge[i]) && !is_private(plan, m, &m->fusion->edge[i])) return false;
-    return true;
+    for (int i = 0; i < m->fusion->members; i++) {
+        if (m->step[i] < 0) continue;
+        if (!may_move(plan, m, i, place_of(m))) return false;
+        member[i] = &plan->steps[m->step[i]].operation;
+    }
+    return sdlf_fusion_join(m->fusion, member, &m->fused);
+}
+
+/* A buffer by which the member is joined to one that has been found, and the step behind which it is read; -1: there is
+ * none. */
+static int joint_of(const sdlf_plan *plan, const match *m, int member, int *after)
+{
+    for (int i = 0; i < m->fusion->edges; i++) {
+        const sdlf_fusion_edge *e = &m->fusion->edge[i];
+        *after = m->step[e->from];
+        if (e->to == member && *after >= 0) return written(plan, m, e)->buffer;
+    }
+    *after = -1;
+    for (int i = 0; i < m->fusion->shares; i++) {
+        const sdlf_fusion_share *s = &m->fusion->shared[i];
+        if (s->later == member && m->step[s->member] >= 0) return operand(plan, m, s->member, s->operand)->buffer;
+    }
+    return -1;
+}
+
+/* Find the members of the variant from `member` on, trying what may be each. */
+static bool find(const sdlf_plan *plan, match *m, int member)
+{
+    int after = -1;
+    while (member < m->fusion->members && !is_in(m, member)) member++;
+    if (member == m->fusion->members) return is_whole(plan, m);
+    const int buffer = joint_of(plan, m, member, &after);
+    if (buffer <= 0) return false; /* 0: the operand is absent */
+    for (int i = plan_next_reader(plan, buffer, after); i >= 0; i = plan_next_reader(plan, buffer, i)) {
+        if (!take(plan, m, member, i)) continue;
+        if (find(plan, m, member + 1)) return true;
+        m->step[member] = -1;
+    }
+    return false;
+}
+
+/* The variant whose first member is that step. */
+static bool begins_at(const sdlf_plan *plan, match *m, int step)
+{
+    int first = 0;
+    while (!is_in(m, first)) first++;
+    for (int i = 0; i < SDLF_FUSION_MEMBERS; i++) m->step[i] = -1;
+    return take(plan, m, first, step) && find(plan, m, first + 1);
 }
 
 /* What a calculator may make ready once, is it the same in every run? */
@@ -126,30 +232,28 @@ static bool has_constants(const sdlf_plan *plan, const sdlf_operation *fused)
 
 static sdlf_status fuse(sdlf_plan *plan, const match *m)
 {
-    const sdlf_operation *member[SDLF_FUSION_MEMBERS] = {NULL};
-    sdlf_operation fused;
-    int last = -1;
-    for (int i = 0; i < m->fusion->members; i++) {
-        if (m->step[i] < 0) continue;
-        member[i] = &plan->steps[m->step[i]].operation;
-        if (m->step[i] > last) last = m->step[i];
-    }
-    if (!sdlf_fusion_join(m->fusion, member, &fused) || !has_constants(plan, &fused)) return SDLF_OK;
-    if (sdlf_operation_check(&fused) != SDLF_OK || !sdlf_calculator_supports(plan->steps[last].calculator, &fused))
+    const int place = place_of(m), forward = plan->forward_steps;
+    if (!has_constants(plan, &m->fused) || sdlf_operation_check(&m->fused) != SDLF_OK ||
+        !sdlf_calculator_supports(m->calculator, &m->fused))
         return SDLF_OK;
     for (int i = 0; i < m->fusion->members; i++) {
-        if (m->step[i] < 0) continue;
-        plan->steps[m->step[i]].dead = true;
-        plan_join_groups(plan, plan->steps[m->step[i]].node, plan->steps[last].node);
+        const int step = m->step[i];
+        if (step < 0) continue;
+        plan->steps[step].dead = true;
+        if (step < forward && place < forward) plan_join_groups(plan, plan->steps[step].node, plan->steps[place].node);
     }
-    return plan_replace_operation(plan, last, &fused);
+    return plan_replace_operation(plan, place, &m->fused);
 }
 
-/* Is an algorithm requested for one of the fusion's kinds, which is for the operation by itself? */
-static bool is_requested_apart(const sdlf_plan *plan, const sdlf_fusion *fusion)
+/* Is an algorithm requested for one of the fusion's kinds, which is for the operation by itself? Do ranks add gradients
+ * before one of the members follows them? */
+static bool stays_apart(const sdlf_plan *plan, const sdlf_fusion *fusion)
 {
-    for (int i = 0; i < fusion->members && fusion->yields_to_requests; i++)
-        if (plan_requested_algorithm(plan, fusion->member[i]) != NULL) return true;
+    for (int i = 0; i < fusion->members; i++) {
+        bool updates = sdlf_operation_class_of(fusion->member[i])->out[0].updated;
+        if (updates && plan->options.communicator != NULL) return true;
+        if (fusion->yields_to_requests && plan_requested_algorithm(plan, fusion->member[i]) != NULL) return true;
+    }
     return false;
 }
 
@@ -157,11 +261,11 @@ static sdlf_status fuse_all(sdlf_plan *plan, const sdlf_calculator *calculator, 
 {
     const bool trains = plan->options.mode == SDLF_TRAIN;
     sdlf_status status = SDLF_OK;
-    if (!(trains ? fusion->train : fusion->infer) || is_requested_apart(plan, fusion)) return SDLF_OK;
+    if (!(trains ? fusion->train : fusion->infer) || stays_apart(plan, fusion)) return SDLF_OK;
     for (int v = 0; fusion->variant[v] != 0; v++) {
-        match m = {.fusion = fusion, .variant = fusion->variant[v]};
+        match m = {.fusion = fusion, .calculator = calculator, .variant = fusion->variant[v]};
         for (int i = 0; i < plan->step_count && status == SDLF_OK; i++)
-            if (plan->steps[i].calculator == calculator && find(plan, &m, i)) status = fuse(plan, &m);
+            if (begins_at(plan, &m, i)) status = fuse(plan, &m);
     }
     return status;
 }

@@ -124,7 +124,7 @@ static int train(const sdlf_plan_options *options, float *weights)
 static void pairs_change_no_bit(void)
 {
     float plain[MOST_WEIGHTS], paired[MOST_WEIGHTS];
-    sdlf_calculator *calculator = open_pairing(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD, SDLF_GEMM_BACKWARD_SGD);
+    sdlf_calculator *calculator = open_pairing(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD, SDLF_FUSED);
     if (calculator == NULL) return;
     sdlf_plan_options options = {.batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator, .no_recording = true};
     int count = train(&options, paired);
@@ -279,7 +279,7 @@ static void unfused_plans_put_nothing_together(void)
 static void pairs_stay_on_one_calculator(void)
 {
     float weights[MOST_WEIGHTS];
-    sdlf_calculator *calculator = open_pairing(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD, SDLF_GEMM_BACKWARD_SGD);
+    sdlf_calculator *calculator = open_pairing(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD, SDLF_FUSED);
     sdlf_calculator *host = test_open("reference");
     if (calculator == NULL || host == NULL) return;
     sdlf_plan_options options = {.batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator, .backward = host};

@@ -325,15 +325,6 @@ typedef enum sdlf_operation_kind {
      *   in: found (1) T, step (1) int64   out: state! (3) T, factor (1) T, done (1) int64 */
     SDLF_LOSS_SCALE_UPDATE,
 
-    /* gemm_backward_sgd: a fully connected layer's backward pass and its update in one sweep over the weights, each tile
-     * of which is read and written once: dx = (dy w) f'(x) (the w before the update); then w follows g = dy^T x and b
-     * follows g = the sum of dy over n by the rule gemm_backward.sgd (see sdlf_sgd_rule). x is f's output, f being
-     * gemm_backward.activation (one whose f' is worked out from that; identity: f' = 1). bv is there if and
-     * only if b and v are. Same formulas as gemm followed by sgd_update, as reduce followed by sgd_update, and as gemm
-     * followed by activation_backward.
-     *   in: x (N,I), dy (N,U), rate (1) T   out: w! (U,I), v!? (U,I), dx? (N,I), b!? (U), bv!? (U) */
-    SDLF_GEMM_BACKWARD_SGD,
-
     /* ---- quantised numbers: operations/quantization.h says what Q, round() and clamp() are ---- */
 
     /* quantize: y = clamp(round(x / scale) + zero), options in `quantize`.

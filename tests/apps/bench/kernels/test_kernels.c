@@ -109,7 +109,7 @@ static void devices_are_measured(void)
                                                 SDLF_CHECK_FINITE,
                                                 SDLF_LOSS_SCALE_UPDATE,
                                                 SDLF_REDUCE,
-                                                SDLF_GEMM_BACKWARD_SGD,
+                                                SDLF_FUSED,
                                                 SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD};
     CHECK_OK(sdlf_calculator_open(&device, "guarded", NULL));
     kernel_rows_make(&rows, SDLF_FLOAT32, 1024);
