@@ -86,11 +86,25 @@ void sdlf_calculator_close(sdlf_calculator *calculator)
     free(calculator);
 }
 
+const sdlf_fused_slot *sdlf_fused_slot_in(const sdlf_fused_slot *list, const sdlf_fusion *fusion)
+{
+    for (; list != NULL && list->fusion != NULL; list++)
+        if (list->fusion == fusion) return list;
+    return NULL;
+}
+
+const sdlf_kernel_slot *sdlf_calculator_slot(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    if (calculator == NULL || operation == NULL || (unsigned)operation->kind >= SDLF_OPERATION_COUNT) return NULL;
+    const sdlf_fused_slot *own = NULL;
+    if (operation->kind == SDLF_FUSED) own = sdlf_fused_slot_in(calculator->type->fusions, operation->fused.fusion);
+    return own != NULL && own->slot.run != NULL ? &own->slot : &calculator->type->kernel[operation->kind];
+}
+
 static const sdlf_kernel_slot *slot_of(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    if ((unsigned)operation->kind >= SDLF_OPERATION_COUNT) return NULL;
-    const sdlf_kernel_slot *slot = &calculator->type->kernel[operation->kind];
-    return slot->run ? slot : NULL;
+    const sdlf_kernel_slot *slot = sdlf_calculator_slot(calculator, operation);
+    return slot != NULL && slot->run != NULL ? slot : NULL;
 }
 
 static bool has_algorithm(const sdlf_kernel_slot *slot, int algorithm)
@@ -215,7 +229,7 @@ sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operatio
     SDLF_REQUIRE(operation);
     sdlf_status status = sdlf_operation_check(operation);
     if (status != SDLF_OK) return status;
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
     status = check_memory(operation, type);
     if (status != SDLF_OK) return status;
     const sdlf_calculator_class *computer = calculator->type;
@@ -225,7 +239,7 @@ sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operatio
     }
     int64_t bytes = sdlf_calculator_workspace(calculator, operation);
     if (sdlf_tensor_bytes(&operation->workspace) >= bytes)
-        return computer->kernel[operation->kind].run(calculator, operation);
+        return sdlf_calculator_slot(calculator, operation)->run(calculator, operation);
 
     sdlf_operation copy = *operation;
     copy.workspace = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(bytes), NULL);
@@ -233,7 +247,7 @@ sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operatio
     if (status != SDLF_OK) {
         return sdlf_fail_context(status, "%s: workspace of %" PRId64 " bytes", type->name, bytes);
     }
-    status = computer->kernel[copy.kind].run(calculator, &copy);
+    status = sdlf_calculator_slot(calculator, &copy)->run(calculator, &copy);
     sdlf_status synchronized = computer->synchronize(calculator); /* the workspace may still be in use until then */
     computer->deallocate(calculator, copy.workspace.data);
     return status != SDLF_OK ? status : synchronized;

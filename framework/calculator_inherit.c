@@ -8,7 +8,7 @@
 
 static const sdlf_kernel_slot *slot_of(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    return &calculator->inherited->type->kernel[operation->kind];
+    return sdlf_calculator_slot(calculator->inherited, operation);
 }
 
 static sdlf_status run(sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -124,18 +124,41 @@ static void fill(sdlf_calculator_class *table, const sdlf_calculator_class *from
             table->kernel[kind] = passed_on(&from->kernel[kind]);
 }
 
+/* The class's own fusions, then those that only the other one declares, passed on. NULL: there are none, or (*enough is
+ * false) there is no memory. */
+static sdlf_fused_slot *merged(const sdlf_fused_slot *own, const sdlf_fused_slot *from, bool *enough)
+{
+    size_t count = 0;
+    for (const sdlf_fused_slot *s = own; s != NULL && s->fusion != NULL; s++) count++;
+    for (const sdlf_fused_slot *s = from; s != NULL && s->fusion != NULL; s++) count++;
+    sdlf_fused_slot *list = count > 0 ? calloc(count + 1, sizeof *list) : NULL, *next = list;
+    *enough = count == 0 || list != NULL;
+    if (list == NULL) return NULL;
+    for (; own != NULL && own->fusion != NULL; own++) *next++ = *own;
+    for (; from != NULL && from->fusion != NULL; from++) {
+        if (sdlf_fused_slot_in(list, from->fusion) != NULL) continue;
+        *next++ = (sdlf_fused_slot){from->fusion, from->slot.run != NULL ? passed_on(&from->slot) : from->slot};
+    }
+    return list;
+}
+
 sdlf_status calculator_inherit(sdlf_calculator *calculator, const sdlf_calculator_class *type,
                                const sdlf_calculator_options *options)
 {
     sdlf_status status = sdlf_calculator_open(&calculator->inherited, type->inherits, options);
     if (status != SDLF_OK) return status;
     sdlf_calculator_class *table = malloc(sizeof *table);
-    if (table == NULL) {
+    bool enough = false;
+    sdlf_fused_slot *fusions =
+        table != NULL ? merged(type->fusions, calculator->inherited->type->fusions, &enough) : NULL;
+    if (!enough) {
+        free(table);
         sdlf_calculator_close(calculator->inherited);
         calculator->inherited = NULL;
         return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for a table of %zu bytes", sizeof *table);
     }
     *table = *type;
+    table->fusions = fusions;
     fill(table, calculator->inherited->type);
     calculator->type = table;
     calculator->space = calculator->inherited->space;
@@ -154,5 +177,6 @@ void calculator_disinherit(sdlf_calculator *calculator)
 {
     if (calculator->inherited == NULL) return;
     sdlf_calculator_close(calculator->inherited);
+    free((void *)calculator->type->fusions);
     free((void *)calculator->type);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is known of every kind of operation: the table of classes, the common part of a check, costs. */
-#include <sdlf/operation.h>
+#include <sdlf/fusion.h>
 
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
@@ -22,6 +22,13 @@ static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
 const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind)
 {
     return (unsigned)kind < SDLF_OPERATION_COUNT ? classes[kind] : NULL;
+}
+
+const sdlf_operation_class *sdlf_operation_type(const sdlf_operation *operation)
+{
+    if (operation == NULL) return NULL;
+    bool fused = operation->kind == SDLF_FUSED && operation->fused.fusion != NULL;
+    return fused ? &operation->fused.fusion->type : sdlf_operation_class_of(operation->kind);
 }
 
 /* Operands: `declared` is the class's list (it ends with a NULL name), `found` the operation's. Where a bit of
@@ -71,7 +78,7 @@ static sdlf_status check_operands(const char *operation, const sdlf_operand *dec
 bool sdlf_operation_is_channels_last(const sdlf_operation *operation)
 {
     if (operation == NULL) return false;
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
     for (int i = 0; type != NULL && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
         const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
         if (!(type->channels_last >> i & 1) || !sdlf_tensor_present(operand)) continue;
@@ -83,7 +90,7 @@ bool sdlf_operation_is_channels_last(const sdlf_operation *operation)
 bool sdlf_operation_is_mixed(const sdlf_operation *operation)
 {
     if (!sdlf_operation_is_channels_last(operation)) return false;
-    unsigned operands = sdlf_operation_class_of(operation->kind)->channels_last;
+    unsigned operands = sdlf_operation_type(operation)->channels_last;
     for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
         const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
         if (operands >> i & 1 && sdlf_tensor_present(operand) && !sdlf_tensor_is_channels_last(operand)) return true;
@@ -95,7 +102,7 @@ sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation)
 {
     if (operation == NULL) return (sdlf_operation){0};
     sdlf_operation nhwc = *operation;
-    unsigned operands = sdlf_operation_class_of(operation->kind)->channels_last;
+    unsigned operands = sdlf_operation_type(operation)->channels_last;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (operands >> i & 1 && sdlf_tensor_present(&nhwc.in[i])) nhwc.in[i] = sdlf_tensor_channels_last(nhwc.in[i]);
     }
@@ -132,7 +139,7 @@ static bool has_stored_weights(const sdlf_operation *operation, const sdlf_opera
 sdlf_dtype sdlf_operation_storage(const sdlf_operation *operation)
 {
     if (operation == NULL) return SDLF_NONE;
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
     for (int i = 0; type != NULL && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
         const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
         if (type->storage >> i & 1 && (operand->dtype == SDLF_FLOAT16 || operand->dtype == SDLF_BFLOAT16))
@@ -145,7 +152,7 @@ sdlf_operation sdlf_operation_stored(const sdlf_operation *operation, sdlf_dtype
 {
     if (operation == NULL) return (sdlf_operation){0};
     sdlf_operation stored = *operation;
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
     for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
         sdlf_tensor *operand = operand_at(&stored, i);
         if (!(type->storage >> i & 1) || operand->dtype != SDLF_FLOAT32) continue;
@@ -193,7 +200,7 @@ static unsigned channels_last_operands(const sdlf_operation *operation, const sd
 sdlf_status sdlf_operation_check(const sdlf_operation *operation)
 {
     SDLF_REQUIRE(operation);
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
     if (!type) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%d is no kind of operation", (int)operation->kind);
     unsigned any = type->any_strides, last = channels_last_operands(operation, type);
     unsigned stays = sdlf_operation_storage(operation) == SDLF_NONE ? type->stays_row_major : 0;
@@ -233,7 +240,7 @@ sdlf_cost sdlf_operation_cost(const sdlf_operation *operation)
 {
     if (operation == NULL) return (sdlf_cost){0};
     sdlf_cost cost = {0};
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
     if (!type) return cost;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         cost.bytes = sdlf_sum(cost.bytes, bytes_read(type, operation, i));
@@ -252,7 +259,7 @@ sdlf_cost sdlf_operation_cost(const sdlf_operation *operation)
 sdlf_activation *sdlf_operation_epilogue(sdlf_operation *operation)
 {
     if (operation == NULL) return NULL;
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
     if (type == NULL || type->epilogue == 0) return NULL;
     return (sdlf_activation *)((char *)operation + type->epilogue);
 }

@@ -13,7 +13,6 @@ static bool is_fusion(sdlf_operation_kind kind)
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD:
-    case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD:
     case SDLF_QUANTIZE:
     case SDLF_DEQUANTIZE:
     case SDLF_QUANTIZED_CONV2D:
@@ -27,7 +26,7 @@ static bool is_fusion(sdlf_operation_kind kind)
     case SDLF_LSTM_BACKWARD:
     case SDLF_GRU_FORWARD:
     case SDLF_GRU_BACKWARD:
-    case SDLF_GEMM_BACKWARD_SGD: return true;
+    case SDLF_FUSED: return true;
     default: return false;
     }
 }

@@ -169,7 +169,7 @@ static sdlf_status check_operand(const guarded_calculator *guarded, const sdlf_o
     if (!sdlf_tensor_present(tensor) || !sdlf_tensor_is_contiguous(tensor)) return SDLF_OK;
     if (guarded_holds(guarded->blocks, tensor->data, sdlf_tensor_bytes(tensor))) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_DEVICE, "guarded: an operand of %s, %s, lies in other memory",
-                     sdlf_operation_class_of(operation->kind)->name, sdlf_shape_print(tensor->shape).text);
+                     sdlf_operation_type(operation)->name, sdlf_shape_print(tensor->shape).text);
 }
 
 static sdlf_status compute(guarded_calculator *guarded, const sdlf_operation *operation)

@@ -15,7 +15,7 @@ static const double sample_seconds = 0.002; /* so long that the clock and a laun
 
 static sdlf_status run_times(sdlf_calculator *calculator, const sdlf_operation *operation, int runs)
 {
-    sdlf_kernel *run = calculator->type->kernel[operation->kind].run;
+    sdlf_kernel *run = sdlf_calculator_slot(calculator, operation)->run;
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < runs && status == SDLF_OK; i++) status = run(calculator, operation);
     return status;

@@ -77,7 +77,7 @@ sdlf_cost cpu_conv2d_work(const sdlf_calculator *calculator, const sdlf_operatio
 {
     int algorithm = operation->algorithm;
     if (algorithm == CPU_CONV2D_AUTO)
-        algorithm = calculator->type->kernel[operation->kind].automatic(calculator, operation);
+        algorithm = sdlf_calculator_slot(calculator, operation)->automatic(calculator, operation);
     int m = cpu_conv2d_winograd(algorithm);
     if (m > 0) return winograd_work(operation, m);
     return algorithm == CPU_CONV2D_IM2COL ? im2col_work(operation) : sdlf_operation_cost(operation);

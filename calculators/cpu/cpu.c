@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calculators/fusions/gemm_backward_sgd.h"
+#include "calculators/fusions/inverted_residual.h"
 #include "calculators/shuffle.h"
 #include "framework/heap.h"
 
@@ -98,11 +100,12 @@ static sdlf_dtype element_type(const sdlf_operation *operation)
 static const sdlf_kernel_slot *find_kernel(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_level *level = cpu_from_const(calculator)->level;
-    switch (element_type(operation)) {
-    case SDLF_FLOAT32: return &level->float32->kernel[operation->kind];
-    case SDLF_FLOAT64: return &level->float64->kernel[operation->kind];
-    default: return NULL;
-    }
+    const sdlf_dtype type = element_type(operation);
+    if (type != SDLF_FLOAT32 && type != SDLF_FLOAT64) return NULL;
+    const cpu_instance *instance = type == SDLF_FLOAT32 ? level->float32 : level->float64;
+    if (operation->kind != SDLF_FUSED) return &instance->kernel[operation->kind];
+    const sdlf_fused_slot *fused = sdlf_fused_slot_in(instance->fusions, operation->fused.fusion);
+    return fused != NULL ? &fused->slot : NULL;
 }
 
 static sdlf_status run(sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -190,6 +193,19 @@ static bool likes_channels_last(const sdlf_calculator *calculator, const sdlf_op
     return kernel && kernel->likes_channels_last(calculator, operation);
 }
 
+static const sdlf_fused_slot fusions[] = {
+    {&sdlf_inverted_residual_fusion,
+     {.run = run,
+      .supports = supports,
+      .workspace = workspace,
+      .channels_last = true,
+      .likes_channels_last = always,
+      .prepared = prepared,
+      .prepare = prepare}},
+    {&sdlf_gemm_backward_sgd_fusion, {.run = run, .supports = supports, .workspace = workspace}},
+    {.fusion = NULL},
+};
+
 const sdlf_calculator_class sdlf_cpu_calculator_class =
     {
         .name = "cpu",
@@ -203,6 +219,7 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
         .upload = upload_cpu,
         .download = download_cpu,
         .synchronize = synchronize_cpu,
+        .fusions = fusions,
         .kernel =
             {
                 [SDLF_FILL] = {.run = cpu_fill},
@@ -250,13 +267,6 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                                                   .automatic = automatic,
                                                   .channels_last = true,
                                                   .likes_channels_last = likes_channels_last},
-                [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = run,
-                                                           .supports = supports,
-                                                           .workspace = workspace,
-                                                           .channels_last = true,
-                                                           .likes_channels_last = always,
-                                                           .prepared = prepared,
-                                                           .prepare = prepare},
                 [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_MAX_POOL2D_FORWARD] =
@@ -332,6 +342,5 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                 [SDLF_CLIP_SCALE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_CHECK_FINITE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_LOSS_SCALE_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
-                [SDLF_GEMM_BACKWARD_SGD] = {.run = run, .supports = supports, .workspace = workspace},
             },
 };

@@ -20,6 +20,7 @@
 /* One compilation of kernels/ for one element type; a kind that has no run there is NULL. */
 typedef struct cpu_instance {
     sdlf_kernel_slot kernel[SDLF_OPERATION_COUNT];
+    const sdlf_fused_slot *fusions;
 } cpu_instance;
 
 /* An instruction set: its name, and whether this machine has it. */

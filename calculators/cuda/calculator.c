@@ -298,5 +298,6 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
     .describe = describe_cuda,
     .storage = storage_cuda,
     CUDA_METHODS,
+    .fusions = fusions_cuda,
     .kernel = {CUDA_SLOTS},
 };

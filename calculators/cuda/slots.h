@@ -6,11 +6,11 @@
 
 #include "calculators/cuda/attention/attention.h"
 #include "calculators/cuda/conv2d/algorithms.h"
-#include "calculators/cuda/conv2d/mbconv.h"
 #include "calculators/cuda/cuda.h"
 #include "calculators/cuda/launch_fusion.h"
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/recurrent/recurrent.h"
+#include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/matmul.h"
 
 sdlf_status open_cuda(sdlf_calculator *calculator, const sdlf_calculator_options *options);
@@ -29,6 +29,17 @@ sdlf_status record_end_cuda(sdlf_calculator *calculator, void **recording);
 sdlf_status replay_cuda(sdlf_calculator *calculator, void *recording);
 void discard_cuda(sdlf_calculator *calculator, void *recording);
 bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+extern const sdlf_fused_slot fusions_cuda[];
+/* The one that classes which compute convolutions in another way share. */
+#define CUDA_GEMM_FUSION                                                                                               \
+    {                                                                                                                  \
+        &sdlf_gemm_backward_sgd_fusion,                                                                                \
+        {                                                                                                              \
+            .run = gemm_backward_sgd_cuda, .supports = gemm_backward_sgd_supports_cuda,                                \
+            .workspace = gemm_backward_sgd_workspace_cuda                                                              \
+        }                                                                                                              \
+    }
 
 /* Devices, memory, queues and recording. */
 /* clang-format off */
@@ -126,11 +137,6 @@ bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_opera
     [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_cuda, \
                                                 .supports = conv2d_pool_backward_supports_cuda, \
                                                 .workspace = conv2d_pool_backward_workspace_cuda}, \
-    [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = conv2d_mbconv_cuda, \
-                                               .supports = conv2d_mbconv_supports_cuda, \
-                                               .workspace = conv2d_mbconv_workspace_cuda, \
-                                               .prepared = conv2d_mbconv_prepared_cuda, \
-                                               .prepare = conv2d_mbconv_prepare_cuda}, \
     [SDLF_MAX_POOL2D_FORWARD] = CUDA_POOL_SLOT(max_pool2d_forward_cuda), \
     [SDLF_MAX_POOL2D_BACKWARD] = CUDA_POOL_SLOT(max_pool2d_backward_cuda), \
     [SDLF_AVG_POOL2D_FORWARD] = CUDA_POOL_SLOT(avg_pool2d_forward_cuda), \
@@ -180,10 +186,7 @@ bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_opera
     [SDLF_RMSPROP_UPDATE] = {.run = update_cuda}, \
     [SDLF_CLIP_SCALE] = {.run = clip_scale_cuda}, \
     [SDLF_CHECK_FINITE] = {.run = check_finite_cuda}, \
-    [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_cuda}, \
-    [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cuda, \
-                                .supports = gemm_backward_sgd_supports_cuda, \
-                                .workspace = gemm_backward_sgd_workspace_cuda}
+    [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_cuda}
 /* clang-format on */
 
 #endif

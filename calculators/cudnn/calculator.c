@@ -76,6 +76,8 @@ static void describe_cudnn(const sdlf_calculator *base, char *text, size_t size)
 /* The later of two designators of one kind holds. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
+static const sdlf_fused_slot fusions[] = {CUDA_GEMM_FUSION, {.fusion = NULL}};
+
 const sdlf_calculator_class sdlf_cudnn_calculator_class = {
     .name = "cudnn",
     .summary = "one NVIDIA GPU, with cuDNN's kernels where it has some",
@@ -85,6 +87,7 @@ const sdlf_calculator_class sdlf_cudnn_calculator_class = {
     .close = close_cudnn,
     .describe = describe_cudnn,
     CUDA_METHODS,
+    .fusions = fusions,
     .kernel =
         {
             CUDA_SLOTS,
@@ -108,11 +111,10 @@ const sdlf_calculator_class sdlf_cudnn_calculator_class = {
                                               .workspace = conv2d_workspace_cudnn,
                                               .algorithms = conv2d_backward_weights_algorithms_cudnn,
                                               .automatic = conv2d_automatic_cudnn},
-            /* the convolution is cuDNN's: fusions that cuDNN has not, with pooling or with another convolution, are left to the parts */
+            /* the convolution is cuDNN's: fusions that cuDNN has not, with pooling, are left to the parts */
             [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = NULL},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = NULL},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = NULL},
-            [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = NULL},
             [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cudnn,
                                          .supports = pool2d_supports_cudnn,
                                          .channels_last = true},

@@ -103,7 +103,7 @@ static sdlf_status end(const call *c, cudnnStatus_t status, const sdlf_operation
 {
     if (is_refusal(status) && !sdlf_operation_is_channels_last(op))
         return delegate(&c->calculator->cuda.base, op, true);
-    return cudnn_check(c->calculator, status, sdlf_operation_class_of(op->kind)->name);
+    return cudnn_check(c->calculator, status, sdlf_operation_type(op)->name);
 }
 
 static cudnnStatus_t convolve_fused(const call *c, const sdlf_operation *op)

@@ -3,6 +3,8 @@
  *
  * It is the specification of what an operation computes, a tutorial of how, and the oracle that the tests hold every
  * other calculator against. It is never optimised. */
+#include "calculators/fusions/gemm_backward_sgd.h"
+#include "calculators/fusions/inverted_residual.h"
 #include "calculators/reference/reference.h"
 #include "calculators/registry.h"
 #include "calculators/shuffle.h"
@@ -63,6 +65,14 @@ static sdlf_status synchronize_reference(sdlf_calculator *calculator)
     return SDLF_OK;
 }
 
+/* It computes any fusion; these it is offered. */
+static const sdlf_fused_slot fusions[] = {
+#define SDLF_SHARED_FUSION(shared) {.fusion = &(shared)},
+#include "calculators/fusions/list.h"
+#undef SDLF_SHARED_FUSION
+    {.fusion = NULL},
+};
+
 const sdlf_calculator_class sdlf_reference_calculator_class = {
     .name = "reference",
     .summary = "plain loops with double accumulation, one thread: the specification",
@@ -75,6 +85,7 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
     .upload = upload_reference,
     .download = download_reference,
     .synchronize = synchronize_reference,
+    .fusions = fusions,
     .kernel =
         {
             [SDLF_FILL] = {.run = fill_reference},
@@ -112,9 +123,6 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
                                                    .mixed = true},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_reference},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_reference},
-            [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = conv2d_inverted_residual_forward_reference,
-                                                       .workspace = conv2d_inverted_residual_workspace_reference,
-                                                       .channels_last = true},
             [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_reference, .channels_last = true, .storage = true},
             [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_reference, .channels_last = true, .storage = true},
             [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_reference, .channels_last = true, .storage = true},
@@ -158,6 +166,10 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_CLIP_SCALE] = {.run = clip_scale_reference},
             [SDLF_CHECK_FINITE] = {.run = check_finite_reference},
             [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_reference},
-            [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_reference},
+            [SDLF_FUSED] = {.run = fused_reference,
+                            .workspace = fused_workspace_reference,
+                            .channels_last = true,
+                            .mixed = true,
+                            .storage = true},
         },
 };

@@ -7,15 +7,14 @@
 
 sdlf_kernel fill_reference, copy_reference, gather_batch_reference, next_batch_reference, shuffle_reference;
 bool gemm_supports_reference(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_kernel gemm_reference, gemm_backward_sgd_reference, spmm_csr_reference;
+sdlf_kernel gemm_reference, spmm_csr_reference;
 sdlf_kernel reduce_reference, add_reference;
 sdlf_kernel conv2d_forward_reference, conv2d_backward_input_reference, conv2d_backward_weights_reference;
 sdlf_kernel conv2d_relu_max_pool_forward_reference, conv2d_relu_max_pool_backward_reference;
 sdlf_kernel conv2d_relu_max_pool_backward_sgd_reference;
-sdlf_kernel conv2d_inverted_residual_forward_reference;
+sdlf_kernel fused_reference;
 int64_t recurrent_workspace_reference(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t conv2d_inverted_residual_workspace_reference(const sdlf_calculator *calculator,
-                                                     const sdlf_operation *operation);
+int64_t fused_workspace_reference(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel max_pool2d_forward_reference, max_pool2d_backward_reference;
 sdlf_kernel avg_pool2d_forward_reference, avg_pool2d_backward_reference;
 sdlf_kernel global_avg_pool2d_forward_reference, global_avg_pool2d_backward_reference;

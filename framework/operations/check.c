@@ -8,7 +8,7 @@
 
 static const char *name_of(const sdlf_operation *operation, const sdlf_tensor *operand)
 {
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (operand == &operation->in[i]) return type->in[i].name;
     }

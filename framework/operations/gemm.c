@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm and gemm_backward_sgd: dense products. Contracts: <sdlf/operation.h>. */
+/* gemm: dense products. Contract: <sdlf/operation.h>. */
 #include <stdio.h>
 
 #include "framework/operations/check.h"
@@ -81,51 +81,4 @@ const sdlf_operation_class sdlf_gemm_operation = {
     .check = check_gemm,
     .flops = gemm_flops,
     .print_options = print_gemm,
-};
-
-static sdlf_status check_gemm_backward_sgd(const sdlf_operation *operation)
-{
-    const sdlf_tensor *x = &operation->in[0], *dy = &operation->in[1];
-    sdlf_check check = {.operation = operation};
-    sdlf_dtype t = sdlf_expect_floating(&check, x);
-    sdlf_expect_rank(&check, x, 2);
-    sdlf_expect_rank(&check, dy, 2);
-    int64_t n = x->shape.dim[0], inputs = x->shape.dim[1], units = dy->shape.dim[1];
-    sdlf_expect_operand(&check, dy, t, sdlf_shape(n, units));
-    sdlf_expect_operand(&check, &operation->in[2], t, sdlf_shape(1));
-    sdlf_expect_operand(&check, &operation->out[0], t, sdlf_shape(units, inputs));
-    sdlf_expect_operand(&check, &operation->out[1], t, sdlf_shape(units, inputs));
-    sdlf_expect_operand(&check, &operation->out[2], t, sdlf_shape(n, inputs));
-    sdlf_expect_operand(&check, &operation->out[3], t, sdlf_shape(units));
-    sdlf_expect_operand(&check, &operation->out[4], t, sdlf_shape(units));
-    sdlf_expect_sgd(&check, &operation->gemm_backward.sgd, &operation->out[1]);
-    sdlf_expect_bias_velocity(&check, &operation->out[1], &operation->out[3], &operation->out[4]);
-    sdlf_expect_activation(&check, &operation->gemm_backward.activation);
-    sdlf_expect(&check, !sdlf_activation_reads_input(operation->gemm_backward.activation.function),
-                "the activation's gradient needs its input, and 'x' is its output");
-    return check.status;
-}
-
-static int64_t gemm_backward_sgd_flops(const sdlf_operation *operation)
-{
-    int64_t rows = operation->in[0].shape.dim[0], weights = sdlf_tensor_count(&operation->out[0]);
-    int64_t biases = sdlf_tensor_count(&operation->out[3]); /* 0 where absent */
-    int64_t products = sdlf_tensor_present(&operation->out[2]) ? 2 : 1;
-    int64_t update = sdlf_tensor_present(&operation->out[1]) ? 4 : 2;
-    int64_t flops = sdlf_sum(sdlf_product(2, products, rows, weights), sdlf_product(update, weights, 1, 1));
-    flops = sdlf_sum(flops, sdlf_sum(sdlf_product(rows, biases, 1, 1), sdlf_product(update, biases, 1, 1)));
-    bool activated = operation->gemm_backward.activation.function != SDLF_IDENTITY;
-    return activated ? sdlf_sum(flops, sdlf_tensor_count(&operation->out[2])) : flops;
-}
-
-const sdlf_operation_class sdlf_gemm_backward_sgd_operation = {
-    .name = "gemm_backward_sgd",
-    .in = {{.name = "x"}, {.name = "dy"}, {.name = "rate"}},
-    .out = {{.name = "w", .updated = true},
-            {.name = "v", .optional = true, .updated = true},
-            {.name = "dx", .optional = true},
-            {.name = "b", .optional = true, .updated = true},
-            {.name = "bv", .optional = true, .updated = true}},
-    .check = check_gemm_backward_sgd,
-    .flops = gemm_backward_sgd_flops,
 };

@@ -65,7 +65,7 @@ static sdlf_check expect_cross_entropy(const sdlf_operation *operation, const sd
     sdlf_expect_rank(&check, rows, 2);
     sdlf_expect(&check, rows->shape.dim[0] > 0 && rows->shape.dim[1] > 0,
                 "operand '%s' has shape %s, expected at least one row and one class",
-                sdlf_operation_class_of(operation->kind)->in[0].name, sdlf_shape_print(rows->shape).text);
+                sdlf_operation_type(operation)->in[0].name, sdlf_shape_print(rows->shape).text);
     sdlf_expect_operand(&check, &operation->in[1], SDLF_INT32, sdlf_shape(rows->shape.dim[0]));
     sdlf_expect_operand(&check, &operation->in[3], rows->dtype, sdlf_shape(rows->shape.dim[0]));
     sdlf_expect_operand(&check, &operation->out[0], rows->dtype, rows->shape);

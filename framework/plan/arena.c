@@ -171,7 +171,7 @@ static bool is_same_part(const sdlf_tensor *a, const sdlf_tensor *b)
 /* Is operand `i`'s buffer another operand too, which may not alias the result, or reads it in another order? */
 static bool is_read_elsewhere(const sdlf_operation *op, int i)
 {
-    unsigned may_alias = sdlf_operation_class_of(op->kind)->may_alias;
+    unsigned may_alias = sdlf_operation_type(op)->may_alias;
     for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
         if (j == i || !sdlf_tensor_present(&op->in[j]) || op->in[j].buffer != op->in[i].buffer) continue;
         if (!(may_alias & 1u << j) || !is_same_part(&op->in[i], &op->in[j])) return true;
@@ -184,7 +184,7 @@ static void reuse_in_place(sdlf_plan *plan, int index)
 {
     const sdlf_operation *op = &plan->steps[index].operation;
     if (plan_step_moves(&plan->steps[index]) || !sdlf_tensor_present(&op->out[0])) return;
-    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(op);
     plan_buffer *y = &plan->buffers[op->out[0].buffer];
     if (y->kind != BUFFER_ARENA || y->first_use != index || y->alias >= 0) return;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {

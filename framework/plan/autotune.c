@@ -48,7 +48,7 @@ static sdlf_status take_operands(sdlf_calculator *calculator, sdlf_operation *op
 
 static sdlf_status run_times(sdlf_calculator *calculator, const sdlf_operation *operation, int repeats)
 {
-    sdlf_kernel *run = calculator->type->kernel[operation->kind].run;
+    sdlf_kernel *run = sdlf_calculator_slot(calculator, operation)->run;
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < repeats && status == SDLF_OK; i++) status = run(calculator, operation);
     return status;
@@ -124,7 +124,7 @@ static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation ope
         status = take_bytes(calculator, sdlf_calculator_workspace(calculator, &operation), &operation.workspace);
     bool short_of_memory = status == SDLF_ERROR_MEMORY;
     if (status == SDLF_OK && sdlf_tensor_present(&operation.prepared))
-        status = calculator->type->kernel[operation.kind].prepare(calculator, &operation);
+        status = sdlf_calculator_slot(calculator, &operation)->prepare(calculator, &operation);
     if (status == SDLF_OK) status = time_algorithm(calculator, &operation, best, seconds);
     *ran = status == SDLF_OK;
     if (operation.workspace.data != NULL) calculator->type->deallocate(calculator, operation.workspace.data);
@@ -137,7 +137,7 @@ sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, c
 {
     void *memory[OPERANDS] = {NULL};
     sdlf_operation bound = *operation;
-    const char *const *names = calculator->type->kernel[operation->kind].algorithms;
+    const char *const *names = sdlf_calculator_slot(calculator, operation)->algorithms;
     double best = 0;
     *result = (autotune_result){.algorithm = 0};
     sdlf_status status = take_operands(calculator, &bound, memory);

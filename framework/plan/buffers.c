@@ -130,7 +130,7 @@ void plan_fit_lists(sdlf_plan *plan)
 
 bool plan_output_is_updated(const sdlf_operation *operation, int i)
 {
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
     return type->out[i].updated;
 }
 

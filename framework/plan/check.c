@@ -25,6 +25,17 @@ static request gemm_request(const sdlf_plan *plan)
     return (request){plan->options.gemm_algorithm, SDLF_GEMM, "gemm"};
 }
 
+static bool is_convolution(sdlf_operation_kind kind)
+{
+    return kind == SDLF_CONV2D_FORWARD || kind == SDLF_CONV2D_BACKWARD_INPUT || kind == SDLF_CONV2D_BACKWARD_WEIGHTS;
+}
+
+const char *plan_requested_algorithm(const sdlf_plan *plan, sdlf_operation_kind kind)
+{
+    if (is_convolution(kind)) return plan->options.conv_algorithm;
+    return kind == SDLF_GEMM ? plan->options.gemm_algorithm : NULL;
+}
+
 /* The name of the algorithm; NULL: nothing is asked of this calculator. */
 static const char *name_for(const request *r, const sdlf_calculator_class *type)
 {
@@ -65,9 +76,7 @@ static sdlf_status choose_conv_algorithm(const sdlf_plan *plan, plan_step *step)
     const request r = conv_request(plan);
     const sdlf_calculator_class *type = step->calculator->type;
     sdlf_operation_kind kind = step->operation.kind;
-    if (kind != SDLF_CONV2D_FORWARD && kind != SDLF_CONV2D_BACKWARD_INPUT && kind != SDLF_CONV2D_BACKWARD_WEIGHTS)
-        return SDLF_OK;
-    const char *name = name_for(&r, type);
+    const char *name = is_convolution(kind) ? name_for(&r, type) : NULL;
     if (name == NULL) return SDLF_OK;
     int index = index_of(type, kind, name);
     if (index < 0 && kind != SDLF_CONV2D_FORWARD) return SDLF_OK; /* the backward pass may have fewer algorithms */
@@ -130,7 +139,7 @@ sdlf_status plan_check_support(sdlf_plan *plan)
         return sdlf_fail(
             SDLF_ERROR_UNSUPPORTED,
             "layer '%s' (%s): calculator '%s' cannot compute %s on %s %s; give the layer another calculator",
-            layer->name, layer->type->name, step->calculator->type->name, sdlf_operation_class_of(op->kind)->name,
+            layer->name, layer->type->name, step->calculator->type->name, sdlf_operation_type(op)->name,
             sdlf_dtype_name(shown->dtype), sdlf_shape_print(shown->shape).text);
     }
     return SDLF_OK;

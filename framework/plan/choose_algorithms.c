@@ -42,7 +42,7 @@ static void append_operands(line *l, const sdlf_operand *names, const sdlf_tenso
 /* The operation in one line; false for kinds that do not say what their options are. */
 static bool describe(line *l, const sdlf_operation *op)
 {
-    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(op);
     sdlf_operation own = *op;
     const sdlf_activation *epilogue = sdlf_operation_epilogue(&own);
     char options[300];
@@ -67,7 +67,7 @@ static bool is_taken(const plan_step *step, const sdlf_operation *operation, boo
 /* The index of an algorithm that takes the operation; 0: there is none of that name. */
 static int algorithm_named(const plan_step *step, const char *name, bool may_use_nhwc)
 {
-    const char *const *names = step->calculator->type->kernel[step->operation.kind].algorithms;
+    const char *const *names = sdlf_calculator_slot(step->calculator, &step->operation)->algorithms;
     sdlf_operation operation = step->operation;
     for (int i = 1; name != NULL && names[i] != NULL; i++) {
         operation.algorithm = i;
@@ -79,7 +79,7 @@ static int algorithm_named(const plan_step *step, const char *name, bool may_use
 static sdlf_status race(sdlf_choices *choices, plan_step *step, bool may_use_nhwc, const char *device,
                         const char *operation)
 {
-    const char *const *names = step->calculator->type->kernel[step->operation.kind].algorithms;
+    const char *const *names = sdlf_calculator_slot(step->calculator, &step->operation)->algorithms;
     autotune_result result;
     sdlf_status status = autotune_run(&result, step->calculator, &step->operation, may_use_nhwc);
     if (status != SDLF_OK) return sdlf_fail_context(status, "racing %s", operation);
@@ -112,7 +112,7 @@ sdlf_status plan_choose(sdlf_plan *plan)
     sdlf_status status = layout_count_votes(plan, &votes);
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         plan_step *step = &plan->steps[i];
-        const sdlf_kernel_slot *slot = &step->calculator->type->kernel[step->operation.kind];
+        const sdlf_kernel_slot *slot = sdlf_calculator_slot(step->calculator, &step->operation);
         if (slot->algorithms == NULL || step->operation.algorithm != 0) continue; /* 0: nobody asked for one */
         bool may_use_nhwc = layout_uses_nhwc(votes, step->calculator);
         bool last = may_use_nhwc && sdlf_calculator_likes_channels_last(step->calculator, &step->operation);

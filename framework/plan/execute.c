@@ -42,14 +42,14 @@ static sdlf_status run_kernel(sdlf_plan *plan, const plan_step *step)
         sdlf_status status = plan_settle_uploads(plan);
         if (status != SDLF_OK) return status;
     }
-    return step->calculator->type->kernel[step->operation.kind].run(step->calculator, &step->operation);
+    return sdlf_calculator_slot(step->calculator, &step->operation)->run(step->calculator, &step->operation);
 }
 
 static sdlf_status at_step(sdlf_status status, const sdlf_plan *plan, const plan_step *step)
 {
     if (status == SDLF_OK) return SDLF_OK;
     return sdlf_fail_context(status, "layer '%s', %s on %s", plan->nodes[step->node].layer->name,
-                             step->label != NULL ? step->label : sdlf_operation_class_of(step->operation.kind)->name,
+                             step->label != NULL ? step->label : sdlf_operation_type(&step->operation)->name,
                              step->calculator->type->name);
 }
 

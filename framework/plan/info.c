@@ -24,7 +24,7 @@ sdlf_step_info sdlf_plan_step_info(const sdlf_plan *plan, int index)
     while (first + 1 < SDLF_MAX_OUTPUTS && !sdlf_tensor_present(&op->out[first])) first++;
     return (sdlf_step_info){
         .layer = plan->nodes[step->node].layer->name,
-        .operation = step->label != NULL ? step->label : sdlf_operation_class_of(op->kind)->name,
+        .operation = step->label != NULL ? step->label : sdlf_operation_type(op)->name,
         .calculator = step->calculator->type->name,
         .algorithm = plan_step_moves(step) ? NULL : sdlf_calculator_algorithm(step->calculator, &step->operation),
         .phase = step->phase,

@@ -171,7 +171,7 @@ static sdlf_status prepare_weights(sdlf_plan *plan, const int *steps, int count,
             if (plan_is_prepacked(operation, j)) status = load_raw(plan, &operation->in[j], piece);
         }
         if (status == SDLF_OK)
-            status = step->calculator->type->kernel[operation->kind].prepare(step->calculator, operation);
+            status = sdlf_calculator_slot(step->calculator, operation)->prepare(step->calculator, operation);
         for (int j = 1; j < SDLF_MAX_INPUTS && status == SDLF_OK && taken != NULL; j++) {
             if (plan_is_prepacked(operation, j))
                 plan_take_after(plan, taken, operation->in[j].buffer, plan->buffer_count + i);

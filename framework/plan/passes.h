@@ -10,6 +10,8 @@ sdlf_status plan_lower(sdlf_plan *plan);
 sdlf_status plan_find_index_bounds(sdlf_plan *plan); /* of inputs, before anything is fused */
 sdlf_status plan_fuse(sdlf_plan *plan);
 sdlf_status plan_check_support(sdlf_plan *plan);
+/* "NAME" or "CALCULATOR:NAME", which the options request for operations of that kind; NULL: none. */
+const char *plan_requested_algorithm(const sdlf_plan *plan, sdlf_operation_kind kind);
 sdlf_status plan_choose(sdlf_plan *plan);
 sdlf_status plan_choose_layouts(sdlf_plan *plan);
 sdlf_status plan_store_rows(sdlf_plan *plan);          /* inference, after layouts: row-major activations in 16 bits */
@@ -100,7 +102,7 @@ sdlf_status plan_fuse_values(sdlf_plan *plan);
 sdlf_status plan_fuse_transposed_operands(sdlf_plan *plan);
 sdlf_status plan_fuse_attention(sdlf_plan *plan);
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan);
-sdlf_status plan_fuse_conv_inverted(sdlf_plan *plan);
+sdlf_status plan_fuse_declared(sdlf_plan *plan);
 sdlf_status plan_fuse_feed(sdlf_plan *plan);
 sdlf_status plan_fuse_loss(sdlf_plan *plan);
 sdlf_status plan_fuse_updates(sdlf_plan *plan);

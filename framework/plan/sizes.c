@@ -85,7 +85,7 @@ sdlf_status plan_settle_sizes(sdlf_plan *plan)
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
                              "layer '%s': %s wants more scratch memory than for the most that "
                              "the state has room for",
-                             plan->nodes[step->node].layer->name, sdlf_operation_class_of(op->kind)->name);
+                             plan->nodes[step->node].layer->name, sdlf_operation_type(op)->name);
     }
     return SDLF_OK;
 }

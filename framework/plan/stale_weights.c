@@ -13,14 +13,14 @@ static bool writes_parameter(const sdlf_plan *plan, const sdlf_operation *operat
     return false;
 }
 
-/* Has the step weights of the model prepacked? (Sparse matrices are data.) Joined convolutions have several, with their
- * biases, some of which may be data; others have only in[1]. */
+/* Has the step weights of the model prepacked? (Sparse matrices are data, and so may be some of several operands.) */
 static bool has_prepared_weights(const sdlf_plan *plan, const sdlf_operation *operation)
 {
     if (!sdlf_tensor_present(&operation->prepared) || operation->in[0].layout == SDLF_CSR) return false;
-    bool joined = operation->kind == SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD;
-    for (int i = 1; i < (joined ? SDLF_MAX_INPUTS : 2); i++) {
-        if (!sdlf_tensor_present(&operation->in[i])) continue;
+    unsigned packed = sdlf_operation_type(operation)->packed;
+    if (packed == 0) packed = 1u << 1;
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+        if (!(packed >> i & 1) || !sdlf_tensor_present(&operation->in[i])) continue;
         buffer_kind kind = plan->buffers[operation->in[i].buffer].kind;
         if (kind == BUFFER_PARAMETER || kind == BUFFER_DERIVED) return true;
     }

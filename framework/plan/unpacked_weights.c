@@ -28,8 +28,8 @@ static bool may_be_raw(const sdlf_plan *plan, const plan_buffer *buffer)
 
 bool plan_is_prepacked(const sdlf_operation *op, int i)
 {
-    bool block = op->kind == SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD;
-    if (i != 1 && !(block && (i == 2 || i == 3))) return false;
+    unsigned unread = sdlf_operation_type(op)->unread;
+    if (!((unread != 0 ? unread : 1u << 1) >> i & 1)) return false;
     return sdlf_tensor_present(&op->in[i]) && sdlf_tensor_present(&op->prepared) &&
            op->in[0].layout != SDLF_CSR; /* of these, the matrix is */
 }

@@ -30,7 +30,8 @@ may python 'nothing'
 may apps 'apps/|framework/(clock|sort)\.h'
 may apps/examples 'nothing'
 
-common='calculators/[a-z_]+\.h|framework/operations/|framework/(clock|heap|portable)\.h'
+common='calculators/[a-z_]+\.h|calculators/fusions/|framework/operations/|framework/(clock|heap|portable)\.h'
+may calculators/fusions "calculators/fusions/|framework/operations/"
 may calculators/reference "calculators/reference/|$common"
 may calculators/cpu "calculators/cpu/|$common|framework/clock\\.h"
 may calculators/cuda "calculators/cuda/|lab/(conv2d|gemm)\\.h|$common"

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A good operation of each kind, for the tests of the operation classes. */
+/* A good operation of each kind, and of each shared fusion, for the tests of the operation classes. */
 #ifndef SDLF_TESTS_OPERATION_EXAMPLES_H
 #define SDLF_TESTS_OPERATION_EXAMPLES_H
 
 #include <sdlf/operation.h>
+
+#include "calculators/fusions/gemm_backward_sgd.h"
+#include "calculators/fusions/inverted_residual.h"
 
 enum { N = 2, C = 4, H = 6, W = 6, K = 8 };
 
@@ -129,13 +132,16 @@ static inline sdlf_operation convolution(sdlf_operation_kind kind)
 static inline sdlf_operation inverted_residual(void)
 {
     sdlf_tensor bias = t(sdlf_shape(K)), x = t(sdlf_shape(N, C, H, W));
-    return (sdlf_operation){
-        .kind = SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD,
+    sdlf_operation o = {
+        .kind = SDLF_FUSED,
         .in = {x, t(sdlf_shape(K, 1, 3, 3)), t(sdlf_shape(C, K, 1, 1)), t(sdlf_shape(K, C, 1, 1)), bias, bias,
                t(sdlf_shape(C)), x},
         .out = {x},
-        .conv2d_inverted = {.window = window_3x3, .expanded = {.function = SDLF_RELU}},
+        .fused = {.fusion = &sdlf_inverted_residual_fusion},
     };
+    *inverted_residual_options_in(&o) =
+        (inverted_residual_options){.window = window_3x3, .expanded = {.function = SDLF_RELU}};
+    return o;
 }
 
 static inline sdlf_operation pooling(sdlf_operation_kind kind)
@@ -180,12 +186,19 @@ static inline sdlf_operation update(sdlf_operation_kind kind)
         o.in[3] = of(SDLF_INT64, sdlf_shape(1));
         o.adam.beta1 = 0.9f, o.adam.beta2 = 0.999f, o.adam.epsilon = 1e-8f;
         break;
-    case SDLF_RMSPROP_UPDATE: o.rmsprop.rho = 0.99f, o.rmsprop.epsilon = 1e-8f, o.rmsprop.momentum = 0.5f; break;
-    default: /* gemm_backward_sgd */
-        o.in[0] = t(sdlf_shape(N, 5)), o.in[1] = t(sdlf_shape(N, 3)), o.in[2] = one;
-        o.out[2] = o.in[0], o.out[3] = o.out[4] = t(sdlf_shape(3));
-        o.gemm_backward.sgd.momentum = 0.9f;
+    default: o.rmsprop.rho = 0.99f, o.rmsprop.epsilon = 1e-8f, o.rmsprop.momentum = 0.5f;
     }
+    return o;
+}
+
+static inline sdlf_operation gemm_backward_sgd(void)
+{
+    sdlf_tensor x = t(sdlf_shape(N, 5)), dy = t(sdlf_shape(N, 3)), w = t(sdlf_shape(3, 5)), b = t(sdlf_shape(3));
+    sdlf_operation o = {.kind = SDLF_FUSED,
+                        .in = {x, dy, t(sdlf_shape(1))},
+                        .out = {w, w, x, b, b},
+                        .fused = {.fusion = &sdlf_gemm_backward_sgd_fusion}};
+    gemm_backward_sgd_options_in(&o)->sgd.momentum = 0.9f;
     return o;
 }
 
@@ -294,7 +307,6 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return convolution(kind);
-    case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD: return inverted_residual();
     case SDLF_MAX_POOL2D_FORWARD:
     case SDLF_MAX_POOL2D_BACKWARD:
     case SDLF_AVG_POOL2D_FORWARD:
@@ -319,11 +331,19 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_GRU_BACKWARD: return recurrent(kind);
     case SDLF_SGD_UPDATE:
     case SDLF_ADAM_UPDATE:
-    case SDLF_RMSPROP_UPDATE:
-    case SDLF_GEMM_BACKWARD_SGD: return update(kind);
+    case SDLF_RMSPROP_UPDATE: return update(kind);
     default: break;
     }
     return o;
+}
+
+/* Examples by number: of the kinds, but for SDLF_FUSED, the last of them, and in its place the fusions'. */
+enum { INVERTED_RESIDUAL = SDLF_FUSED, GEMM_BACKWARD_SGD, EXAMPLES };
+
+static inline sdlf_operation example_at(int index)
+{
+    if (index == INVERTED_RESIDUAL) return inverted_residual();
+    return index == GEMM_BACKWARD_SGD ? gemm_backward_sgd() : example((sdlf_operation_kind)index);
 }
 
 #endif

@@ -97,7 +97,7 @@ static void few_filters_stay_row_major(void)
  * does not wait to be asked for. */
 static void check_automatic(sdlf_calculator *calculator, sdlf_operation operation)
 {
-    const sdlf_kernel_slot *slot = &calculator->type->kernel[operation.kind];
+    const sdlf_kernel_slot *slot = sdlf_calculator_slot(calculator, &operation);
     for (int i = 0; slot->notes && slot->algorithms[i]; i++) CHECK(slot->notes[i].summary && *slot->notes[i].summary);
     if (!slot->automatic || !sdlf_calculator_supports(calculator, &operation)) return;
     const char *auto_name = slot->algorithms[0];

@@ -38,11 +38,11 @@ static bool is_of_another_form(int kind, int i)
 
 static void good_operations_pass(void)
 {
-    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
-        sdlf_operation good = example((sdlf_operation_kind)kind);
+    for (int kind = 0; kind < EXAMPLES; kind++) {
+        sdlf_operation good = example_at(kind);
         CHECK_OK(sdlf_operation_check(&good));
         for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) { /* the examples leave out nothing */
-            CHECK(!declared(sdlf_operation_class_of(good.kind), i)->name || is_of_another_form(kind, i) ||
+            CHECK(!declared(sdlf_operation_type(&good), i)->name || is_of_another_form(kind, i) ||
                   sdlf_tensor_present(operand(&good, i)));
         }
         sdlf_cost cost = sdlf_operation_cost(&good);
@@ -58,10 +58,11 @@ static void good_operations_pass(void)
 /* The n-th operand taken away: refused unless it is optional, or another rule needs it. */
 static void missing_operands_are_refused(void)
 {
-    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
-        const sdlf_operation_class *type = sdlf_operation_class_of((sdlf_operation_kind)kind);
+    for (int kind = 0; kind < EXAMPLES; kind++) {
+        const sdlf_operation any = example_at(kind);
+        const sdlf_operation_class *type = sdlf_operation_type(&any);
         for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-            sdlf_operation bad = example((sdlf_operation_kind)kind);
+            sdlf_operation bad = example_at(kind);
             if (!declared(type, i)->name) {
                 *operand(&bad, i) = t(sdlf_shape(1));
                 CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_ARGUMENT, type->name);
@@ -84,12 +85,13 @@ static bool takes_bytes(sdlf_operation_kind kind, int index)
 
 static void wrong_operands_are_refused(void)
 {
-    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
-        const sdlf_operation_class *type = sdlf_operation_class_of((sdlf_operation_kind)kind);
+    for (int kind = 0; kind < EXAMPLES; kind++) {
+        const sdlf_operation any = example_at(kind);
+        const sdlf_operation_class *type = sdlf_operation_type(&any);
         bool free_shape = kind == SDLF_FILL || kind == SDLF_RANDOM_UNIFORM || kind == SDLF_RANDOM_NORMAL;
         for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
             if (!declared(type, i)->name) continue;
-            sdlf_operation bad = example((sdlf_operation_kind)kind);
+            sdlf_operation bad = example_at(kind);
             if (is_of_another_form(kind, i)) {
                 *operand(&bad, i) = t(sdlf_shape(1));
                 CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_ARGUMENT, type->name);
@@ -102,18 +104,18 @@ static void wrong_operands_are_refused(void)
                                                                                       : SDLF_ERROR_SHAPE,
                             type->name);
             }
-            bad = example((sdlf_operation_kind)kind); /* one dimension more */
+            bad = example_at(kind); /* one dimension more */
             *operand(&bad, i) = of(operand(&bad, i)->dtype, sdlf_shape_prepend(2, operand(&bad, i)->shape));
             bool any_shape = free_shape || ((kind == SDLF_CLIP_SCALE || kind == SDLF_CHECK_FINITE) && i == 0);
             if (!any_shape) CHECK(sdlf_operation_check(&bad) != SDLF_OK);
             if (any_shape) CHECK_OK(sdlf_operation_check(&bad));
 
-            bad = example((sdlf_operation_kind)kind); /* gaps */
+            bad = example_at(kind); /* gaps */
             operand(&bad, i)->stride[0] += 1;
             if (type->any_strides >> i & 1 || sdlf_tensor_is_contiguous(operand(&bad, i))) continue;
             CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_SHAPE, "gaps");
         }
-        sdlf_operation bad = example((sdlf_operation_kind)kind);
+        sdlf_operation bad = example_at(kind);
         bad.out[0].shape.dim[0] = -1;
         CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_SHAPE, "negative side");
         bad.out[0].shape.dim[0] = INT64_MAX;
@@ -131,10 +133,10 @@ static void wrong_operands_are_refused(void)
  * units. */
 static void fused_operations_cost_what_they_do(void)
 {
-    sdlf_operation layer = example(SDLF_GEMM_BACKWARD_SGD);
+    sdlf_operation layer = gemm_backward_sgd();
     CHECK_EQUAL(sdlf_operation_cost(&layer).flops, 2 * 2 * N * 15 + 4 * 15 + N * 3 + 4 * 3);
     CHECK_EQUAL(sdlf_operation_cost(&layer).bytes, 4 * (N * 5 + N * 3 + 1 + 4 * 15 + N * 5 + 4 * 3));
-    layer.gemm_backward.activation.function = SDLF_RELU;
+    gemm_backward_sgd_options_in(&layer)->activation.function = SDLF_RELU;
     CHECK_EQUAL(sdlf_operation_cost(&layer).flops, 2 * 2 * N * 15 + 4 * 15 + N * 3 + 4 * 3 + N * 5);
     sdlf_operation loss = example(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD);
     CHECK_EQUAL(sdlf_operation_cost(&loss).flops, 5 * 15 + 2 * 15);
@@ -154,10 +156,10 @@ static void options_are_told_apart(void)
     char text[300];
     conv.conv2d.window = (sdlf_window2d){
         .stride = {1, 2}, .dilation = {3, 4}, .padding_before = {5, 6}, .padding_after = {7, 8}, .size = {3, 3}};
-    sdlf_operation_class_of(conv.kind)->print_options(&conv, text, sizeof text);
+    sdlf_operation_type(&conv)->print_options(&conv, text, sizeof text);
     CHECK_TEXT(text, " stride 1,2 dilation 3,4 before 5,6 after 7,8 groups 2");
     gemm.gemm.transpose_a = gemm.gemm.transpose_b = true;
-    sdlf_operation_class_of(gemm.kind)->print_options(&gemm, text, sizeof text);
+    sdlf_operation_type(&gemm)->print_options(&gemm, text, sizeof text);
     CHECK_TEXT(text, " transpose_a transpose_b");
     CHECK(sdlf_operation_class_of(SDLF_COPY)->print_options == NULL);
 }
@@ -176,9 +178,10 @@ static void epilogues_are_found(void)
 static void storage_is_checked(void)
 {
     int kinds = 0;
-    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
-        const sdlf_operation_class *type = sdlf_operation_class_of((sdlf_operation_kind)kind);
-        sdlf_operation good = example((sdlf_operation_kind)kind), stored = sdlf_operation_stored(&good, SDLF_BFLOAT16);
+    for (int kind = 0; kind < EXAMPLES; kind++) {
+        sdlf_operation good = example_at(kind);
+        const sdlf_operation_class *type = sdlf_operation_type(&good);
+        sdlf_operation stored = sdlf_operation_stored(&good, SDLF_BFLOAT16);
         CHECK_EQUAL(sdlf_operation_storage(&good), SDLF_NONE);
         if (type->storage == 0) continue;
         kinds++;

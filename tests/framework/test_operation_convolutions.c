@@ -66,19 +66,19 @@ static void fused_pools(void)
 static void inverted_residuals(void)
 {
     const sdlf_tensor none = {.dtype = SDLF_NONE};
-    sdlf_operation good = example(SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD), bad = good;
+    sdlf_operation good = inverted_residual(), bad = good;
+    inverted_residual_options *options = inverted_residual_options_in(&bad);
     bad.in[2] = t(sdlf_shape(C, K, 3, 1));
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'project' has shape 4x8x3x1, expected 4x8x1x1");
     bad = good, bad.in[3] = t(sdlf_shape(K, K, 1, 1));
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'expand' has shape 8x8x1x1, expected 8x4x1x1");
     bad = good, bad.in[1] = t(sdlf_shape(C, 1, 3, 3));
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'depthwise' has shape 4x1x3x3, expected 8x1x3x3");
-    bad = good, bad.conv2d_inverted.window.stride[1] = 2;
+    bad = good, options->window.stride[1] = 2;
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'residual' has shape 2x4x6x6, expected 2x4x6x3");
     bad.in[7] = none;
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'y' has shape 2x4x6x6, expected 2x4x6x3");
-    sdlf_activation *const activations[] = {&bad.conv2d_inverted.expanded, &bad.conv2d_inverted.filtered,
-                                            &bad.conv2d_inverted.activation};
+    sdlf_activation *const activations[] = {&options->expanded, &options->filtered, &options->activation};
     for (int i = 0; i < 3; i++) {
         bad = good, activations[i]->function = SDLF_ACTIVATION_FUNCTION_COUNT;
         REFUSES(bad, SDLF_ERROR_ARGUMENT, "not a valid activation function");
@@ -89,12 +89,12 @@ static void inverted_residuals(void)
     sdlf_operation separable = good;
     separable.in[1] = t(sdlf_shape(C, 1, 3, 3)), separable.in[2] = t(sdlf_shape(C, C, 1, 1));
     separable.in[3] = separable.in[4] = none, separable.in[5] = t(sdlf_shape(C));
-    separable.conv2d_inverted.expanded.function = SDLF_IDENTITY;
+    inverted_residual_options_in(&separable)->expanded.function = SDLF_IDENTITY;
     CHECK_OK(sdlf_operation_check(&separable));
     CHECK_EQUAL(sdlf_operation_cost(&separable).flops, 2LL * N * C * H * W * (9 + C));
     bad = separable, bad.in[4] = t(sdlf_shape(C));
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'bias' is there, but not 'expand'");
-    bad = separable, bad.conv2d_inverted.expanded.function = SDLF_RELU;
+    bad = separable, options->expanded.function = SDLF_RELU;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "an activation behind operand 'expand', which is missing");
     bad = separable, bad.in[2] = t(sdlf_shape(C, K, 1, 1));
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'project' has shape 4x8x1x1, expected 4x4x1x1");
@@ -132,7 +132,7 @@ static void layouts(void)
 {
     const unsigned x = 1u << 0, y = 1u << SDLF_MAX_INPUTS;
     expect_layouts(example(SDLF_CONV2D_FORWARD), x | y | 1u << 3, x);
-    expect_layouts(example(SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD), x | y | 1u << 7, 0);
+    expect_layouts(inverted_residual(), x | y | 1u << 7, 0);
     sdlf_operation pooled = example(SDLF_CONV2D_RELU_MAX_POOL_FORWARD);
     sdlf_operation last = sdlf_operation_channels_last(&pooled);
     REFUSES(last, SDLF_ERROR_SHAPE, "operand 'mask' is there, and others lie channels last");

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sdlf/operation.h>
+#include <sdlf/fusion.h>
 
 static const char path[] = SDLF_SOURCE_DIR "/docs/reference/operations.md";
 static const char head[] =
@@ -25,6 +25,10 @@ static const char head[] =
     "storage is in the contract.\n\n"
     "| operation | inputs | outputs | |\n|---|---|---|---|\n";
 
+static const char fused[] = "\n## Fusions\n\n"
+                            "Groups of these that calculators take as one (`calculators/fusions/`).\n\n"
+                            "| operation | inputs | outputs | |\n|---|---|---|---|\n";
+
 static void print_operands(FILE *out, const sdlf_operand *operand)
 {
     for (int i = 0; operand[i].name != NULL; i++)
@@ -32,19 +36,23 @@ static void print_operands(FILE *out, const sdlf_operand *operand)
                 operand[i].updated ? "!" : "", operand[i].sparse ? "*" : "");
 }
 
+static void print_row(FILE *out, const sdlf_operation_class *type)
+{
+    fprintf(out, "| `%s` | ", type->name);
+    print_operands(out, type->in);
+    fprintf(out, " | ");
+    print_operands(out, type->out);
+    fprintf(out, " | %s%s%s |\n", type->channels_last != 0 ? "NHWC" : "",
+            type->channels_last != 0 && type->storage != 0 ? ", " : "", type->storage != 0 ? "16 bits" : "");
+}
+
 static void print_page(FILE *out)
 {
+    const sdlf_fusion *fusion;
     fprintf(out, "%s", head);
-    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
-        const sdlf_operation_class *type = sdlf_operation_class_of((sdlf_operation_kind)kind);
-        if (type == NULL || type->name == NULL) continue;
-        fprintf(out, "| `%s` | ", type->name);
-        print_operands(out, type->in);
-        fprintf(out, " | ");
-        print_operands(out, type->out);
-        fprintf(out, " | %s%s%s |\n", type->channels_last != 0 ? "NHWC" : "",
-                type->channels_last != 0 && type->storage != 0 ? ", " : "", type->storage != 0 ? "16 bits" : "");
-    }
+    for (int kind = 0; kind < SDLF_FUSED; kind++) print_row(out, sdlf_operation_class_of((sdlf_operation_kind)kind));
+    fprintf(out, "%s", fused);
+    for (int i = 0; (fusion = sdlf_fusion_at(i)) != NULL; i++) print_row(out, &fusion->type);
 }
 
 static void page_lists_every_operation(void)

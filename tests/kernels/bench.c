@@ -28,7 +28,7 @@ static bool time_operation(bencher *b, const sdlf_operation *operation)
     enum { MOST = 1001 };
     static double seconds[MOST];
     sdlf_calculator *calculator = b->calculator;
-    sdlf_kernel *run = calculator->type->kernel[operation->kind].run;
+    sdlf_kernel *run = sdlf_calculator_slot(calculator, operation)->run;
     int count = 0;
     double total = 0;
     for (int i = -1; i < MOST && (i < 1 || (i < 3 && total < 1) || total < 0.1); i++) {
@@ -84,7 +84,7 @@ static void bench_case(kernel_sink *sink, const kernel_case *made)
 {
     bencher *b = (bencher *)sink;
     if (b->filter && !strstr(made->name, b->filter)) return;
-    const sdlf_kernel_slot *slot = &b->calculator->type->kernel[made->operation.kind];
+    const sdlf_kernel_slot *slot = sdlf_calculator_slot(b->calculator, &made->operation);
     kernel_images images;
     bool shares = sdlf_calculator_shares_memory(b->calculator, b->host);
     kernel_images_make(&images, made, shares ? b->calculator : b->host);

@@ -69,7 +69,7 @@ void kernel_emit(kernel_sink *sink, const kernel_case *made, const char *format,
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    snprintf(named.name, sizeof named.name, "%s %s%s %s", sdlf_operation_class_of(made->operation.kind)->name, text,
+    snprintf(named.name, sizeof named.name, "%s %s%s %s", sdlf_operation_type(&made->operation)->name, text,
              made->aliased ? " in place" : "", sdlf_dtype_name(kernel_dtype(&made->operation)));
     sink->take(sink, &named);
 }

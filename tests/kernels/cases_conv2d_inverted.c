@@ -6,6 +6,8 @@
  * activations. */
 #include "kernels.h"
 
+#include "calculators/fusions/inverted_residual.h"
+
 typedef struct geometry {
     int64_t n, c, h, w, m, k;
     int size, stride, before[2], after[2];
@@ -22,9 +24,10 @@ static const sdlf_activation clip = {.function = SDLF_CLIP, .low = 0, .high = 0.
 static void block(kernel_sink *sink, const geometry *g, sdlf_dtype t, bool biases, bool residual, bool last,
                   const activations *a, const char *text)
 {
-    kernel_case made = {.operation = {.kind = SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD}};
+    kernel_case made = {.operation = {.kind = SDLF_FUSED, .fused = {.fusion = &sdlf_inverted_residual_fusion}}};
     sdlf_operation *o = &made.operation;
-    sdlf_window2d *window = &o->conv2d_inverted.window;
+    inverted_residual_options *options = inverted_residual_options_in(o);
+    sdlf_window2d *window = &options->window;
     bool expands = g->m != NOTHING;
     int64_t m = expands ? g->m : g->c;
     for (int i = 0; i < 2; i++) {
@@ -34,9 +37,9 @@ static void block(kernel_sink *sink, const geometry *g, sdlf_dtype t, bool biase
         window->padding_before[i] = g->before[i];
         window->padding_after[i] = g->after[i];
     }
-    if (expands) o->conv2d_inverted.expanded = a->expanded;
-    o->conv2d_inverted.filtered = a->filtered;
-    o->conv2d_inverted.activation = a->last;
+    if (expands) options->expanded = a->expanded;
+    options->filtered = a->filtered;
+    options->activation = a->last;
     sdlf_shape y = sdlf_shape(g->n, g->k, sdlf_window2d_output(window, 0, g->h), sdlf_window2d_output(window, 1, g->w));
     o->in[0] = kernel_tensor(t, sdlf_shape(g->n, g->c, g->h, g->w));
     o->in[1] = kernel_tensor(t, sdlf_shape(m, 1, g->size, g->size));

@@ -5,6 +5,8 @@
  * 8 more for the epilogue, 16 where it holds an exponential. */
 #include "kernels.h"
 
+#include "calculators/fusions/gemm_backward_sgd.h"
+
 typedef struct gemm_size {
     int64_t m, n, k;
 } gemm_size;
@@ -66,8 +68,9 @@ static void gemm_backward_sgd(kernel_sink *sink, sdlf_dtype t, gemm_size size, i
 {
     int64_t rows = size.m, units = size.n, inputs = size.k, longest = rows > units ? rows : units;
     bool momentum = combination & MOMENTUM, decay = combination & DECAY;
-    kernel_case made = {.operation = {.kind = SDLF_GEMM_BACKWARD_SGD}};
+    kernel_case made = {.operation = {.kind = SDLF_FUSED, .fused = {.fusion = &sdlf_gemm_backward_sgd_fusion}}};
     sdlf_operation *o = &made.operation;
+    gemm_backward_sgd_options *options = gemm_backward_sgd_options_in(o);
     o->in[0] = kernel_tensor(t, sdlf_shape(rows, inputs));
     o->in[1] = kernel_tensor(t, sdlf_shape(rows, units));
     o->in[2] = kernel_tensor(t, sdlf_shape(1));
@@ -76,11 +79,11 @@ static void gemm_backward_sgd(kernel_sink *sink, sdlf_dtype t, gemm_size size, i
     if (combination & DX) o->out[2] = o->in[0];
     if (combination & BIAS) o->out[3] = kernel_tensor(t, sdlf_shape(units));
     if (combination & BIAS && momentum) o->out[4] = o->out[3];
-    o->gemm_backward.sgd.momentum = momentum && !(combination & STILL) ? 0.9f : 0;
-    o->gemm_backward.sgd.decay = decay ? 0.01f : 0;
-    o->gemm_backward.sgd.bias_decay = decay ? 0.03f : 0;
-    o->gemm_backward.sgd.nesterov = combination & NESTEROV;
-    o->gemm_backward.activation = kernel_activation[activation];
+    options->sgd.momentum = momentum && !(combination & STILL) ? 0.9f : 0;
+    options->sgd.decay = decay ? 0.01f : 0;
+    options->sgd.bias_decay = decay ? 0.03f : 0;
+    options->sgd.nesterov = combination & NESTEROV;
+    options->activation = kernel_activation[activation];
     made.in[2].values = VALUES_POSITIVE;
     made.tolerance = (double)longest * 2 + 16; /* twice: nesterov adds g and momentum g; the slopes add little */
     const char *velocity = combination & STILL ? " momentum 0" : momentum ? " momentum" : "";

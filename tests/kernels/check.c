@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sdlf/fusion.h>
+
 #include "framework/clock.h"
 
 /* How much an operand may change when it is rounded to nearest, relative to its size: half a unit of the last of 10 bits
@@ -32,14 +34,13 @@ static bool has_operands(sdlf_operation_kind kind)
     case SDLF_LSTM_BACKWARD:
     case SDLF_GRU_FORWARD:
     case SDLF_GRU_BACKWARD:
-    case SDLF_GEMM_BACKWARD_SGD:
     case SDLF_CONV2D_FORWARD:
     case SDLF_CONV2D_BACKWARD_INPUT:
     case SDLF_CONV2D_BACKWARD_WEIGHTS:
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD:
-    case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD: return true;
+    case SDLF_FUSED: return true;
     default: return false;
     }
 }
@@ -58,23 +59,21 @@ static double growth_of(const char *algorithm)
     return strcmp(algorithm, "winograd") == 0 || strcmp(algorithm, "winograd-nonfused") == 0 ? 32 : 1;
 }
 
-static bool is_forward(sdlf_operation_kind kind)
+static bool is_forward(const sdlf_operation *operation)
 {
-    const char *name = sdlf_operation_class_of(kind)->name;
-    return !strstr(name, "backward") && !strstr(name, "update") && kind != SDLF_CLIP_SCALE;
+    const char *name = sdlf_operation_type(operation)->name;
+    return !strstr(name, "backward") && !strstr(name, "update") && operation->kind != SDLF_CLIP_SCALE;
 }
 
 bool kernel_may_stay_in_parts(const sdlf_operation *operation)
 {
     switch (operation->kind) {
-    case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD:
+    case SDLF_FUSED:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
     case SDLF_BATCH_NORM2D_FORWARD:
     case SDLF_BATCH_NORM2D_BACKWARD: return sdlf_batch_norm2d_is_fused(operation);
     case SDLF_CONV2D_BACKWARD_INPUT: return sdlf_tensor_present(&operation->in[2]);
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD: return !sdlf_tensor_present(&operation->out[1]); /* inference: no mask */
-    case SDLF_GEMM_BACKWARD_SGD:
-        return sdlf_tensor_present(&operation->out[3]) || operation->gemm_backward.activation.function != SDLF_IDENTITY;
     default: return false;
     }
 }
@@ -93,9 +92,9 @@ static bool must_be_supported(const machine *m, const sdlf_operation *operation)
     if (strcmp(m->type->name, "cpu") != 0 || kernel_may_stay_in_parts(operation) || mixes_layouts(operation))
         return false;
     sdlf_dtype t = kernel_dtype(operation);
-    bool backward = sdlf_operation_is_channels_last(operation) && !is_forward(operation->kind);
+    bool backward = sdlf_operation_is_channels_last(operation) && !is_forward(operation);
     if (sdlf_operation_storage(operation) != SDLF_NONE || backward) return false;
-    if (t == SDLF_FLOAT64) return is_forward(operation->kind);
+    if (t == SDLF_FLOAT64) return is_forward(operation);
     return t == SDLF_FLOAT32 || t == SDLF_UINT8 || t == SDLF_INT8 || operation->kind == SDLF_COPY ||
            operation->kind == SDLF_FILL;
 }
@@ -110,14 +109,14 @@ static bool has_its_own_way(const machine *m, const kernel_case *made)
 /* Operands that begin at multiples of 16 bytes: those of channels-last training, and what is fused for it. */
 static bool begins_aligned(const sdlf_operation *operation)
 {
-    bool backward = sdlf_operation_is_channels_last(operation) && !is_forward(operation->kind);
+    bool backward = sdlf_operation_is_channels_last(operation) && !is_forward(operation);
     return sdlf_operation_storage(operation) != SDLF_NONE || backward || sdlf_batch_norm2d_is_fused(operation);
 }
 
 static void check_algorithm(machine *m, const kernel_case *made, const kernel_images *given, int algorithm,
                             const kernel_images *expected)
 {
-    const char *const *names = m->type->kernel[made->operation.kind].algorithms;
+    const char *const *names = sdlf_calculator_slot(m->calculator[0], &made->operation)->algorithms;
     kernel_images first = {.in = {NULL}}, found;
     char who[120];
     /* What is expected is what reference has computed: it need not do that again. A large case takes as long as a
@@ -157,10 +156,17 @@ static void check_algorithm(machine *m, const kernel_case *made, const kernel_im
     }
 }
 
+int kernel_fusion(const sdlf_operation *operation)
+{
+    int number = operation->kind == SDLF_FUSED ? 0 : -1;
+    while (number >= 0 && number < KERNEL_FUSIONS && sdlf_fusion_at(number) != operation->fused.fusion) number++;
+    return number < KERNEL_FUSIONS ? number : -1;
+}
+
 void kernel_check_on(machine *m, const kernel_case *described, const kernel_images *given,
                      const kernel_images *expected)
 {
-    const sdlf_kernel_slot *slot = &m->type->kernel[described->operation.kind];
+    const sdlf_kernel_slot *slot = sdlf_calculator_slot(m->calculator[0], &described->operation);
     const sdlf_dtype storage = sdlf_operation_storage(&described->operation);
     bool stored = storage != SDLF_NONE;
     if (m->math != SDLF_MATH_FP32 && ((stored && storage != SDLF_FLOAT32) || !has_operands(described->operation.kind)))
@@ -173,7 +179,9 @@ void kernel_check_on(machine *m, const kernel_case *described, const kernel_imag
         held.rounding = rounding_of(storage == SDLF_FLOAT32   ? m->math
                                     : storage == SDLF_FLOAT16 ? SDLF_MATH_FP16
                                                               : SDLF_MATH_BF16);
+    const int fusion = kernel_fusion(&made->operation);
     m->cases[made->operation.kind] += !stored;
+    if (fusion >= 0) m->tried_fused[fusion] = true;
     if (!slot->run) return; /* told once, in the summary */
     sdlf_operation asked = given != NULL ? kernel_bind(made, given) : made->operation;
     /* a mode is about operands in float32: of float64 it is enough to see that it changes nothing */
@@ -186,6 +194,7 @@ void kernel_check_on(machine *m, const kernel_case *described, const kernel_imag
         held.tolerance = described->tolerance * (name ? growth_of(name) : 1);
         if (sdlf_calculator_supports(m->calculator[0], &asked)) {
             if (given != NULL) check_algorithm(m, made, given, algorithm, expected);
+            if (fusion >= 0) m->ran_fused[fusion] = true;
             if (algorithm < KERNEL_ALGORITHMS) m->ran[made->operation.kind][algorithm] = true;
         } else if (algorithm == 0) {
             m->unsupported[made->operation.kind] += !stored;

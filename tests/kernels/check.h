@@ -5,7 +5,7 @@
 
 #include "kernels.h"
 
-enum { THREAD_COUNTS = 3, KERNEL_ALGORITHMS = 32 };
+enum { THREAD_COUNTS = 3, KERNEL_ALGORITHMS = 32, KERNEL_FUSIONS = 16 };
 
 typedef struct machine {
     const sdlf_calculator_class *type;
@@ -15,6 +15,7 @@ typedef struct machine {
     bool one_block;                 /* see kernel_case */
     double deadline;                /* of sdlf_clock: algorithms behind it are left out; 0: there is none */
     bool ran[SDLF_OPERATION_COUNT][KERNEL_ALGORITHMS];
+    bool tried_fused[KERNEL_FUSIONS], ran_fused[KERNEL_FUSIONS]; /* by sdlf_fusion_at's numbers */
     int64_t runs, unsupported[SDLF_OPERATION_COUNT], cases[SDLF_OPERATION_COUNT];
 } machine;
 
@@ -23,6 +24,9 @@ typedef struct machine {
  * case. */
 void kernel_check_on(machine *machine, const kernel_case *described, const kernel_images *given,
                      const kernel_images *expected);
+
+/* The number of an operation's fusion; -1: it is of another kind. */
+int kernel_fusion(const sdlf_operation *operation);
 
 /* Fusions that save nothing on a CPU: the plan then keeps the parts, all of which are there. */
 bool kernel_may_stay_in_parts(const sdlf_operation *operation);

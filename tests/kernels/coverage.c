@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sdlf/fusion.h>
+
 void kernel_summarize(const machine *m)
 {
     char missing[1200] = "", refused[1200] = "";
@@ -71,4 +73,26 @@ void kernel_check_algorithms(const machine *machines, int count, const char *cal
         }
     }
     if (!choice) test_skip("the operations that were tried have no choice of algorithms");
+}
+
+/* Is it the first machine of its class, which stands for those in other math modes? */
+static bool is_first_of_class(const machine *machines, int index)
+{
+    int first = 0;
+    while (machines[first].type != machines[index].type) first++;
+    return first == index && test_runs_all_kernels(machines[index].calculator[0]);
+}
+
+void kernel_check_fusions(const machine *machines, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const sdlf_fusion *fusion;
+        for (int f = 0; is_first_of_class(machines, i) && (fusion = sdlf_fusion_at(f)) != NULL; f++) {
+            if (sdlf_fused_slot_in(machines[i].type->fusions, fusion) == NULL || !machines[i].tried_fused[f]) continue;
+            bool ran = false;
+            for (int j = i; j < count; j++)
+                ran = ran || (machines[j].type == machines[i].type && machines[j].ran_fused[f]);
+            if (!CHECK(ran)) printf("no case ran %s of %s\n", fusion->type.name, machines[i].type->name);
+        }
+    }
 }

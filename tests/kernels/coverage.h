@@ -13,4 +13,8 @@ void kernel_summarize(const machine *m);
  * here. */
 void kernel_check_algorithms(const machine *machines, int count, const char *calculator);
 
+/* Has every fusion that a calculator declares, of those that had cases here, taken one there, in one math mode or
+ * another? */
+void kernel_check_fusions(const machine *machines, int count);
+
 #endif

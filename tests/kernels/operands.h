@@ -25,7 +25,7 @@ static inline const sdlf_tensor *tensor_at(const sdlf_operation *operation, int 
 
 static inline const sdlf_operand *declared_at(const sdlf_operation *operation, int index)
 {
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
     return index < SDLF_MAX_INPUTS ? &type->in[index] : &type->out[index - SDLF_MAX_INPUTS];
 }
 

@@ -150,7 +150,7 @@ void kernel_run(kernel_images *found, const kernel_case *made, const kernel_imag
     int64_t prepared = with_prepared ? sdlf_calculator_prepared(calculator, &operation) : 0;
     if (prepared > 0) {
         operation.prepared = guarded_scratch(&block[PREPARED], calculator, prepared);
-        CHECK_OK(calculator->type->kernel[operation.kind].prepare(calculator, &operation));
+        CHECK_OK(sdlf_calculator_slot(calculator, &operation)->prepare(calculator, &operation));
     }
     /* in the host's memory a kernel leaves weights unread that were prepacked: they are poison until it has run */
     bool unread = prepared > 0 && operation.in[0].layout != SDLF_CSR && sdlf_calculator_is_on_host(calculator);

@@ -61,7 +61,7 @@ static int run(sequence *s, sdlf_calculator *calculator, bool together, int time
         for (int i = 0; i < SDLF_MAX_OUTPUTS; i++)
             if (sdlf_tensor_present(&op->out[i])) op->out[i].data = s->operand[op->out[i].buffer].binding.tensor.data;
         CHECK_OK(sdlf_operation_check(op));
-        const sdlf_kernel_slot *slot = &calculator->type->kernel[op->kind];
+        const sdlf_kernel_slot *slot = sdlf_calculator_slot(calculator, op);
         int64_t bytes = slot->workspace != NULL ? slot->workspace(calculator, op) : 0;
         if (bytes == 0) continue;
         workspaces[k] = test_tensor(calculator, SDLF_UINT8, sdlf_shape(bytes), NULL);

@@ -11,6 +11,7 @@
 
 #include <sdlf/calculator.h>
 
+#include "calculators/fusions/gemm_backward_sgd.h"
 #include "testing.h"
 
 enum { LARGEST = 1 << 17 }; /* elements of an operand */
@@ -47,6 +48,18 @@ static example gemm_example(const char *name, bool transpose_a, bool transpose_b
     return (example){name, 1e-4, gemm};
 }
 
+static example backward_sgd_example(const char *name, int64_t rows, int64_t units)
+{
+    enum { INPUTS = 333 };
+    const sdlf_tensor x = floats(sdlf_shape(rows, INPUTS)), w = floats(sdlf_shape(units, INPUTS));
+    sdlf_operation op = {.kind = SDLF_FUSED,
+                         .in = {x, floats(sdlf_shape(rows, units)), floats(sdlf_shape(1))},
+                         .out = {w, w, x},
+                         .fused = {.fusion = &sdlf_gemm_backward_sgd_fusion}};
+    gemm_backward_sgd_options_in(&op)->sgd.momentum = 0.9f;
+    return (example){name, 1e-4, op};
+}
+
 static example example_at(int index)
 {
     static const char *const names[] = {"gemm, library", "gemm, a', library", "gemm, b', library"};
@@ -57,22 +70,8 @@ static example example_at(int index)
     case 3:
     case 4:
     case 5: return gemm_example(names[index - 3], index == 4, index == 5, 2);
-    case 6:
-        return (example){
-            "gemm_backward_sgd",
-            1e-4,
-            {.kind = SDLF_GEMM_BACKWARD_SGD,
-             .in = {floats(sdlf_shape(20, 333)), floats(sdlf_shape(20, 301)), floats(sdlf_shape(1))},
-             .out = {floats(sdlf_shape(301, 333)), floats(sdlf_shape(301, 333)), floats(sdlf_shape(20, 333))},
-             .gemm_backward = {.sgd = {.momentum = 0.9f}}}};
-    case 7:
-        return (example){
-            "gemm_backward_sgd of many rows",
-            1e-4,
-            {.kind = SDLF_GEMM_BACKWARD_SGD,
-             .in = {floats(sdlf_shape(70, 333)), floats(sdlf_shape(70, 100)), floats(sdlf_shape(1))},
-             .out = {floats(sdlf_shape(100, 333)), floats(sdlf_shape(100, 333)), floats(sdlf_shape(70, 333))},
-             .gemm_backward = {.sgd = {.momentum = 0.9f}}}};
+    case 6: return backward_sgd_example("gemm_backward_sgd", 20, 301);
+    case 7: return backward_sgd_example("gemm_backward_sgd of many rows", 70, 100);
     case 8:
         return (example){
             "conv2d_relu_max_pool_forward",

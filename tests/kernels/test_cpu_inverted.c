@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "calculators/cpu/cpu.h"
+#include "calculators/fusions/inverted_residual.h"
 #include "testing.h"
 
 enum { NOTHING = 0, OPERANDS = 8 };
@@ -58,9 +59,10 @@ static sdlf_operation operation_of(const geometry *g)
 {
     sdlf_activation activation = {.function = g->function};
     if (g->function == SDLF_CLIP) activation = (sdlf_activation){.function = SDLF_CLIP, .low = -0.25f, .high = 1.5f};
-    sdlf_operation o = {.kind = SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD,
-                        .conv2d_inverted = {.filtered = activation, .activation = activation}};
-    sdlf_window2d *window = &o.conv2d_inverted.window;
+    sdlf_operation o = {.kind = SDLF_FUSED, .fused = {.fusion = &sdlf_inverted_residual_fusion}};
+    inverted_residual_options *options = inverted_residual_options_in(&o);
+    *options = (inverted_residual_options){.filtered = activation, .activation = activation};
+    sdlf_window2d *window = &options->window;
     bool expands = g->m != NOTHING;
     int64_t m = expands ? g->m : g->c;
     for (int i = 0; i < 2; i++) {
@@ -70,7 +72,7 @@ static sdlf_operation operation_of(const geometry *g)
         window->padding_before[i] = g->before;
         window->padding_after[i] = g->after;
     }
-    if (expands) o.conv2d_inverted.expanded = activation;
+    if (expands) options->expanded = activation;
     sdlf_shape y = sdlf_shape(g->n, g->k, sdlf_window2d_output(window, 0, g->h), sdlf_window2d_output(window, 1, g->w));
     o.in[0] = operand(sdlf_shape(g->n, g->c, g->h, g->w), 1);
     o.in[1] = operand(sdlf_shape(m, 1, g->size, g->size), 2);
@@ -120,7 +122,7 @@ static float *result_of(sdlf_calculator *cpu, sdlf_operation o, bool last, bool 
     }
     CHECK(sdlf_calculator_supports(cpu, &o));
     void *prepared = ready ? room(sdlf_calculator_prepared(cpu, &o), &o.prepared) : NULL;
-    if (ready) CHECK_OK(cpu->type->kernel[o.kind].prepare(cpu, &o));
+    if (ready) CHECK_OK(sdlf_calculator_slot(cpu, &o)->prepare(cpu, &o));
     void *workspace = room(sdlf_calculator_workspace(cpu, &o), &o.workspace);
     CHECK_OK(sdlf_calculator_run(cpu, &o));
     float *found = last ? turned(&given.out[0], y, true) : y;

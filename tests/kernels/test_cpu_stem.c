@@ -96,7 +96,7 @@ static float *result_of(sdlf_calculator *cpu, const sdlf_operation *given, bool 
     }
     CHECK(sdlf_operation_is_mixed(&o) && sdlf_calculator_supports(cpu, &o));
     void *prepared = ready ? room(sdlf_calculator_prepared(cpu, &o), &o.prepared) : NULL;
-    if (ready) CHECK_OK(cpu->type->kernel[o.kind].prepare(cpu, &o));
+    if (ready) CHECK_OK(sdlf_calculator_slot(cpu, &o)->prepare(cpu, &o));
     void *workspace = room(sdlf_calculator_workspace(cpu, &o), &o.workspace);
     CHECK_OK(sdlf_calculator_run(cpu, &o));
     turn(&shape, found, y, true);

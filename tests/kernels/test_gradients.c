@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every backward kind of reference against finite differences of its forward kind, but for windows: those are in
  * test_gradients_windows.c. */
+#include "calculators/fusions/gemm_backward_sgd.h"
 #include "differences.h"
 
 #include <string.h>
@@ -240,8 +241,10 @@ static void gemm_backward_sgd(void)
     sdlf_tensor x = make(sdlf_shape(3, 4)), w = make(sdlf_shape(5, 4)), y = make(sdlf_shape(3, 5)), dy = make(y.shape);
     sdlf_tensor dx = make(x.shape), rate = make(sdlf_shape(1)), kept = make(w.shape), gradient = make(w.shape);
     sdlf_operation forward = {.kind = SDLF_GEMM, .in = {x, w}, .out = {y}, .gemm = {.transpose_b = true, .alpha = 1}};
-    sdlf_operation backward = {
-        .kind = SDLF_GEMM_BACKWARD_SGD, .in = {x, dy, rate}, .out = {w, {.dtype = SDLF_NONE}, dx}};
+    sdlf_operation backward = {.kind = SDLF_FUSED,
+                               .in = {x, dy, rate},
+                               .out = {w, {.dtype = SDLF_NONE}, dx},
+                               .fused = {.fusion = &sdlf_gemm_backward_sgd_fusion}};
     memcpy(kept.data, w.data, sizeof(double) * 20);
     compute(&backward);
     for (int e = 0; e < 20; e++) { /* from the step back to the gradient */

@@ -55,7 +55,7 @@ static void convolve(sdlf_calculator *calculator, float *plain, float *told)
     if (sdlf_calculator_supports(calculator, &o)) {
         const sdlf_tensor block = room(calculator, AHEAD + 16);
         o.prepared = room(calculator, sdlf_calculator_prepared(calculator, &o));
-        if (o.prepared.data != NULL) CHECK_OK(calculator->type->kernel[o.kind].prepare(calculator, &o));
+        if (o.prepared.data != NULL) CHECK_OK(sdlf_calculator_slot(calculator, &o)->prepare(calculator, &o));
         o.workspace = room(calculator, sdlf_calculator_workspace(calculator, &o));
         run(calculator, &o, plain);
         for (size_t i = 0; i < sizeof skews / sizeof skews[0]; i++) {

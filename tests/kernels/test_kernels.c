@@ -25,6 +25,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sdlf/fusion.h>
+
 enum { MAX_MACHINES = 16 };
 
 typedef struct checker {
@@ -46,11 +48,11 @@ enum { PATIENCE = 20 };
 /* ---- one case ---- */
 
 /* Is another machine's kernel the same? Then it is tried there: most of cudnn's are cuda's. */
-static bool is_another_machines(const checker *c, const machine *m, sdlf_operation_kind kind)
+static bool is_another_machines(const checker *c, const machine *m, const sdlf_operation *operation)
 {
-    const sdlf_kernel_slot *slot = &m->type->kernel[kind];
+    const sdlf_kernel_slot *slot = sdlf_calculator_slot(m->calculator[0], operation);
     for (const machine *other = c->machines; other < m && slot->run; other++) {
-        const sdlf_kernel_slot *its = &other->type->kernel[kind];
+        const sdlf_kernel_slot *its = sdlf_calculator_slot(other->calculator[0], operation);
         if (other->math == m->math && its->run == slot->run && its->supports == slot->supports) return true;
     }
     return false;
@@ -59,7 +61,7 @@ static bool is_another_machines(const checker *c, const machine *m, sdlf_operati
 /* Is it for this machine? */
 static bool is_for(const checker *c, const machine *m, const kernel_case *made)
 {
-    if (is_another_machines(c, m, made->operation.kind)) return false;
+    if (is_another_machines(c, m, &made->operation)) return false;
     return !made->fills_device || !sdlf_calculator_shares_memory(m->calculator[0], c->reference);
 }
 
@@ -102,7 +104,7 @@ static void check_one(kernel_sink *sink, const kernel_case *made)
     if (kernel_failures() == failures) return;
     c->failures[made->operation.kind] += kernel_failures() - failures;
     if (c->failures[made->operation.kind] >= PATIENCE) {
-        printf("further cases of %s are left out\n", sdlf_operation_class_of(made->operation.kind)->name);
+        printf("further cases of %s are left out\n", sdlf_operation_type(&made->operation)->name);
     }
 }
 
@@ -124,7 +126,7 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
     static const sdlf_dtype storage[] = {SDLF_BFLOAT16, SDLF_FLOAT16, SDLF_FLOAT32};
     const checker *c = (const checker *)sink;
     const sdlf_operation *operation = &made->operation;
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
     check_one(sink, made);
     int count = type->channels_last != 0 ? 3 : 2; /* float32 of other kinds is the case itself */
     for (int i = 0; i < count && type->storage != 0; i++) {
@@ -186,14 +188,19 @@ static void some_of_the_cases(void)
 /* A sink that only counts: the cases that every machine can take, not those that only devices run. */
 typedef struct counter {
     kernel_sink sink;
-    int64_t cases[SDLF_OPERATION_COUNT];
+    int64_t cases[SDLF_OPERATION_COUNT], fused[KERNEL_FUSIONS];
 } counter;
 
 static void count_case(kernel_sink *sink, const kernel_case *made)
 {
-    if (!made->fills_device) ((counter *)sink)->cases[made->operation.kind]++;
+    counter *all = (counter *)sink;
+    const int fusion = kernel_fusion(&made->operation);
+    if (made->fills_device) return;
+    all->cases[made->operation.kind]++;
+    if (fusion >= 0) all->fused[fusion]++;
 }
 
+/* Fusions, too: what is expected of them is what the operations that they stand for compute on reference. */
 static void every_kind_has_cases(void)
 {
     counter all = {.sink.take = count_case};
@@ -204,6 +211,10 @@ static void every_kind_has_cases(void)
     for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
         if (!CHECK(all.cases[kind] > 0))
             printf("no case on the host for %s\n", sdlf_operation_class_of((sdlf_operation_kind)kind)->name);
+    }
+    for (int i = 0; sdlf_fusion_at(i) != NULL; i++) {
+        bool known = CHECK(i < KERNEL_FUSIONS);
+        if (known && !CHECK(all.fused[i] > 0)) printf("no case on the host for %s\n", sdlf_fusion_at(i)->type.name);
     }
 }
 
@@ -223,6 +234,11 @@ static void cpu_has_every_operation(void)
 static void every_algorithm_of_cpu_ran(void)
 {
     kernel_check_algorithms(state.machines, state.machine_count, "cpu");
+}
+
+static void every_declared_fusion_ran(void)
+{
+    kernel_check_fusions(state.machines, state.machine_count);
 }
 
 static void every_algorithm_of_cuda_ran(void)
@@ -308,6 +324,7 @@ int main(int argc, char **argv)
     if (all) RUN(every_kind_has_cases);
     if (!state.asked.calculator || strcmp(state.asked.calculator, "cpu") == 0) RUN(cpu_has_every_operation);
     if (all && !state.asked.calculator) RUN(every_algorithm_of_cpu_ran);
+    if (all && !state.asked.one_math) RUN(every_declared_fusion_ran);
     if (all && !state.asked.one_math && (!state.asked.calculator || strcmp(state.asked.calculator, "cuda") == 0))
         RUN(every_algorithm_of_cuda_ran);
     for (int i = 0; i < state.machine_count; i++) kernel_summarize(&state.machines[i]);

@@ -119,7 +119,7 @@ static bool rounds(const sdlf_calculator *calculator, sdlf_operation_kind kind, 
 static void check_job(sdlf_calculator *calculator, sdlf_calculator *reference, sdlf_math math, sdlf_operation operation,
                       int64_t depth, float magnitude)
 {
-    const sdlf_kernel_slot *slot = &calculator->type->kernel[operation.kind];
+    const sdlf_kernel_slot *slot = sdlf_calculator_slot(calculator, &operation);
     job j = {.operation = operation};
     job_make(&j, math, magnitude);
     job_run(&j, reference, 0, j.rounded, j.expected);
@@ -132,8 +132,8 @@ static void check_job(sdlf_calculator *calculator, sdlf_calculator *reference, s
         int64_t wrong = wrong_ones(&j, depth);
         if (wrong > 0)
             printf("%s, %s, %s, operands up to %g: %lld numbers are not those of rounded operands\n",
-                   sdlf_operation_class_of(operation.kind)->name, slot->algorithms[a], sdlf_math_name(math),
-                   (double)magnitude, (long long)wrong);
+                   sdlf_operation_type(&operation)->name, slot->algorithms[a], sdlf_math_name(math), (double)magnitude,
+                   (long long)wrong);
         CHECK_EQUAL(wrong, 0);
     }
     job_free(&j);

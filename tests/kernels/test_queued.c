@@ -9,6 +9,8 @@
 
 #include <sdlf/random.h>
 
+#include "calculators/fusions/inverted_residual.h"
+
 /* Operands that the product writes have up to so many numbers, each a sum of so many terms. */
 enum { MOST = 16, TERMS = 1 << 17, LARGEST = 4096 };
 
@@ -68,7 +70,8 @@ static follower multiply(int64_t k, int64_t n)
 /* Of 4 channels of 2x2 pixels, 32 in the middle. */
 static follower block(int written)
 {
-    sdlf_operation o = {.kind = SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD, .conv2d_inverted = {.window = window_of(3)}};
+    sdlf_operation o = {.kind = SDLF_FUSED, .fused = {.fusion = &sdlf_inverted_residual_fusion}};
+    inverted_residual_options_in(&o)->window = window_of(3);
     o.in[0] = o.in[7] = o.out[0] = tensor(sdlf_shape(1, 4, 2, 2));
     o.in[1] = tensor(sdlf_shape(32, 1, 3, 3));
     o.in[2] = tensor(sdlf_shape(4, 32, 1, 1));
@@ -176,7 +179,7 @@ static void compare(sdlf_calculator *calculator, follower f, const product *p, b
     const size_t bytes = (size_t)sdlf_tensor_bytes(&o->out[0]);
     o->prepared = allocated(calculator, ready ? sdlf_calculator_prepared(calculator, o) : 0);
     if (ready && o->prepared.data == NULL) return;
-    if (ready) CHECK_OK(calculator->type->kernel[o->kind].prepare(calculator, o));
+    if (ready) CHECK_OK(sdlf_calculator_slot(calculator, o)->prepare(calculator, o));
     o->workspace = allocated(calculator, sdlf_calculator_workspace(calculator, o));
     run(calculator, &f, p, NOT_WRITTEN, without);
     run(calculator, &f, p, WAITED_FOR, expected);

@@ -3,6 +3,8 @@
  * backward pass before them in one operation. */
 #include "by_hand.h"
 
+#include "calculators/fusions/gemm_backward_sgd.h"
+
 #include <math.h>
 
 /* Options are float32: 0.1f is not 0.1. */
@@ -157,10 +159,12 @@ static void loss_scale_update(void)
 static void gemm_backward_sgd(void)
 {
     double x[] = {1, 2, 3, 4}, dy[] = {1, -1}, w[] = {10, 20}, v[] = {2, 2}, rate[] = {0.5}, dx[4];
-    sdlf_operation o = {.kind = SDLF_GEMM_BACKWARD_SGD}; /* two rows, two inputs, one unit */
+    /* two rows, two inputs, one unit */
+    sdlf_operation o = {.kind = SDLF_FUSED, .fused = {.fusion = &sdlf_gemm_backward_sgd_fusion}};
+    gemm_backward_sgd_options *options = gemm_backward_sgd_options_in(&o);
     o.in[0] = d(sdlf_shape(2, 2), x), o.in[1] = d(sdlf_shape(2, 1), dy), o.in[2] = d(sdlf_shape(1), rate);
     o.out[0] = d(sdlf_shape(1, 2), w), o.out[1] = d(sdlf_shape(1, 2), v), o.out[2] = d(sdlf_shape(2, 2), dx);
-    o.gemm_backward.sgd.momentum = 0.5f;
+    options->sgd.momentum = 0.5f;
     compute(o); /* g = (1 - 3, 2 - 4); v = 1 + g */
     CHECK_VALUES(dx, 10, 20, -10, -20);
     CHECK_VALUES(v, -1, -1);
@@ -169,8 +173,8 @@ static void gemm_backward_sgd(void)
     double b[] = {5}, bv[] = {6}; /* the same again with a bias, its decay, and clip to [1, 3] before x */
     w[0] = 10, w[1] = 20, v[0] = v[1] = 2, dy[1] = 3;
     o.out[3] = d(sdlf_shape(1), b), o.out[4] = d(sdlf_shape(1), bv);
-    o.gemm_backward.sgd.bias_decay = 2;
-    o.gemm_backward.activation = (sdlf_activation){.function = SDLF_CLIP, .low = 1, .high = 3};
+    options->sgd.bias_decay = 2;
+    options->activation = (sdlf_activation){.function = SDLF_CLIP, .low = 1, .high = 3};
     compute(o); /* only x = 2 lies within; b's g = 1 + 3 + 2 5; bv = 3 + g */
     CHECK_VALUES(dx, 0, 20, 0, 0);
     CHECK_VALUES(v, 11, 15);

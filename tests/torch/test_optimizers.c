@@ -79,7 +79,7 @@ static sdlf_operation describe_update(const sdlf_optimizer *optimizer, const ope
     update.in[0] = all->gradient.tensor;
     update.in[1] = all->rate.tensor;
     if (clipped) update.in[2] = all->scale.tensor;
-    if (sdlf_operation_class_of(update.kind)->in[3].name != NULL) update.in[3] = all->step.tensor;
+    if (sdlf_operation_type(&update)->in[3].name != NULL) update.in[3] = all->step.tensor;
     update.out[0] = all->weight.tensor;
     for (int index = 0; index < optimizer->type->state_count(optimizer); index++)
         update.out[1 + index] = all->state[index].tensor;

@@ -161,7 +161,7 @@ static sdlf_operation turned(sdlf_operation operation)
  * inference plans would bring them so. */
 static bool wants_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    const sdlf_kernel_slot *slot = &calculator->type->kernel[operation->kind];
+    const sdlf_kernel_slot *slot = sdlf_calculator_slot(calculator, operation);
     sdlf_operation last = turned(*operation);
     if (!slot->channels_last || !sdlf_calculator_supports(calculator, &last)) return false;
     if (operation->algorithm == 0) return sdlf_calculator_likes_channels_last(calculator, operation);
@@ -219,7 +219,7 @@ static sdlf_status compare(lab_bench *b, sdlf_calculator *calculator, const sdlf
     sdlf_operation poison = {.kind = SDLF_FILL, .out = {written}, .fill = {.value = NAN}};
     sdlf_operation part = part_of(b->operation, b->first);
     sdlf_status status = sdlf_calculator_run(calculator, &poison);
-    if (status == SDLF_OK) status = calculator->type->kernel[operation->kind].run(calculator, operation);
+    if (status == SDLF_OK) status = sdlf_calculator_slot(calculator, operation)->run(calculator, operation);
     if (status == SDLF_OK && result->channels_last) status = copy(calculator, operation->out[0], b->operation.out[0]);
     if (status == SDLF_OK) status = calculator->type->synchronize(calculator);
     if (status == SDLF_OK)
@@ -268,7 +268,7 @@ sdlf_status lab_bench_run(lab_bench *b, const lab_rung *rung, const lab_effort *
 {
     sdlf_calculator *calculator = rung->calculator;
     sdlf_operation operation = b->operation;
-    const sdlf_kernel_slot *slot = &calculator->type->kernel[operation.kind];
+    const sdlf_kernel_slot *slot = sdlf_calculator_slot(calculator, &operation);
     void *memory[2] = {NULL};
     *result = (lab_result){.ran = false};
     operation.algorithm = rung->algorithm;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of `sdlf bench kernels`: convolutions, and those that are fused with another one, or with ReLU and max-pool. */
+#include <sdlf/fusion.h>
+
 #include "apps/bench/kernels/kernels.h"
 
 static int64_t shrunk(const kernel_rows *rows, int64_t batch)
@@ -88,20 +90,36 @@ static void add_conv2d_pool(kernel_rows *rows, int64_t batch, int64_t c, int64_t
                         (long long)side, (long long)side, (long long)k, dx && i > 0 ? ", dx" : "");
 }
 
-/* Blocks of MobileNetV2, with the sum where they add their input. Images by themselves: that is what the kind is for. */
+/* A convolution without a bias, of x into y. */
+static sdlf_operation convolve(const kernel_rows *rows, sdlf_tensor x, sdlf_tensor y, sdlf_window2d window, int groups)
+{
+    sdlf_shape w =
+        sdlf_shape(y.shape.dim[1], x.shape.dim[1] / groups, (int64_t)window.size[0], (int64_t)window.size[1]);
+    return (sdlf_operation){.kind = SDLF_CONV2D_FORWARD,
+                            .in = {x, kernel_rows_tensor(rows, w)},
+                            .out = {y},
+                            .conv2d = {.window = window, .groups = groups}};
+}
+
+/* Blocks of MobileNetV2, with the sum where they add their input. Images by themselves: that is what the fusion is
+ * for. */
 static void add_conv2d_inverted(kernel_rows *rows, int64_t c, int64_t side, int64_t m, int64_t k, int stride)
 {
-    sdlf_operation forward = {.kind = SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD};
-    forward.conv2d_inverted.window = window_of(3, stride);
-    int64_t out = sdlf_window2d_output(&forward.conv2d_inverted.window, 0, side);
-    forward.in[0] = kernel_rows_tensor(rows, sdlf_shape(1, c, side, side));
-    forward.in[1] = kernel_rows_tensor(rows, sdlf_shape(m, 1, 3, 3));
-    forward.in[2] = kernel_rows_tensor(rows, sdlf_shape(k, m, 1, 1));
-    forward.in[3] = kernel_rows_tensor(rows, sdlf_shape(m, c, 1, 1));
-    if (c == k && stride == 1) forward.in[7] = forward.in[0];
-    forward.out[0] = kernel_rows_tensor(rows, sdlf_shape(1, k, out, out));
-    kernel_rows_add(rows, &forward, true, "1x%lldx%lldx%lld, %lld of 1x1, 3x3%s, %lld of 1x1", (long long)c,
-                    (long long)side, (long long)side, (long long)m, stride > 1 ? ", stride 2" : "", (long long)k);
+    const sdlf_window2d window = window_of(3, stride);
+    const int64_t out = sdlf_window2d_output(&window, 0, side);
+    sdlf_tensor x = kernel_rows_tensor(rows, sdlf_shape(1, c, side, side));
+    sdlf_tensor h = kernel_rows_tensor(rows, sdlf_shape(1, m, side, side));
+    sdlf_tensor z = kernel_rows_tensor(rows, sdlf_shape(1, m, out, out));
+    sdlf_operation expand = convolve(rows, x, h, window_of(1, 1), 1), filter = convolve(rows, h, z, window, (int)m);
+    sdlf_operation project =
+        convolve(rows, z, kernel_rows_tensor(rows, sdlf_shape(1, k, out, out)), window_of(1, 1), 1);
+    if (c == k && stride == 1) project.in[3] = x;
+    const sdlf_operation *const members[] = {&expand, &filter, &project};
+    sdlf_operation block;
+    const sdlf_fusion *fusion = sdlf_fusion_find("conv2d_inverted_residual_forward");
+    if (sdlf_fusion_join(fusion, members, &block))
+        kernel_rows_add(rows, &block, true, "1x%lldx%lldx%lld, %lld of 1x1, 3x3%s, %lld of 1x1", (long long)c,
+                        (long long)side, (long long)side, (long long)m, stride > 1 ? ", stride 2" : "", (long long)k);
 }
 
 void kernel_rows_convolutions(kernel_rows *rows)

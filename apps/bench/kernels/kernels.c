@@ -79,14 +79,22 @@ static bool is_wanted(const session *s, const char *kind)
     return wanted->count == 0;
 }
 
+/* The name of each kind of operation, then of each fusion; NULL past the end. */
+static const char *operation_name(int index)
+{
+    if (index < SDLF_FUSED) return sdlf_operation_class_of((sdlf_operation_kind)index)->name;
+    const sdlf_fusion *fusion = sdlf_fusion_at(index - SDLF_FUSED);
+    return fusion != NULL ? fusion->type.name : NULL;
+}
+
 static sdlf_status check_operations(const session *s)
 {
     const argument_list *wanted = &s->set.operation;
     for (int i = 0; i < wanted->count; i++) {
         sdlf_suggestion near = {.word = wanted->item[i]};
         bool known = false;
-        for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
-            const char *name = sdlf_operation_class_of((sdlf_operation_kind)kind)->name;
+        const char *name;
+        for (int index = 0; (name = operation_name(index)) != NULL; index++) {
             known = known || strcmp(name, wanted->item[i]) == 0;
             sdlf_suggest(&near, name);
         }
@@ -128,11 +136,11 @@ static bool is_measured(const sdlf_kernel_slot *slot, const kernel_row *row, int
 static sdlf_status measure_row(session *s, const kernel_row *row)
 {
     kernel_report *report = &s->report;
-    const sdlf_kernel_slot *slot = &s->calculator->type->kernel[row->operation.kind];
+    const sdlf_kernel_slot *slot = sdlf_calculator_slot(s->calculator, &row->operation);
     const lab_effort effort = {.repeats = (int)s->set.repeats, .seconds = s->set.seconds};
     int before = report->count;
     sdlf_status status = SDLF_OK;
-    status_line_show("%s, %s", sdlf_operation_class_of(row->operation.kind)->name, row->text);
+    status_line_show("%s, %s", sdlf_operation_type(&row->operation)->name, row->text);
     for (int a = 0; (a == 0 || (slot->algorithms && slot->algorithms[a])) && status == SDLF_OK; a++) {
         if (interrupt_signal() != 0) break;
         kernel_result *result = &report->result[report->count];
@@ -142,7 +150,7 @@ static sdlf_status measure_row(session *s, const kernel_row *row)
     }
     status_line_clear();
     if (report->count == before && interrupt_signal() == 0) report->missing++;
-    return sdlf_fail_context(status, "%s", sdlf_operation_class_of(row->operation.kind)->name);
+    return sdlf_fail_context(status, "%s", sdlf_operation_type(&row->operation)->name);
 }
 
 static bool print_json(FILE *file, const void *subject)
@@ -170,7 +178,7 @@ static sdlf_status bench_all(session *s)
     }
     for (int i = 0; i < s->rows.count && status == SDLF_OK && interrupt_signal() == 0; i++) {
         const kernel_row *row = &s->rows.row[i];
-        if (is_wanted(s, sdlf_operation_class_of(row->operation.kind)->name)) status = measure_row(s, row);
+        if (is_wanted(s, sdlf_operation_type(&row->operation)->name)) status = measure_row(s, row);
     }
     if (status != SDLF_OK) return status;
     if (s->text) kernel_report_print(&s->out, &s->report);

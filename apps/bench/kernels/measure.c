@@ -20,7 +20,7 @@ static sdlf_tensor *operand_at(sdlf_operation *op, int i)
 
 static const sdlf_operand *declared_at(const sdlf_operation *op, int i)
 {
-    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(op);
     return i < SDLF_MAX_INPUTS ? &type->in[i] : &type->out[i - SDLF_MAX_INPUTS];
 }
 
@@ -149,7 +149,7 @@ sdlf_status kernel_measure(kernel_result *result, sdlf_calculator *calculator, c
                            const lab_effort *effort)
 {
     sdlf_operation op = row->operation;
-    const sdlf_kernel_slot *slot = &calculator->type->kernel[op.kind];
+    const sdlf_kernel_slot *slot = sdlf_calculator_slot(calculator, &op);
     void *memory[OPERANDS + 1] = {NULL};
     op.algorithm = algorithm;
     *result = (kernel_result){.row = row, .cost = sdlf_operation_cost(&op)};

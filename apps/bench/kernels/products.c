@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of `sdlf bench kernels`: products of matrices, dense and sparse. */
+#include <sdlf/fusion.h>
+
 #include "apps/bench/kernels/kernels.h"
 
 static void add_gemm(kernel_rows *rows, int64_t m, int64_t n, int64_t k, bool transpose_a, bool transpose_b, bool relu)
@@ -22,15 +24,21 @@ static void add_backward_sgd(kernel_rows *rows, int64_t n, int64_t units, int64_
 {
     inputs = kernel_rows_side(rows, inputs);
     units = kernel_rows_side(rows, units);
-    sdlf_operation op = {.kind = SDLF_GEMM_BACKWARD_SGD, .gemm_backward = {.sgd = {.momentum = 0.9f}}};
-    op.in[0] = kernel_rows_tensor(rows, sdlf_shape(n, inputs));
-    op.in[1] = kernel_rows_tensor(rows, sdlf_shape(n, units));
-    op.in[2] = kernel_rows_tensor(rows, sdlf_shape(1));
-    op.out[0] = op.out[1] = kernel_rows_tensor(rows, sdlf_shape(units, inputs));
-    op.out[2] = op.in[0];
-    op.out[3] = op.out[4] = kernel_rows_tensor(rows, sdlf_shape(units));
-    kernel_rows_add(rows, &op, true, "%lldx%lldx%lld, momentum, dx, bias", (long long)n, (long long)units,
-                    (long long)inputs);
+    sdlf_tensor x = kernel_rows_tensor(rows, sdlf_shape(n, inputs)),
+                w = kernel_rows_tensor(rows, sdlf_shape(units, inputs));
+    sdlf_tensor dy = kernel_rows_tensor(rows, sdlf_shape(n, units)), b = kernel_rows_tensor(rows, sdlf_shape(units));
+    sdlf_tensor rate = kernel_rows_tensor(rows, sdlf_shape(1));
+    const sdlf_operation input = {.kind = SDLF_GEMM, .in = {dy, w}, .out = {x}, .gemm = {.alpha = 1}};
+    const sdlf_operation weights = {
+        .kind = SDLF_GEMM, .in = {dy, x}, .out = {w}, .gemm = {.transpose_a = true, .alpha = 1}};
+    const sdlf_operation update = {.kind = SDLF_SGD_UPDATE, .in = {w, rate}, .out = {w, w}, .sgd = {.momentum = 0.9f}};
+    const sdlf_operation sum = {.kind = SDLF_REDUCE, .in = {dy}, .out = {b}, .reduce = {SDLF_REDUCE_SUM, 0}};
+    const sdlf_operation bias = {.kind = SDLF_SGD_UPDATE, .in = {b, rate}, .out = {b, b}, .sgd = {.momentum = 0.9f}};
+    const sdlf_operation *const members[] = {&input, NULL, &weights, &update, &sum, &bias};
+    sdlf_operation op;
+    if (sdlf_fusion_join(sdlf_fusion_find("gemm_backward_sgd"), members, &op))
+        kernel_rows_add(rows, &op, true, "%lldx%lldx%lld, momentum, dx, bias", (long long)n, (long long)units,
+                        (long long)inputs);
 }
 
 static void add_matmul(kernel_rows *rows, int64_t matrices, int64_t m, int64_t n, int64_t k)

@@ -26,7 +26,7 @@ static bool by_arithmetic(const kernel_report *report, const kernel_result *r)
 
 static const char *kind_of(const kernel_result *r)
 {
-    return sdlf_operation_class_of(r->row->operation.kind)->name;
+    return sdlf_operation_type(&r->row->operation)->name;
 }
 
 /* Three digits, as many of them behind the point as fit. */

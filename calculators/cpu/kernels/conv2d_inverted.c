@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* conv2d_inverted_residual_forward: a 1x1 convolution, the depthwise one behind it and the 1x1 convolution behind that, channels last.
- * Contract: <sdlf/operation.h>.
+ * Contract: calculators/fusions/inverted_residual.h.
  *
  * Of large images a task takes some rows of the outputs: panel by panel of the channels between, it expands and filters them, and then
  * projects what all panels have come to, which stays in the second-level cache. Of small images a task takes a panel, so that its weights
@@ -12,6 +12,7 @@
 #include "calculators/cpu/kernels/interleave.h"
 #include "calculators/cpu/kernels/inverted_panel.h"
 #include "calculators/cpu/kernels/kernels.h"
+#include "calculators/fusions/inverted_residual.h"
 
 enum {
     TASKS = 8,                                 /* of an image */
@@ -85,14 +86,15 @@ static block block_of(const sdlf_calculator *calculator, const sdlf_operation *o
 {
     const cpu_calculator *cpu = cpu_from_const(calculator);
     int64_t m = o->in[1].shape.dim[0], c = o->in[0].shape.dim[1];
+    const inverted_residual_options *options = inverted_residual_options_of(o);
     sdlf_tensor between = {.shape = o->in[0].shape};
     between.shape.dim[1] = m;
-    convolution v = convolution_make(&between, &o->in[1], &o->conv2d_inverted.window, (int)m);
+    convolution v = convolution_make(&between, &o->in[1], &options->window, (int)m);
     block b = {.between = inverted_block_cpu(&v, sdlf_tensor_present(&o->in[3]) ? c : 0)};
-    b.between.expanded = o->conv2d_inverted.expanded;
-    b.between.filtered = o->conv2d_inverted.filtered;
+    b.between.expanded = options->expanded;
+    b.between.filtered = options->filtered;
     b.project = pointwise_of(&v, o->out[0].shape.dim[1]);
-    b.project.activation = &o->conv2d_inverted.activation;
+    b.project.activation = &options->activation;
     b.lines = cpu_round_up(inverted_kept_size_cpu(&b.between), LANES);
     b.rounds = takes_rounds(cpu, &b);
     b.tasks = b.rounds ? b.between.panels : tasks_of(cpu, &v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd: a fully connected layer's backward pass and its update. Contract: <sdlf/operation.h>.
+/* gemm_backward_sgd: a fully connected layer's backward pass and its update. Contract: calculators/fusions/gemm_backward_sgd.h.
  *
  * Up to SKINNY_ROWS rows of x it is one pass over w (gemm_backward_sgd_skinny.c). Above, arithmetic is all that counts: dx is a gemm, and so is the
  * gradient by w, whose tiles go into the update as soon as they are there.
@@ -15,7 +15,8 @@ enum { SKINNY_ROWS = 64 };
 bool gemm_backward_sgd_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    return !sdlf_tensor_present(&operation->out[3]) && operation->gemm_backward.activation.function == SDLF_IDENTITY;
+    return !sdlf_tensor_present(&operation->out[3]) &&
+           gemm_backward_sgd_options_of(operation)->activation.function == SDLF_IDENTITY;
 }
 
 static bool is_skinny(const sdlf_operation *operation)

@@ -5,6 +5,7 @@
 
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/product.h"
+#include "calculators/fusions/gemm_backward_sgd.h"
 
 typedef struct sgd_rule {
     element rate, momentum, decay;
@@ -13,7 +14,7 @@ typedef struct sgd_rule {
 
 static inline sgd_rule rule_of(const sdlf_operation *operation)
 {
-    const sdlf_sgd_rule *sgd = &operation->gemm_backward.sgd;
+    const sdlf_sgd_rule *sgd = &gemm_backward_sgd_options_of(operation)->sgd;
     return (sgd_rule){.momentum = (element)sgd->momentum, .decay = (element)sgd->decay, .nesterov = sgd->nesterov};
 }
 

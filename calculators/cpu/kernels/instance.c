@@ -1,8 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of an instance: one compilation of this folder, for one element type and one instruction set. */
 #include "calculators/cpu/kernels/kernels.h"
+#include "calculators/fusions/gemm_backward_sgd.h"
+#include "calculators/fusions/inverted_residual.h"
+
+static const sdlf_fused_slot fusions[] = {
+    {&sdlf_inverted_residual_fusion,
+     {.run = conv2d_inverted_cpu,
+      .supports = conv2d_inverted_supports_cpu,
+      .workspace = conv2d_inverted_workspace_cpu,
+      .prepared = conv2d_inverted_prepared_cpu,
+      .prepare = conv2d_inverted_prepare_cpu}},
+    {&sdlf_gemm_backward_sgd_fusion,
+     {.run = gemm_backward_sgd_cpu,
+      .supports = gemm_backward_sgd_supports_cpu,
+      .workspace = gemm_backward_sgd_workspace_cpu}},
+    {.fusion = NULL},
+};
 
 const cpu_instance instance_cpu = {
+    .fusions = fusions,
     .kernel =
         {
             [SDLF_GATHER_BATCH] = {.run = gather_batch_cpu},
@@ -34,11 +51,6 @@ const cpu_instance instance_cpu = {
                                               .automatic = conv2d_automatic_cpu,
                                               .likes_channels_last = conv2d_backward_weights_likes_channels_last_cpu,
                                               .workspace = conv2d_backward_weights_workspace_cpu},
-            [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = conv2d_inverted_cpu,
-                                                       .supports = conv2d_inverted_supports_cpu,
-                                                       .workspace = conv2d_inverted_workspace_cpu,
-                                                       .prepared = conv2d_inverted_prepared_cpu,
-                                                       .prepare = conv2d_inverted_prepare_cpu},
             [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_relu_max_pool_forward_cpu,
                                                    .supports = conv2d_relu_max_pool_forward_supports_cpu,
                                                    .workspace = conv2d_relu_max_pool_forward_workspace_cpu},
@@ -111,8 +123,5 @@ const cpu_instance instance_cpu = {
             [SDLF_CLIP_SCALE] = {.run = clip_scale_cpu},
             [SDLF_CHECK_FINITE] = {.run = check_finite_cpu},
             [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_cpu},
-            [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cpu,
-                                        .supports = gemm_backward_sgd_supports_cpu,
-                                        .workspace = gemm_backward_sgd_workspace_cpu},
         },
 };

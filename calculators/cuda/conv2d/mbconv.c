@@ -3,6 +3,7 @@
 #include "calculators/cuda/conv2d/mbconv.h"
 
 #include "calculators/cuda/conv2d/conv2d.h"
+#include "calculators/fusions/inverted_residual.h"
 
 #include <string.h>
 
@@ -27,7 +28,8 @@ static int most(int a, int b)
 static bool problem_of(const sdlf_operation *op, cuda_mbconv *p)
 {
     const int64_t *x = op->in[0].shape.dim, *y = op->out[0].shape.dim;
-    const sdlf_window2d *window = &op->conv2d_inverted.window;
+    const inverted_residual_options *options = inverted_residual_options_of(op);
+    const sdlf_window2d *window = &options->window;
     memset(p, 0, sizeof *p);
     p->images = (int)x[0];
     p->channels = (int)x[1];
@@ -40,9 +42,9 @@ static bool problem_of(const sdlf_operation *op, cuda_mbconv *p)
     p->stride = window->stride[0];
     p->expands = sdlf_tensor_present(&op->in[3]);
     for (int i = 0; i < 2; i++) p->padding[i] = window->padding_before[i];
-    return activation_range(&op->conv2d_inverted.expanded, &p->low[0], &p->high[0]) &&
-           activation_range(&op->conv2d_inverted.filtered, &p->low[1], &p->high[1]) &&
-           activation_range(&op->conv2d_inverted.activation, &p->low[2], &p->high[2]);
+    return activation_range(&options->expanded, &p->low[0], &p->high[0]) &&
+           activation_range(&options->filtered, &p->low[1], &p->high[1]) &&
+           activation_range(&options->activation, &p->low[2], &p->high[2]);
 }
 
 /* ---- blocks ---- */
@@ -155,7 +157,7 @@ bool conv2d_mbconv_supports_cuda(const sdlf_calculator *base, const sdlf_operati
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     if (op->out[0].dtype != SDLF_FLOAT32 || calculator->math == SDLF_MATH_FP32) return false;
-    if (!cuda_is_built_for(calculator, 90) || !takes_window(&op->conv2d_inverted.window)) return false;
+    if (!cuda_is_built_for(calculator, 90) || !takes_window(&inverted_residual_options_of(op)->window)) return false;
     if (sdlf_operation_is_channels_last(op)) return false;
     const int64_t *x = op->in[0].shape.dim, *y = op->out[0].shape.dim, middle = op->in[1].shape.dim[0];
     if (sdlf_tensor_count(&op->in[0]) == 0 || sdlf_tensor_count(&op->out[0]) == 0 || middle == 0) return false;

@@ -66,11 +66,11 @@ static sdlf_status input_gradient(sdlf_calculator *base, const sdlf_operation *o
         .alpha = 1,
     };
     sdlf_status status = cuda_blas_multiply(calculator, &product);
-    if (status != SDLF_OK || op->gemm_backward.activation.function == SDLF_IDENTITY) return status;
+    if (status != SDLF_OK || gemm_backward_sgd_options_of(op)->activation.function == SDLF_IDENTITY) return status;
     const sdlf_operation slope = {.kind = SDLF_ACTIVATION_BACKWARD,
                                   .in = {op->in[0], op->out[2]},
                                   .out = {op->out[2]},
-                                  .activation = op->gemm_backward.activation};
+                                  .activation = gemm_backward_sgd_options_of(op)->activation};
     return activation_backward_cuda(base, &slope);
 }
 
@@ -91,7 +91,7 @@ static sdlf_status velocity(sdlf_calculator *base, const sdlf_operation *op, con
         .residual = op->out[1].data,
         .c = op->out[1].data,
         .alpha = 1,
-        .beta = op->gemm_backward.sgd.momentum,
+        .beta = gemm_backward_sgd_options_of(op)->sgd.momentum,
     };
     return cuda_blas_multiply(calculator, &product);
 }
@@ -120,7 +120,7 @@ static bool is_narrow(const sdlf_operation *op)
 /* One pass and products take these: with a velocity, and not Nesterov's rule, which needs the gradient itself. */
 static bool is_for_velocity(const sdlf_operation *op)
 {
-    return fits_int(op) && sdlf_tensor_present(&op->out[1]) && !op->gemm_backward.sgd.nesterov;
+    return fits_int(op) && sdlf_tensor_present(&op->out[1]) && !gemm_backward_sgd_options_of(op)->sgd.nesterov;
 }
 
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)

@@ -33,8 +33,8 @@ static inline backward_sgd backward_sgd_of(const sdlf_operation *op)
         .rows = (int)op->in[0].shape.dim[0],
         .inputs = (int)op->in[0].shape.dim[1],
         .units = (int)op->in[1].shape.dim[1],
-        .rule = op->gemm_backward.sgd,
-        .activation = op->gemm_backward.activation,
+        .rule = gemm_backward_sgd_options_of(op)->sgd,
+        .activation = gemm_backward_sgd_options_of(op)->activation,
     };
 }
 

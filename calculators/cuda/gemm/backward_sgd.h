@@ -13,6 +13,7 @@
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_H
 
 #include "calculators/cuda/cuda.h"
+#include "calculators/fusions/gemm_backward_sgd.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -36,7 +36,8 @@ extern "C" sdlf_status cuda_follow_velocity(sdlf_calculator *base, const sdlf_op
     with_float(op->out[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         follow_velocity<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-            data_of<T>(op->in[2]), data_of<T>(op->out[0]), data_of<T>(op->out[1]), count, op->gemm_backward.sgd.decay);
+            data_of<T>(op->in[2]), data_of<T>(op->out[0]), data_of<T>(op->out[1]), count,
+            gemm_backward_sgd_options_of(op)->sgd.decay);
     });
     return cuda_check_launch("gemm_backward_sgd");
 }
@@ -49,7 +50,7 @@ extern "C" sdlf_status cuda_move_biases(sdlf_calculator *base, const sdlf_operat
         using T = decltype(zero);
         move_biases<T><<<(unsigned)((units + COLUMNS - 1) / COLUMNS), dim3(COLUMNS, LINES), 0, cuda_stream(base)>>>(
             data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->out[3]), data_of<T>(op->out[4]), rows, units,
-            op->gemm_backward.sgd);
+            gemm_backward_sgd_options_of(op)->sgd);
     });
     return cuda_check_launch("gemm_backward_sgd");
 }

@@ -34,7 +34,7 @@ static bool suits_rows(const sdlf_operation *op)
 sdlf_dtype storage_cuda(const sdlf_calculator *base, const sdlf_operation *op, bool training)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
-    const bool images = sdlf_operation_class_of(op->kind)->channels_last != 0;
+    const bool images = sdlf_operation_type(op)->channels_last != 0;
     if (!engine_is_there(calculator) || (!images && (training || !suits_rows(op)))) return SDLF_NONE;
     if (images && !training && !suits_inference(op)) return SDLF_NONE;
     switch (calculator->math) {

@@ -109,8 +109,7 @@ static sdlf_status emit(layer_sink *base, const sdlf_operation *operation)
     sdlf_status status = sdlf_operation_check(operation);
     if (status != SDLF_OK) return e->status = status;
     if (!c_knows(operation->kind))
-        c_refuse(e, sink->layer, "networks as C have no operation '%s'",
-                 sdlf_operation_class_of(operation->kind)->name);
+        c_refuse(e, sink->layer, "networks as C have no operation '%s'", sdlf_operation_type(operation)->name);
     if (!c_ok(e) || gives_parameter(e, operation)) return e->status;
     if (e->step_count == e->step_capacity) {
         int capacity = e->step_capacity > 0 ? e->step_capacity * 2 : 64;

@@ -85,17 +85,23 @@ typedef struct sdlf_kernel_slot {
      * contract allows it? `supports` says which. False: none. */
     bool storage;
 
-    /* Constant weights, operand in[1] (or the matrix in[0], where that is sparse; of conv2d_inverted_residual all
-     * weights and biases, which plans join where they are constant), prepacked once for all runs: the bytes that they take in the form that `run` likes best (0: as they are), and the kernel that writes
-     * that form to operation->prepared from that operand, with all else of the operation as it will be run. `run` does
-     * without where operation->prepared is absent; what it needs of a workspace may depend on it, so ask for that
-     * afterwards. In the host's memory it leaves in[1], of conv2d_inverted_residual all three weights, unread where
-     * operation->prepared is present. Optional, both or none. */
+    /* Constant weights, operand in[1] (or the matrix in[0], where that is sparse; or what the operation's class says
+     * by `packed`), prepacked once for all runs: the bytes that they take in the form that `run` likes best (0: as they
+     * are), and the kernel that writes that form to operation->prepared from them, with all else of the operation as it
+     * will be run. `run` does without where operation->prepared is absent; what it needs of a workspace may depend on
+     * it, so ask for that afterwards. In the host's memory it leaves in[1], or what the class says by `unread`, unread
+     * where operation->prepared is present. Optional, both or none. */
     int64_t (*prepared)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     sdlf_kernel *prepare;
 
     void *reserved[2]; /* zero, so that members can be added without breaking what was compiled before */
 } sdlf_kernel_slot;
+
+/* A fusion that a calculator declares, and its kernel; without `run` the calculator's slot of SDLF_FUSED computes it. */
+typedef struct sdlf_fused_slot {
+    const sdlf_fusion *fusion; /* NULL ends a list */
+    sdlf_kernel_slot slot;
+} sdlf_fused_slot;
 
 /* Queues: for devices that transfer memory while they compute, and a host that does not wait for either.
  *
@@ -197,7 +203,10 @@ struct sdlf_calculator_class {
      * in any stream, and be done when it returns. Optional; NULL: it cannot. */
     sdlf_status (*copy_from_device)(sdlf_calculator *calculator, void *to, const void *from, int64_t bytes);
 
-    void *reserved[3]; /* zero, so that members can be added without breaking what was compiled before */
+    /* The fusions that plans offer it, beside those of the class that it inherits from. Optional; NULL: none. */
+    const sdlf_fused_slot *fusions;
+
+    void *reserved[2]; /* zero, so that members can be added without breaking what was compiled before */
 
     /* The last member, because it grows with the kinds of operations: sdlf_register_calculator knows with how many a
      * table was compiled. */
@@ -241,6 +250,11 @@ const sdlf_calculator_class *sdlf_calculator_class_usual(void);
 
 /* Names of the calculators that SDLF has and this build has not, with the reason; NULL past the end. */
 const char *sdlf_calculator_left_out(int index, const char **reason);
+
+/* The slot of an operation: its kind's, or its fusion's, which may be empty (`run` is NULL). NULL for an operation of no
+ * kind. And the entry of a fusion in a list of them; NULL: there is none. */
+const sdlf_kernel_slot *sdlf_calculator_slot(const sdlf_calculator *calculator, const sdlf_operation *operation);
+const sdlf_fused_slot *sdlf_fused_slot_in(const sdlf_fused_slot *list, const sdlf_fusion *fusion);
 
 /* Is there a kernel that takes this operation? */
 bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_operation *operation);

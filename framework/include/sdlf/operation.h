@@ -15,6 +15,7 @@
  *   <sdlf/operations/window.h>        sliding windows: convolution and pooling
  *   <sdlf/operations/augmentation.h>  random changes of images
  *   <sdlf/operations/update.h>        how weights follow their gradient
+ *   <sdlf/fusion.h>                   groups of operations that a calculator takes as one
  *
  * Threads: operations are values, classes constant: all functions may be called from any thread.
  * Ownership: an operation borrows the memory of its operands; classes and texts are the library's.
@@ -37,6 +38,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* <sdlf/fusion.h> */
+typedef struct sdlf_fusion sdlf_fusion;
 
 #define SDLF_MAX_INPUTS  8
 #define SDLF_MAX_OUTPUTS 5
@@ -73,10 +77,6 @@ typedef struct sdlf_operation {
             sdlf_activation activation;
         } gemm;
         struct {
-            sdlf_sgd_rule sgd;
-            sdlf_activation activation;
-        } gemm_backward; /* gemm_backward_sgd */
-        struct {
             bool log_softmax;
             sdlf_activation activation;
         } spmm;
@@ -99,12 +99,6 @@ typedef struct sdlf_operation {
             sdlf_ties ties;
             sdlf_sgd_rule sgd; /* only conv2d_relu_max_pool_backward_sgd */
         } conv2d_pool;
-        struct {
-            sdlf_window2d window;       /* of the depthwise convolution */
-            sdlf_activation expanded;   /* behind the first pointwise convolution, */
-            sdlf_activation filtered;   /* behind the depthwise one, */
-            sdlf_activation activation; /* at the end */
-        } conv2d_inverted;              /* conv2d_inverted_residual */
         struct {
             sdlf_window2d window;
             sdlf_ties ties;
@@ -165,7 +159,11 @@ typedef struct sdlf_operation {
         sdlf_integer_matmul_options integer_matmul;
         sdlf_attention_options attention;
         sdlf_recurrence_options recurrence; /* of lstm and gru, forward and backward */
-        unsigned char reserved[256];        /* more than any has, so that options can grow */
+        struct {
+            unsigned char options[240]; /* the fusion's own, at the beginning: aligned for any of them */
+            const sdlf_fusion *fusion;
+        } fused;
+        unsigned char reserved[256]; /* more than any has, so that options can grow */
     };
 } sdlf_operation;
 #if defined(__cplusplus) && defined(__clang__)
@@ -229,11 +227,16 @@ typedef struct sdlf_operation_class {
     /* What decides, beside operands and epilogue, which algorithm is the fastest: " stride 2,2 groups 1", by which plan
      * files find the operation again. Optional; NULL: they do not hold the kind. */
     void (*print_options)(const sdlf_operation *operation, char *text, size_t size);
-    void *reserved[4]; /* zero: room for members to come */
+    /* Bit i: in[i] goes into operation->prepared, so that it must be constant where that is made, and in[i] is left
+     * unread where operation->prepared is present (in the host's memory). 0: in[1], where that has a form to be
+     * prepared. */
+    unsigned packed, unread;
+    void *reserved[3]; /* zero: room for members to come */
 } sdlf_operation_class;
 
-/* The class of a kind; NULL outside the enumeration. */
+/* The class of a kind; NULL outside the enumeration. And of an operation: its kind's, or its fusion's. */
 const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind);
+const sdlf_operation_class *sdlf_operation_type(const sdlf_operation *operation);
 
 /* Every required operand present, then the class's own check. The message names the operation and the operand. */
 sdlf_status sdlf_operation_check(const sdlf_operation *operation);

@@ -14,6 +14,7 @@
 #include <sdlf/communicator.h>
 #include <sdlf/dataset.h>
 #include <sdlf/formats.h>
+#include <sdlf/fusion.h>
 #include <sdlf/graph.h>
 #include <sdlf/image.h>
 #include <sdlf/layers.h>

@@ -73,7 +73,7 @@ static bool read_source(const sdlf_operation *copy, sdlf_operation *reader, int 
         operand->offset += from->offset;
         return true;
     }
-    bool any_strides = sdlf_operation_class_of(reader->kind)->any_strides >> i & 1;
+    bool any_strides = sdlf_operation_type(reader)->any_strides >> i & 1;
     bool any_part = reader->kind == SDLF_COPY || reader->kind == SDLF_ATTENTION_FORWARD;
     sdlf_tensor part = *operand;
     if (any_strides && any_part && view_source(copy, &part) && has_runs(&part) &&

@@ -76,7 +76,7 @@ static sdlf_status fuse_log_softmax(sdlf_plan *plan, int i)
 /* The operand that is added to the result before its activation; -1: the kind has none. */
 static int residual_of(const sdlf_operation *op)
 {
-    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(op);
     for (int i = 0; type->in[i].name != NULL; i++) {
         if (strcmp(type->in[i].name, "residual") == 0) return i;
     }

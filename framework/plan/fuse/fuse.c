@@ -19,11 +19,11 @@ sdlf_status plan_fuse(sdlf_plan *plan)
         plan_fuse_qdq_integers,        /* after them: products have their activations */
         plan_fuse_integer_products,    /* likewise: what they are multiplied by, and their biases */
         plan_fuse_packed,              /* products whose weights are integers, and nothing else is */
-        plan_fuse_conv_inverted, /* after them: the convolutions have their activations, and the last its residual */
-        plan_fuse_feed,          /* labels with the batch's indices */
-        plan_fuse_loss,          /* forward and backward */
-        plan_fuse_norm_backward, /* with the activation behind it */
-        plan_fuse_updates,       /* after conv_pool, whose backward pass takes its updates in */
+        plan_fuse_feed,                /* labels with the batch's indices */
+        plan_fuse_loss,                /* forward and backward */
+        plan_fuse_norm_backward,       /* with the activation behind it */
+        plan_fuse_declared,            /* after epilogues: operations have their activations and residuals */
+        plan_fuse_updates,             /* after conv_pool, whose backward pass takes its updates in */
     };
     sdlf_status status = SDLF_OK;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0] && status == SDLF_OK; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients that go straight into the update of their parameter, so that they are never stored: see gemm_update.c and
+/* Gradients that go straight into the update of their parameter, so that they are never stored: see
  * conv_update.c for what becomes what. */
 #include "framework/plan/fuse/updates.h"
 
@@ -35,8 +35,7 @@ sdlf_status plan_fuse_updates(sdlf_plan *plan)
     if (plan->options.mode != SDLF_TRAIN) return SDLF_OK;
     sdlf_status status = SDLF_OK;
     for (int i = plan->forward_steps; i < plan->step_count && status == SDLF_OK; i++) {
-        if (!plan->steps[i].dead) status = plan_fuse_gemm_update(plan, i);
-        if (status == SDLF_OK && !plan->steps[i].dead) status = plan_fuse_conv_update(plan, i);
+        if (!plan->steps[i].dead) status = plan_fuse_conv_update(plan, i);
     }
     return status;
 }

@@ -17,8 +17,7 @@ bool plan_is_one_rule(const sdlf_operation *weights, const sdlf_operation *bias)
  * wants its old value; `absorbed` (-1: none) does not count, as it becomes part of step `to`. */
 bool plan_may_update_at(const sdlf_plan *plan, int update, int to, int absorbed);
 
-/* The rules. Each looks at one step of the backward pass. */
-sdlf_status plan_fuse_gemm_update(sdlf_plan *plan, int step);
+/* The rule. It looks at one step of the backward pass. */
 sdlf_status plan_fuse_conv_update(sdlf_plan *plan, int step);
 
 #endif

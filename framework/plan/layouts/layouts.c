@@ -25,7 +25,7 @@
  * weights. */
 static unsigned nhwc_operands(const layout_pass *p, const sdlf_operation *op)
 {
-    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(op);
     bool weights = p->storage != SDLF_NONE && type->channels_last != 0 && p->plan->options.mode == SDLF_TRAIN;
     return weights ? type->storage : type->channels_last;
 }
@@ -44,7 +44,7 @@ static bool outputs_can_be_made(const layout_pass *p, const sdlf_operation *op, 
 static bool takes_nhwc(const layout_pass *p, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
-    const sdlf_kernel_slot *slot = &step->calculator->type->kernel[op->kind];
+    const sdlf_kernel_slot *slot = sdlf_calculator_slot(step->calculator, op);
     unsigned operands = nhwc_operands(p, op);
     bool stored = p->storage != SDLF_NONE, wanted = stored && layout_stores(p->votes, step->calculator, p->storage);
     if (stored && !wanted) return false;
@@ -68,7 +68,7 @@ static bool takes_nhwc(const layout_pass *p, const plan_step *step)
 /* May in[0] stay row-major, as it is? */
 static bool reads_row_major(const layout_pass *p, const plan_step *step)
 {
-    bool allowed = p->storage == SDLF_NONE && sdlf_operation_class_of(step->operation.kind)->stays_row_major & 1u;
+    bool allowed = p->storage == SDLF_NONE && sdlf_operation_type(&step->operation)->stays_row_major & 1u;
     sdlf_operation mixed = sdlf_operation_channels_last(&step->operation);
     mixed.in[0] = step->operation.in[0];
     return allowed && !layout_is_nhwc(p, &mixed.in[0]) && sdlf_operation_is_mixed(&mixed) &&
@@ -142,7 +142,7 @@ static unsigned image_operands(const sdlf_operation_class *type)
 static bool channels_last_is_taken(const layout_pass *p, const plan_step *step)
 {
     if (p->storage == SDLF_NONE) return true;
-    const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
+    const sdlf_operation_class *type = sdlf_operation_type(&step->operation);
     sdlf_operation nhwc = sdlf_operation_stored(&step->operation, p->storage);
     for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
         sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &nhwc.in[i] : &nhwc.out[i - SDLF_MAX_INPUTS];
@@ -161,7 +161,7 @@ static bool channels_last_is_taken(const layout_pass *p, const plan_step *step)
 static bool follows_channels_last(const layout_pass *p, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
-    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(op);
     bool wanted = false, rows = type->nhwc_rule == SDLF_NHWC_ROWS;
     if (type->nhwc_rule == SDLF_NHWC_NEVER || !layout_can_be_made(p, &op->out[0])) return false;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
@@ -180,7 +180,7 @@ static bool follows_channels_last(const layout_pass *p, const plan_step *step)
 static sdlf_status convert_channels_last(layout_pass *p, plan_step *step)
 {
     sdlf_operation *op = &step->operation;
-    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(op);
     unsigned images = image_operands(type);
     sdlf_tensor (*view)(sdlf_tensor) = type->nhwc_rule == SDLF_NHWC_ROWS ? channel_rows : layout_channels_last;
     const sdlf_tensor out = op->out[0];

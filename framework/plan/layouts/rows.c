@@ -65,7 +65,7 @@ static bool is_storable(const storage_pass *p, const sdlf_tensor *tensor)
  * for whole tensors that can be stored as they are written. */
 static unsigned stored_operands(const storage_pass *p, const sdlf_operation *op)
 {
-    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(op);
     unsigned bits = 0;
     for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
         const sdlf_tensor *operand = operand_at((sdlf_operation *)op, i);
@@ -113,7 +113,7 @@ static bool is_benign(const sdlf_operation *op)
 /* Could the step be stored, as far as its operands and its calculator say? */
 static bool could_take(const storage_pass *p, const plan_step *step)
 {
-    const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
+    const sdlf_operation_class *type = sdlf_operation_type(&step->operation);
     sdlf_operation stored = step->operation;
     unsigned operands = stored_operands(p, &stored);
     bool images = type->channels_last != 0, any = false;
@@ -354,7 +354,7 @@ static sdlf_dtype storage_of(const sdlf_plan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) {
         const plan_step *step = &plan->steps[i];
-        const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
+        const sdlf_operation_class *type = sdlf_operation_type(&step->operation);
         if (type->storage == 0 || type->channels_last != 0) continue;
         if (sdlf_operation_storage(&step->operation) != SDLF_NONE) continue;
         sdlf_dtype storage = sdlf_calculator_storage(step->calculator, &step->operation, false);

@@ -15,7 +15,7 @@ static layout_votes *votes_of(layout_votes *votes, const sdlf_calculator *calcul
 
 sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operation, sdlf_dtype storage)
 {
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
     sdlf_operation stored = sdlf_operation_stored(operation, storage);
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         bool weights = type->channels_last != 0 && type->float32_beside >> i & 1;
@@ -28,7 +28,7 @@ sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operat
  * so. */
 static void count_stored(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
-    const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
+    const sdlf_operation_class *type = sdlf_operation_type(&step->operation);
     if (type->storage == 0 || type->channels_last == 0) return;
     votes->flops_asked += (double)step->cost.flops;
     sdlf_dtype storage = sdlf_calculator_storage(step->calculator, &step->operation, plan->options.mode == SDLF_TRAIN);
@@ -45,7 +45,7 @@ bool layout_is_preferred(const sdlf_plan *plan, const plan_step *step)
     const sdlf_tensor *weights = &step->operation.in[1];
     sdlf_operation asked = step->operation;
     bool constant = sdlf_tensor_present(weights) && plan->buffers[weights->buffer].constant;
-    if (plan->options.mode == SDLF_INFER && constant && step->calculator->type->kernel[asked.kind].prepare != NULL)
+    if (plan->options.mode == SDLF_INFER && constant && sdlf_calculator_slot(step->calculator, &asked)->prepare != NULL)
         asked.prepared = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(1), NULL);
     return sdlf_calculator_likes_channels_last(step->calculator, &asked);
 }
@@ -53,7 +53,7 @@ bool layout_is_preferred(const sdlf_plan *plan, const plan_step *step)
 static void count_step(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
-    const sdlf_kernel_slot *slot = &step->calculator->type->kernel[op->kind];
+    const sdlf_kernel_slot *slot = sdlf_calculator_slot(step->calculator, op);
     sdlf_operation nhwc = sdlf_operation_channels_last(op);
     bool likes = layout_is_preferred(plan, step);
     votes->preferring += likes;

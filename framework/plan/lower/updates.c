@@ -122,7 +122,7 @@ static sdlf_status emit_update(sdlf_plan *plan, int index, int parameter)
     update.in[1] = plan_control_tensor(plan, CONTROL_RATE);
     if (plan->rates != NULL && sdlf_tensor_present(&plan->rates[parameter])) update.in[1] = plan->rates[parameter];
     update.in[2] = plan->clip;
-    const sdlf_operation_class *type = sdlf_operation_class_of(update.kind);
+    const sdlf_operation_class *type = sdlf_operation_type(&update);
     if (type->in[3].name != NULL) {
         bool counted = sdlf_tensor_present(&plan->steps_taken);
         update.in[3] = counted ? plan->steps_taken : plan_control_tensor(plan, CONTROL_STEP);

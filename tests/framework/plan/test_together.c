@@ -22,7 +22,7 @@ static int overlaps, in_place;
 static bool is_written_over(const void *data, const sdlf_operation *const *operations, int count)
 {
     for (int o = 0; o < count; o++) {
-        unsigned may_alias = sdlf_operation_class_of(operations[o]->kind)->may_alias;
+        unsigned may_alias = sdlf_operation_type(operations[o])->may_alias;
         for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
             const sdlf_tensor *in = &operations[o]->in[i], *out = &operations[o]->out[0];
             if (may_alias >> i & 1 && sdlf_tensor_present(in) && in->data == data && out->data == data) return true;
@@ -69,7 +69,7 @@ static sdlf_status run_pair(sdlf_calculator *calculator, const sdlf_operation *c
     if (breaks) return sdlf_fail(SDLF_ERROR_DEVICE, "a pair broke");
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < 2 && status == SDLF_OK; i++)
-        status = calculator->type->kernel[operations[i]->kind].run(calculator, operations[i]);
+        status = sdlf_calculator_slot(calculator, operations[i])->run(calculator, operations[i]);
     return status;
 }
 
@@ -124,7 +124,7 @@ static int train(const sdlf_plan_options *options, float *weights)
 static void pairs_change_no_bit(void)
 {
     float plain[MOST_WEIGHTS], paired[MOST_WEIGHTS];
-    sdlf_calculator *calculator = open_pairing(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD, SDLF_GEMM_BACKWARD_SGD);
+    sdlf_calculator *calculator = open_pairing(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD, SDLF_FUSED);
     if (calculator == NULL) return;
     sdlf_plan_options options = {.batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator, .no_recording = true};
     int count = train(&options, paired);
@@ -279,7 +279,7 @@ static void unfused_plans_put_nothing_together(void)
 static void pairs_stay_on_one_calculator(void)
 {
     float weights[MOST_WEIGHTS];
-    sdlf_calculator *calculator = open_pairing(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD, SDLF_GEMM_BACKWARD_SGD);
+    sdlf_calculator *calculator = open_pairing(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD, SDLF_FUSED);
     sdlf_calculator *host = test_open("reference");
     if (calculator == NULL || host == NULL) return;
     sdlf_plan_options options = {.batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator, .backward = host};

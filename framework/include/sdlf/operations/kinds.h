@@ -123,15 +123,6 @@ typedef enum sdlf_operation_kind {
      *   out: w! (K,C/G,R,S), v!? (K,C/G,R,S), b!? (K), bv!? (K), dx? (N,C,H,W) */
     SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD,
 
-    /* conv2d_inverted_residual_forward: a 1x1 convolution, the depthwise one behind it and the 1x1 convolution behind that with its
-     * residual: a block of MobileNetV2 (Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018). What lies between
-     * is never stored; formula: operations/window.h.
-     * x, residual and y are row-major or channels last; y is another memory than x and residual.
-     *   in: x (N,C,H,W), depthwise (M,1,R,S), project (K,M,1,1), expand? (M,C,1,1), bias? (M), depthwise_bias? (M), project_bias? (K),
-     *       residual? (N,K,P,Q)   out: y (N,K,P,Q)
-     * 2 N M (H W C + P Q R S + P Q K) FLOPs, without expand 2 N M P Q (R S + K). */
-    SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD,
-
     /* ---- pooling ---- */
 
     /* max_pool2d_forward: y[n,c,p,q] = max over the window; padding never wins (it is minus infinity). NaN wins.
@@ -335,15 +326,6 @@ typedef enum sdlf_operation_kind {
      *   in: found (1) T, step (1) int64   out: state! (3) T, factor (1) T, done (1) int64 */
     SDLF_LOSS_SCALE_UPDATE,
 
-    /* gemm_backward_sgd: a fully connected layer's backward pass and its update in one sweep over the weights, each tile
-     * of which is read and written once: dx = (dy w) f'(x) (the w before the update); then w follows g = dy^T x and b
-     * follows g = the sum of dy over n by the rule gemm_backward.sgd (see sdlf_sgd_rule). x is f's output, f being
-     * gemm_backward.activation (one whose f' is worked out from that; identity: f' = 1). bv is there if and
-     * only if b and v are. Same formulas as gemm followed by sgd_update, as reduce followed by sgd_update, and as gemm
-     * followed by activation_backward.
-     *   in: x (N,I), dy (N,U), rate (1) T   out: w! (U,I), v!? (U,I), dx? (N,I), b!? (U), bv!? (U) */
-    SDLF_GEMM_BACKWARD_SGD,
-
     /* ---- quantised numbers: operations/quantization.h says what Q, round() and clamp() are ---- */
 
     /* quantize: y = clamp(round(x / scale) + zero), options in `quantize`.
@@ -419,6 +401,12 @@ typedef enum sdlf_operation_kind {
      *   in: gates (T,N,3H), weight (3H,H), products (T,N,H), y (T,N,H), h0? (N,H), dy (T,N,H) or (1,N,H)
      *   out: da (T,N,3H), db (T,N,3H), dh0? (N,H) */
     SDLF_GRU_BACKWARD,
+
+    /* ---- groups of operations that a calculator takes as one ---- */
+
+    /* fused: what the fusion computes that the operation names; operands and options are that one's: <sdlf/fusion.h>.
+     * The last of the kinds. */
+    SDLF_FUSED,
 
     SDLF_OPERATION_COUNT
 } sdlf_operation_kind;

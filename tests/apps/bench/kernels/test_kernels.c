@@ -27,7 +27,7 @@ static const char *text(const json_t *object, const char *name)
 
 /* ---- the list ---- */
 
-/* Every kind of operation is there, in both types and at any size, and is what it says it is. */
+/* Every kind of operation and every fusion is there, in both types and at any size, and is what it says it is. */
 static void every_kind_is_run(void)
 {
     static const int64_t sizes[] = {1024, 1000000, INT64_C(1) << 25, INT64_C(1) << 30};
@@ -44,6 +44,11 @@ static void every_kind_is_run(void)
         }
         for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
             if (!there[kind]) CHECK_TEXT(sdlf_operation_class_of((sdlf_operation_kind)kind)->name, "in no row");
+        }
+        for (int f = 0; sdlf_fusion_at(f) != NULL; f++) {
+            int r = 0;
+            while (r < rows.count && rows.row[r].operation.fused.fusion != sdlf_fusion_at(f)) r++;
+            if (r == rows.count) CHECK_TEXT(sdlf_fusion_at(f)->type.name, "in no row");
         }
     }
 }
@@ -104,7 +109,7 @@ static void devices_are_measured(void)
                                                 SDLF_CHECK_FINITE,
                                                 SDLF_LOSS_SCALE_UPDATE,
                                                 SDLF_REDUCE,
-                                                SDLF_GEMM_BACKWARD_SGD,
+                                                SDLF_FUSED,
                                                 SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD};
     CHECK_OK(sdlf_calculator_open(&device, "guarded", NULL));
     kernel_rows_make(&rows, SDLF_FLOAT32, 1024);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* gemm_backward_sgd: a fully connected layer's backward pass and its update in one pass over the weights, each tile of
+ * which is read and written once: dx = (dy w) f'(x) (the w before the update); then w follows g = dy^T x and b follows
+ * g = the sum of dy over n by the rule `sgd` (see sdlf_sgd_rule). x is f's output, f being `activation` (one whose f' is
+ * worked out from that; identity: f' = 1). bv is there if and only if b and v are.
+ *   in: x (N,I), dy (N,U), rate (1) T   out: w! (U,I), v!? (U,I), dx? (N,I), b!? (U), bv!? (U)
+ *
+ * It stands for these, of which all but the gradient of w and its update may be missing. That gradient is never stored,
+ * and a small batch's step has four kernels less.
+ *   gemm dy w -> da;  activation_backward x, da -> dx;  gemm dy^T x -> dw;  sgd_update dw -> w, v;
+ *   reduce sum dy -> db;  sgd_update db -> b, bv */
+#ifndef SDLF_CALCULATORS_FUSIONS_GEMM_BACKWARD_SGD_H
+#define SDLF_CALCULATORS_FUSIONS_GEMM_BACKWARD_SGD_H
+
+#include <assert.h>
+
+#include <sdlf/fusion.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gemm_backward_sgd_options {
+    sdlf_sgd_rule sgd;
+    sdlf_activation activation;
+} gemm_backward_sgd_options;
+
+static_assert(sizeof(gemm_backward_sgd_options) <= sizeof((sdlf_operation *)0)->fused.options,
+              "the options fit into the room that an operation has for them");
+
+extern const sdlf_fusion sdlf_gemm_backward_sgd_fusion;
+
+static inline gemm_backward_sgd_options *gemm_backward_sgd_options_in(sdlf_operation *fused)
+{
+    return (gemm_backward_sgd_options *)(void *)fused->fused.options;
+}
+
+static inline const gemm_backward_sgd_options *gemm_backward_sgd_options_of(const sdlf_operation *fused)
+{
+    return (const gemm_backward_sgd_options *)(const void *)fused->fused.options;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* Groups of operations that calculators take as one, as they declare it: see <sdlf/fusion.h>. Where a fusion's pattern is
+ * found among a calculator's steps, what passes between them is nobody else's, and the calculator takes the fused
+ * operation, that stands in the place of one of them. */
+#include <sdlf/fusion.h>
+
+#include "framework/plan/passes.h"
+
+typedef struct match {
+    const sdlf_fusion *fusion;
+    const sdlf_calculator *calculator;
+    unsigned variant;
+    int step[SDLF_FUSION_MEMBERS]; /* -1: not found (yet), or not in this variant */
+    sdlf_operation fused;          /* once all are found */
+} match;
+
+static bool is_in(const match *m, int member)
+{
+    return m->variant >> member & 1;
+}
+
+/* Is the edge one of this variant's, between members that have been found? */
+static bool is_found(const match *m, const sdlf_fusion_edge *e)
+{
+    return is_in(m, e->from) && is_in(m, e->to) && m->step[e->from] >= 0 && m->step[e->to] >= 0;
+}
+
+static const sdlf_tensor *written(const sdlf_plan *plan, const match *m, const sdlf_fusion_edge *e)
+{
+    return &plan->steps[m->step[e->from]].operation.out[e->out];
+}
+
+static const sdlf_tensor *read(const sdlf_plan *plan, const match *m, const sdlf_fusion_edge *e)
+{
+    return &plan->steps[m->step[e->to]].operation.in[e->in];
+}
+
+/* One place in one buffer, whatever the shapes. */
+static bool is_same_memory(const sdlf_tensor *a, const sdlf_tensor *b)
+{
+    return sdlf_tensor_present(a) && sdlf_tensor_present(b) && a->buffer == b->buffer && a->offset == b->offset &&
+           sdlf_tensor_bytes(a) == sdlf_tensor_bytes(b);
+}
+
+/* Operand number i of the member; see sdlf_fusion_share. */
+static const sdlf_tensor *operand(const sdlf_plan *plan, const match *m, int member, int i)
+{
+    const sdlf_operation *op = &plan->steps[m->step[member]].operation;
+    return i < SDLF_MAX_INPUTS ? &op->in[i] : &op->out[i - SDLF_MAX_INPUTS];
+}
+
+/* Do the members that have been found fit together? */
+static bool agree(const sdlf_plan *plan, const match *m)
+{
+    for (int i = 0; i < m->fusion->edges; i++) {
+        const sdlf_fusion_edge *e = &m->fusion->edge[i];
+        if (is_found(m, e) && !is_same_memory(written(plan, m, e), read(plan, m, e))) return false;
+    }
+    for (int i = 0; i < m->fusion->shares; i++) {
+        const sdlf_fusion_share *s = &m->fusion->shared[i];
+        if (m->step[s->member] < 0 || m->step[s->later] < 0) continue;
+        if (s->its >= SDLF_MAX_INPUTS && m->step[s->member] > m->step[s->later]) return false;
+        if (!is_same_memory(operand(plan, m, s->member, s->operand), operand(plan, m, s->later, s->its))) return false;
+    }
+    return true;
+}
+
+static bool is_member(const match *m, int step)
+{
+    for (int i = 0; i < m->fusion->members; i++)
+        if (m->step[i] == step) return true;
+    return false;
+}
+
+/* Take the step as that member, if it is what the pattern wants beside what has been found. */
+static bool take(const sdlf_plan *plan, match *m, int member, int step)
+{
+    const plan_step *taken = &plan->steps[step];
+    if (taken->dead || taken->operation.kind != m->fusion->member[member] || taken->operation.algorithm != 0)
+        return false;
+    if (taken->calculator != m->calculator || is_member(m, step)) return false;
+    m->step[member] = step;
+    if (agree(plan, m)) return true;
+    m->step[member] = -1;
+    return false;
+}
+
+/* How many operands of members are this buffer. */
+static int count_reads(const sdlf_plan *plan, const match *m, int buffer)
+{
+    int count = 0;
+    for (int i = 0; i < m->fusion->members; i++) {
+        for (int j = 0; m->step[i] >= 0 && j < SDLF_MAX_INPUTS; j++) {
+            const sdlf_tensor *in = &plan->steps[m->step[i]].operation.in[j];
+            count += sdlf_tensor_present(in) && in->buffer == buffer;
+        }
+    }
+    return count;
+}
+
+/* Is what passes over the edge written once, and read by members only, each over an edge of its own? */
+static bool is_private(const sdlf_plan *plan, const match *m, const sdlf_fusion_edge *edge)
+{
+    const sdlf_tensor *made = written(plan, m, edge);
+    int edges = 0;
+    for (int i = 0; i < m->fusion->edges; i++) {
+        const sdlf_fusion_edge *e = &m->fusion->edge[i];
+        edges += is_found(m, e) && e->from == edge->from && e->out == edge->out;
+    }
+    return plan->buffers[made->buffer].kind == BUFFER_ARENA && plan_covers_buffer(plan, made) &&
+           plan_count_writers(plan, made->buffer) == 1 && plan_count_readers(plan, made->buffer) == edges &&
+           count_reads(plan, m, made->buffer) == edges;
+}
+
+/* Where the fused operation stands. */
+static int place_of(const match *m)
+{
+    const unsigned early = m->fusion->early;
+    int place = -1;
+    for (int i = 0; i < m->fusion->members; i++) {
+        if (m->step[i] < 0 || (early != 0 && !(early >> i & 1))) continue;
+        if (place < 0 || (early != 0) == (m->step[i] < place)) place = m->step[i];
+    }
+    return place;
+}
+
+static bool is_edge(const match *m, int member, int operand)
+{
+    for (int i = 0; i < m->fusion->edges; i++) {
+        const sdlf_fusion_edge *e = &m->fusion->edge[i];
+        bool in = e->to == member && e->in == operand, out = e->from == member && e->out == operand - SDLF_MAX_INPUTS;
+        if (is_found(m, e) && (in || out)) return true;
+    }
+    return false;
+}
+
+/* Does a step between the two that is no member read what the buffer holds? */
+static bool is_read_between(const sdlf_plan *plan, const match *m, int buffer, int first, int last)
+{
+    int reader = plan_next_reader(plan, buffer, first);
+    while (reader >= 0 && is_member(m, reader)) reader = plan_next_reader(plan, buffer, reader);
+    return reader >= 0 && reader < last;
+}
+
+/* May the member be computed at `place`? Not before something that it reads has been made, nor while another step still
+ * wants the old value of what it updates; nor behind a step that reads what it makes. */
+static bool may_move(const sdlf_plan *plan, const match *m, int member, int place)
+{
+    const int step = m->step[member];
+    const sdlf_operation *op = &plan->steps[step].operation;
+    for (int i = 0; i < SDLF_MAX_INPUTS && step > place; i++) {
+        const sdlf_tensor *in = &op->in[i];
+        if (!sdlf_tensor_present(in) || plan->buffers[in->buffer].kind != BUFFER_ARENA || is_edge(m, member, i))
+            continue;
+        int writer = plan_first_writer(plan, in->buffer);
+        if (writer > place && writer < step && !is_member(m, writer)) return false;
+    }
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        if (!sdlf_tensor_present(&op->out[i]) || is_edge(m, member, SDLF_MAX_INPUTS + i)) continue;
+        bool earlier = step > place && plan_output_is_updated(op, i), later = step < place;
+        if (earlier && is_read_between(plan, m, op->out[i].buffer, place, step)) return false;
+        if (later && is_read_between(plan, m, op->out[i].buffer, step, place)) return false;
+    }
+    return true;
+}
+
+/* All members are there: is it theirs alone what passes between them, and may they be one? */
+static bool is_whole(const sdlf_plan *plan, match *m)
+{
+    const sdlf_operation *member[SDLF_FUSION_MEMBERS] = {NULL};
+    for (int i = 0; i < m->fusion->edges; i++)
+        if (is_found(m, &m->fusion->edge[i]) && !is_private(plan, m, &m->fusion->edge[i])) return false;
+    for (int i = 0; i < m->fusion->members; i++) {
+        if (m->step[i] < 0) continue;
+        if (!may_move(plan, m, i, place_of(m))) return false;
+        member[i] = &plan->steps[m->step[i]].operation;
+    }
+    return sdlf_fusion_join(m->fusion, member, &m->fused);
+}
+
+/* A buffer by which the member is joined to one that has been found, and the step behind which it is read; -1: there is
+ * none. */
+static int joint_of(const sdlf_plan *plan, const match *m, int member, int *after)
+{
+    for (int i = 0; i < m->fusion->edges; i++) {
+        const sdlf_fusion_edge *e = &m->fusion->edge[i];
+        *after = m->step[e->from];
+        if (e->to == member && *after >= 0) return written(plan, m, e)->buffer;
+    }
+    *after = -1;
+    for (int i = 0; i < m->fusion->shares; i++) {
+        const sdlf_fusion_share *s = &m->fusion->shared[i];
+        if (s->later == member && m->step[s->member] >= 0) return operand(plan, m, s->member, s->operand)->buffer;
+    }
+    return -1;
+}
+
+/* Find the members of the variant from `member` on, trying what may be each. */
+static bool find(const sdlf_plan *plan, match *m, int member)
+{
+    int after = -1;
+    while (member < m->fusion->members && !is_in(m, member)) member++;
+    if (member == m->fusion->members) return is_whole(plan, m);
+    const int buffer = joint_of(plan, m, member, &after);
+    if (buffer <= 0) return false; /* 0: the operand is absent */
+    for (int i = plan_next_reader(plan, buffer, after); i >= 0; i = plan_next_reader(plan, buffer, i)) {
+        if (!take(plan, m, member, i)) continue;
+        if (find(plan, m, member + 1)) return true;
+        m->step[member] = -1;
+    }
+    return false;
+}
+
+/* The variant whose first member is that step. */
+static bool begins_at(const sdlf_plan *plan, match *m, int step)
+{
+    int first = 0;
+    while (!is_in(m, first)) first++;
+    for (int i = 0; i < SDLF_FUSION_MEMBERS; i++) m->step[i] = -1;
+    return take(plan, m, first, step) && find(plan, m, first + 1);
+}
+
+/* What a calculator may make ready once, is it the same in every run? */
+static bool has_constants(const sdlf_plan *plan, const sdlf_operation *fused)
+{
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+        if (!(fused->fused.fusion->type.packed >> i & 1) || !sdlf_tensor_present(&fused->in[i])) continue;
+        if (!plan->buffers[fused->in[i].buffer].constant) return false;
+    }
+    return true;
+}
+
+static sdlf_status fuse(sdlf_plan *plan, const match *m)
+{
+    const int place = place_of(m), forward = plan->forward_steps;
+    if (!has_constants(plan, &m->fused) || sdlf_operation_check(&m->fused) != SDLF_OK ||
+        !sdlf_calculator_supports(m->calculator, &m->fused))
+        return SDLF_OK;
+    for (int i = 0; i < m->fusion->members; i++) {
+        const int step = m->step[i];
+        if (step < 0) continue;
+        plan->steps[step].dead = true;
+        if (step < forward && place < forward) plan_join_groups(plan, plan->steps[step].node, plan->steps[place].node);
+    }
+    return plan_replace_operation(plan, place, &m->fused);
+}
+
+/* Is an algorithm requested for one of the fusion's kinds, which is for the operation by itself? Do ranks add gradients
+ * before one of the members follows them? */
+static bool stays_apart(const sdlf_plan *plan, const sdlf_fusion *fusion)
+{
+    for (int i = 0; i < fusion->members; i++) {
+        bool updates = sdlf_operation_class_of(fusion->member[i])->out[0].updated;
+        if (updates && plan->options.communicator != NULL) return true;
+        if (fusion->yields_to_requests && plan_requested_algorithm(plan, fusion->member[i]) != NULL) return true;
+    }
+    return false;
+}
+
+static sdlf_status fuse_all(sdlf_plan *plan, const sdlf_calculator *calculator, const sdlf_fusion *fusion)
+{
+    const bool trains = plan->options.mode == SDLF_TRAIN;
+    sdlf_status status = SDLF_OK;
+    if (!(trains ? fusion->train : fusion->infer) || stays_apart(plan, fusion)) return SDLF_OK;
+    for (int v = 0; fusion->variant[v] != 0; v++) {
+        match m = {.fusion = fusion, .calculator = calculator, .variant = fusion->variant[v]};
+        for (int i = 0; i < plan->step_count && status == SDLF_OK; i++)
+            if (begins_at(plan, &m, i)) status = fuse(plan, &m);
+    }
+    return status;
+}
+
+/* Is step i the first of its calculator's? */
+static bool is_first(const sdlf_plan *plan, int i)
+{
+    int first = 0;
+    while (plan->steps[first].calculator != plan->steps[i].calculator) first++;
+    return first == i;
+}
+
+sdlf_status plan_fuse_declared(sdlf_plan *plan)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < plan->step_count; i++) {
+        if (!is_first(plan, i)) continue;
+        const sdlf_calculator *calculator = plan->steps[i].calculator;
+        const sdlf_fused_slot *declared = calculator->type->fusions;
+        for (; declared != NULL && declared->fusion != NULL && status == SDLF_OK; declared++)
+            status = fuse_all(plan, calculator, declared->fusion);
+    }
+    return status;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* A fusion of a program's own: the plan finds its pattern and offers it to the calculator that declares it, and to no
+ * other. Here it is tanh and the softmax behind it. */
+#include <math.h>
+#include <string.h>
+
+#include <sdlf/fusion.h>
+
+#include "framework/plan/networks.h"
+#include "testing.h"
+
+enum { TANH, SOFTMAX, MEMBERS };
+enum { BATCH = 3, CLASSES = 5, NUMBERS = BATCH * CLASSES };
+
+static const char *const name = "tanh_softmax";
+
+/* ---- the fusion; its option is softmax's ---- */
+
+static sdlf_status check(const sdlf_operation *operation)
+{
+    bool same = sdlf_shape_equal(operation->in[0].shape, operation->out[0].shape);
+    return same ? SDLF_OK : sdlf_fail(SDLF_ERROR_SHAPE, "x and y are of different shapes");
+}
+
+static bool join(const sdlf_operation *const *member, sdlf_operation *fused)
+{
+    if (member[TANH]->activation.function != SDLF_TANH) return false;
+    fused->in[0] = member[TANH]->in[0];
+    fused->out[0] = member[SOFTMAX]->out[0];
+    memcpy(fused->fused.options, &member[SOFTMAX]->softmax.axis, sizeof(int));
+    return true;
+}
+
+static unsigned split(const sdlf_operation *fused, sdlf_operation *member)
+{
+    sdlf_tensor between = sdlf_tensor_view(fused->in[0].dtype, fused->in[0].shape, NULL);
+    member[TANH] = (sdlf_operation){.in = {fused->in[0]}, .out = {between}, .activation = {.function = SDLF_TANH}};
+    member[SOFTMAX] = (sdlf_operation){.in = {between}, .out = {fused->out[0]}};
+    memcpy(&member[SOFTMAX].softmax.axis, fused->fused.options, sizeof(int));
+    return 1u << TANH | 1u << SOFTMAX;
+}
+
+static const sdlf_fusion fusion = {
+    .type = {.name = "tanh_softmax", .in = {{.name = "x"}}, .out = {{.name = "y"}}, .check = check},
+    .members = MEMBERS,
+    .member = {SDLF_ACTIVATION_FORWARD, SDLF_SOFTMAX_FORWARD},
+    .edges = 1,
+    .edge = {{TANH, 0, SOFTMAX, 0}},
+    .variant = {1u << TANH | 1u << SOFTMAX},
+    .infer = true,
+    .join = join,
+    .split = split,
+};
+
+/* ---- calculators that declare it: one with a kernel, one that has it computed in parts ---- */
+
+static int runs;
+
+static sdlf_status run(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    const float *x = operation->in[0].data;
+    float *y = operation->out[0].data;
+    int64_t count = sdlf_tensor_count(&operation->out[0]);
+    for (int64_t row = 0; row < count / CLASSES; row++, x += CLASSES, y += CLASSES) {
+        float sum = 0;
+        for (int i = 0; i < CLASSES; i++) sum += y[i] = expf(tanhf(x[i]));
+        for (int i = 0; i < CLASSES; i++) y[i] /= sum;
+    }
+    runs++;
+    return SDLF_OK;
+}
+
+static bool supports(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return operation->in[0].shape.dim[1] == CLASSES;
+}
+
+static const sdlf_fused_slot with_kernel[] = {{&fusion, {.run = run, .supports = supports}}, {.fusion = NULL}};
+static const sdlf_fused_slot without[] = {{.fusion = &fusion}, {.fusion = NULL}};
+
+static const sdlf_calculator_class fusing = {
+    .name = "fusing",
+    .summary = "tanh and softmax in one",
+    .size = sizeof(sdlf_calculator),
+    .inherits = "cpu",
+    .fusions = with_kernel,
+};
+static const sdlf_calculator_class splitting = {
+    .name = "splitting",
+    .summary = "tanh and softmax as one, in parts",
+    .size = sizeof(sdlf_calculator),
+    .inherits = "reference",
+    .fusions = without,
+};
+
+/* ---- tests ---- */
+
+static sdlf_model *network(int classes, bool seen)
+{
+    sdlf_model *net = sdlf_model_create("net");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(classes)), h = sdlf_tanh(net, x);
+    sdlf_output(net, "y", sdlf_softmax(net, h));
+    if (seen) sdlf_output(net, "h", h);
+    CHECK_OK(sdlf_model_build(net, 1));
+    return net;
+}
+
+/* How many steps of the plan are the fusion; what it computes. */
+static int compute(const char *calculator_name, sdlf_model *net, bool no_fusion, float *y)
+{
+    sdlf_calculator *calculator = test_open(calculator_name);
+    sdlf_plan *plan = NULL;
+    float x[BATCH * 2 * CLASSES];
+    fill_random(x, BATCH * 2 * CLASSES, 5);
+    sdlf_plan_options options = {.batch = BATCH, .forward = calculator, .no_fusion = no_fusion};
+    int count = -1;
+    if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
+        CHECK_OK(test_plan_write(plan, "x", x));
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(test_plan_read(plan, "y", y));
+        count = count_steps(plan, name);
+        CHECK_EQUAL(sdlf_plan_step_count(plan) - count, count > 0 ? 0 : 2);
+    }
+    sdlf_plan_free(plan);
+    sdlf_calculator_close(calculator);
+    return count;
+}
+
+static void it_is_offered_to_those_that_declare_it(void)
+{
+    static const char *const names[] = {"fusing", "splitting", "cpu", "reference"};
+    float expected[NUMBERS], found[NUMBERS];
+    sdlf_model *net = network(CLASSES, false);
+    CHECK_EQUAL(compute("reference", net, true, expected), 0);
+    for (int i = 0; i < 4; i++) {
+        runs = 0;
+        CHECK_EQUAL(compute(names[i], net, false, found), i < 2);
+        CHECK_EQUAL(runs, i == 0);
+        for (int e = 0; e < NUMBERS; e++) CHECK_CLOSE((double)found[e], (double)expected[e], 1e-6);
+        CHECK_EQUAL(compute(names[i], net, true, found), 0);
+    }
+    sdlf_model_free(net);
+}
+
+static void it_stays_in_parts_elsewhere(void)
+{
+    float found[BATCH * 2 * CLASSES];
+    sdlf_model *seen = network(CLASSES, true), *wide = network(2 * CLASSES, false);
+    CHECK_EQUAL(compute("fusing", seen, false, found), 0); /* what lies between is an output */
+    CHECK_EQUAL(compute("fusing", wide, false, found), 0); /* the kernel does not take it */
+    CHECK_EQUAL(compute("splitting", wide, false, found), 1);
+    sdlf_model_free(seen);
+    sdlf_model_free(wide);
+}
+
+/* Beside a class's own fusions are those of the class that it inherits from. */
+static void fusions_are_inherited(void)
+{
+    sdlf_calculator *own = test_open("fusing"), *cpu = test_open("cpu");
+    CHECK(sdlf_fusion_find(name) == &fusion && sdlf_fused_slot_in(own->type->fusions, &fusion) != NULL);
+    const sdlf_fused_slot *its = cpu->type->fusions;
+    for (; its != NULL && its->fusion != NULL; its++) {
+        const sdlf_fused_slot *passed = sdlf_fused_slot_in(own->type->fusions, its->fusion);
+        if (!CHECK(passed != NULL && passed->slot.run != NULL)) continue;
+        CHECK((passed->slot.prepare == NULL) == (its->slot.prepare == NULL));
+        CHECK(passed->slot.channels_last == its->slot.channels_last);
+    }
+    CHECK(sdlf_fused_slot_in(cpu->type->fusions, &fusion) == NULL);
+    sdlf_calculator_close(cpu);
+    sdlf_calculator_close(own);
+}
+
+int main(void)
+{
+    CHECK_OK(sdlf_register_calculator(&fusing));
+    CHECK_OK(sdlf_register_calculator(&splitting));
+    RUN(it_is_offered_to_those_that_declare_it);
+    RUN(it_stays_in_parts_elsewhere);
+    RUN(fusions_are_inherited);
+    return test_summary();
+}
