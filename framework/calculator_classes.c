@@ -5,6 +5,7 @@
 
 #include <sdlf/version.h>
 
+#include "framework/fusion.h"
 #include "framework/registered.h"
 #include "framework/require.h"
 
@@ -48,7 +49,10 @@ static const char *class_fault(const sdlf_calculator_class *type)
     if (alone && type->synchronize == NULL) return "synchronize is NULL";
     for (size_t i = 0; i < sizeof type->reserved / sizeof type->reserved[0]; i++)
         if (type->reserved[i] != NULL) return "what is reserved must be zero";
-    return NULL;
+    const char *fault = NULL;
+    for (const sdlf_fused_slot *f = type->fusions; f != NULL && f->fusion != NULL && fault == NULL; f++)
+        fault = fusion_fault(f->fusion);
+    return fault;
 }
 
 static bool same_name(const void *a, const void *b)

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "framework/fusion.h"
+
 enum { ALIGNMENT = 64 };
 
 /* Has a class before this one, or an entry before this one, the fusion too? */
@@ -46,6 +48,53 @@ bool sdlf_fusion_join(const sdlf_fusion *fusion, const sdlf_operation *const *me
     return fusion->join(member, fused);
 }
 
+static bool is_kind(sdlf_operation_kind kind)
+{
+    return sdlf_operation_class_of(kind) != NULL && kind != SDLF_FUSED;
+}
+
+static const char *members_fault(const sdlf_fusion *fusion)
+{
+    if (fusion->members < 1 || fusion->members > SDLF_FUSION_MEMBERS) return "it has no members, or too many";
+    if (fusion->edges < 0 || fusion->edges > SDLF_FUSION_EDGES) return "it has too many edges";
+    if (fusion->shares < 0 || fusion->shares > SDLF_FUSION_SHARES) return "it has too many shared operands";
+    for (int i = 0; i < fusion->members; i++)
+        if (!is_kind(fusion->member[i])) return "a member is of no kind of ordinary operations";
+    for (int i = 0; i < fusion->edges; i++) {
+        const sdlf_fusion_edge *e = &fusion->edge[i];
+        if (e->from < 0 || e->from >= e->to || e->to >= fusion->members) return "an edge joins no two members in order";
+        if (e->out < 0 || e->out >= SDLF_MAX_OUTPUTS || e->in < 0 || e->in >= SDLF_MAX_INPUTS)
+            return "an edge has no operand at one of its ends";
+    }
+    for (int i = 0; i < fusion->shares; i++) {
+        const sdlf_fusion_share *s = &fusion->shared[i];
+        const int operands = SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS;
+        if (s->member < 0 || s->member >= s->later || s->later >= fusion->members)
+            return "a shared operand is of no two members in order";
+        if (s->operand < 0 || s->operand >= operands || s->its < 0 || s->its >= operands)
+            return "a shared operand is none of its member's";
+    }
+    return NULL;
+}
+
+const char *fusion_fault(const sdlf_fusion *fusion)
+{
+    if (fusion->type.name == NULL || fusion->type.check == NULL) return "its class has no name, or no check";
+    if (fusion->join == NULL || fusion->split == NULL) return "join or split is NULL";
+    const char *fault = members_fault(fusion);
+    if (fault != NULL) return fault;
+    if (fusion->variant[0] == 0 || fusion->variant[SDLF_FUSION_VARIANTS] != 0)
+        return "it has no variants, or nothing ends their list";
+    for (int v = 0; fusion->variant[v] != 0; v++) {
+        if (fusion->variant[v] >> fusion->members != 0) return "a variant has members that do not exist";
+        if (fusion->early != 0 && (fusion->early & fusion->variant[v]) == 0)
+            return "a variant has none of the members in whose place it stands (early)";
+    }
+    for (size_t i = 0; i < sizeof fusion->reserved / sizeof fusion->reserved[0]; i++)
+        if (fusion->reserved[i] != NULL) return "what is reserved must be zero";
+    return NULL;
+}
+
 /* The first edge with the same content as this one. */
 static int first_of(const sdlf_fusion *fusion, int edge)
 {
@@ -59,8 +108,8 @@ int64_t sdlf_fusion_split(const sdlf_operation *fused, sdlf_operation *member, u
 {
     int64_t bytes = 0;
     if (present != NULL) *present = 0;
-    if (fused == NULL || member == NULL || present == NULL || fused->kind != SDLF_FUSED) return 0;
-    const sdlf_fusion *fusion = fused->fused.fusion;
+    const sdlf_fusion *fusion = fused != NULL && fused->kind == SDLF_FUSED ? fused->fused.fusion : NULL;
+    if (fusion == NULL || member == NULL || present == NULL) return 0;
     memset(member, 0, SDLF_FUSION_MEMBERS * sizeof *member);
     *present = fusion->split(fused, member);
     for (int i = 0; i < fusion->members; i++) member[i].kind = fusion->member[i];

@@ -167,6 +167,7 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_CHECK_FINITE] = {.run = check_finite_reference},
             [SDLF_LOSS_SCALE_UPDATE] = {.run = loss_scale_update_reference},
             [SDLF_FUSED] = {.run = fused_reference,
+                            .supports = fused_supports_reference,
                             .workspace = fused_workspace_reference,
                             .channels_last = true,
                             .mixed = true,

@@ -31,6 +31,17 @@ static parts parts_of(const sdlf_calculator *calculator, const sdlf_operation *o
     return p;
 }
 
+/* Those whose members it takes. */
+bool fused_supports_reference(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    sdlf_operation member[SDLF_FUSION_MEMBERS];
+    unsigned present;
+    sdlf_fusion_split(operation, member, &present, NULL);
+    for (int i = 0; i < SDLF_FUSION_MEMBERS; i++)
+        if ((present >> i & 1) && !sdlf_calculator_supports(calculator, &member[i])) return false;
+    return present != 0;
+}
+
 int64_t fused_workspace_reference(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     parts p = parts_of(calculator, operation);

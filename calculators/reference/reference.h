@@ -14,6 +14,7 @@ sdlf_kernel conv2d_relu_max_pool_forward_reference, conv2d_relu_max_pool_backwar
 sdlf_kernel conv2d_relu_max_pool_backward_sgd_reference;
 sdlf_kernel fused_reference;
 int64_t recurrent_workspace_reference(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool fused_supports_reference(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t fused_workspace_reference(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel max_pool2d_forward_reference, max_pool2d_backward_reference;
 sdlf_kernel avg_pool2d_forward_reference, avg_pool2d_backward_reference;

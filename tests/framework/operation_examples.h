@@ -337,12 +337,12 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     return o;
 }
 
-/* Examples by number: of the kinds, but for SDLF_FUSED, the last of them, and in its place the fusions'. */
-enum { INVERTED_RESIDUAL = SDLF_FUSED, GEMM_BACKWARD_SGD, EXAMPLES };
+/* Examples by number: of the kinds, then of the fusions; SDLF_FUSED by itself is the first of these, too. */
+enum { INVERTED_RESIDUAL = SDLF_OPERATION_COUNT, GEMM_BACKWARD_SGD, EXAMPLES };
 
 static inline sdlf_operation example_at(int index)
 {
-    if (index == INVERTED_RESIDUAL) return inverted_residual();
+    if (index == INVERTED_RESIDUAL || index == SDLF_FUSED) return inverted_residual();
     return index == GEMM_BACKWARD_SGD ? gemm_backward_sgd() : example((sdlf_operation_kind)index);
 }
 

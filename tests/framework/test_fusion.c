@@ -8,6 +8,8 @@
 
 #include <sdlf/calculator.h>
 
+#include "framework/fusion.h"
+
 static const sdlf_tensor *operand(const sdlf_operation *operation, int index)
 {
     return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
@@ -60,7 +62,7 @@ static void parts_are_the_whole(void)
 {
     int examples = 0, fusions = 0;
     while (sdlf_fusion_at(fusions) != NULL) fusions++;
-    for (int index = SDLF_FUSED; index < EXAMPLES; index++, examples++) {
+    for (int index = INVERTED_RESIDUAL; index < EXAMPLES; index++, examples++) {
         const sdlf_operation good = example_at(index), last = sdlf_operation_channels_last(&good);
         const sdlf_operation_class *type = sdlf_operation_type(&good);
         check_parts(good);
@@ -101,13 +103,7 @@ static void fusions_are_found_by_name(void)
     for (int i = 0; sdlf_fusion_at(i) != NULL; i++) {
         const sdlf_fusion *fusion = sdlf_fusion_at(i);
         CHECK(sdlf_fusion_find(fusion->type.name) == fusion);
-        CHECK(fusion->join != NULL && fusion->split != NULL && (fusion->infer || fusion->train));
-        CHECK(fusion->variant[0] != 0 && fusion->members <= SDLF_FUSION_MEMBERS && fusion->edges <= SDLF_FUSION_EDGES);
-        for (int e = 0; e < fusion->edges; e++)
-            CHECK(fusion->edge[e].from < fusion->edge[e].to && fusion->edge[e].to < fusion->members);
-        for (int s = 0; s < fusion->shares; s++)
-            CHECK(fusion->shared[s].member < fusion->shared[s].later && fusion->shared[s].later < fusion->members);
-        for (int v = 0; fusion->variant[v] != 0; v++) CHECK(fusion->early == 0 || fusion->early & fusion->variant[v]);
+        CHECK(fusion_fault(fusion) == NULL && (fusion->infer || fusion->train));
     }
     CHECK(sdlf_fusion_find("conv2d_forward") == NULL && sdlf_fusion_find(NULL) == NULL && sdlf_fusion_at(-1) == NULL);
 }
@@ -133,6 +129,7 @@ static void only_declared_ones_are_taken(void)
     CHECK(sdlf_calculator_supports(reference, &known));
     CHECK(sdlf_calculator_slot(cpu, &unknown)->run == NULL && sdlf_calculator_slot(cpu, &known)->run != NULL);
     CHECK(sdlf_calculator_workspace(cpu, &unknown) == 0 && sdlf_calculator_workspace(reference, &unknown) > 0);
+    CHECK(!sdlf_calculator_supports(reference, &none) && sdlf_calculator_workspace(reference, &none) == 0);
     CHECK_FAILS(sdlf_operation_check(&none), SDLF_ERROR_ARGUMENT, "names no fusion");
     CHECK_FAILS(sdlf_calculator_run(cpu, &none), SDLF_ERROR_ARGUMENT, "names no fusion");
     sdlf_calculator_close(cpu);

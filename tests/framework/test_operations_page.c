@@ -50,7 +50,8 @@ static void print_page(FILE *out)
 {
     const sdlf_fusion *fusion;
     fprintf(out, "%s", head);
-    for (int kind = 0; kind < SDLF_FUSED; kind++) print_row(out, sdlf_operation_class_of((sdlf_operation_kind)kind));
+    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++)
+        if (kind != SDLF_FUSED) print_row(out, sdlf_operation_class_of((sdlf_operation_kind)kind));
     fprintf(out, "%s", fused);
     for (int i = 0; (fusion = sdlf_fusion_at(i)) != NULL; i++) print_row(out, &fusion->type);
 }

@@ -8,6 +8,8 @@
 
 #include <sdlf/fusion.h>
 
+#include "calculators/fusions/gemm_backward_sgd.h"
+
 #include "framework/clock.h"
 
 /* How much an operand may change when it is rounded to nearest, relative to its size: half a unit of the last of 10 bits
@@ -68,7 +70,9 @@ static bool is_forward(const sdlf_operation *operation)
 bool kernel_may_stay_in_parts(const sdlf_operation *operation)
 {
     switch (operation->kind) {
-    case SDLF_FUSED:
+    case SDLF_FUSED: /* cpu takes updates without bias and activation */
+        return operation->fused.fusion != &sdlf_gemm_backward_sgd_fusion || sdlf_tensor_present(&operation->out[3]) ||
+               gemm_backward_sgd_options_of(operation)->activation.function != SDLF_IDENTITY;
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
     case SDLF_BATCH_NORM2D_FORWARD:
     case SDLF_BATCH_NORM2D_BACKWARD: return sdlf_batch_norm2d_is_fused(operation);

@@ -16,7 +16,8 @@ void kernel_summarize(const machine *m)
     int present = 0;
     for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
         const char *name = sdlf_operation_class_of((sdlf_operation_kind)kind)->name;
-        if (m->type->kernel[kind].run) {
+        const bool declares = kind == SDLF_FUSED && m->type->fusions != NULL;
+        if (m->type->kernel[kind].run || declares) {
             present++;
         } else if (missing_used < sizeof missing) {
             missing_used += (size_t)snprintf(missing + missing_used, sizeof missing - missing_used, " %s", name);
@@ -87,7 +88,8 @@ void kernel_check_fusions(const machine *machines, int count)
 {
     for (int i = 0; i < count; i++) {
         const sdlf_fusion *fusion;
-        for (int f = 0; is_first_of_class(machines, i) && (fusion = sdlf_fusion_at(f)) != NULL; f++) {
+        for (int f = 0; is_first_of_class(machines, i) && f < KERNEL_FUSIONS && (fusion = sdlf_fusion_at(f)) != NULL;
+             f++) {
             if (sdlf_fused_slot_in(machines[i].type->fusions, fusion) == NULL || !machines[i].tried_fused[f]) continue;
             bool ran = false;
             for (int j = i; j < count; j++)

@@ -82,8 +82,8 @@ static bool is_wanted(const session *s, const char *kind)
 /* The name of each kind of operation, then of each fusion; NULL past the end. */
 static const char *operation_name(int index)
 {
-    if (index < SDLF_FUSED) return sdlf_operation_class_of((sdlf_operation_kind)index)->name;
-    const sdlf_fusion *fusion = sdlf_fusion_at(index - SDLF_FUSED);
+    if (index < SDLF_OPERATION_COUNT) return sdlf_operation_class_of((sdlf_operation_kind)index)->name;
+    const sdlf_fusion *fusion = sdlf_fusion_at(index - SDLF_OPERATION_COUNT);
     return fusion != NULL ? fusion->type.name : NULL;
 }
 

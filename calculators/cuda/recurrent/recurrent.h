@@ -16,7 +16,7 @@
  *            Words of two steps: who has all of one step's, whose makers had read all of the step before it, may write over those
  *   steps    a product by gemm and a kernel for the cells, a step: where the weight fits no multiprocessors, or samples are many
  *
- * The first two multiply and add in the tensors' own type whatever the math mode; gemm rounds operands as the mode says. */
+ * All but `steps` multiply and add in the tensors' own type whatever the math mode; gemm rounds operands as the mode says. */
 #ifndef SDLF_CALCULATORS_CUDA_RECURRENT_H
 #define SDLF_CALCULATORS_CUDA_RECURRENT_H
 
@@ -39,7 +39,7 @@ typedef struct recurrent_rows {
 
 typedef struct recurrent_tiling {
     int algorithm;
-    int blocks, groups; /* blocks of a group: they have all units; groups of samples */
+    int blocks, groups; /* blocks of a group: they have all units, of grid and flags each some; groups of samples */
     int units, samples; /* of a block; the last ones may have fewer, or none */
     int tile;           /* samples of a warp's sums: 1, 4 or 8 (float64: 4) */
     int rows;           /* of the weight's part: units times gates, or, backward, columns of the weight, one a unit */

@@ -90,7 +90,8 @@ static recurrent_tiling cut_for_grid(const cuda_calculator *calculator, const si
 {
     recurrent_tiling made = {.algorithm = RECURRENT_AUTO};
     int can = 0;
-    cudaDeviceGetAttribute(&can, cudaDevAttrCooperativeLaunch, calculator->device);
+    if (cudaDeviceGetAttribute(&can, cudaDevAttrCooperativeLaunch, calculator->device) != cudaSuccess)
+        cudaGetLastError();
     int64_t groups = cuda_ceil_div(s->samples, samples), blocks = calculator->multiprocessors / groups;
     bool flags = algorithm == RECURRENT_FLAGS;
     if (!can || blocks < 1 || groups * RECURRENT_TICKETS > CUDA_TICKETS || (flags && s->bytes != 4)) return made;

@@ -59,7 +59,8 @@ struct sdlf_fusion {
     bool yields_to_requests;
 
     /* Fill in operands and options of the fused operation, all zero but for kind and fusion, from its members (NULL:
-     * not in this variant). False: their options do not allow it. Shapes and dtypes are left to `check`. */
+     * not in this variant). False: their options do not allow it. Shapes and dtypes of operands are left to `check`;
+     * what passes between members is the same memory, but may be read in another shape, which `join` allows or not. */
     bool (*join)(const sdlf_operation *const *member, sdlf_operation *fused);
     /* The inverse: the members of a fused operation that has passed its check; returns which there are. What passes
      * between them is described without memory. */

@@ -142,19 +142,26 @@ static bool is_read_between(const sdlf_plan *plan, const match *m, int buffer, i
     return reader >= 0 && reader < last;
 }
 
-/* May the member be computed at `place`? Not before something that it reads has been made, nor while another step still
- * wants the old value of what it updates; nor behind a step that reads what it makes. */
+/* Does a step between the two that is no member write what the member reads from elsewhere? */
+static bool is_written_between(const sdlf_plan *plan, const match *m, int member, int first, int last)
+{
+    const sdlf_operation *op = &plan->steps[m->step[member]].operation;
+    for (int step = first + 1; step < last; step++) {
+        for (int i = 0; i < SDLF_MAX_INPUTS && !plan->steps[step].dead && !is_member(m, step); i++) {
+            if (!sdlf_tensor_present(&op->in[i]) || is_edge(m, member, i)) continue;
+            if (plan_step_writes(&plan->steps[step], op->in[i].buffer)) return true;
+        }
+    }
+    return false;
+}
+
+/* May the member be computed at `place`? Not on the other side of a step that makes or changes what it reads, nor while
+ * another step still wants the old value of what it updates; nor behind a step that reads what it makes. */
 static bool may_move(const sdlf_plan *plan, const match *m, int member, int place)
 {
     const int step = m->step[member];
     const sdlf_operation *op = &plan->steps[step].operation;
-    for (int i = 0; i < SDLF_MAX_INPUTS && step > place; i++) {
-        const sdlf_tensor *in = &op->in[i];
-        if (!sdlf_tensor_present(in) || plan->buffers[in->buffer].kind != BUFFER_ARENA || is_edge(m, member, i))
-            continue;
-        int writer = plan_first_writer(plan, in->buffer);
-        if (writer > place && writer < step && !is_member(m, writer)) return false;
-    }
+    if (is_written_between(plan, m, member, step < place ? step : place, step < place ? place : step)) return false;
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
         if (!sdlf_tensor_present(&op->out[i]) || is_edge(m, member, SDLF_MAX_INPUTS + i)) continue;
         bool earlier = step > place && plan_output_is_updated(op, i), later = step < place;
@@ -220,10 +227,10 @@ static bool begins_at(const sdlf_plan *plan, match *m, int step)
     return take(plan, m, first, step) && find(plan, m, first + 1);
 }
 
-/* What a calculator may make ready once, is it the same in every run? */
+/* What a calculator may make ready once, which it does in inference, is it the same in every run? */
 static bool has_constants(const sdlf_plan *plan, const sdlf_operation *fused)
 {
-    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+    for (int i = 0; i < SDLF_MAX_INPUTS && plan->options.mode == SDLF_INFER; i++) {
         if (!(fused->fused.fusion->type.packed >> i & 1) || !sdlf_tensor_present(&fused->in[i])) continue;
         if (!plan->buffers[fused->in[i].buffer].constant) return false;
     }

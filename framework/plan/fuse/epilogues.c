@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Epilogues: an activation, or the addition of a residual, moves into the operation that makes its input. The value in
- * between is never stored. Works while training too, since the backward pass of an activation needs only its output. */
+ * between is never stored. Works while training too, where the backward pass of an activation needs only its output, or
+ * works out its input again (norm_backward.c). */
 #include "framework/plan/passes.h"
 
 #include <string.h>

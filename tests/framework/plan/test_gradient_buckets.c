@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "framework/plan/networks.h"
+#include "framework/plan/plan_internal.h"
 #include "framework/plan/thread_ranks.h"
 #include "testing.h"
 
@@ -313,8 +314,45 @@ static void parts_cover_the_batch(void)
     CHECK_FAILS(sdlf_communicator_open(&none, "mpj", NULL), SDLF_ERROR_ARGUMENT, "no communicator 'mpj'");
 }
 
+/* Buckets are full at 16 MB (a layer more at most) as long as there is more than twice as much left, then at half of
+ * what is left, and the last is small. 32 layers of 2 MB. */
+static void shrink_towards_the_end(void)
+{
+    enum { LAYERS = 32, UNITS = 724, LAYER_BYTES = UNITS * UNITS * 4 };
+    twins ranks = {.base = {.type = &twins_class, .rank_count = 2}};
+    sdlf_calculator *cpu = test_open("cpu");
+    sdlf_model *net = sdlf_model_create("layers");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(UNITS));
+    for (int i = 0; i < LAYERS; i++)
+        x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = UNITS, .no_bias = true});
+    sdlf_output(net, "class", sdlf_softmax(net, x));
+    CHECK_OK(sdlf_model_build(net, 1));
+    sdlf_plan *plan = NULL;
+    sdlf_plan_options options = {
+        .batch = 1, .mode = SDLF_TRAIN, .forward = cpu, .communicator = &ranks.base, .rank_fraction = 0.5};
+    int64_t all = 0, last = 0;
+    int buckets = 0;
+    if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
+        for (int i = 0; i < plan->step_count; i++) {
+            const plan_step *step = &plan->steps[i];
+            if (step->phase != SDLF_PHASE_COMMUNICATE || step->awaits) continue;
+            int64_t bytes = sdlf_tensor_bytes(&step->operation.in[0]);
+            CHECK(bytes <= (16 << 20) + LAYER_BYTES && (last == 0 || bytes <= last));
+            all += bytes;
+            last = bytes;
+            buckets++;
+        }
+    }
+    CHECK(all >= (int64_t)LAYERS * LAYER_BYTES && last <= 2 * LAYER_BYTES);
+    CHECK(buckets >= 5 && buckets <= 8);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(cpu);
+}
+
 int main(void)
 {
+    RUN(shrink_towards_the_end);
     RUN(halves_make_a_whole);
     RUN(of_two_calculators);
     RUN(stand_where_they_should);

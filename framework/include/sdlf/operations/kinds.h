@@ -404,8 +404,7 @@ typedef enum sdlf_operation_kind {
 
     /* ---- groups of operations that a calculator takes as one ---- */
 
-    /* fused: what the fusion computes that the operation names; operands and options are that one's: <sdlf/fusion.h>.
-     * The last of the kinds. */
+    /* fused: what the fusion computes that the operation names; operands and options are that one's: <sdlf/fusion.h>. */
     SDLF_FUSED,
 
     SDLF_OPERATION_COUNT

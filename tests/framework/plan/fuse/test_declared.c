@@ -95,6 +95,60 @@ static const sdlf_calculator_class splitting = {
     .fusions = without,
 };
 
+/* ---- another one, which moves a product behind steps that may change what it reads: dx = (dy w) relu'(y) ---- */
+
+enum { PRODUCT, SLOPE };
+
+static sdlf_status check_slope(const sdlf_operation *operation)
+{
+    bool same = sdlf_tensor_count(&operation->in[2]) == sdlf_tensor_count(&operation->out[0]);
+    return same ? SDLF_OK : sdlf_fail(SDLF_ERROR_SHAPE, "y and dx are of different sizes");
+}
+
+static bool join_slope(const sdlf_operation *const *member, sdlf_operation *fused)
+{
+    const sdlf_operation *product = member[PRODUCT], *slope = member[SLOPE];
+    if (product->gemm.transpose_a || product->gemm.transpose_b || sdlf_tensor_present(&product->in[2])) return false;
+    if (slope->activation.function != SDLF_RELU || !sdlf_shape_equal(slope->in[1].shape, product->out[0].shape))
+        return false;
+    fused->in[0] = product->in[0], fused->in[1] = product->in[1], fused->in[2] = slope->in[0];
+    fused->out[0] = slope->out[0];
+    return true;
+}
+
+static unsigned split_slope(const sdlf_operation *fused, sdlf_operation *member)
+{
+    sdlf_tensor between = sdlf_tensor_view(fused->out[0].dtype, fused->out[0].shape, NULL);
+    member[PRODUCT] = (sdlf_operation){.in = {fused->in[0], fused->in[1]}, .out = {between}, .gemm = {.alpha = 1}};
+    member[SLOPE] =
+        (sdlf_operation){.in = {fused->in[2], between}, .out = {fused->out[0]}, .activation = {.function = SDLF_RELU}};
+    return 1u << PRODUCT | 1u << SLOPE;
+}
+
+static const sdlf_fusion late = {
+    .type = {.name = "gemm_slope",
+             .in = {{.name = "dy"}, {.name = "w"}, {.name = "y"}},
+             .out = {{.name = "dx"}},
+             .check = check_slope},
+    .members = 2,
+    .member = {SDLF_GEMM, SDLF_ACTIVATION_BACKWARD},
+    .edges = 1,
+    .edge = {{PRODUCT, 0, SLOPE, 1}},
+    .variant = {1u << PRODUCT | 1u << SLOPE},
+    .train = true,
+    .join = join_slope,
+    .split = split_slope,
+};
+
+static const sdlf_fused_slot moved[] = {{.fusion = &late}, {.fusion = NULL}};
+static const sdlf_calculator_class moving = {
+    .name = "moving",
+    .summary = "a product and a slope as one, in parts",
+    .size = sizeof(sdlf_calculator),
+    .inherits = "reference",
+    .fusions = moved,
+};
+
 /* ---- tests ---- */
 
 static sdlf_model *network(int classes, bool seen)
@@ -155,6 +209,87 @@ static void it_stays_in_parts_elsewhere(void)
     sdlf_model_free(wide);
 }
 
+/* The weights after three steps, and how many steps of the plan are `late`. */
+static uint32_t train(sdlf_plan_options options, int *count)
+{
+    sdlf_model *net = sdlf_model_create("trained");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(CLASSES));
+    x = sdlf_relu(net, sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 7}));
+    x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = CLASSES});
+    sdlf_output(net, "class", sdlf_softmax(net, x));
+    CHECK_OK(sdlf_model_build(net, 1));
+    sdlf_plan *plan = NULL;
+    float samples[NUMBERS];
+    fill_random(samples, NUMBERS, 5);
+    options.batch = BATCH, options.mode = SDLF_TRAIN;
+    if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
+        CHECK_OK(test_plan_write(plan, "x", samples));
+        CHECK_OK(test_plan_write(plan, "labels", (int32_t[BATCH]){0, 2, 4}));
+        for (int i = 0; i < 3; i++) CHECK_OK(sdlf_plan_step(plan, 0.1f));
+        CHECK_OK(sdlf_plan_store_parameters(plan));
+        *count = count_steps(plan, "gemm_slope");
+    }
+    uint32_t hash = sdlf_model_hash(net);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    return hash;
+}
+
+/* Updates that follow each layer's gradients change the product's weights before the slope is reached: it stays in
+ * parts. Where all updates come last, it does not. */
+static void members_read_what_they_should(void)
+{
+    sdlf_calculator *calculator = test_open("moving");
+    sdlf_plan_options options = {.forward = calculator, .optimizer = sdlf_adam(.beta1 = 0.9)};
+    int fused = 0, apart = 0;
+    options.no_fusion = true;
+    uint32_t expected = train(options, &apart);
+    options.no_fusion = false;
+    CHECK_EQUAL(train(options, &fused), expected);
+    CHECK(fused == 0 && apart == 0);
+    options.clip_norm = 0.5f;
+    uint32_t clipped = train(options, &fused);
+    CHECK_EQUAL(fused, 1);
+    options.no_fusion = true;
+    CHECK_EQUAL(train(options, &apart), clipped);
+    sdlf_calculator_close(calculator);
+}
+
+/* A table that would be read beyond its ends, or called where there is nothing, is refused. */
+static void broken_tables_are_refused(void)
+{
+    static const struct {
+        size_t offset;
+        int value;
+        const char *told;
+    } breaks[] = {
+        {offsetof(sdlf_fusion, members), 9, "members"},
+        {offsetof(sdlf_fusion, edges), 9, "edges"},
+        {offsetof(sdlf_fusion, shares), -1, "shared operands"},
+        {offsetof(sdlf_fusion, member), SDLF_OPERATION_COUNT, "kind"},
+        {offsetof(sdlf_fusion, edge), 1, "edge"},
+        {offsetof(sdlf_fusion, variant), 0, "variants"},
+        {offsetof(sdlf_fusion, variant), 8, "members that do not exist"},
+        {offsetof(sdlf_fusion, early), 8, "early"},
+    };
+    for (size_t i = 0; i < sizeof breaks / sizeof breaks[0]; i++) {
+        sdlf_fusion broken = fusion;
+        memcpy((char *)&broken + breaks[i].offset, &breaks[i].value, sizeof breaks[i].value);
+        const sdlf_fused_slot slots[] = {{.fusion = &broken}, {.fusion = NULL}};
+        sdlf_calculator_class class = fusing;
+        class.name = "broken";
+        class.fusions = slots;
+        CHECK_FAILS(sdlf_register_calculator(&class), SDLF_ERROR_ARGUMENT, breaks[i].told);
+    }
+    sdlf_fusion broken = fusion;
+    broken.split = NULL;
+    const sdlf_fused_slot slots[] = {{.fusion = &broken}, {.fusion = NULL}};
+    sdlf_calculator_class class = fusing;
+    class.name = "broken";
+    class.fusions = slots;
+    CHECK_FAILS(sdlf_register_calculator(&class), SDLF_ERROR_ARGUMENT, "split");
+}
+
 /* Beside a class's own fusions are those of the class that it inherits from. */
 static void fusions_are_inherited(void)
 {
@@ -176,7 +311,10 @@ int main(void)
 {
     CHECK_OK(sdlf_register_calculator(&fusing));
     CHECK_OK(sdlf_register_calculator(&splitting));
+    CHECK_OK(sdlf_register_calculator(&moving));
     RUN(it_is_offered_to_those_that_declare_it);
+    RUN(members_read_what_they_should);
+    RUN(broken_tables_are_refused);
     RUN(it_stays_in_parts_elsewhere);
     RUN(fusions_are_inherited);
     return test_summary();
