@@ -271,7 +271,7 @@ static void change_list(mutator *m, ProtobufCMessage *model, const onnx_field *f
         *field_count(f) = draw(m, count);
     } else if (kind <= 4 || f->field->type == PROTOBUF_C_TYPE_MESSAGE) { /* swap */
         memcpy(kept, a, size);
-        memcpy(a, b, size);
+        memmove(a, b, size); /* which may be the same */
         memcpy(b, kept, size);
     } else {
         change_value(m, model, f, a);
