@@ -162,6 +162,19 @@ static void print_channels(const sdlf_dataset *data)
     }
 }
 
+static void print_unread(const session *s)
+{
+    for (int i = 0; i < 2; i++) {
+        const sdlf_dataset *data = s->half[i];
+        if (!data || data->unread == 0) continue;
+        printf("\n  files of the %s half that cannot be read\n", i == 0 ? "training" : "test");
+        for (int64_t k = 0; k < data->unread; k++) {
+            fputs("  ", stdout);
+            terminal_print_name(stdout, data->unread_files[k]);
+        }
+    }
+}
+
 static void print_text(const session *s, const terminal *out)
 {
     const sdlf_dataset *train = s->half[0];
@@ -173,21 +186,22 @@ static void print_text(const session *s, const terminal *out)
     if (!characters) print_channels(train);
     for (int i = 0; i < 2; i++)
         if (s->half[i] && s->half[i]->unread > 0)
-            printf("  %s of the %s half cannot be read; the first: %s\n", number_count(s->half[i]->unread).text,
-                   i == 0 ? "training" : "test", s->half[i]->unread_why);
+            printf("  %s of the %s half cannot be read; they are listed below\n", number_count(s->half[i]->unread).text,
+                   i == 0 ? "training" : "test");
     if (s->missing) printf("  no test half: %s\n", s->missing);
     putchar('\n');
     if (train->labels.dtype == SDLF_FLOAT32)
         print_targets(s, out);
     else
         print_classes(s, out);
+    print_unread(s);
 }
 
 /* ---- JSON ---- */
 
 static json_t *half_json(const sdlf_dataset *data)
 {
-    json_t *rows = json_array(), *means = json_array(), *deviations = json_array();
+    json_t *rows = json_array(), *means = json_array(), *deviations = json_array(), *unread = json_array();
     bool targets = data->labels.dtype == SDLF_FLOAT32, own = data->channels.count > 0;
     int64_t *count = targets ? NULL : count_classes(data, data->class_count);
     for (int c = 0; c < data->class_count; c++) {
@@ -203,14 +217,15 @@ static json_t *half_json(const sdlf_dataset *data)
         json_array_append_new(rows, row);
     }
     free(count);
+    for (int64_t k = 0; k < data->unread; k++) json_array_append_new(unread, json_text(data->unread_files[k]));
     for (int c = 0; c < (own ? data->channels.count : 1); c++) {
         json_array_append_new(means, json_number((double)(own ? data->channels.mean[c] : data->mean)));
         json_array_append_new(deviations, json_number(1 / (double)(own ? data->channels.scale[c] : data->scale)));
     }
-    return json_pack("{sI so ss sI so so so so}", "samples", (json_int_t)data->samples.shape.dim[0], "sample",
+    return json_pack("{sI so ss sI so so so so so}", "samples", (json_int_t)data->samples.shape.dim[0], "sample",
                      json_shape(sdlf_shape_without(data->samples.shape, 0)), "type",
                      sdlf_dtype_name(data->samples.dtype), "unread", (json_int_t)data->unread, "unread_why",
-                     json_text(data->unread_why), "mean", means, "deviation", deviations,
+                     json_text(data->unread_why), "unread_files", unread, "mean", means, "deviation", deviations,
                      targets ? "targets" : "classes", rows);
 }
 

@@ -25,7 +25,7 @@
 #include "framework/formats/read_file.h"
 #include "framework/formats/text.h"
 
-enum { MOST_COLUMNS = 1 << 20 };
+enum { MOST_COLUMNS = 1 << 20, TIMES = 2 /* the text grows by doubling; numbers are seen to when they are counted */ };
 
 /* ---- the shape of the table ---- */
 
@@ -252,6 +252,8 @@ sdlf_status csv_take(sdlf_dataset *dataset, char *bytes, size_t size, const char
     sdlf_status status = count_rows_and_columns(&t, text);
     if (status == SDLF_OK) status = take_header(&t, &text);
     if (status != SDLF_OK) goto done;
+    status = sdlf_machine_check(t.rows * (int64_t)(sizeof *t.cell + sizeof *t.kept), name);
+    if (status != SDLF_OK) goto done;
     t.cell = calloc((size_t)t.rows, sizeof *t.cell);
     t.kept = calloc((size_t)t.rows, sizeof *t.kept);
     status = t.cell != NULL && t.kept != NULL ? take_rows(dataset, &t, text, split)
@@ -313,12 +315,11 @@ static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split 
     char *path, *bytes = NULL;
     size_t size = 0;
     csv_options options;
-    sdlf_machine here;
     sdlf_status status = read_argument(&path, &options, argument);
     if (status == SDLF_OK) status = sdlf_dataset_name(dataset, "csv", path);
-    if (status == SDLF_OK) status = sdlf_machine_look(&here);
-    if (status == SDLF_OK)
-        status = read_file(&bytes, &size, path, (size_t)(here.available / 4)); /* its numbers take as much */
+    size_t most = 0;
+    if (status == SDLF_OK) status = read_budget_file(&most, path, TIMES);
+    if (status == SDLF_OK) status = read_file(&bytes, &size, path, most);
     options.targets = dataset_options->targets;
     options.unlabelled = dataset_options->unlabelled;
     options.all = options.all || dataset_options->whole;

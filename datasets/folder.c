@@ -20,6 +20,7 @@
 
 #include "datasets/datasets_internal.h"
 #include "datasets/folder_stream.h"
+#include "datasets/unread.h"
 #include "framework/formats/budget.h"
 #include "framework/formats/text.h"
 #include "framework/parallel.h"
@@ -44,8 +45,9 @@ typedef struct decoding {
     uint8_t *samples;
     folder_stream *stream; /* NULL: all samples are kept in `samples` */
     bool *is_read;
-    pthread_mutex_t lock;  /* guards what follows */
-    failure unread, fatal; /* of a picture that can be left out; of the work as a whole */
+    unread_files unread;  /* pictures that are left out */
+    pthread_mutex_t lock; /* guards what follows */
+    failure fatal;        /* of the work as a whole */
     int64_t done;
     dataset_sums sums; /* of a stream's samples */
 } decoding;
@@ -99,8 +101,12 @@ static void decode(void *context, int64_t i)
     }
     if (d->stream != NULL) free(sample);
     d->is_read[i] = status == SDLF_OK;
+    if (status != SDLF_OK && !fatal && !unread_note(&d->unread, i)) {
+        status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", d->folder);
+        fatal = true;
+    }
     pthread_mutex_lock(&d->lock);
-    if (status != SDLF_OK) note(fatal ? &d->fatal : &d->unread, i, status);
+    if (fatal && status != SDLF_OK) note(&d->fatal, i, status);
     sdlf_dataset_join_sums(&d->sums, &sums);
     d->done++;
     if (d->options->progress != NULL) d->options->progress(d->options->progress_context, d->done, d->files->count);
@@ -128,16 +134,17 @@ static sdlf_status close_gaps(sdlf_dataset *dataset, const decoding *d, bool tra
     }
     dataset->samples.shape.dim[0] = dataset->labels.shape.dim[0] = kept;
     int empty = dataset->class_count;
-    for (int i = dataset->class_count - 1; training && d->unread.count > 0 && i >= 0; i--)
+    const char *why = unread_first(&d->unread);
+    for (int i = dataset->class_count - 1; training && why != NULL && i >= 0; i--)
         if (of_class[i] == 0) empty = i;
     free(of_class);
     if (kept > 0 && empty == dataset->class_count) {
         if (d->stream != NULL) folder_stream_close_gaps(d->stream, d->is_read);
         return SDLF_OK;
     }
-    if (kept == 0) return none_can_be_read(d->files, d->unread.message);
+    if (kept == 0) return none_can_be_read(d->files, why);
     return sdlf_fail(SDLF_ERROR_FORMAT, "%s: no picture of the class '%s' can be read; %s", d->folder,
-                     text_show(dataset->class_names[empty]).text, d->unread.message);
+                     text_show(dataset->class_names[empty]).text, why);
 }
 
 static sdlf_status decode_all(sdlf_dataset *dataset, decoding *d, bool training)
@@ -149,7 +156,8 @@ static sdlf_status decode_all(sdlf_dataset *dataset, decoding *d, bool training)
     if (status != SDLF_OK) return status;
     d->samples = dataset->samples.data;
     d->is_read = calloc((size_t)d->files->count, sizeof *d->is_read);
-    if (d->is_read == NULL || pthread_mutex_init(&d->lock, NULL) != 0) {
+    if (d->is_read == NULL || !unread_begin(&d->unread, d->files->count) || pthread_mutex_init(&d->lock, NULL) != 0) {
+        unread_release(&d->unread);
         free(d->is_read);
         return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", d->folder);
     }
@@ -160,9 +168,8 @@ static sdlf_status decode_all(sdlf_dataset *dataset, decoding *d, bool training)
     else
         status = close_gaps(dataset, d, training);
     free(d->is_read);
-    dataset->unread = d->unread.count;
-    if (status == SDLF_OK && d->unread.count > 0 && (dataset->unread_why = strdup(d->unread.message)) == NULL)
-        status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", d->folder);
+    unread_give(&d->unread, dataset);
+    unread_release(&d->unread);
     return status;
 }
 

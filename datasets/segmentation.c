@@ -17,6 +17,7 @@
 #include "datasets/datasets_internal.h"
 #include "datasets/folder_stream.h"
 #include "datasets/segmentation.h"
+#include "datasets/unread.h"
 #include "framework/formats/budget.h"
 #include "framework/formats/text.h"
 #include "framework/parallel.h"
@@ -31,9 +32,9 @@ typedef struct reading {
     const sdlf_dataset_options *options;
     sdlf_dataset *dataset;
     bool *is_read;
-    pthread_mutex_t lock; /* guards what follows: the first failure, in the order of the pairs */
+    unread_files unread;
+    pthread_mutex_t lock; /* guards what follows: the first failure that is no such file's, in the order of the pairs */
     int64_t failed, failures, done;
-    bool fatal;
     sdlf_status status;
     char message[MESSAGE_SIZE];
 } reading;
@@ -86,11 +87,10 @@ static sdlf_status fill_labels(int32_t *labels, const reading *r, int64_t i, con
     return SDLF_OK;
 }
 
-static void note(reading *r, int64_t i, sdlf_status status, bool fatal)
+static void note(reading *r, int64_t i, sdlf_status status)
 {
-    if (r->failures++ > 0 && (r->fatal > fatal || (r->fatal == fatal && r->failed < i))) return;
+    if (r->failures++ > 0 && r->failed < i) return;
     r->failed = i;
-    r->fatal = fatal;
     r->status = status;
     snprintf(r->message, sizeof r->message, "%s", sdlf_error_message()); /* that thread's */
 }
@@ -109,8 +109,12 @@ static void read_sample(void *context, int64_t i)
     sdlf_image_release(&picture);
     sdlf_image_release(&mask);
     r->is_read[i] = status == SDLF_OK;
+    if (status != SDLF_OK && !fatal && !unread_note(&r->unread, i)) {
+        status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", r->folder);
+        fatal = true;
+    }
     pthread_mutex_lock(&r->lock);
-    if (status != SDLF_OK) note(r, i, status, fatal);
+    if (fatal && status != SDLF_OK) note(r, i, status);
     r->done++;
     if (r->options->progress != NULL) r->options->progress(r->options->progress_context, r->done, r->pairs->count);
     pthread_mutex_unlock(&r->lock);
@@ -132,13 +136,9 @@ static sdlf_status close_gaps(reading *r)
         kept++;
     }
     dataset->samples.shape.dim[0] = dataset->labels.shape.dim[0] = kept;
-    dataset->unread = r->failures;
-    if (kept == 0)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "none of %" PRId64 " pictures can be read; %s", r->pairs->count,
-                         r->message);
-    if (r->failures > 0 && (dataset->unread_why = strdup(r->message)) == NULL)
-        return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", r->folder);
-    return SDLF_OK;
+    if (kept > 0) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_FORMAT, "none of %" PRId64 " pictures can be read; %s", r->pairs->count,
+                     unread_first(&r->unread));
 }
 
 static sdlf_status read_all(sdlf_dataset *dataset, const char *folder, const mask_pairs *pairs,
@@ -149,14 +149,17 @@ static sdlf_status read_all(sdlf_dataset *dataset, const char *folder, const mas
     if (status == SDLF_OK) status = read_tensor_create(&dataset->labels, SDLF_INT32, dataset->labels.shape, folder);
     if (status != SDLF_OK) return status;
     r.is_read = calloc((size_t)pairs->count, sizeof *r.is_read);
-    if (r.is_read == NULL || pthread_mutex_init(&r.lock, NULL) != 0) {
+    if (r.is_read == NULL || !unread_begin(&r.unread, pairs->count) || pthread_mutex_init(&r.lock, NULL) != 0) {
+        unread_release(&r.unread);
         free(r.is_read);
         return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", folder);
     }
     parallel_for(pairs->count, options->threads, read_sample, &r);
     pthread_mutex_destroy(&r.lock);
-    status = r.failures > 0 && r.fatal ? sdlf_fail(r.status, "%s", r.message) : close_gaps(&r);
+    status = r.failures > 0 ? sdlf_fail(r.status, "%s", r.message) : close_gaps(&r);
     free(r.is_read);
+    unread_give(&r.unread, dataset);
+    unread_release(&r.unread);
     return status;
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/formats/budget.h"
 #include "framework/formats/read_file.h"
 
 enum {
@@ -22,7 +23,7 @@ enum {
     MOST_CLASSES = 4096,
     TEST_PART = 10,
     CODES = 0x110000,
-    FAR_TOO_LARGE = 1 << 30
+    TIMES = 6 /* of its bytes: themselves, which grow by doubling, and their tokens */
 };
 
 typedef struct text_file {
@@ -31,6 +32,7 @@ typedef struct text_file {
     int32_t *token;   /* code points, then classes */
     int64_t count;    /* of these */
     int32_t *classes; /* of each code point: 1 where it occurs, then its class */
+    int32_t codes;    /* code points up to the last that occurs */
 } text_file;
 
 /* ---- characters ---- */
@@ -61,6 +63,7 @@ static sdlf_status take_characters(text_file *t, const char *bytes, size_t size)
                              text[at]);
         t->token[t->count++] = code;
         t->classes[code] = 1;
+        if (code >= t->codes) t->codes = code + 1;
     }
     return SDLF_OK;
 }
@@ -88,13 +91,13 @@ static char *name_of(int32_t code)
 static sdlf_status number_classes(sdlf_dataset *dataset, text_file *t)
 {
     int count = 0;
-    for (int32_t code = 0; code < CODES; code++) count += t->classes[code];
+    for (int32_t code = 0; code < t->codes; code++) count += t->classes[code];
     if (count < 2 || count > MOST_CLASSES)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected 2 to %d different characters, found %d", t->path,
                          (int)MOST_CLASSES, count);
     dataset->class_names = calloc((size_t)count, sizeof *dataset->class_names);
     if (dataset->class_names == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->path);
-    for (int32_t code = 0; code < CODES; code++) {
+    for (int32_t code = 0; code < t->codes; code++) {
         if (t->classes[code] == 0) continue;
         t->classes[code] = dataset->class_count;
         dataset->class_names[dataset->class_count] = name_of(code);
@@ -119,9 +122,9 @@ static sdlf_status cut_samples(sdlf_dataset *dataset, const text_file *t, sdlf_s
                          t->count);
     bool narrow = dataset->class_count <= 256;
     sdlf_shape shape = sdlf_shape(samples, t->length);
-    sdlf_status status = sdlf_tensor_create(&dataset->samples, NULL, narrow ? SDLF_UINT8 : SDLF_FLOAT32, shape);
-    if (status == SDLF_OK) status = sdlf_tensor_create(&dataset->labels, NULL, SDLF_INT32, shape);
-    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", t->path);
+    sdlf_status status = read_tensor_create(&dataset->samples, narrow ? SDLF_UINT8 : SDLF_FLOAT32, shape, t->path);
+    if (status == SDLF_OK) status = read_tensor_create(&dataset->labels, SDLF_INT32, shape, t->path);
+    if (status != SDLF_OK) return status;
     sdlf_convert(dataset->samples.dtype, dataset->samples.data, SDLF_INT32, t->token + first, samples * t->length);
     memcpy(dataset->labels.data, t->token + first + 1, (size_t)(samples * t->length) * sizeof *t->token);
     dataset->scale = 1;
@@ -155,12 +158,13 @@ static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split 
 {
     (void)options;
     char *path, *bytes = NULL;
-    size_t size = 0;
+    size_t size = 0, most = 0;
     text_file t = {.count = 0};
     sdlf_status status = read_argument(&path, &t.length, argument);
     t.path = path;
     if (status == SDLF_OK) status = sdlf_dataset_name(dataset, "text", path);
-    if (status == SDLF_OK) status = read_file(&bytes, &size, path, FAR_TOO_LARGE);
+    if (status == SDLF_OK) status = read_budget_file(&most, path, TIMES);
+    if (status == SDLF_OK) status = read_file(&bytes, &size, path, most);
     if (status != SDLF_OK) goto done;
     t.token = malloc((size + 1) * sizeof *t.token);
     t.classes = calloc(CODES, sizeof *t.classes);

@@ -207,7 +207,8 @@ void sdlf_dataset_free(sdlf_dataset *dataset)
     sdlf_tensor_release(&dataset->labels, NULL);
     for (int i = 0; dataset->class_names != NULL && i < dataset->class_count; i++) free(dataset->class_names[i]);
     free(dataset->class_names);
-    free(dataset->unread_why);
+    for (int64_t i = 0; dataset->unread_files != NULL && i < dataset->unread; i++) free(dataset->unread_files[i]);
+    free(dataset->unread_files);
     free(dataset->name);
     if (dataset->free_context != NULL) dataset->free_context(dataset->read_context);
     free(dataset);

@@ -28,6 +28,7 @@ done
 sources_of() {
     case $1 in
     c_export) echo framework/formats/c/ ;;
+    cifar) echo datasets/cifar ;;
     config) echo apps/arguments/config ;;
     csv) echo datasets/csv ;;
     edge_list) echo 'graphs/(edge|adjacency)' ;;
@@ -35,6 +36,8 @@ sources_of() {
     http) echo apps/serve/http ;;
     idx) echo datasets/idx ;;
     image) echo datasets/images/ ;;
+    lab_report) echo apps/bench/conv/read ;;
+    labels) echo apps/input/labels ;;
     network) echo 'framework/formats/(network|json)' ;;
     npy) echo framework/formats/npy ;;
     npz) echo '(datasets/npz|framework/formats/zip)' ;;
@@ -42,6 +45,7 @@ sources_of() {
     plan_file) echo framework/formats/choices ;;
     run_log) echo apps/runs/run_log ;;
     safetensors) echo 'framework/formats/(safetensors|weights|training_json)' ;;
+    text) echo datasets/text ;;
     *) echo "$0: the sources of '$1' are not in the list" >&2 && return 1 ;;
     esac
 }

@@ -33,11 +33,13 @@ sdlf_status labels_read(labels *l, const char *path)
     int capacity = 0;
     sdlf_status status = input_read(&bytes, &size, path, MOST_BYTES);
     const char *line = (const char *)bytes;
-    for (size_t left = size, length; status == SDLF_OK && left > 0 && l->count < MOST_LABELS;
-         left -= length, line += length) {
+    for (size_t left = size, length; status == SDLF_OK && left > 0; left -= length, line += length) {
         const char *end = memchr(line, '\n', left);
         length = end ? (size_t)(end - line) + 1 : left;
-        if (memchr(line, 0, length) != NULL)
+        if (l->count == MOST_LABELS)
+            status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected the names of at most %d classes, found more", path,
+                               MOST_LABELS);
+        else if (memchr(line, 0, length) != NULL)
             status =
                 sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %d holds a byte 0: expected the names of classes, one a line",
                           path, l->count + 1);

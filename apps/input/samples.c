@@ -48,9 +48,10 @@ sdlf_status samples_open(sdlf_dataset **data, const samples_request *request)
     if (request->command == NULL) return status;
     status_line_clear();
     if (status != SDLF_OK || (*data)->unread == 0) return status;
-    terminal_warning(request->command, "%s: %s file%s cannot be read and %s left out; the first: %s", (*data)->name,
+    terminal_warning(request->command, "%s: %s file%s cannot be read and %s left out; the first: %s%s", (*data)->name,
                      number_count((*data)->unread).text, (*data)->unread == 1 ? "" : "s",
-                     (*data)->unread == 1 ? "is" : "are", (*data)->unread_why);
+                     (*data)->unread == 1 ? "is" : "are", (*data)->unread_why,
+                     (*data)->unread == 1 || strcmp(request->command, "data") == 0 ? "" : "; sdlf data lists all");
     return status;
 }
 

@@ -18,10 +18,12 @@ sdlf_status image_decode_pnm(sdlf_image *picture, const unsigned char *bytes, si
 /* sdlf_image_read of picture 0, with a palette's indices. */
 sdlf_status image_read_indices(sdlf_image *picture, const char *path);
 
-/* Does a picture of this size have 1 to SDLF_IMAGE_MAX_PIXELS pixels? */
-sdlf_status image_check_size(int64_t width, int64_t height, const char *path);
+/* Does a picture of this size have 1 to SDLF_IMAGE_MAX_PIXELS pixels, and may a file of `stored` bytes become so many
+ * (framework/formats/budget.h)? */
+sdlf_status image_check_size(int64_t width, int64_t height, int channels, size_t stored, const char *path);
 
 /* Check a size and take the memory for its pixels. */
-sdlf_status image_allocate(sdlf_image *picture, int64_t width, int64_t height, int channels, const char *path);
+sdlf_status image_allocate(sdlf_image *picture, int64_t width, int64_t height, int channels, size_t stored,
+                           const char *path);
 
 #endif

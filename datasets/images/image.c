@@ -12,24 +12,40 @@
 #include "datasets/images/decode.h"
 #include "datasets/images/exif.h"
 #include "datasets/images/orientation.h"
+#include "framework/formats/budget.h"
 #include "framework/formats/read_file.h"
 #include "framework/require.h"
 
 /* A file of more bytes is no picture that fits SDLF_IMAGE_MAX_PIXELS. */
 enum { MAX_FILE = 1 << 29 };
 
-sdlf_status image_check_size(int64_t width, int64_t height, const char *path)
+static sdlf_status check_budget(int64_t width, int64_t height, int channels, size_t stored, const char *path)
+{
+    enum { SMALL = 16 << 20 }; /* the machine is not looked at for each small picture */
+    int64_t bytes = width * height * channels;
+    read_budget budget;
+    if (bytes <= SMALL && getenv("SDLF_READ_MEMORY") == NULL) return SDLF_OK;
+    sdlf_status status = read_budget_make(&budget, (int64_t)stored, 0);
+    if (status != SDLF_OK || read_budget_take(&budget, bytes)) return status;
+    status = read_budget_fail(&budget);
+    if (bytes > budget.most)
+        status = SDLF_ERROR_FORMAT; /* the file is to blame, not the machine: folders leave it out */
+    return sdlf_fail_context(status, "%s: a picture of %" PRId64 "x%" PRId64, path, width, height);
+}
+
+sdlf_status image_check_size(int64_t width, int64_t height, int channels, size_t stored, const char *path)
 {
     if (width >= 1 && height >= 1 && width <= SDLF_IMAGE_MAX_PIXELS && height <= SDLF_IMAGE_MAX_PIXELS / width)
-        return SDLF_OK;
+        return check_budget(width, height, channels, stored, path);
     return sdlf_fail(SDLF_ERROR_FORMAT,
                      "%s: the picture is %" PRId64 "x%" PRId64 "; it may have 1 to %" PRId64 " pixels", path, width,
                      height, (int64_t)SDLF_IMAGE_MAX_PIXELS);
 }
 
-sdlf_status image_allocate(sdlf_image *picture, int64_t width, int64_t height, int channels, const char *path)
+sdlf_status image_allocate(sdlf_image *picture, int64_t width, int64_t height, int channels, size_t stored,
+                           const char *path)
 {
-    sdlf_status status = image_check_size(width, height, path);
+    sdlf_status status = image_check_size(width, height, channels, stored, path);
     if (status != SDLF_OK) return status;
     picture->pixels = malloc((size_t)(width * height) * (size_t)channels);
     if (picture->pixels == NULL)
@@ -59,7 +75,7 @@ static sdlf_status read_idx(sdlf_image *picture, const unsigned char *bytes, siz
                            count);
     } else {
         int64_t height = tensor.shape.dim[rank - 2], width = tensor.shape.dim[rank - 1], plane = height * width;
-        status = image_allocate(picture, width, height, (int)channels, path);
+        status = image_allocate(picture, width, height, (int)channels, size, path);
         const uint8_t *from = (const uint8_t *)tensor.data + index * channels * plane;
         for (int64_t i = 0; status == SDLF_OK && i < channels * plane; i++)
             picture->pixels[i % plane * channels + i / plane] = from[i]; /* planes become pixels */

@@ -16,7 +16,7 @@ sdlf_status image_decode_png(sdlf_image *picture, const unsigned char *bytes, si
     indices = indices && (png.format & PNG_FORMAT_FLAG_COLORMAP) != 0;
     int channels = (png.format & PNG_FORMAT_FLAG_COLOR) != 0 && !indices ? 3 : 1;
     png.format = indices ? PNG_FORMAT_RGB_COLORMAP : channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
-    status = image_allocate(picture, png.width, png.height, channels, path);
+    status = image_allocate(picture, png.width, png.height, channels, size, path);
     if (status != SDLF_OK) goto done;
     const png_color paper = {255, 255, 255};
     unsigned char palette[256 * 3]; /* a palette's pixels keep their numbers */

@@ -44,7 +44,7 @@ sdlf_status image_decode_jpeg(sdlf_image *picture, const unsigned char *bytes, s
         goto done;
     }
     bool grey = colours == TJCS_GRAY;
-    status = image_allocate(picture, width, height, grey ? 1 : 3, path);
+    status = image_allocate(picture, width, height, grey ? 1 : 3, size, path);
     if (status != SDLF_OK) goto done;
     /* a warning means that part of the picture is missing or made up */
     if (tjDecompress2(handle, bytes, size, picture->pixels, width, 0, height, grey ? TJPF_GRAY : TJPF_RGB,
@@ -84,7 +84,7 @@ static sdlf_status load(sdlf_image *picture, const unsigned char *bytes, size_t 
     unsigned char *loaded = tjLoadImage(name, &width, 1, &height, &pixels, 0);
     close(file);
     if (loaded == NULL) return unreadable(path, format, tjGetErrorStr2(NULL));
-    sdlf_status status = image_allocate(picture, width, height, channels, path);
+    sdlf_status status = image_allocate(picture, width, height, channels, size, path);
     if (status == SDLF_OK) memcpy(picture->pixels, loaded, (size_t)width * (size_t)height * (size_t)channels);
     tjFree(loaded);
     return status;
@@ -103,7 +103,8 @@ sdlf_status image_decode_bmp(sdlf_image *picture, const unsigned char *bytes, si
     bool old = little_endian(bytes + 14, 4) == 12; /* the header of OS/2 has sizes of 16 bits */
     int64_t width = little_endian(bytes + 18, old ? 2 : 4),
             height = little_endian(bytes + (old ? 20 : 22), old ? 2 : 4);
-    sdlf_status status = image_check_size(width, height < 0 ? -height : height, path); /* negative: rows from the top */
+    sdlf_status status =
+        image_check_size(width, height < 0 ? -height : height, 3, size, path); /* negative: rows from the top */
     return status == SDLF_OK ? load(picture, bytes, size, path, 3, "BMP") : status;
 }
 
@@ -130,7 +131,7 @@ sdlf_status image_decode_pnm(sdlf_image *picture, const unsigned char *bytes, si
     size_t at = 2;
     int64_t width = next_number(bytes, size, &at), height = next_number(bytes, size, &at);
     if (width < 0 || height < 0) return damaged(path, format, "its header has no width and height");
-    sdlf_status status = image_check_size(width, height, path);
+    sdlf_status status = image_check_size(width, height, grey ? 1 : 3, size, path);
     return status == SDLF_OK ? load(picture, bytes, size, path, grey ? 1 : 3, format) : status;
 }
 

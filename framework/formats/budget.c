@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <sdlf/machine.h>
 
@@ -76,6 +77,21 @@ sdlf_status read_budget_check(const read_budget *budget, int64_t bytes, const ch
     char text[160];
     snprintf(text, sizeof text, "%s: %s, ", what, size_show(bytes).text);
     return fail(budget, text, budget->most);
+}
+
+sdlf_status read_budget_file(size_t *most, const char *path, int times)
+{
+    struct stat about;
+    read_budget budget;
+    bool has_end = stat(path, &about) == 0 && S_ISREG(about.st_mode);
+    sdlf_status status = read_budget_make(&budget, has_end ? (int64_t)about.st_size : INT64_MAX, 0);
+    *most = 0;
+    if (status != SDLF_OK) return status;
+    *most = (size_t)(budget.limit / times);
+    if (!has_end || (int64_t)about.st_size <= budget.limit / times) return SDLF_OK;
+    char what[48];
+    snprintf(what, sizeof what, "%d times its size is ", times);
+    return sdlf_fail_context(fail(&budget, what, budget.limit), "%s", path);
 }
 
 sdlf_status read_tensor_create(sdlf_tensor *tensor, sdlf_dtype dtype, sdlf_shape shape, const char *name)

@@ -4,13 +4,14 @@
  *
  * The budget is 128 MB and 32 times what the file has stored, so that no network that somebody has made comes near. It
  * counts what a file is made into while it is read: messages, JSON, tables, constants that are worked out; and, against
- * the same number, parameters and elements that follow from the file and are not simply stored in it. Memory for the
+ * the same number, parameters, elements and pixels that follow from the file and are not simply stored in it. Memory for the
  * first is half of what the process can still have, too. SDLF_READ_MEMORY (bytes, or 512M, 4G) takes the place of
  * both. */
 #ifndef SDLF_FORMATS_BUDGET_H
 #define SDLF_FORMATS_BUDGET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <sdlf/tensor.h>
@@ -43,6 +44,11 @@ sdlf_status read_budget_fail(const read_budget *budget);
 /* SDLF_ERROR_MEMORY where `bytes`, for values that need not be stored as such, are more than `most`: "WHAT: 6.7 GB,
  * more than ...". */
 sdlf_status read_budget_check(const read_budget *budget, int64_t bytes, const char *what);
+
+/* The file `path` is to be read as a whole, and `times` its bytes are then held at once. *most: the bytes to read of it at
+ * most, which counts where it is a pipe or a device. Errors: SDLF_ERROR_MEMORY where the file has more, with its name;
+ * those of read_budget_make. */
+sdlf_status read_budget_file(size_t *most, const char *path, int times);
 
 /* A tensor for what a file holds, once the process can have so much; in a message `name` comes first. */
 sdlf_status read_tensor_create(sdlf_tensor *tensor, sdlf_dtype dtype, sdlf_shape shape, const char *name);

@@ -3,6 +3,7 @@
 #include "dataset_object.h"
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 
 namespace
@@ -132,6 +133,16 @@ std::shared_ptr<dataset_object> dataset_of_arrays(nb::handle samples, nb::handle
     return made;
 }
 
+nb::list unread_files(const dataset_object &d)
+{
+    nb::list messages;
+    for (int64_t i = 0; i < d.get()->unread; i++) { // names of files may be in any encoding
+        const char *text = d.get()->unread_files[i];
+        messages.append(nb::steal(PyUnicode_DecodeUTF8(text, Py_ssize_t(std::strlen(text)), "replace")));
+    }
+    return messages;
+}
+
 nb::list class_names(const dataset_object &d)
 {
     nb::list names;
@@ -161,6 +172,7 @@ void bind_dataset(nb::module_ &module)
         .def_prop_ro(
             "unread", [](const dataset_object &d) { return d.get()->unread; },
             "Files that could not be read and were left out.")
+        .def_prop_ro("unread_files", &unread_files, "What is wrong with each of these, with its name.")
         .def_static(
             "open", &open_dataset, nb::arg("specification"), nb::arg("split") = "train", nb::kw_only(),
             nb::arg("size") = nb::none(), nb::arg("channels") = 0, nb::arg("strict") = false,

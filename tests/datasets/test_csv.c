@@ -134,6 +134,21 @@ static sdlf_status open_targets(sdlf_dataset **data, const char *behind)
 }
 
 /* Columns `first` to `last` of rows 1 2 3 4 and 5 6 7 8.5 are targets, the others samples. */
+static void reading_has_a_budget(void)
+{
+    sdlf_dataset *data;
+    char specification[1024];
+    write_table("1,0\n2,1\n");
+    snprintf(specification, sizeof specification, "csv:%s,all", test_path("a.csv"));
+    CHECK(setenv("SDLF_READ_MEMORY", "15", 1) == 0);
+    CHECK_FAILS(sdlf_dataset_open(&data, specification, SDLF_SPLIT_TRAIN), SDLF_ERROR_MEMORY,
+                "a.csv: 2 times its size is more than the 15 bytes of memory");
+    CHECK(setenv("SDLF_READ_MEMORY", "16", 1) == 0);
+    CHECK_OK(sdlf_dataset_open(&data, specification, SDLF_SPLIT_TRAIN));
+    CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
+    sdlf_dataset_free(data);
+}
+
 static void check_targets(const char *text, const char *behind, int first, int last, const char *name)
 {
     static const float row[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8.5f}};
@@ -225,6 +240,7 @@ int main(void)
     RUN(two_halves);
     RUN(targets);
     RUN(wrong_tables);
+    RUN(reading_has_a_budget);
     RUN(no_allocation_is_unchecked);
     RUN(without_labels);
     return test_summary();

@@ -165,17 +165,25 @@ static void what_cannot_be_read_is_left_out_or_refused(void)
     test_write_file(path_of("b/torn.jpg"), "\xff\xd8\xff", 3);
     test_write_file(path_of("b/torn2.jpg"), "\x89PNG\r\n\x1a\n", 8);
     int64_t counts[2], unread = 0;
+    int named[3] = {0};
     for (int split = 0; split < 2; split++) {
         if (!CHECK_OK(open_it(&data, (sdlf_split)split, NULL))) return;
         counts[split] = data->labels.shape.dim[0];
         unread += data->unread;
-        CHECK((data->unread == 0) == (data->unread_why == NULL));
-        if (data->unread_why != NULL) CHECK(strstr(data->unread_why, root) != NULL);
+        CHECK((data->unread == 0) == (data->unread_files == NULL));
+        CHECK(data->unread_why == (data->unread > 0 ? data->unread_files[0] : NULL));
+        for (int64_t i = 0; i < data->unread; i++) {
+            const char *const names[] = {"a/empty.png: ", "b/torn.jpg: ", "b/torn2.jpg: "};
+            CHECK(strstr(data->unread_files[i], root) == data->unread_files[i]);
+            for (int k = 0; k < 3; k++) named[k] += strstr(data->unread_files[i], names[k]) != NULL;
+            if (i > 0) CHECK(strcmp(data->unread_files[i - 1], data->unread_files[i]) < 0); /* as the files are */
+        }
         for (int64_t i = 0; i < counts[split]; i++) CHECK_EQUAL(label(data, i), sample(data, i)[0] >= 50);
         sdlf_dataset_free(data);
     }
     CHECK_EQUAL(counts[0] + counts[1], 40);
     CHECK_EQUAL(unread, 3);
+    CHECK(named[0] == 1 && named[1] == 1 && named[2] == 1);
     sdlf_status status = SDLF_OK;
     for (int split = 0; split < 2 && status == SDLF_OK; split++) {
         status = open_it(&data, (sdlf_split)split, &(sdlf_dataset_options){.strict = true});

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The text data set: characters, samples, what is refused; and that a network learns from one. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <sdlf/sdlf.h>
@@ -95,6 +96,21 @@ typedef struct losses {
     int64_t samples;
 } losses;
 
+static void reading_has_a_budget(void)
+{
+    sdlf_dataset *data;
+    char specification[1024];
+    write_text("abababababab");
+    snprintf(specification, sizeof specification, "text:%s,length=1", test_path("a.txt"));
+    CHECK(setenv("SDLF_READ_MEMORY", "71", 1) == 0);
+    CHECK_FAILS(sdlf_dataset_open(&data, specification, SDLF_SPLIT_TRAIN), SDLF_ERROR_MEMORY,
+                "a.txt: 6 times its size is more than the 71 bytes of memory that reading a file of 12 bytes may take");
+    CHECK(setenv("SDLF_READ_MEMORY", "72", 1) == 0);
+    CHECK_OK(sdlf_dataset_open(&data, specification, SDLF_SPLIT_TRAIN));
+    CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
+    sdlf_dataset_free(data);
+}
+
 static void note(const sdlf_progress *now, void *user)
 {
     losses *l = user;
@@ -145,6 +161,7 @@ int main(void)
 {
     RUN(characters_are_classes);
     RUN(nonsense_is_refused);
+    RUN(reading_has_a_budget);
     RUN(a_decoder_learns);
     return test_summary();
 }

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$1"
 sdlf=$2
 failed=0
-documents=(README.md CONTRIBUTING.md CHANGELOG.md docs/README.md docs/guides/*.md docs/reference/*.md docs/notebook/*.md)
+documents=(README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/README.md docs/guides/*.md docs/reference/*.md docs/notebook/*.md)
 
 wrong() {
     printf '%s\n' "$1"

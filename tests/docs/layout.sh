@@ -4,7 +4,7 @@
 #
 #   layout.sh FOLDER      the project's folder
 #
-# README.md has fewer than 150 lines; it and CONTRIBUTING.md have at most 120 columns but in tables and code. Pages lie in docs/guides, docs/reference and docs/notebook; docs/README.md lists them. A guide has
+# README.md has fewer than 150 lines; it, CONTRIBUTING.md and SECURITY.md have at most 120 columns but in tables and code. Pages lie in docs/guides, docs/reference and docs/notebook; docs/README.md lists them. A guide has
 # at most 200 lines of at most 120 columns; output of programs, which is indented by four, may be wider. The title of a notebook page
 # begins with a date.
 set -euo pipefail
@@ -19,7 +19,7 @@ wrong() {
 
 lines=$(wc -l < README.md)
 [ "$lines" -lt 150 ] || wrong "README.md has $lines lines, expected fewer than 150"
-for page in README.md CONTRIBUTING.md; do
+for page in README.md CONTRIBUTING.md SECURITY.md; do
     while IFS=: read -r number line; do
         wrong "$page:$number: ${#line} columns, expected 120 at most"
     done < <(grep -nE '^.{121}' "$page" | grep -vE '^[0-9]+:(    |\|)' || true)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Images of any bytes: decoded, and then scaled, or refused. */
+/* Images of any bytes: decoded, and then scaled, or refused; PNG files also as masks, with the places in their palette. */
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <sdlf/image.h>
+#include "datasets/images/decode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -11,7 +11,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     enum { SIDE = 9 };
     float sample[3 * SIDE * SIDE];
-    sdlf_image image;
+    sdlf_image image = {0};
+    (void)image_decode_png(&image, data, size, "fuzz", true);
+    sdlf_image_release(&image);
     if (sdlf_image_decode(&image, data, size, "fuzz", 0) != SDLF_OK) return 0;
     sdlf_status status = sdlf_image_resize(sample, SIDE, SIDE, 3, &image, 0, 0, image.height, image.width);
     for (int i = 0; status == SDLF_OK && i < 3 * SIDE * SIDE; i++)

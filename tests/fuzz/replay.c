@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A main for fuzz targets where libFuzzer is not there: runs every file of the folders and every file named. */
+/* A main for fuzz targets where libFuzzer is not there: runs every file of the folders and every file named, and, where
+ * the target has a mutator of its own, some changes of each. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -9,6 +10,47 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#if defined SDLF_FUZZ_MUTATOR
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t size_a, const uint8_t *b, size_t size_b, uint8_t *to,
+                                 size_t most, unsigned seed);
+
+enum { MORE = 4096 };
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most)
+{
+    (void)data;
+    (void)most;
+    return size;
+}
+
+/* Run changes of the file; each is the same when it is made again. */
+static void replay_changes(const uint8_t *data, size_t size)
+{
+    uint8_t *changed = malloc(size + MORE), *again = malloc(size + MORE);
+    if (!changed || !again) abort();
+    for (unsigned seed = 1; seed <= 2; seed++) {
+        memcpy(changed, data, size);
+        memcpy(again, data, size);
+        size_t length = LLVMFuzzerCustomMutator(changed, size, size + MORE, seed);
+        if (LLVMFuzzerCustomMutator(again, size, size + MORE, seed) != length || memcmp(changed, again, length))
+            abort();
+        LLVMFuzzerTestOneInput(changed, length);
+    }
+    size_t length = LLVMFuzzerCustomCrossOver(data, size, changed, size, again, size + MORE, 1);
+    if (length > 0) LLVMFuzzerTestOneInput(again, length);
+    free(changed);
+    free(again);
+}
+#else
+static void replay_changes(const uint8_t *data, size_t size)
+{
+    (void)data;
+    (void)size;
+}
+#endif
 
 /* Returns false, having said why, when the file cannot be read. */
 static bool replay_file(const char *path)
@@ -22,6 +64,7 @@ static bool replay_file(const char *path)
     data = malloc(size > 0 ? (size_t)size : 1); /* exactly the size: a read past the end is found by the sanitizer */
     if (!data || fread(data, 1, (size_t)size, file) != (size_t)size) goto done;
     LLVMFuzzerTestOneInput(data, (size_t)size);
+    replay_changes(data, (size_t)size);
     ok = true;
 done:
     if (!ok) fprintf(stderr, "%s: %s\n", path, strerror(errno));

@@ -6,10 +6,14 @@
  * harm. */
 #include "apps/bench/conv/read.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "apps/input/bytes.h"
+
+enum { MOST_BYTES = 4 << 20 }; /* twice what the most rungs and convolutions need */
 
 static const double work_most = 1e16; /* FLOPs or bytes of a convolution's layers */
 
@@ -274,15 +278,13 @@ static void read_report(reader *r, lab *l)
 sdlf_status lab_read(lab *l, const char *path, const argument_list *wanted)
 {
     *l = (lab){.cases = 0};
-    FILE *file = fopen(path, "rb");
-    if (!file) return sdlf_fail(SDLF_ERROR_IO, "%s: %s", path, strerror(errno));
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+    sdlf_status status = input_read(&bytes, &size, path, MOST_BYTES);
+    if (status != SDLF_OK) return status;
     json_error_t error;
-    l->source = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
-    bool refused = ferror(file) != 0;
-    fclose(file);
-    if (!l->source && refused)
-        return sdlf_fail(SDLF_ERROR_IO, "%s: cannot be read: expected a file that `sdlf bench conv --json` wrote",
-                         path);
+    l->source = json_loadb((const char *)bytes, size, JSON_REJECT_DUPLICATES, &error);
+    free(bytes);
     if (!l->source)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %d: %s; expected what `sdlf bench conv --json` writes", path,
                          error.line, error.text);

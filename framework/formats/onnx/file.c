@@ -87,6 +87,7 @@ static sdlf_status read_item(onnx_file *file, const wire_reader *reader, const w
 {
     if (field->type != WIRE_BYTES) return SDLF_OK;
     void *message = NULL;
+    Onnx__ValueInfoProto *output;
     switch (field->number) {
     case NODE:
         message = onnx_unpack(&onnx__node_proto__descriptor, reader, field->span, &file->arena);
@@ -97,8 +98,9 @@ static sdlf_status read_item(onnx_file *file, const wire_reader *reader, const w
         file->input[file->input_count++] = message;
         break;
     case OUTPUT:
-        message = onnx_unpack(&onnx__value_info_proto__descriptor, reader, field->span, &file->arena);
-        file->output[file->output_count++] = message;
+        message = output = onnx_unpack(&onnx__value_info_proto__descriptor, reader, field->span, &file->arena);
+        if (output != NULL && output->name == NULL) output->name = "";
+        file->output[file->output_count++] = output;
         break;
     case INITIALIZER: return read_initializer(file, reader, field->span);
     case SPARSE_INITIALIZER: file->has_sparse = true; return SDLF_OK;

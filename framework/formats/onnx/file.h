@@ -22,7 +22,7 @@ typedef struct onnx_file {
     onnx_tensor *initializer;
     int initializer_count;
     int64_t initializer_bytes;
-    Onnx__ValueInfoProto **input, **output;
+    Onnx__ValueInfoProto **input, **output; /* outputs without a name have "" */
     int input_count, output_count;
     Onnx__FunctionProto **function; /* of the model's own */
     int function_count;

@@ -47,8 +47,9 @@ typedef struct sdlf_dataset {
     char **
         class_names; /* class_count names, owned (an array, and each), of classes or of targets; NULL: they are numbers */
     sdlf_fit fit;    /* how pictures were scaled to the samples' size */
-    int64_t unread;           /* files that could not be read and were left out */
-    char *unread_why;         /* of the first of them, owned: the message; NULL: there is none */
+    int64_t unread;      /* files that could not be read and were left out */
+    char **unread_files; /* the message of each of them, in their order, which names it; owned; NULL: there are none */
+    const char *unread_why;   /* the first of these messages; NULL: there is none */
     sdlf_sample_reader *read; /* makes samples that are not in memory: samples.data is NULL then; NULL: they are */
     void *read_context;
     int readers;                         /* threads of a loader that call it at once; 0: one */

@@ -4,7 +4,8 @@
  *
  * What a file is says its content, not its name. Grey PNG, grey JPEG, PGM and most IDX images have one channel, all
  * others three; transparent parts show white paper; samples of 16 bits become 8. JPEG and PNG images are turned upright
- * by their Exif orientation. Images of more than SDLF_IMAGE_MAX_PIXELS are refused before memory is taken.
+ * by their Exif orientation. Images of more than SDLF_IMAGE_MAX_PIXELS, or of more pixels than a file of its size
+ * may become (docs/guides/program.md, memory), are refused before memory is taken.
  *
  * Threads: functions may be called from any thread, on different images at the same time.
  * Ownership: pixels are the caller's to release.

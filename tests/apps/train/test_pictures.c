@@ -170,6 +170,15 @@ static void mistakes_are_told(void)
     CHECK_SAYS(p, "1 file cannot be read and is left out; the first: ");
     CHECK_SAYS(p, "train/roses/bad.png: ");
     CHECK_SAYS(SDLF(1, TRAINS, "--size", "8", "--net", "mlp", "--no-save", "--strict"), "train/roses/bad.png: ");
+    test_write_file(inside("train/roses/worse.png"), "", 0);
+    CHECK_SAYS(SDLF(0, TRAINS, "--size", "8", "--net", "mlp", "--epochs", "1", "--no-save"),
+               "2 files cannot be read and are left out; the first: ");
+    for (int json = 0; json < 2; json++) { /* all are named */
+        p = SDLF(0, "data", set, "--size", "8", json ? "--json" : "--workers=1");
+        CHECK_SAYS(p, "train/roses/bad.png: ");
+        CHECK_SAYS(p, "train/roses/worse.png: ");
+    }
+    CHECK(remove(inside("train/roses/worse.png")) == 0);
     CHECK(remove(inside("train/roses/bad.png")) == 0);
 }
 

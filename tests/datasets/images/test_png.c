@@ -127,6 +127,21 @@ static void large_png(void)
     put(bytes + 29, (uint32_t)crc32(0, bytes + 12, 17));
     CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_FORMAT, "damaged PNG: ");
     CHECK(picture.pixels == NULL);
+    CHECK(setenv("SDLF_READ_MEMORY", "60M", 1) == 0);
+    CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_FORMAT,
+                "a picture of 8000x8000: more than the 62.9 MB of memory");
+    CHECK(setenv("SDLF_READ_MEMORY", "5", 1) == 0); /* and all small pictures alike */
+    CHECK_FAILS(read_bytes(&picture, grey_png, sizeof grey_png), SDLF_ERROR_FORMAT, "SDLF_READ_MEMORY");
+    CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
+    bytes[25] = 2; /* in colours */
+    put(bytes + 29, (uint32_t)crc32(0, bytes + 12, 17));
+    CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_FORMAT, "a picture of 8000x8000: more than the ");
+    CHECK(setenv("SDLF_MEMORY", "64M", 1) == 0);
+    bytes[25] = 0;
+    put(bytes + 29, (uint32_t)crc32(0, bytes + 12, 17));
+    CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_MEMORY, "half of what is available");
+    CHECK(unsetenv("SDLF_MEMORY") == 0);
+    CHECK(picture.pixels == NULL);
 }
 
 /* Of an animated PNG the picture that all programs show: the chunks of the others are passed over. */

@@ -71,6 +71,30 @@ static void it_comes_to_its_end(void)
     CHECK_FAILS(read_budget_fail(&none), SDLF_ERROR_MEMORY, "out of memory");
 }
 
+static void whole_files(void)
+{
+    static const char bytes[1000];
+    const char *path = test_path("whole");
+    size_t most;
+    test_write_file(path, bytes, sizeof bytes);
+    CHECK_OK(read_budget_file(&most, path, 2));
+    CHECK(most >= sizeof bytes);
+    CHECK(setenv("SDLF_READ_MEMORY", "2000", 1) == 0);
+    CHECK_OK(read_budget_file(&most, path, 2));
+    CHECK_EQUAL(most, 1000);
+    CHECK(setenv("SDLF_READ_MEMORY", "1999", 1) == 0);
+    CHECK_FAILS(read_budget_file(&most, path, 2), SDLF_ERROR_MEMORY,
+                "whole: 2 times its size is more than the 2.0 kB of memory that reading a file of 1.0 kB may take");
+    CHECK_OK(read_budget_file(&most, "/dev/zero", 2)); /* whose size says nothing */
+    CHECK_EQUAL(most, 999);
+    CHECK_OK(read_budget_file(&most, "/none", 2)); /* which its reader finds */
+    CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
+    CHECK(setenv("SDLF_MEMORY", "4M", 1) == 0); /* half of which, whatever is taken already */
+    CHECK_OK(read_budget_file(&most, "/dev/zero", 2));
+    CHECK(most <= mega);
+    CHECK(unsetenv("SDLF_MEMORY") == 0);
+}
+
 /* "[" and so many of `item`, with commas. */
 static char *list_of(const char *before, const char *item, int count, const char *after)
 {
@@ -131,6 +155,7 @@ int main(void)
     RUN(it_follows_the_file_and_the_machine);
     RUN(who_asks_for_more_has_it);
     RUN(it_comes_to_its_end);
+    RUN(whole_files);
     RUN(json_is_weighed_before_it_is_parsed);
     RUN(real_headers_pass);
     RUN(arrays_are_held_against_the_machine);

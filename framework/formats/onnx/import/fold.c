@@ -91,11 +91,19 @@ onnx_tensor onnx_pick(onnx_context *c, const onnx_tensor *from, sdlf_shape shape
         return same;
     }
     onnx_tensor to = onnx_new_tensor(c, from->type, shape);
-    size_t size = onnx_type_size(from->type);
-    int64_t index[SDLF_MAX_RANK] = {0}, at = start;
+    int64_t size = (int64_t)onnx_type_size(from->type), index[SDLF_MAX_RANK] = {0}, at = start, row = 1, apart = 1;
+    if (shape.rank > 0) { /* row by row, of which the last dimension is one */
+        row = shape.dim[shape.rank - 1];
+        apart = step[shape.rank - 1];
+        shape.dim[shape.rank - 1] = 1;
+    }
     if (onnx_ok(c)) onnx_tensor_load(from, 0, from->count);
-    for (int64_t i = 0; onnx_ok(c) && i < to.count; i++) {
-        memcpy((char *)to.data + (size_t)i * size, (const char *)from->data + (size_t)at * size, size);
+    for (int64_t i = 0; onnx_ok(c) && i < to.count; i += row) {
+        char *target = (char *)to.data + i * size;
+        const char *source = (const char *)from->data + at * size;
+        if (apart == 1) memcpy(target, source, (size_t)(row * size));
+        for (int64_t k = 0; apart != 1 && k < row; k++)
+            memcpy(target + k * size, source + k * apart * size, (size_t)size);
         advance(shape, index, step, &at);
     }
     return to;

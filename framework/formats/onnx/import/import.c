@@ -86,7 +86,7 @@ static sdlf_status link_nodes(onnx_import *import)
         }
     }
     for (int i = 0; i < file->output_count; i++) {
-        onnx_value *value = onnx_value_named(import, file->output[i]->name != NULL ? file->output[i]->name : "");
+        onnx_value *value = onnx_value_named(import, file->output[i]->name);
         if (value == NULL) return out_of_memory(import);
         value->unread = ++value->readers;
     }
@@ -134,7 +134,7 @@ static sdlf_status add_outputs(onnx_import *import)
     onnx_file *file = import->file;
     if (file->output_count == 0) return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the graph has no outputs", file->path);
     for (int i = 0; i < file->output_count; i++) {
-        const char *name = file->output[i]->name != NULL ? file->output[i]->name : "";
+        const char *name = file->output[i]->name;
         onnx_value *value = onnx_value_named(import, name);
         if (value == NULL) return out_of_memory(import);
         if (value->is_output)
@@ -160,7 +160,7 @@ static sdlf_status add_outputs(onnx_import *import)
         if (flow.node.layer >= 0) sdlf_output(import->model, name, flow.node);
     }
     for (int i = 0; i < file->output_count; i++) {
-        const char *name = file->output[i]->name != NULL ? file->output[i]->name : "";
+        const char *name = file->output[i]->name;
         onnx_dynamic_length_output(import, name, onnx_value_named(import, name));
     }
     return sdlf_model_status(import->model);

@@ -167,6 +167,14 @@ static void sizes_are_checked(void)
             "layers: expected fewer, or a smaller shape");
 }
 
+static void the_size_of_a_file_is_bounded(void)
+{
+    static lab l;
+    CHECK_FAILS(lab_read(&l, "/dev/zero", &all), SDLF_ERROR_FORMAT,
+                "/dev/zero: expected at most 4194304 bytes, found more");
+    CHECK(l.source == NULL);
+}
+
 /* Rates and times of which no chart can be made are refused; the ends of what is taken make one. */
 static void rates_and_times_have_bounds(void)
 {
@@ -209,6 +217,7 @@ int main(void)
     RUN(little_is_enough);
     RUN(what_is_wrong_is_refused);
     RUN(sizes_are_checked);
+    RUN(the_size_of_a_file_is_bounded);
     RUN(rates_and_times_have_bounds);
     return test_summary();
 }
