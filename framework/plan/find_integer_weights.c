@@ -111,7 +111,7 @@ bool plan_find_scale(const float *weight, int64_t count, double *scale)
     if (*scale > 0 && are_multiples(weight, count, *scale, 0)) return true;
     double largest = largest_size(weight, count);
     if (!(largest < 3e38)) return false;
-    if (largest == 0 || are_multiples(weight, count, 1, 0)) {
+    if (are_multiples(weight, count, 1, 0)) {
         *scale = 1;
         return true;
     }
@@ -143,7 +143,7 @@ bool plan_find_largest_scale(const float *weight, int64_t count, double *scale, 
         }
         return true;
     }
-    return largest == 0;
+    return are_multiples(weight, count, 1, 0); /* zeros, and nothing that is no number */
 }
 
 sdlf_status plan_filters_open(plan_filters *f, const plan_integers *w, const float *weight)

@@ -314,7 +314,7 @@ static void parts_cover_the_batch(void)
     CHECK_FAILS(sdlf_communicator_open(&none, "mpj", NULL), SDLF_ERROR_ARGUMENT, "no communicator 'mpj'");
 }
 
-/* Buckets are full at 16 MB (a layer more at most) as long as there is more than twice as much left, then at half of
+/* Buckets are full at 16 MB (two layers more at most) as long as there is more than twice as much left, then at half of
  * what is left, and the last is small. 32 layers of 2 MB. */
 static void shrink_towards_the_end(void)
 {
@@ -337,13 +337,14 @@ static void shrink_towards_the_end(void)
             const plan_step *step = &plan->steps[i];
             if (step->phase != SDLF_PHASE_COMMUNICATE || step->awaits) continue;
             int64_t bytes = sdlf_tensor_bytes(&step->operation.in[0]);
-            CHECK(bytes <= (16 << 20) + LAYER_BYTES && (last == 0 || bytes <= last));
+            CHECK(bytes <= (16 << 20) + 2 * LAYER_BYTES && (last == 0 || bytes <= last));
             all += bytes;
             last = bytes;
             buckets++;
         }
     }
-    CHECK(all >= (int64_t)LAYERS * LAYER_BYTES && last <= 2 * LAYER_BYTES);
+    CHECK_EQUAL(all / LAYER_BYTES, LAYERS);
+    CHECK(last < 3 * LAYER_BYTES);
     CHECK(buckets >= 5 && buckets <= 8);
     sdlf_plan_free(plan);
     sdlf_model_free(net);
