@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "framework/calculator_inherit.h"
 
+#include <sdlf/fusion.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,10 +126,19 @@ static void fill(sdlf_calculator_class *table, const sdlf_calculator_class *from
             table->kernel[kind] = passed_on(&from->kernel[kind]);
 }
 
+/* Has the class a kernel of its own for one of the fusion's members? That one is to run. */
+static bool replaces_member(const sdlf_calculator_class *type, const sdlf_fusion *fusion)
+{
+    for (int i = 0; i < fusion->members; i++)
+        if (type->kernel[fusion->member[i]].run != NULL) return true;
+    return false;
+}
+
 /* The class's own fusions, then those that only the other one declares, passed on. NULL: there are none, or (*enough is
  * false) there is no memory. */
-static sdlf_fused_slot *merged(const sdlf_fused_slot *own, const sdlf_fused_slot *from, bool *enough)
+static sdlf_fused_slot *merged(const sdlf_calculator_class *type, const sdlf_fused_slot *from, bool *enough)
 {
+    const sdlf_fused_slot *own = type->fusions;
     size_t count = 0;
     for (const sdlf_fused_slot *s = own; s != NULL && s->fusion != NULL; s++) count++;
     for (const sdlf_fused_slot *s = from; s != NULL && s->fusion != NULL; s++) count++;
@@ -136,7 +147,7 @@ static sdlf_fused_slot *merged(const sdlf_fused_slot *own, const sdlf_fused_slot
     if (list == NULL) return NULL;
     for (; own != NULL && own->fusion != NULL; own++) *next++ = *own;
     for (; from != NULL && from->fusion != NULL; from++) {
-        if (sdlf_fused_slot_in(list, from->fusion) != NULL) continue;
+        if (sdlf_fused_slot_in(list, from->fusion) != NULL || replaces_member(type, from->fusion)) continue;
         *next++ = (sdlf_fused_slot){from->fusion, from->slot.run != NULL ? passed_on(&from->slot) : from->slot};
     }
     return list;
@@ -149,8 +160,7 @@ sdlf_status calculator_inherit(sdlf_calculator *calculator, const sdlf_calculato
     if (status != SDLF_OK) return status;
     sdlf_calculator_class *table = malloc(sizeof *table);
     bool enough = false;
-    sdlf_fused_slot *fusions =
-        table != NULL ? merged(type->fusions, calculator->inherited->type->fusions, &enough) : NULL;
+    sdlf_fused_slot *fusions = table != NULL ? merged(type, calculator->inherited->type->fusions, &enough) : NULL;
     if (!enough) {
         free(table);
         sdlf_calculator_close(calculator->inherited);

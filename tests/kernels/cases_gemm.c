@@ -116,13 +116,13 @@ static void gemm_backward_sgd_cases(kernel_sink *sink, sdlf_dtype t)
         gemm_backward_sgd(sink, t, products[i], MOMENTUM | DX | DECAY | NESTEROV, SDLF_IDENTITY);
         gemm_backward_sgd(sink, t, products[i], MOMENTUM | DX | DECAY | BIAS, SDLF_RELU);
     }
-    /* few rows on many weights, which a device may sweep in strips, narrow or wide, and units by several blocks */
-    static const gemm_size sweeps[] = {{9, 36, 40},      {100, 68, 76},  {7, 36, 5324},   {50, 20, 5332},
-                                       {128, 40, 5300},  {20, 300, 100}, {16, 264, 1604}, {50, 200, 900},
-                                       {100, 264, 1000}, {33, 260, 5300}};
-    for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
-        gemm_backward_sgd(sink, t, sweeps[i], MOMENTUM, SDLF_IDENTITY);
-        gemm_backward_sgd(sink, t, sweeps[i], MOMENTUM | DX | DECAY | BIAS, SDLF_RELU);
+    /* few rows on many weights, which a device may cut into strips, narrow or wide, and units by several blocks */
+    static const gemm_size updates[] = {{9, 36, 40},      {100, 68, 76},  {7, 36, 5324},   {50, 20, 5332},
+                                        {128, 40, 5300},  {20, 300, 100}, {16, 264, 1604}, {50, 200, 900},
+                                        {100, 264, 1000}, {33, 260, 5300}};
+    for (size_t i = 0; i < sizeof updates / sizeof updates[0]; i++) {
+        gemm_backward_sgd(sink, t, updates[i], MOMENTUM, SDLF_IDENTITY);
+        gemm_backward_sgd(sink, t, updates[i], MOMENTUM | DX | DECAY | BIAS, SDLF_RELU);
     }
 }
 

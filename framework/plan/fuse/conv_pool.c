@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* conv2d, ReLU and max_pool2d as one operation. Forward, the convolution's output is never stored: a byte a pooled
  * element (which window positions hold a positive maximum) replaces it. Backward, pooling, ReLU and convolution are one
- * sweep that visits only those positions.
+ * kernel that visits only those positions.
  *
  *   forward   conv2d_forward x,w,b -> a;  activation_forward a -> r;  max_pool2d_forward r -> y
  *   backward  max_pool2d_backward r,y,dy -> dr;  activation_backward r,dr -> da;

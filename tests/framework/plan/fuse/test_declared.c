@@ -303,12 +303,26 @@ static void fusions_are_inherited(void)
         CHECK(passed->slot.channels_last == its->slot.channels_last);
     }
     CHECK(sdlf_fused_slot_in(cpu->type->fusions, &fusion) == NULL);
+    const sdlf_fusion *update = sdlf_fusion_find("gemm_backward_sgd");
+    sdlf_calculator *replacing = test_open("replacing"); /* its products are to run, not what cpu makes of them */
+    CHECK(update != NULL && sdlf_fused_slot_in(own->type->fusions, update) != NULL);
+    CHECK(sdlf_fused_slot_in(replacing->type->fusions, update) == NULL);
+    sdlf_calculator_close(replacing);
     sdlf_calculator_close(cpu);
     sdlf_calculator_close(own);
 }
 
+static const sdlf_calculator_class replacing_class = {
+    .name = "replacing",
+    .summary = "products of its own",
+    .size = sizeof(sdlf_calculator),
+    .inherits = "cpu",
+    .kernel = {[SDLF_GEMM] = {.run = run}},
+};
+
 int main(void)
 {
+    CHECK_OK(sdlf_register_calculator(&replacing_class));
     CHECK_OK(sdlf_register_calculator(&fusing));
     CHECK_OK(sdlf_register_calculator(&splitting));
     CHECK_OK(sdlf_register_calculator(&moving));
