@@ -16,6 +16,8 @@
 
 #include <sdlf/fusion.h>
 
+#include "calculators/fusions/options.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,7 +25,7 @@ extern "C" {
 typedef struct gemm_backward_sgd_options {
     sdlf_sgd_rule sgd;
     sdlf_activation activation;
-} gemm_backward_sgd_options;
+} FUSION_OPTIONS gemm_backward_sgd_options;
 
 static_assert(sizeof(gemm_backward_sgd_options) <= sizeof((sdlf_operation *)0)->fused.options,
               "the options fit into the room that an operation has for them");

@@ -19,6 +19,8 @@
 
 #include <sdlf/fusion.h>
 
+#include "calculators/fusions/options.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -28,7 +30,7 @@ typedef struct inverted_residual_options {
     sdlf_activation expanded;   /* behind the first pointwise convolution, */
     sdlf_activation filtered;   /* behind the depthwise one, */
     sdlf_activation activation; /* at the end */
-} inverted_residual_options;
+} FUSION_OPTIONS inverted_residual_options;
 
 static_assert(sizeof(inverted_residual_options) <= sizeof((sdlf_operation *)0)->fused.options,
               "the options fit into the room that an operation has for them");

@@ -8,10 +8,11 @@
  * calculator's kernel against them.
  *
  * The fused operation is of the kind SDLF_FUSED. Its operands are in the order of the fusion's class, and its options,
- * which only the fusion knows, are bytes within the operation.
+ * which only the fusion knows, are bytes within the operation, copied into and out of it (memcpy), or accessed through a
+ * type that may alias any other.
  *
  * Threads: tables are constant: all functions may be called from any thread.
- * Ownership: tables are whoever declares them's, for as long as the process lives; operations are values.
+ * Ownership: tables belong to whoever declares them, and stay for as long as the process lives; operations are values.
  * Errors: none; a fused operation is checked like any other (sdlf_operation_check). */
 #ifndef SDLF_FUSION_H
 #define SDLF_FUSION_H
