@@ -20,7 +20,10 @@ static channel_cut cut_of(const sdlf_tensor &x)
 
 extern "C" int64_t batch_norm2d_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    const int64_t nhwc = batch_norm2d_is_nhwc(op) ? batch_norm2d_workspace_nhwc(base, op) : 0;
+    sdlf_operation placeless = *op; /* the size must not depend on where operands lie */
+    for (sdlf_tensor *operand : {&placeless.in[0], &placeless.in[3], &placeless.in[4], &placeless.out[0]})
+        operand->data = nullptr;
+    const int64_t nhwc = batch_norm2d_is_nhwc(&placeless) ? batch_norm2d_workspace_nhwc(base, op) : 0;
     if (op->in[0].dtype != SDLF_FLOAT32 && op->in[0].dtype != SDLF_FLOAT64) return nhwc;
     return std::max(nhwc, channel_sums_bytes(cut_of(op->in[0])));
 }
