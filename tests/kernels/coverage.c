@@ -86,15 +86,18 @@ static bool is_first_of_class(const machine *machines, int index)
 
 void kernel_check_fusions(const machine *machines, int count)
 {
+    bool tried = false;
     for (int i = 0; i < count; i++) {
         const sdlf_fusion *fusion;
         for (int f = 0; is_first_of_class(machines, i) && f < KERNEL_FUSIONS && (fusion = sdlf_fusion_at(f)) != NULL;
              f++) {
             if (sdlf_fused_slot_in(machines[i].type->fusions, fusion) == NULL || !machines[i].tried_fused[f]) continue;
             bool ran = false;
+            tried = true;
             for (int j = i; j < count; j++)
                 ran = ran || (machines[j].type == machines[i].type && machines[j].ran_fused[f]);
             if (!CHECK(ran)) printf("no case ran %s of %s\n", fusion->type.name, machines[i].type->name);
         }
     }
+    if (!tried) test_skip("no case was of an operation that a calculator here fuses");
 }
