@@ -129,8 +129,6 @@ static void large_cases(kernel_sink *sink)
         int forward, backward;
     } all[] = {{{3, 40, 256}, BIASED | STRIDED, STATES},
                {{3, 1, 512}, STATES | KEPT, STATES | LAST},
-               {{6, 8, 1100}, BIASED, STATES}, /* words of a step that are written over; eight samples at a time */
-               {{5, 32, 512}, KEPT, STATES | REVERSE},
                {{2, 1, 1700}, BIASED | REVERSE, STATES | REVERSE}};
     device_sink devices = {{pass_on}, sink};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

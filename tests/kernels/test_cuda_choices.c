@@ -84,9 +84,9 @@ static const struct recurrent_choice {
     const char *taken;
 } recurrences[] = {
     {SDLF_LSTM_FORWARD, 4, 1, 48, "cluster"},   {SDLF_LSTM_FORWARD, 4, 1, 256, "cluster"},
-    {SDLF_LSTM_FORWARD, 4, 32, 256, "cluster"}, {SDLF_GRU_FORWARD, 3, 1, 256, "cluster"},
-    {SDLF_LSTM_FORWARD, 4, 1, 512, "flags"}, /* 4 MB: more than 16 multiprocessors' shared memory */
-    {SDLF_LSTM_FORWARD, 4, 32, 512, "flags"},   {SDLF_GRU_FORWARD, 3, 1, 1024, "flags"},
+    {SDLF_LSTM_FORWARD, 4, 32, 256, "cluster"}, {SDLF_GRU_FORWARD, 3, 1, 512, "cluster"},
+    {SDLF_LSTM_FORWARD, 4, 1, 512, "grid"}, /* 4 MB: more than 16 multiprocessors' shared memory */
+    {SDLF_LSTM_FORWARD, 4, 32, 512, "grid"},    {SDLF_GRU_FORWARD, 3, 1, 1024, "grid"},
     {SDLF_LSTM_FORWARD, 4, 1, 1700, "steps"}, /* 46 MB: more than all have */
     {SDLF_LSTM_FORWARD, 4, 1024, 512, "steps"},
 };

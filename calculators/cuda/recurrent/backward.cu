@@ -71,7 +71,7 @@ static __device__ __forceinline__ cell_inputs<T, GATES> load_inputs(const recurr
 }
 
 /* da and db of a step to memory, and db to the cluster. */
-template <typename T, int GATES, int S, int WAY>
+template <typename T, int GATES, int S, bool CLUSTER>
 static __device__ __forceinline__ void give(const recurrent_arguments &p, const recurrent_block<T> &b, int t, int last,
                                             const cell_of_task<S> &at, const cell_gradient<T, GATES> &made)
 {
@@ -86,26 +86,21 @@ static __device__ __forceinline__ void give(const recurrent_arguments &p, const 
             row_of<T>(p.da, place, sample)[g * p.units + unit] = made.da[g];
             if (GATES == 3) row_of<T>(p.db, place, sample)[g * p.units + unit] = db;
         }
-        const int column = g * p.units + unit;
-        if (WAY == RECURRENT_CLUSTER && t > last)
-            write_to_all(buffer_of<WAY>(b, t) + at.sample * p.tiling.line + column, db, lane / COUNT, WARP / COUNT);
-        if constexpr (WAY == RECURRENT_FLAGS) {
-            const int width = GATES * p.units;
-            if (at.writes && t > last)
-                write_word(words_of(p, t, width) + at.sample * width + column, db, static_cast<unsigned>(p.steps - t));
-        }
+        if (CLUSTER && t > last)
+            write_to_all(b.rows + t % 2 * b.buffer + at.sample * p.tiling.line + g * p.units + unit, db, lane / COUNT,
+                         WARP / COUNT);
     }
 }
 
 /* Step t; -1: behind the first one, dh0. */
-template <typename T, int GATES, int S, int WAY>
+template <typename T, int GATES, int S, bool CLUSTER>
 static __device__ __forceinline__ void backward_task(const recurrent_arguments &p, const recurrent_block<T> &b, int t,
                                                      int last, int task, const cell_inputs<T, GATES> &x)
 {
     constexpr int UNITS = TASK_UNITS<S>;
     const cell_of_task<S> at(b, task);
     const int line = p.tiling.line, sample = b.sample + at.sample, unit = b.unit + at.unit;
-    const T *given = buffer_of<WAY>(b, t + 1);
+    const T *given = b.rows + (CLUSTER ? (t + 1) % 2 * b.buffer : 0);
     T *place = b.carried + at.unit * p.tiling.samples + at.sample, carried = at.is_there ? *place : T(0), dh = 0;
     if (t < p.steps - 1) {
         T sums[UNITS * S] = {};
@@ -122,50 +117,47 @@ static __device__ __forceinline__ void backward_task(const recurrent_arguments &
     __syncwarp(); /* all lanes of a cell have read it */
     if (at.writes) *place = carried;
     if (GATES == 4 && t == 0 && at.writes && p.dc0.data != nullptr) row_of<T>(p.dc0, 0, sample)[unit] = carried;
-    give<T, GATES, S, WAY>(p, b, t, last, at, made);
+    give<T, GATES, S, CLUSTER>(p, b, t, last, at, made);
 }
 
-template <typename T, int GATES, int S, int WAY>
+template <typename T, int GATES, int S, bool CLUSTER>
 static __global__ void __launch_bounds__(RECURRENT_THREADS, 1) recurrent_backward(recurrent_arguments p)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     const int warp = static_cast<int>(threadIdx.x) / WARP, last = p.dh0.data != nullptr ? -1 : 0;
-    if (WAY == RECURRENT_CLUSTER) await_kernels(); /* a cooperative launch has waited */
-    const recurrent_block<T> b = block_of<T, WAY>(p, memory);
-    const int width = GATES * p.units, tasks = (b.units + TASK_UNITS<S> - 1) / TASK_UNITS<S> * b.tiles;
+    if (CLUSTER) await_kernels(); /* a cooperative launch has waited */
+    const recurrent_block<T> b = block_of<T, CLUSTER>(p, memory);
+    const int tasks = (b.units + TASK_UNITS<S> - 1) / TASK_UNITS<S> * b.tiles;
     load_columns<T, GATES>(p, b);
     load_carried<T, GATES>(p, b);
     cell_inputs<T, GATES> x = load_inputs<T, GATES, S>(p, b, p.steps - 1, warp);
-    if (WAY == RECURRENT_CLUSTER) await_group<WAY>(p); /* before another block writes here, it is ready */
+    if (CLUSTER) await_group<CLUSTER>(p); /* before another block writes here, it is ready */
     __syncthreads();
     for (int t = p.steps - 1;; t--) {
         for (int task = warp; task < tasks; task += WARPS) {
             const cell_inputs<T, GATES> next = load_inputs<T, GATES, S>(p, b, t, task + WARPS);
-            backward_task<T, GATES, S, WAY>(p, b, t, last, task, x);
+            backward_task<T, GATES, S, CLUSTER>(p, b, t, last, task, x);
             x = next;
         }
         if (t == last) break;
         x = load_inputs<T, GATES, S>(p, b, t - 1, warp);
-        await_group<WAY>(p);
-        if constexpr (WAY == RECURRENT_FLAGS)
-            await_words(buffer_of<WAY>(b, t), p.tiling.line, words_of(p, t, width), b.samples, width,
-                        static_cast<unsigned>(p.steps - t));
-        if (WAY == RECURRENT_GRID)
-            load_exchanged(b.rows, p.tiling.line, row_of<const T>(p.db, place_of(p, t), b.sample), p.db.sample,
-                           b.samples, width, p.aligned);
-        if (WAY != RECURRENT_CLUSTER) __syncthreads();
+        await_group<CLUSTER>(p);
+        if (CLUSTER) continue;
+        load_exchanged(b.rows, p.tiling.line, row_of<const T>(p.db, place_of(p, t), b.sample), p.db.sample, b.samples,
+                       GATES * p.units, p.aligned);
+        __syncthreads();
     }
-    leave_group<WAY>(p, p.steps - 1 - last);
+    leave_group<CLUSTER>(p, p.steps - 1 - last);
 }
 
 extern "C" sdlf_status recurrent_backward_cuda(const cuda_calculator *calculator, const recurrent_arguments *p,
                                                sdlf_dtype dtype, int gates)
 {
     sdlf_status status = SDLF_OK;
-    with_recurrent_shape(dtype, gates, p->tiling, [&](auto zero, auto count, auto tile, auto way) {
-        status = launch_recurrent<way.value>(calculator,
-                                             recurrent_backward<decltype(zero), count.value, tile.value, way.value>, *p,
-                                             "recurrent_backward");
+    with_recurrent_shape(dtype, gates, p->tiling, [&](auto zero, auto count, auto tile, auto cluster) {
+        status = launch_recurrent<cluster.value>(
+            calculator, recurrent_backward<decltype(zero), count.value, tile.value, cluster.value>, *p,
+            "recurrent_backward");
     });
     return status;
 }

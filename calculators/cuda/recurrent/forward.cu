@@ -83,26 +83,22 @@ static __device__ __forceinline__ T state_of(const recurrent_block<T> &b, const 
     return h;
 }
 
-template <typename T, int GATES, int S, int WAY>
+template <typename T, int GATES, int S, bool CLUSTER>
 static __device__ __forceinline__ void forward_task(const recurrent_arguments &p, const recurrent_block<T> &b, int t,
                                                     int task, T a)
 {
     const lane_of_task<GATES, S> at(b, task);
     const int line = p.tiling.line, lane = static_cast<int>(threadIdx.x) % WARP, unit = b.unit + at.unit;
-    const T *states = buffer_of<WAY>(b, t);
+    const T *states = b.rows + (CLUSTER ? t % 2 * b.buffer : 0);
     T sums[4 * S] = {}, value, kept;
     multiply_rows<T, GATES, 4, S>(sums, b.weight + at.unit * GATES * line, states + task % b.tiles * S * line, line);
     T sum = add_lanes(sums);
     if (at.gate < GATES) sum += b.bias[at.unit * GATES + at.gate];
     const T h = state_of<T, GATES, S>(b, at, sum, a, states + at.sample * line + unit,
                                       b.carried + at.unit * p.tiling.samples + at.sample, value, kept);
-    const bool goes_on = at.is_there && t + 1 < p.steps;
-    if (WAY == RECURRENT_CLUSTER && goes_on)
-        write_to_all(buffer_of<WAY>(b, t + 1) + at.sample * line + unit, h, lane / (4 * S) * 4 + lane % 4, WARP / S);
-    if constexpr (WAY == RECURRENT_FLAGS) {
-        if (goes_on && at.writes && at.gate == 0)
-            write_word(words_of(p, t + 1, p.units) + at.sample * p.units + unit, h, static_cast<unsigned>(t + 1));
-    }
+    if (CLUSTER && at.is_there && t + 1 < p.steps)
+        write_to_all(b.rows + (t + 1) % 2 * b.buffer + at.sample * line + unit, h, lane / (4 * S) * 4 + lane % 4,
+                     WARP / S);
     if (!at.writes) return;
     const int64_t place = place_of(p, t), sample = b.sample + at.sample;
     if (p.gates.data != nullptr && at.gate < GATES) row_of<T>(p.gates, place, sample)[at.gate * p.units + unit] = value;
@@ -111,46 +107,44 @@ static __device__ __forceinline__ void forward_task(const recurrent_arguments &p
     if (p.kept.data != nullptr) row_of<T>(p.kept, place, sample)[unit] = kept;
 }
 
-template <typename T, int GATES, int S, int WAY>
+template <typename T, int GATES, int S, bool CLUSTER>
 static __global__ void __launch_bounds__(RECURRENT_THREADS, 1) recurrent_forward(recurrent_arguments p)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     const int warp = static_cast<int>(threadIdx.x) / WARP;
-    if (WAY == RECURRENT_CLUSTER) await_kernels(); /* a cooperative launch has waited */
-    const recurrent_block<T> b = block_of<T, WAY>(p, memory);
+    if (CLUSTER) await_kernels(); /* a cooperative launch has waited */
+    const recurrent_block<T> b = block_of<T, CLUSTER>(p, memory);
     load_weight<T, GATES>(p, b);
     __syncthreads();
     load_states(p, b);
     T a = load_a<T, GATES, S>(p, b, 0, warp);
-    if (WAY == RECURRENT_CLUSTER) await_group<WAY>(p); /* before another block writes here, it is ready */
+    if (CLUSTER) await_group<CLUSTER>(p); /* before another block writes here, it is ready */
     __syncthreads();
     for (int t = 0; t < p.steps; t++) {
         for (int task = warp; task < b.units * b.tiles; task += WARPS) {
             const T next = load_a<T, GATES, S>(p, b, t, task + WARPS);
-            forward_task<T, GATES, S, WAY>(p, b, t, task, a);
+            forward_task<T, GATES, S, CLUSTER>(p, b, t, task, a);
             a = next;
         }
         if (t + 1 == p.steps) break;
         a = load_a<T, GATES, S>(p, b, t + 1, warp);
-        await_group<WAY>(p);
-        if constexpr (WAY == RECURRENT_FLAGS)
-            await_words(buffer_of<WAY>(b, t + 1), p.tiling.line, words_of(p, t + 1, p.units), b.samples, p.units,
-                        static_cast<unsigned>(t + 1));
-        if (WAY == RECURRENT_GRID)
-            load_exchanged(b.rows, p.tiling.line, row_of<const T>(p.y, place_of(p, t), b.sample), p.y.sample, b.samples,
-                           p.units, p.aligned);
-        if (WAY != RECURRENT_CLUSTER) __syncthreads();
+        await_group<CLUSTER>(p);
+        if (CLUSTER) continue;
+        load_exchanged(b.rows, p.tiling.line, row_of<const T>(p.y, place_of(p, t), b.sample), p.y.sample, b.samples,
+                       p.units, p.aligned);
+        __syncthreads();
     }
-    leave_group<WAY>(p, p.steps - 1);
+    leave_group<CLUSTER>(p, p.steps - 1);
 }
 
 extern "C" sdlf_status recurrent_forward_cuda(const cuda_calculator *calculator, const recurrent_arguments *p,
                                               sdlf_dtype dtype, int gates)
 {
     sdlf_status status = SDLF_OK;
-    with_recurrent_shape(dtype, gates, p->tiling, [&](auto zero, auto count, auto tile, auto way) {
-        status = launch_recurrent<way.value>(
-            calculator, recurrent_forward<decltype(zero), count.value, tile.value, way.value>, *p, "recurrent_forward");
+    with_recurrent_shape(dtype, gates, p->tiling, [&](auto zero, auto count, auto tile, auto cluster) {
+        status = launch_recurrent<cluster.value>(
+            calculator, recurrent_forward<decltype(zero), count.value, tile.value, cluster.value>, *p,
+            "recurrent_forward");
     });
     return status;
 }

@@ -3,8 +3,8 @@
 #include "calculators/cuda/recurrent/recurrent.h"
 
 const char *const recurrent_algorithms_cuda[] = {
-    [RECURRENT_AUTO] = "auto", [RECURRENT_CLUSTER] = "cluster", [RECURRENT_FLAGS] = "flags",
-    [RECURRENT_GRID] = "grid", [RECURRENT_STEPS] = "steps",     [RECURRENT_ALGORITHMS] = NULL,
+    [RECURRENT_AUTO] = "auto",   [RECURRENT_CLUSTER] = "cluster", [RECURRENT_GRID] = "grid",
+    [RECURRENT_STEPS] = "steps", [RECURRENT_ALGORITHMS] = NULL,
 };
 
 static const cuda_calculator *known(const sdlf_calculator *calculator)
@@ -27,17 +27,9 @@ int recurrent_automatic_cuda(const sdlf_calculator *calculator, const sdlf_opera
     return recurrent_tiling_of(known(calculator), operation, RECURRENT_AUTO).algorithm;
 }
 
-/* Words of two steps. */
-static int64_t word_bytes(const recurrent_tiling *tiling, const sdlf_operation *operation)
-{
-    int64_t samples = (int64_t)tiling->groups * tiling->samples;
-    return 2 * samples * recurrent_width(operation) * (int64_t)sizeof(uint64_t);
-}
-
 int64_t recurrent_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     recurrent_tiling tiling = recurrent_tiling_of(known(calculator), operation, operation->algorithm);
-    if (tiling.algorithm == RECURRENT_FLAGS) return word_bytes(&tiling, operation);
     return tiling.algorithm == RECURRENT_STEPS ? recurrent_steps_workspace(calculator, operation) : 0;
 }
 
@@ -85,7 +77,6 @@ static recurrent_arguments arguments_of(const cuda_calculator *calculator, const
     p.reverse = operation->recurrence.reverse;
     p.weight = operation->in[1].data;
     p.tickets = calculator->tickets;
-    p.words = operation->workspace.data;
     bool backward = recurrent_is_backward(operation);
     if (backward)
         take_backward(&p, operation);
@@ -94,7 +85,7 @@ static recurrent_arguments arguments_of(const cuda_calculator *calculator, const
     const recurrent_rows *given = backward ? &p.db : &p.y; /* what blocks read of each other's */
     int64_t together = 16 / (int64_t)sdlf_dtype_size(operation->in[0].dtype);
     p.aligned = (uintptr_t)given->data % 16 == 0 && given->step % together == 0 && given->sample % together == 0 &&
-                recurrent_width(operation) % together == 0;
+                (backward ? rows[2] : p.units) % together == 0;
     return p;
 }
 
@@ -105,11 +96,6 @@ sdlf_status recurrent_cuda(sdlf_calculator *base, const sdlf_operation *operatio
     const recurrent_arguments p = arguments_of(calculator, operation);
     const sdlf_dtype dtype = operation->in[0].dtype;
     if (p.tiling.algorithm == RECURRENT_STEPS) return recurrent_by_steps(base, operation, &p);
-    if (p.tiling.algorithm == RECURRENT_FLAGS) { /* no word has a step yet */
-        size_t bytes = (size_t)word_bytes(&p.tiling, operation);
-        sdlf_status status = cuda_check(cudaMemsetAsync(p.words, 0, bytes, calculator->stream), "recurrent words");
-        if (status != SDLF_OK) return status;
-    }
     return recurrent_is_backward(operation) ? recurrent_backward_cuda(calculator, &p, dtype, recurrent_gates(operation))
                                             : recurrent_forward_cuda(calculator, &p, dtype, recurrent_gates(operation));
 }

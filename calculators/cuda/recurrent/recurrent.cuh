@@ -21,18 +21,16 @@ template <typename T> struct alignas(16) piece {
 };
 template <typename T> constexpr int PIECE = static_cast<int>(16 / sizeof(T));
 
-/* What a block has: its units and samples, and shared memory: its part of the weight, exchanged rows (one buffer of them, or two for steps in
- * turn, see buffer_of), the bias of its rows (forward), and a number a unit and sample that goes from step to step. */
+/* What a block has: its units and samples, and shared memory: its part of the weight, exchanged rows (cluster: two buffers of them, one
+ * behind the other), the bias of its rows (forward), and a number a unit and sample that goes from step to step. */
 template <typename T> struct recurrent_block {
     T *weight, *rows, *bias, *carried;
     int buffer; /* numbers of a buffer */
     int unit, units, sample, samples /* first, and how many */, tiles /* of samples */;
 };
 
-template <int WAY> constexpr int BUFFERS = WAY == RECURRENT_GRID ? 1 : 2;
-
 /* All that is exchanged is 0. */
-template <typename T, int WAY>
+template <typename T, bool CLUSTER>
 static __device__ __forceinline__ recurrent_block<T> block_of(const recurrent_arguments &p, void *memory)
 {
     const recurrent_tiling &cut = p.tiling;
@@ -43,16 +41,10 @@ static __device__ __forceinline__ recurrent_block<T> block_of(const recurrent_ar
     b.buffer = (cut.samples + cut.tile - 1) / cut.tile * cut.tile * cut.line;
     b.weight = static_cast<T *>(memory);
     b.rows = b.weight + cut.rows * cut.line;
-    b.bias = b.rows + BUFFERS<WAY> * b.buffer;
+    b.bias = b.rows + (CLUSTER ? 2 : 1) * b.buffer;
     b.carried = b.bias + cut.rows;
-    for (int i = static_cast<int>(threadIdx.x); i < BUFFERS<WAY> * b.buffer; i += RECURRENT_THREADS) b.rows[i] = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < (CLUSTER ? 2 : 1) * b.buffer; i += RECURRENT_THREADS) b.rows[i] = 0;
     return b;
-}
-
-/* Where that step's rows are in shared memory. */
-template <int WAY, typename T> static __device__ __forceinline__ T *buffer_of(const recurrent_block<T> &b, int step)
-{
-    return b.rows + step % BUFFERS<WAY> * b.buffer;
 }
 
 /* The place of step t. */
@@ -167,24 +159,24 @@ static __device__ __forceinline__ void arrive_at_group(const recurrent_arguments
     __syncthreads();
 }
 
-/* What the blocks of the group made is there for all of them: of flags, for who finds it. */
-template <int WAY> static __device__ __forceinline__ void await_group(const recurrent_arguments &p)
+/* What the blocks of the group made is there for all of them. */
+template <bool CLUSTER> static __device__ __forceinline__ void await_group(const recurrent_arguments &p)
 {
-    if constexpr (WAY == RECURRENT_CLUSTER) {
+    if constexpr (CLUSTER) {
         __syncwarp();
         if (gridDim.x == 1)
             __syncthreads();
         else
             await_cluster();
-    } else if constexpr (WAY == RECURRENT_GRID) {
+    } else {
         arrive_at_group(p, true);
     }
 }
 
 /* The ticket is 0 again, after so many barriers. */
-template <int WAY> static __device__ __forceinline__ void leave_group(const recurrent_arguments &p, int barriers)
+template <bool CLUSTER> static __device__ __forceinline__ void leave_group(const recurrent_arguments &p, int barriers)
 {
-    if (WAY == RECURRENT_GRID && barriers % 2 != 0) arrive_at_group(p, false);
+    if (!CLUSTER && barriers % 2 != 0) arrive_at_group(p, false);
 }
 
 /* A number to its place in the shared memory of all blocks of the cluster. `first`, `step`: the blocks that this lane writes to; others that have
@@ -196,54 +188,6 @@ template <typename T> static __device__ __forceinline__ void write_to_all(T *pla
         return;
     }
     for (int block = first; block < static_cast<int>(gridDim.x); block += step) write_other(place, block, number);
-}
-
-/* ---- words ---- */
-
-/* The group's words of a step: rows of `width`. */
-static __device__ __forceinline__ uint64_t *words_of(const recurrent_arguments &p, int step, int width)
-{
-    return p.words + static_cast<int64_t>(blockIdx.y * 2 + step % 2) * p.tiling.samples * width;
-}
-
-/* A number with its mark, a step counted from 1, at once. */
-static __device__ __forceinline__ void write_word(uint64_t *word, float number, unsigned mark)
-{
-    const uint64_t both = static_cast<uint64_t>(mark) << 32 | __float_as_uint(number);
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(both) : "memory");
-}
-
-static __device__ __forceinline__ uint64_t read_word(const uint64_t *word)
-{
-    uint64_t both;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(both) : "l"(word) : "memory");
-    return both;
-}
-
-/* `count` rows of words with that mark, as soon as they are there, to rows of `line` numbers in shared memory. A thread asks for four at a time. */
-static __device__ __forceinline__ void await_words(float *to, int line, const uint64_t *words, int count, int width,
-                                                   unsigned mark)
-{
-    constexpr int EACH = 4;
-    const int all = count * width;
-    for (int first = static_cast<int>(threadIdx.x); first < all; first += EACH * RECURRENT_THREADS) {
-        uint64_t word[EACH] = {};
-        bool complete = false;
-        while (!complete) {
-            complete = true;
-#pragma unroll
-            for (int i = 0; i < EACH; i++)
-                if (first + i * RECURRENT_THREADS < all) word[i] = read_word(words + first + i * RECURRENT_THREADS);
-#pragma unroll
-            for (int i = 0; i < EACH; i++)
-                complete = complete && (first + i * RECURRENT_THREADS >= all || word[i] >> 32 == mark);
-        }
-#pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            const int at = first + i * RECURRENT_THREADS;
-            if (at < all) to[at / width * line + at % width] = __uint_as_float(static_cast<unsigned>(word[i]));
-        }
-    }
 }
 
 /* ---- launches ---- */
@@ -266,43 +210,43 @@ static void launch_cooperative(const cuda_calculator *calculator, void (*kernel)
     cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
-template <int WAY, typename Kernel>
+template <bool CLUSTER, typename Kernel>
 static sdlf_status launch_recurrent(const cuda_calculator *calculator, Kernel *kernel, const recurrent_arguments &p,
                                     const char *name)
 {
     const dim3 blocks(static_cast<unsigned>(p.tiling.blocks), static_cast<unsigned>(p.tiling.groups));
     sdlf_status status = allow_shared(kernel, p.tiling.shared);
-    if (WAY == RECURRENT_CLUSTER && status == SDLF_OK) status = allow_cluster(kernel, p.tiling.blocks);
+    if (CLUSTER && status == SDLF_OK) status = allow_cluster(kernel, p.tiling.blocks);
     if (status != SDLF_OK) return status;
-    if (WAY == RECURRENT_CLUSTER)
+    if (CLUSTER)
         launch_cluster(calculator, kernel, blocks, dim3(RECURRENT_THREADS), p.tiling.shared, dim3(blocks.x), p);
     else
         launch_cooperative(calculator, kernel, blocks, dim3(RECURRENT_THREADS), p.tiling.shared, p);
     return cuda_check_launch(name);
 }
 
-/* function(zero of the type, gates, samples of a tile, how rows are exchanged) */
+/* function(zero of the type, gates, samples of a tile, is it a cluster?) */
 template <typename Function>
 static void with_recurrent_shape(sdlf_dtype dtype, int gates, const recurrent_tiling &cut, Function function)
 {
     with_float(dtype, [&](auto zero) {
-        constexpr bool NARROW = sizeof zero == sizeof(float);
-        auto with_tile = [&](auto count, auto way) {
-            if constexpr (NARROW)
-                if (cut.tile == 8) function(zero, count, std::integral_constant<int, 8>(), way);
-            if (cut.tile == 4) function(zero, count, std::integral_constant<int, 4>(), way);
-            if (cut.tile == 1) function(zero, count, std::integral_constant<int, 1>(), way);
+        auto with_gates = [&](auto count, auto cluster) {
+            if constexpr (sizeof zero == 4) {
+                if (cut.tile == 8) function(zero, count, std::integral_constant<int, 8>(), cluster);
+            }
+            if (cut.tile == 4) function(zero, count, std::integral_constant<int, 4>(), cluster);
+            if (cut.tile == 1) function(zero, count, std::integral_constant<int, 1>(), cluster);
         };
-        auto with_way = [&](auto count) {
-            if constexpr (NARROW)
-                if (cut.algorithm == RECURRENT_FLAGS) with_tile(count, std::integral_constant<int, RECURRENT_FLAGS>());
-            if (cut.algorithm == RECURRENT_CLUSTER) with_tile(count, std::integral_constant<int, RECURRENT_CLUSTER>());
-            if (cut.algorithm == RECURRENT_GRID) with_tile(count, std::integral_constant<int, RECURRENT_GRID>());
+        auto with_cluster = [&](auto count) {
+            if (cut.algorithm == RECURRENT_CLUSTER)
+                with_gates(count, std::true_type());
+            else
+                with_gates(count, std::false_type());
         };
         if (gates == 4)
-            with_way(std::integral_constant<int, 4>());
+            with_cluster(std::integral_constant<int, 4>());
         else
-            with_way(std::integral_constant<int, 3>());
+            with_cluster(std::integral_constant<int, 3>());
     });
 }
 

@@ -11,9 +11,6 @@
  *            the weight and its cells stay in its shared memory, and it writes what it makes into the memory of the others
  *   grid     the same, where a group's blocks are any number, launched cooperatively: what a block makes goes to y (backward: da or db),
  *            where the others read it behind a barrier of the group
- *   flags    the same without a barrier, in float32: each number goes to the workspace as a word of 8 bytes with its step beside it, and those who
- *            want it read until the step is there. One way through the L2 cache instead of three (NCCL's LL protocol), for twice the bytes.
- *            Words of two steps: who has all of one step's, whose makers had read all of the step before it, may write over those
  *   steps    a product by gemm and a kernel for the cells, a step: where the weight fits no multiprocessors, or samples are many
  *
  * All but `steps` multiply and add in the tensors' own type whatever the math mode; gemm rounds operands as the mode says. */
@@ -27,7 +24,7 @@ extern "C" {
 #endif
 
 /* Indices into recurrent_algorithms_cuda. */
-enum { RECURRENT_AUTO = 0, RECURRENT_CLUSTER, RECURRENT_FLAGS, RECURRENT_GRID, RECURRENT_STEPS, RECURRENT_ALGORITHMS };
+enum { RECURRENT_AUTO = 0, RECURRENT_CLUSTER, RECURRENT_GRID, RECURRENT_STEPS, RECURRENT_ALGORITHMS };
 
 enum { RECURRENT_THREADS = 512, RECURRENT_TICKETS = 32 /* from one group's to the next: a line of the cache */ };
 
@@ -39,7 +36,7 @@ typedef struct recurrent_rows {
 
 typedef struct recurrent_tiling {
     int algorithm;
-    int blocks, groups; /* blocks of a group: they have all units, of grid and flags each some; groups of samples */
+    int blocks, groups; /* blocks of a group: they have all units, of grid each some; groups of samples */
     int units, samples; /* of a block; the last ones may have fewer, or none */
     int tile;           /* samples of a warp's sums: 1, 4 or 8 (float64: 4) */
     int rows;           /* of the weight's part: units times gates, or, backward, columns of the weight, one a unit */
@@ -56,7 +53,6 @@ typedef struct recurrent_arguments {
     recurrent_rows a, y, gates, kept /* cells, or products */, h0, c0, dy, dcn, da, db /* lstm: da */, dh0, dc0;
     const void *weight, *bias;
     unsigned *tickets;
-    uint64_t *words; /* RECURRENT_FLAGS */
 } recurrent_arguments;
 
 static inline bool recurrent_is_backward(const sdlf_operation *operation)
@@ -72,13 +68,6 @@ static inline int recurrent_gates(const sdlf_operation *operation)
 /* tiling.c: the fastest tiling by the cost above, of one algorithm or, for RECURRENT_AUTO, of any. Depends on shapes only. .algorithm is
  * RECURRENT_AUTO where that algorithm takes no such operation. */
 recurrent_tiling recurrent_tiling_of(const cuda_calculator *calculator, const sdlf_operation *operation, int algorithm);
-
-/* Numbers that a sample gives to the next step. */
-static inline int recurrent_width(const sdlf_operation *operation)
-{
-    int64_t units = operation->in[1].shape.dim[1];
-    return (int)(recurrent_is_backward(operation) ? recurrent_gates(operation) * units : units);
-}
 
 /* forward.cu, backward.cu: all steps, as the tiling says. */
 sdlf_status recurrent_forward_cuda(const cuda_calculator *calculator, const recurrent_arguments *p, sdlf_dtype dtype,

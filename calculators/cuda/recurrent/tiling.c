@@ -4,11 +4,9 @@
  * found is the order of magnitude between a barrier, a launch and the products. */
 #include "calculators/cuda/recurrent/recurrent.h"
 
-/* Latencies of a step, us: the cells and a barrier of the block, of a cluster, a way through the L2 cache, a barrier of the grid and that way; two
- * launches. */
+/* Latencies of a step, us: the cells and a barrier of the block, of a cluster, of the grid with a read from the L2 cache; two launches. */
 #define BLOCK_STEP    0.6
 #define CLUSTER_STEP  1.1
-#define FLAGS_STEP    1.5
 #define GRID_STEP     2.4
 #define LAUNCHED_STEP 6.0
 /* A multiprocessor's bytes a us: its shared memory; what it reads from the L2 cache; what others write into its shared memory, a number at
@@ -57,7 +55,7 @@ static recurrent_tiling cut(const cuda_calculator *calculator, const sizes *s, i
     int64_t units = cuda_ceil_div(s->units, blocks), tile = samples == 1 ? 1 : samples <= 4 || s->bytes == 8 ? 4 : 8;
     int64_t rows = s->backward ? rounded(units, task_rows(s, tile)) : units * s->gates;
     int64_t line = rounded(s->width, s->pieces), groups = cuda_ceil_div(s->samples, samples);
-    int64_t buffers = algorithm == RECURRENT_GRID ? 1 : 2, many = (int64_t)calculator->shared_most;
+    int64_t buffers = algorithm == RECURRENT_CLUSTER ? 2 : 1, many = (int64_t)calculator->shared_most;
     if (line > many || rows > many || samples > many || groups > 65535) return made;
     int64_t numbers = (rows + buffers * rounded(samples, tile)) * line + rows + units * samples;
     if (numbers * s->bytes > many) return made;
@@ -86,19 +84,17 @@ static recurrent_tiling cut_for_cluster(const cuda_calculator *calculator, const
 }
 
 /* The blocks of all groups run at a time, one a multiprocessor, as many as there are. */
-static recurrent_tiling cut_for_grid(const cuda_calculator *calculator, const sizes *s, int algorithm, int64_t samples)
+static recurrent_tiling cut_for_grid(const cuda_calculator *calculator, const sizes *s, int64_t samples)
 {
     recurrent_tiling made = {.algorithm = RECURRENT_AUTO};
     int can = 0;
     if (cudaDeviceGetAttribute(&can, cudaDevAttrCooperativeLaunch, calculator->device) != cudaSuccess)
         cudaGetLastError();
     int64_t groups = cuda_ceil_div(s->samples, samples), blocks = calculator->multiprocessors / groups;
-    bool flags = algorithm == RECURRENT_FLAGS;
-    if (!can || blocks < 1 || groups * RECURRENT_TICKETS > CUDA_TICKETS || (flags && s->bytes != 4)) return made;
+    if (!can || blocks < 1 || groups * RECURRENT_TICKETS > CUDA_TICKETS) return made;
     int64_t units = cuda_ceil_div(s->units, least(blocks, s->units));
-    made = cut(calculator, s, algorithm, cuda_ceil_div(s->units, units), samples);
-    made.cost += flags ? FLAGS_STEP : GRID_STEP;
-    made.cost += (double)(samples * s->width * s->bytes) * (flags ? 2 : 1) / L2_SPEED;
+    made = cut(calculator, s, RECURRENT_GRID, cuda_ceil_div(s->units, units), samples);
+    made.cost += GRID_STEP + (double)(samples * s->width * s->bytes) / L2_SPEED;
     return made;
 }
 
@@ -128,8 +124,7 @@ recurrent_tiling recurrent_tiling_of(const cuda_calculator *calculator, const sd
         int64_t samples = least(n, s.samples);
         for (int64_t blocks = 1; blocks <= CUDA_CLUSTER && (any || algorithm == RECURRENT_CLUSTER); blocks *= 2)
             take_better(&best, cut_for_cluster(calculator, &s, blocks, samples));
-        for (int way = RECURRENT_FLAGS; way <= RECURRENT_GRID; way++)
-            if (any || algorithm == way) take_better(&best, cut_for_grid(calculator, &s, way, samples));
+        if (any || algorithm == RECURRENT_GRID) take_better(&best, cut_for_grid(calculator, &s, samples));
         if (samples == s.samples || samples > calculator->shared_most) break;
     }
     return best;
