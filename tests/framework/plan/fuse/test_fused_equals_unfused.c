@@ -8,6 +8,28 @@
 
 enum { STEPS = 3 };
 
+/* Batch normalisation, of images and of rows, before activations whose slopes follow from their inputs; one of them is
+ * added to, and one normalisation has two readers. */
+static sdlf_model *normalized(void)
+{
+    sdlf_model *net = sdlf_model_create("normalized");
+    sdlf_unary_options silu = {.function = SDLF_UNARY_SILU}, gelu = {.function = SDLF_UNARY_GELU};
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, SIDE, SIDE));
+    sdlf_conv2d_options window = {.filters = 8, .kernel = {3, 3}, .padding = {1, 1}, .no_bias = true};
+    sdlf_fully_connected_options hidden = {.units = 6, .no_bias = true}; /* a normalisation takes a bias away */
+    x = sdlf_conv2d(net, x, &window);
+    x = sdlf_unary(net, sdlf_batch_norm2d(net, x, NULL), &gelu);
+    sdlf_node more = sdlf_conv2d(net, x, &window);
+    x = sdlf_unary(net, sdlf_add(net, sdlf_batch_norm2d(net, more, NULL), x), &silu);
+    x = sdlf_batch_norm2d(net, sdlf_fully_connected(net, x, &hidden), NULL);
+    x = sdlf_add(net, sdlf_unary(net, x, &silu), x);
+    x = sdlf_batch_norm2d(net, sdlf_fully_connected(net, x, &hidden), NULL);
+    x = sdlf_unary(net, x, &(sdlf_unary_options){.function = SDLF_UNARY_HARD_SWISH});
+    x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 3});
+    sdlf_output(net, "class", sdlf_softmax(net, x));
+    return net;
+}
+
 static sdlf_model *(*const networks[])(void) = {deep, unbiased, activated, normalized, forked, weighted};
 enum { NETWORKS = sizeof networks / sizeof networks[0] };
 
