@@ -14,6 +14,9 @@ static void calculators(void)
     DOES_NOTHING((void)sdlf_calculator_left_out(0, NULL)); /* the reason may be left out */
     GIVES(sdlf_calculator_supports(NULL, &operation), false);
     GIVES(sdlf_calculator_supports(reference, NULL), false);
+    GIVES(sdlf_calculator_slot(NULL, &operation), NULL);
+    GIVES(sdlf_calculator_slot(reference, NULL), NULL);
+    GIVES(sdlf_fused_slot_in(NULL, NULL), NULL);
     GIVES(sdlf_calculator_workspace(NULL, &operation), 0);
     GIVES(sdlf_calculator_workspace(reference, NULL), 0);
     GIVES(sdlf_calculator_prepared(NULL, &operation), 0);
@@ -76,9 +79,29 @@ static void operations(void)
     GIVES(sdlf_batch_norm2d_is_fused(NULL), false);
     GIVES(sdlf_operation_is_mixed(NULL), false);
     GIVES(sdlf_tensor_present(&sdlf_operation_channels_last(NULL).out[0]), false);
+    GIVES(sdlf_operation_type(NULL), NULL);
     GIVES(sdlf_operation_cost(NULL).flops, 0);
     GIVES(sdlf_operation_epilogue(NULL), NULL);
     GIVES(sdlf_window2d_output(NULL, 0, 28), 0);
+}
+
+static void fusions(void)
+{
+    const sdlf_fusion *first = sdlf_fusion_at(0);
+    const sdlf_operation *members[SDLF_FUSION_MEMBERS] = {NULL};
+    sdlf_operation joined, member[SDLF_FUSION_MEMBERS], fused = {.kind = SDLF_FUSED};
+    unsigned present = 1;
+    CHECK(first != NULL);
+    GIVES(sdlf_fusion_find(NULL), NULL);
+    GIVES(sdlf_fusion_join(NULL, members, &joined), false);
+    GIVES(sdlf_fusion_join(first, NULL, &joined), false);
+    GIVES(sdlf_fusion_join(first, members, NULL), false);
+    GIVES(sdlf_fusion_split(NULL, member, &present, NULL), 0);
+    CHECK_EQUAL(present, 0);
+    GIVES(sdlf_fusion_split(&fused, member, &present, NULL), 0); /* names no fusion */
+    fused.fused.fusion = first;
+    GIVES(sdlf_fusion_split(&fused, NULL, &present, NULL), 0);
+    GIVES(sdlf_fusion_split(&fused, member, NULL, NULL), 0);
 }
 
 static void optimizers_and_schedules(void)
@@ -114,6 +137,7 @@ int main(void)
     RUN(calculators);
     RUN(communicators);
     RUN(operations);
+    RUN(fusions);
     RUN(optimizers_and_schedules);
     RUN(machine);
     RUN(suggestions);
