@@ -2,12 +2,12 @@
 /* gather_batch: samples of a resident data set, normalised and augmented on their way into a batch. Reads a byte (or an
  * element) and writes one for each pixel; a warped pixel reads four neighbours, mostly from cache.
  *
- * Plain: a thread an element of the batch. Warped: a block an image, whose warp one thread draws into shared memory; its
- * threads then stride over the pixels. The arithmetic is calculators/augmentation.h's, so the bits are every calculator's. */
+ * Plain: a thread an element of the batch. Warped: a line of a block an image, whose warp one thread draws into shared memory;
+ * the line's threads then stride over the pixels, of all planes. Lines are as short as all images need to be under way at once. The arithmetic is calculators/augmentation.h's, so the bits are every calculator's. */
 #include "calculators/augmentation.h"
-#include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/divider.cuh"
 
-enum { THREADS = 256 };
+enum { THREADS = 256, LEAST_LINE = 32 };
 
 template <typename X, typename T>
 static __global__ void gather_plain(const X *x, const int32_t *index, T *y, int64_t count, int64_t row, int64_t plane,
@@ -33,52 +33,68 @@ static __global__ void gather_integers(const I *x, const int32_t *index, I *y, i
     for (int64_t e = grid_first(); e < count; e += grid_step()) y[e] = x[index[e / row] * row + e % row];
 }
 
-template <typename X>
-static __device__ float pixel(const X *plane, int64_t h, int64_t w, int64_t height, int64_t width, bool reflect)
-{
-    h = sdlf_warp_source(h, height, reflect);
-    w = sdlf_warp_source(w, width, reflect);
-    return h < 0 || w < 0 ? 0.0f : static_cast<float>(plane[h * width + w]);
-}
+/* The four pixels around a point, of any plane of an image. */
+template <typename Index> struct pixels_around {
+    Index at[4]; /* in the plane; -1: background */
+    float down, right;
 
-/* Between the four pixels around a point. */
-template <typename X>
-static __device__ float value_at(const X *plane, const sdlf_warp_point &from, int64_t height, int64_t width,
-                                 bool reflect)
-{
-    return sdlf_bilinear(pixel(plane, from.h, from.w, height, width, reflect),
-                         pixel(plane, from.h, from.w + 1, height, width, reflect),
-                         pixel(plane, from.h + 1, from.w, height, width, reflect),
-                         pixel(plane, from.h + 1, from.w + 1, height, width, reflect), from.down, from.right);
-}
+    __device__ __forceinline__ pixels_around(const sdlf_warp_point &from, Index height, Index width, bool reflect)
+        : down(from.down), right(from.right)
+    {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const Index h = static_cast<Index>(sdlf_warp_source(from.h + i / 2, height, reflect));
+            const Index w = static_cast<Index>(sdlf_warp_source(from.w + i % 2, width, reflect));
+            at[i] = h < 0 || w < 0 ? -1 : h * width + w;
+        }
+    }
+    /* What is between them. */
+    template <typename X> __device__ __forceinline__ float value(const X *plane) const
+    {
+        float of[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) of[i] = at[i] < 0 ? 0.0f : static_cast<float>(plane[at[i]]);
+        return sdlf_bilinear(of[0], of[1], of[2], of[3], down, right);
+    }
+};
 
-template <typename X, typename T>
+template <typename Index> struct warped_shape {
+    Index planes, height, width;
+    divider<Index> by_width;
+};
+
+template <typename X, typename T, typename Index>
 static __global__ void gather_warped(const X *x, const int32_t *index, const int64_t *epoch, const int32_t *number,
-                                     T *y, int64_t planes, int64_t height, int64_t width,
+                                     T *y, int64_t rows, const warped_shape<Index> of,
                                      const __grid_constant__ sdlf_channel_normalization channels,
                                      sdlf_augmentation augment)
 {
-    __shared__ sdlf_warp warp;
+    __shared__ sdlf_warp warps[THREADS / LEAST_LINE];
     await_kernels();
-    int64_t n = blockIdx.x, image = index[n], area = height * width;
-    if (threadIdx.x == 0)
-        warp = sdlf_warp_make(&augment, number != NULL ? number[image] : image, *epoch, height, width);
+    const int64_t n = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y, image = n < rows ? index[n] : 0;
+    sdlf_warp &warp = warps[threadIdx.y];
+    if (threadIdx.x == 0 && n < rows)
+        warp = sdlf_warp_make(&augment, number != NULL ? number[image] : image, *epoch, of.height, of.width);
     __syncthreads();
-    for (int64_t e = threadIdx.x; e < planes * area; e += blockDim.x) {
-        const int64_t c = e / area, of = channels.count > 1 ? c : 0;
-        const int64_t h = e % area / width, w = e % width;
-        const X *picture = x + image * planes * area;
-        const sdlf_warp_point from = sdlf_warp_at(&warp, h, w);
-        float value = value_at(picture + c * area, from, height, width, warp.reflect);
-        if (warp.tinted) { /* which depends on all three channels */
-            const float grey = planes == 3 ? sdlf_grey(value_at(picture, from, height, width, warp.reflect),
-                                                       value_at(picture + area, from, height, width, warp.reflect),
-                                                       value_at(picture + 2 * area, from, height, width, warp.reflect))
-                                           : value;
-            value = sdlf_warp_tint(&warp, value, grey, channels.mean[of]);
+    if (n >= rows) return;
+    const Index area = of.height * of.width;
+    const X *picture = x + image * of.planes * area;
+    T *to = y + n * of.planes * area;
+    for (Index e = static_cast<Index>(threadIdx.x); e < area; e += static_cast<Index>(blockDim.x)) {
+        Index w;
+        const Index h = divide(e, of.by_width, w);
+        const pixels_around<Index> around(sdlf_warp_at(&warp, h, w), of.height, of.width, warp.reflect);
+        const bool erased = sdlf_warp_erases(&warp, h, w);
+        float grey = 0; /* which depends on all three channels */
+        if (warp.tinted && of.planes == 3)
+            grey = sdlf_grey(around.value(picture), around.value(picture + area), around.value(picture + 2 * area));
+        for (Index c = 0; c < of.planes; c++) {
+            const Index as = channels.count > 1 ? c : 0;
+            float value = around.value(picture + c * area);
+            if (warp.tinted) value = sdlf_warp_tint(&warp, value, of.planes == 3 ? grey : value, channels.mean[as]);
+            value = sdlf_normalize(value, channels.mean[as], channels.scale[as]);
+            to[c * area + e] = static_cast<T>(erased ? 0.0f : value);
         }
-        value = sdlf_normalize(value, channels.mean[of], channels.scale[of]);
-        y[n * planes * area + e] = static_cast<T>(sdlf_warp_erases(&warp, h, w) ? 0.0f : value);
     }
 }
 
@@ -89,9 +105,18 @@ template <typename X, typename T> static void gather_floats(const cuda_calculato
     int64_t count = sdlf_tensor_count(&y), rows = y.shape.dim[0];
     const sdlf_channel_normalization channels = sdlf_gather_channels(op);
     if (sdlf_augmentation_wanted(&op->gather.augment))
-        launch_overlapped(calculator, gather_warped<X, T>, (unsigned)rows, THREADS, 0, data_of<X>(x), index,
-                          data_of<int64_t>(op->in[2]), data_of<int32_t>(op->in[3]), data_of<T>(y), x.shape.dim[1],
-                          x.shape.dim[2], x.shape.dim[3], channels, op->gather.augment);
+        with_narrow_index(count / rows, [&](auto zero) {
+            using Index = decltype(zero);
+            const warped_shape<Index> of = {static_cast<Index>(x.shape.dim[1]), static_cast<Index>(x.shape.dim[2]),
+                                            static_cast<Index>(x.shape.dim[3]), divider<Index>(x.shape.dim[3])};
+            int64_t line = THREADS;
+            while (line > LEAST_LINE && rows * line > INT64_C(2048) * calculator->multiprocessors) line /= 2;
+            const int64_t lines = THREADS / line;
+            launch_overlapped(calculator, gather_warped<X, T, Index>, (unsigned)cuda_ceil_div(rows, lines),
+                              dim3((unsigned)line, (unsigned)lines), 0, data_of<X>(x), index,
+                              data_of<int64_t>(op->in[2]), data_of<int32_t>(op->in[3]), data_of<T>(y), rows, of,
+                              channels, op->gather.augment);
+        });
     else
         launch_overlapped(calculator, gather_plain<X, T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
                           data_of<X>(x), index, data_of<T>(y), count, count / rows, count / rows / channels.count,
