@@ -21,7 +21,7 @@ struct im2col_shape {
     int64_t pixel_step, row_step;            /* elements from a pixel, and a row, to the next; 0: dense */
 };
 
-/* A dense tensor: dim[0] is innermost. */
+/* A tensor, dense unless it says otherwise: dim[0] is innermost. */
 struct tiled_shape {
     const void *data;           /* a multiple of 16 bytes */
     int rank;                   /* 2 to 4 */
@@ -30,6 +30,8 @@ struct tiled_shape {
     int step[4] = {1, 1, 1, 1}; /* of which every step-th is moved */
     bool exact = false;         /* float32 as it is, not rounded to tf32 */
     bool in_order = false;      /* not swizzled */
+    int64_t stride[2] = {
+        0, 0}; /* elements from one to the next along dim[1] and dim[2], multiples of 16 bytes; 0: dense */
 };
 
 static inline void *tma_entry(const char *name)
@@ -96,6 +98,7 @@ static inline bool make_tiled_map(CUtensorMap *map, sdlf_dtype dtype, const tile
         box[i] = static_cast<cuuint32_t>(of.box[i]);
         steps[i] = static_cast<cuuint32_t>(of.step[i]);
         stride *= dims[i];
+        if (i < 2 && of.stride[i] > 0) stride = size * static_cast<cuuint64_t>(of.stride[i]);
         if (i + 1 < of.rank) strides[i] = stride;
     }
     const CUtensorMapDataType type = of.exact ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : tma_type(dtype);

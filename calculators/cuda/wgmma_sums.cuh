@@ -4,6 +4,7 @@
 #ifndef SDLF_CALCULATORS_CUDA_WGMMA_SUMS_CUH
 #define SDLF_CALCULATORS_CUDA_WGMMA_SUMS_CUH
 
+#define WGMMA_NAMES_32 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
 #define WGMMA_NAMES_64                                                                                                 \
     "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"                                                           \
     "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
@@ -29,6 +30,7 @@
 #define WGMMA_TILES_4(c, i) WGMMA_TILES_2(c, i), WGMMA_TILES_2(c, (i) + 2)
 #define WGMMA_TILES_8(c, i) WGMMA_TILES_4(c, i), WGMMA_TILES_4(c, (i) + 4)
 
+#define WGMMA_SUMS_32(c)  WGMMA_TILES_4(c, 0)
 #define WGMMA_SUMS_64(c)  WGMMA_TILES_8(c, 0)
 #define WGMMA_SUMS_112(c) WGMMA_SUMS_64(c), WGMMA_TILES_4(c, 8), WGMMA_TILES_2(c, 12)
 #define WGMMA_SUMS_128(c) WGMMA_SUMS_64(c), WGMMA_TILES_8(c, 8)

@@ -166,6 +166,11 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
         forward(&devices.sink, &residuals[i], t, true, true, SDLF_CLIP);
         backward(&devices.sink, &residuals[i], t);
     }
+    for (size_t i = 0; i < sizeof halos / sizeof halos[0] && t == SDLF_FLOAT32; i++) {
+        forward(&devices.sink, &halos[i], t, false, false, SDLF_IDENTITY);
+        forward(&devices.sink, &halos[i], t, true, true, SDLF_CLIP);
+        backward(&devices.sink, &halos[i], t);
+    }
     for (size_t i = 0; i < sizeof planes / sizeof planes[0] && t == SDLF_FLOAT32; i++)
         forward(&devices.sink, &planes[i], t, true, i % 2 == 0, SDLF_RELU);
     for (int combination = 0; combination < 4 * KERNEL_EPILOGUES; combination++) {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "calculators/cuda/engine/conv2d.h"
-#include "calculators/cuda/engine/conv2d_windows.cuh"
 #include "calculators/cuda/engine/groups.h"
 #include "calculators/cuda/engine/pack.h"
 
@@ -264,8 +263,9 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
         params.parts = reinterpret_cast<float2 *>(conv.moments->parts);
         params.rows = conv.moments->rows;
     }
-    if (engine_runs_windows(given)) return engine_forward_windows(calculator, &conv, &params);
     if (!forward_class(&params.of[0], &conv, chunk, conv.x, channels)) return refused("conv2d_forward");
+    if (engine_runs_halo(calculator, &conv, channels, &params))
+        return engine_run_halo(calculator, &conv, channels, false, &params);
     return launch_typed<0>(calculator, &conv, &params, chunk_bytes);
 }
 
@@ -301,5 +301,7 @@ sdlf_status engine_backward_input(const cuda_calculator *calculator, const engin
             if (!backward_class(&params.of[params.classes++], conv, chunk, at)) return refused("conv2d_backward_input");
         }
     }
+    if (engine_runs_halo(calculator, conv, conv->k, &params))
+        return engine_run_halo(calculator, conv, conv->k, true, &params);
     return launch_typed<1>(calculator, conv, &params, chunk_bytes);
 }

@@ -128,7 +128,7 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
         ring.template multiply<Work::BN>(at.steps, 64 * (warp / 4), 0, c);
         if (p.cluster > 1) epilogue.exchange(p, sums, c);
         const image_class &of = p.of[at.part];
-        epilogue.finish(p, of, at.row, max(min(Work::BM, of.pixels - at.row), 0), c, &ring);
+        epilogue.finish(p, class_pixels{p, of, at.row}, max(min(Work::BM, of.pixels - at.row), 0), c, &ring);
     }
     epilogue.leave(p, slot);
     if (p.cluster > 1) { /* others read this block's sums */

@@ -3,6 +3,7 @@
 #include "calculators/cuda/engine/conv2d_weights.cuh"
 
 #include "calculators/cuda/engine/conv2d.h"
+#include "calculators/cuda/engine/conv2d_halo_weights.cuh"
 #include "calculators/cuda/engine/groups.h"
 #include "calculators/cuda/engine/pack.h"
 #include "calculators/cuda/engine/splits.h"
@@ -15,6 +16,7 @@ typedef struct weights_cut {
     int k, chunk, chunk_bytes, rows; /* pixels of a k-step; channels of a column part; filters of a tile */
     int64_t channels, chunks;        /* of a tap, of a block of groups */
     int64_t row_tiles, column_tiles, steps, splits, steps_each;
+    bool halo; /* by engine/conv2d_halo_weights.cu, in so many splits */
 } weights_cut;
 
 static weights_cut cut_of(const cuda_calculator *calculator, const engine_conv2d *conv)
@@ -36,6 +38,9 @@ static weights_cut cut_of(const cuda_calculator *calculator, const engine_conv2d
     if (cut.splits < 1) cut.splits = 1;
     cut.steps_each = cuda_ceil_div(cut.steps, cut.splits);
     cut.splits = cuda_ceil_div(cut.steps, cut.steps_each);
+    const int64_t halo = engine_halo_weights_splits(calculator, conv);
+    cut.halo = halo > 0;
+    if (cut.halo) cut.splits = halo;
     return cut;
 }
 
@@ -114,10 +119,14 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
                             2,
                             {conv->k, conv->n * conv->p * conv->q, 1},
                             {128 / static_cast<int>(sdlf_dtype_size(conv->dtype)), cut.k, 1}};
-    if (!make_im2col_map(&params.x, conv->dtype, image, cut.chunk, cut.k) ||
-        !make_tiled_map(&params.dy, conv->dtype, dy))
-        return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d_backward_weights: the driver refuses a tensor map");
-    with_storage(conv->dtype, [&](auto zero) { status = launch<decltype(zero)>(calculator, cut, params); });
+    if (cut.halo) {
+        status = engine_run_halo_weights(calculator, conv, x, params.sums);
+    } else {
+        if (!make_im2col_map(&params.x, conv->dtype, image, cut.chunk, cut.k) ||
+            !make_tiled_map(&params.dy, conv->dtype, dy))
+            return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d_backward_weights: the driver refuses a tensor map");
+        with_storage(conv->dtype, [&](auto zero) { status = launch<decltype(zero)>(calculator, cut, params); });
+    }
     if (status != SDLF_OK) return status;
     engine_splits sums = {};
     sums.from = params.sums;

@@ -97,7 +97,7 @@ template <typename T, int BN, int STAGE_BYTES> struct staged_residual {
     static constexpr int SIZE = sizeof(T), PARTS = (128 * BN * SIZE + STAGE_BYTES - 1) / STAGE_BYTES;
     static constexpr int COLUMNS = BN / PARTS, ACROSS = 128 / SIZE, BOXES = COLUMNS / ACROSS;
     static constexpr int BOX_BYTES = 128 * 128, BYTES = BOXES * BOX_BYTES;
-    static_assert(BOXES * ACROSS * PARTS == BN && BYTES <= STAGE_BYTES, "whole boxes, in a stage");
+    static_assert(BN < ACROSS || (BOXES * ACROSS * PARTS == BN && BYTES <= STAGE_BYTES), "whole boxes, in a stage");
 
     /* Where the first four numbers of row `row` and of columns from `column`, below 16, on are in a stage. */
     static __device__ __forceinline__ uint32_t first_of(int row, int column)
@@ -119,6 +119,22 @@ template <typename T, int BN, int STAGE_BYTES> struct staged_residual {
                          : "=r"(bits.word[0]), "=r"(bits.word[1]), "=r"(bits.word[2]), "=r"(bits.word[3])
                          : "r"(at));
         return bits;
+    }
+};
+
+/* Rows that are pixels of a class one after the other, from `first` on. */
+struct class_pixels {
+    const image_params &p;
+    const image_class &of;
+    int first;
+
+    __device__ __forceinline__ bool locate(int row, int64_t &pixel) const
+    {
+        int i, j;
+        const int n = divide(divide(first + row, of.count[1], j), of.count[0], i);
+        const int y = of.start[0] + of.spread[0] * i, x = of.start[1] + of.spread[1] * j;
+        pixel = (static_cast<int64_t>(n) * p.height + y) * p.width + x;
+        return first + row < of.pixels;
     }
 };
 
@@ -237,8 +253,9 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         }
     }
 
-    /* A tile of which `count` pixels are there. */
-    __device__ __forceinline__ void finish(const image_params &p, const image_class &of, int first, int count,
+    /* A tile of which `count` pixels are there. pixels.locate(row, pixel): is that row of the tile one, and which of the result? */
+    template <typename Pixels>
+    __device__ __forceinline__ void finish(const image_params &p, const Pixels &pixels, int count,
                                            float (&c)[BN / 8][4], Ring *ring)
     {
         const bool activated = MODE == ANY_ACTIVATION && p.residual == nullptr;
@@ -257,22 +274,16 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         bool is_pixel[2];
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            const int row = first + warp / 4 * 64 + warp % 4 * 16 + h * 8 + lane / 4;
-            int i, j;
-            const int n = divide(divide(row, of.count[1], j), of.count[0], i);
-            const int y = of.start[0] + of.spread[0] * i, x = of.start[1] + of.spread[1] * j;
-            is_pixel[h] = row < of.pixels && x < p.width;
-            to[h] = ((static_cast<int64_t>(n) * p.height + y) * p.width + x) * p.channels + column + within;
+            int64_t pixel;
+            is_pixel[h] = pixels.locate(warp / 4 * 64 + warp % 4 * 16 + h * 8 + lane / 4, pixel);
+            to[h] = pixel * p.channels + column + within;
         }
 #pragma unroll
         for (int a = 0; a < GROUPS; a++) {
             if (a < first_group || a >= last_group) continue;
             if (MODE != SUM_VALUES && !STAGED && column + 16 * a >= end) break;
-            bits4<T> more[2] = {};
             if constexpr (STAGED) {
                 if (a % PART_GROUPS == 0) ring->consumer_wait();
-#pragma unroll
-                for (int h = 0; h < 2; h++) more[h] = staged::load(ring->tile_a() + in_stage, a % PART_GROUPS, 8 * h);
             }
             float2 sums[MODE == SUM_VALUES ? 4 : 1] = {};
 #pragma unroll
@@ -285,9 +296,12 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
                 const int64_t at = to[h] + 16 * a;
                 float value[4] = {low[0], high[0], low[1], high[1]};
                 if (!plain) {
-                    if (MODE != SUM_VALUES && !STAGED && p.residual != nullptr)
-                        more[h] = load_bits4<T>(static_cast<const T *>(p.residual) + at);
-                    complete(p, value, 16 * a + within, more[h]);
+                    bits4<T> more = {};
+                    if constexpr (STAGED)
+                        more = staged::load(ring->tile_a() + in_stage, a % PART_GROUPS, 8 * h);
+                    else if (MODE != SUM_VALUES && p.residual != nullptr)
+                        more = load_bits4<T>(static_cast<const T *>(p.residual) + at);
+                    complete(p, value, 16 * a + within, more);
                 }
                 const bits4<T> stored = pack4<T>(value);
                 store_bits4<T>(static_cast<T *>(p.result) + at, stored);

@@ -4,6 +4,7 @@
 #define SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_PARAMS_CUH
 
 #include "calculators/cuda/divider.cuh"
+#include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/nhwc/vector8.cuh"
 #include "calculators/cuda/tma.cuh"
 
@@ -57,5 +58,11 @@ static __device__ __forceinline__ channel_range channels_of(const image_params &
 
 /* Blocks for each column of tiles (engine/conv2d_image.cu). */
 int engine_slots(const cuda_calculator *calculator, int64_t row_tiles, int64_t column_tiles);
+
+/* Is it computed by engine/conv2d_halo.cu? depth: channels of the image that is read; params: with the class, and what the epilogue needs. */
+bool engine_runs_halo(const cuda_calculator *calculator, const engine_conv2d *conv, int64_t depth,
+                      const image_params *params);
+sdlf_status engine_run_halo(const cuda_calculator *calculator, const engine_conv2d *conv, int64_t depth, bool backward,
+                            const image_params *params);
 
 #endif

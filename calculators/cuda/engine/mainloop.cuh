@@ -135,8 +135,7 @@ template <typename Work> struct engine_ring {
     __device__ __forceinline__ void multiply(int steps, int row, int column, float (&c)[COLUMNS / 8][4])
     {
         using Element = typename Work::Element;
-#pragma unroll
-        for (int j = 0; j < COLUMNS / 8; j++) c[j][0] = c[j][1] = c[j][2] = c[j][3] = 0;
+        wgmma_clear(c);
         int before = -1;
         for (int step = 0; step < steps; step++, advance()) {
             const uint32_t a = tile_a(), b = a + engine_sizes<Work>::A_BYTES;

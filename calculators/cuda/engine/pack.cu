@@ -35,20 +35,6 @@ static int64_t row_length(const engine_conv2d *conv)
     return cuda_ceil_div(window_width(conv) * pixel_width(conv), 16) * 16;
 }
 
-/* Do windows begin 16 bytes apart? */
-bool engine_runs_windows(const engine_conv2d *conv)
-{
-    enum {
-        LEAST_WINDOWS = 16,
-        MOST_ROWS = 11,
-        MOST_BYTES = 1536
-    }; /* of fewer most of a product's 64 would be none; what shared memory has room for */
-    const int64_t size = static_cast<int64_t>(sdlf_dtype_size(conv->dtype));
-    return has_few_channels(conv) && conv->stride[1] * pixel_width(conv) * size == 16 && conv->q >= LEAST_WINDOWS &&
-           conv->r <= MOST_ROWS && conv->r * row_length(conv) * size <= MOST_BYTES &&
-           conv->n * conv->p * cuda_ceil_div(conv->q, ENGINE_WINDOWS) <= INT32_MAX / (2 * ENGINE_WINDOWS);
-}
-
 /* Rows of channels with zeros behind them. */
 static engine_lines padded_rows(const engine_conv2d *conv, int64_t rows)
 {
@@ -62,9 +48,7 @@ engine_lines engine_packed_x(const engine_conv2d *conv)
 {
     if (!has_few_channels(conv)) return padded_rows(conv, conv->n * conv->h * conv->w);
     const int64_t step = static_cast<int64_t>(conv->stride[1]) * pixel_width(conv);
-    const int64_t windows =
-        engine_runs_windows(conv) ? cuda_ceil_div(conv->q, ENGINE_WINDOWS) * ENGINE_WINDOWS : conv->q;
-    const int64_t length = cuda_ceil_div((windows - 1) * step + row_length(conv), 8 * step) * 8 * step;
+    const int64_t length = cuda_ceil_div((conv->q - 1) * step + row_length(conv), 8 * step) * 8 * step;
     const int64_t rows = (conv->p - 1) * conv->stride[0] + static_cast<int64_t>(conv->r - 1) * conv->dilation[0] + 1;
     const bool fits =
         length > 0 && rows > 0 && length <= INT32_MAX && rows <= INT32_MAX && conv->n <= INT64_MAX / 8 / length / rows;
@@ -118,14 +102,15 @@ template <typename T> static __device__ __forceinline__ float rounded(T x)
     return static_cast<float>(x);
 }
 
-template <typename T>
-static __global__ void pack_lines(const T *from, T *to, int64_t count, int across, const packed_lines of)
+template <typename T, typename Index>
+static __global__ void pack_lines(const T *from, T *to, int64_t count, const divider<Index> across,
+                                  const divider<Index> rows, const packed_lines of)
 {
     await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
-        const int64_t line = i / across, image = line / of.rows;
-        const int first = static_cast<int>(i - line * across) * 8;
-        const int row = static_cast<int>(line - image * of.rows) - of.above;
+        Index vector, line;
+        const int64_t image = divide(divide(static_cast<Index>(i), across, vector), rows, line);
+        const int first = static_cast<int>(vector) * 8, row = static_cast<int>(line) - of.above;
         const bool is_row = row >= 0 && row < of.height;
         const T *pixels = from + (image * of.height + row) * of.pixels * of.channels;
         float8 values;
@@ -148,12 +133,15 @@ sdlf_status engine_pack(const cuda_calculator *calculator, const engine_conv2d *
                         engine_lines lines)
 {
     if (lines.lines == 0) return SDLF_OK;
-    const int across = lines.length / 8;
-    const int64_t count = lines.lines * across;
+    const int64_t count = lines.lines * (lines.length / 8);
     with_storage(conv->dtype, [&](auto zero) {
-        using T = decltype(zero);
-        launch_overlapped(calculator, pack_lines<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
-                          static_cast<const T *>(*data), static_cast<T *>(to), count, across, packed_lines(lines));
+        with_narrow_index(count, [&](auto index) {
+            using T = decltype(zero);
+            using Index = decltype(index);
+            launch_overlapped(calculator, pack_lines<T, Index>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
+                              static_cast<const T *>(*data), static_cast<T *>(to), count,
+                              divider<Index>(lines.length / 8), divider<Index>(lines.rows), packed_lines(lines));
+        });
     });
     *data = to;
     return cuda_check_launch("packing of channels");

@@ -17,9 +17,6 @@
 extern "C" {
 #endif
 
-/* Windows that a warpgroup multiplies where engine_runs_windows: packed lines have room for a multiple of them. */
-enum { ENGINE_WINDOWS = 64 };
-
 /* The next multiple of 8. */
 static inline int64_t engine_packed_channels(int64_t channels)
 {
@@ -42,9 +39,6 @@ static inline engine_lines engine_rows(int channels)
     const engine_lines rows = {0, 1, 0, 1, 1, channels, 0, 1, channels, channels};
     return rows;
 }
-
-/* Is it computed by engine/conv2d_windows.cu? */
-bool engine_runs_windows(const engine_conv2d *conv);
 
 engine_lines engine_packed_x(const engine_conv2d *conv);
 /* Of weights (K,R,S,C). Their numbers but `lines` hold whether they are packed or not. */

@@ -13,11 +13,29 @@
 
 #include "calculators/cuda/wgmma.cuh"
 
+/* Rows of `row_bytes` (32, 64 or 128), the next eight of them `atom_bytes` behind the first eight. Chunks of 16 bytes are swizzled by their address, so that
+ * the first row may be any. */
+static __device__ __forceinline__ uint64_t smem_descriptor_of_rows(uint32_t address, int row_bytes, int chunk_bytes,
+                                                                   int atom_bytes)
+{
+    const uint64_t swizzle = row_bytes == 128 ? 1 : row_bytes == 64 ? 2 : 3;
+    return static_cast<uint64_t>(address >> 4 & 0x3fff) | static_cast<uint64_t>(chunk_bytes >> 4 & 0x3fff) << 16 |
+           static_cast<uint64_t>(atom_bytes >> 4) << 32 | swizzle << 62;
+}
+
 template <int ROW_BYTES> static __device__ __forceinline__ uint64_t smem_descriptor(uint32_t address, int chunk_bytes)
 {
-    constexpr uint64_t SWIZZLE = ROW_BYTES == 128 ? 1 : ROW_BYTES == 64 ? 2 : 3, ATOM = 8 * ROW_BYTES;
-    return static_cast<uint64_t>(address >> 4 & 0x3fff) | static_cast<uint64_t>(chunk_bytes >> 4 & 0x3fff) << 16 |
-           (ATOM >> 4) << 32 | SWIZZLE << 62;
+    return smem_descriptor_of_rows(address, ROW_BYTES, chunk_bytes, 8 * ROW_BYTES);
+}
+
+/* c = 0, before the first product: an instruction that set one of its registers between products would serialize them. */
+template <int EIGHTS> static __device__ __forceinline__ void wgmma_clear(float (&c)[EIGHTS][4])
+{
+#pragma unroll
+    for (int j = 0; j < EIGHTS; j++) {
+        c[j][0] = c[j][1] = c[j][2] = c[j][3] = 0;
+        asm volatile("" : "+f"(c[j][0]), "+f"(c[j][1]), "+f"(c[j][2]), "+f"(c[j][3])::"memory");
+    }
 }
 
 /* c (64,N) += a b; MN_A, MN_B: 1 where that operand is MN-major. */
@@ -35,12 +53,15 @@ template <typename T, int N, int MN_A, int MN_B> struct wgmma16;
                          : "l"(a), "l"(b), "n"(MN_A), "n"(MN_B));                                                      \
         }                                                                                                              \
     };
+#define WGMMA16_NEXT_32  "18, %19"
 #define WGMMA16_NEXT_64  "34, %35"
 #define WGMMA16_NEXT_128 "66, %67"
 #define WGMMA16_NEXT_256 "130, %131"
+WGMMA16(__nv_bfloat16, "bf16", 32, 16, 17)
 WGMMA16(__nv_bfloat16, "bf16", 64, 32, 33)
 WGMMA16(__nv_bfloat16, "bf16", 128, 64, 65)
 WGMMA16(__nv_bfloat16, "bf16", 256, 128, 129)
+WGMMA16(__half, "f16", 32, 16, 17)
 WGMMA16(__half, "f16", 64, 32, 33)
 WGMMA16(__half, "f16", 128, 64, 65)
 WGMMA16(__half, "f16", 256, 128, 129)
@@ -55,6 +76,7 @@ WGMMA16(__half, "f16", 256, 128, 129)
                          : "l"(a), "l"(b));                                                                            \
         }                                                                                                              \
     };
+WGMMA_TF32(32, 16, 17)
 WGMMA_TF32(64, 32, 33)
 WGMMA_TF32(128, 64, 65)
 #else
