@@ -95,12 +95,17 @@ const char *fusion_fault(const sdlf_fusion *fusion)
     return NULL;
 }
 
-/* The first edge with the same content as this one. */
-static int first_of(const sdlf_fusion *fusion, int edge)
+static bool is_present(const sdlf_fusion_edge *edge, unsigned present)
 {
+    return (present >> edge->from & 1) && (present >> edge->to & 1);
+}
+
+/* The first edge of the variant with the same content as this one. */
+static int first_of(const sdlf_fusion *fusion, int edge, unsigned present)
+{
+    const sdlf_fusion_edge *e = fusion->edge;
     int first = 0;
-    while (fusion->edge[first].from != fusion->edge[edge].from || fusion->edge[first].out != fusion->edge[edge].out)
-        first++;
+    while (!is_present(&e[first], present) || e[first].from != e[edge].from || e[first].out != e[edge].out) first++;
     return first;
 }
 
@@ -115,9 +120,9 @@ int64_t sdlf_fusion_split(const sdlf_operation *fused, sdlf_operation *member, u
     for (int i = 0; i < fusion->members; i++) member[i].kind = fusion->member[i];
     for (int i = 0; i < fusion->edges; i++) {
         const sdlf_fusion_edge *e = &fusion->edge[i];
-        if (!(*present >> e->from & 1) || !(*present >> e->to & 1)) continue;
+        if (!is_present(e, *present)) continue;
         sdlf_tensor *made = &member[e->from].out[e->out], *read = &member[e->to].in[e->in];
-        if (first_of(fusion, i) == i) {
+        if (first_of(fusion, i, *present) == i) {
             if (memory != NULL) made->data = (char *)memory + bytes;
             bytes += (sdlf_tensor_bytes(made) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         }
