@@ -2,6 +2,7 @@
 /* gemm_backward_sgd: what is true of it on every calculator, and the operations that it stands for. */
 #include "calculators/fusions/gemm_backward_sgd.h"
 
+#include "calculators/fusions/sgd.h"
 #include "framework/operations/check.h"
 
 /* dy w, the activation's gradient; dy^T x, its update; the sum of dy, its update. */
@@ -64,14 +65,6 @@ static bool is_sum_of_rows(const sdlf_operation *op)
     return op->reduce.function == SDLF_REDUCE_SUM && op->reduce.axis == 0;
 }
 
-/* Do a bias and its weights follow one rule, but for decay, both with a velocity or both without? */
-static bool is_one_rule(const sdlf_operation *weights, const sdlf_operation *bias)
-{
-    return weights->sgd.momentum == bias->sgd.momentum && weights->sgd.nesterov == bias->sgd.nesterov &&
-           !sdlf_tensor_present(&bias->in[2]) &&
-           sdlf_tensor_present(&weights->out[1]) == sdlf_tensor_present(&bias->out[1]);
-}
-
 static bool join(const sdlf_operation *const *member, sdlf_operation *fused)
 {
     const sdlf_operation *product = member[WEIGHTS], *update = member[UPDATE], *input = member[INPUT];
@@ -80,7 +73,7 @@ static bool join(const sdlf_operation *const *member, sdlf_operation *fused)
     if (!is_plain_product(product, true) || sdlf_tensor_present(&update->in[2])) return false;
     if (input != NULL && !is_plain_product(input, false)) return false;
     if (slope != NULL && sdlf_activation_reads_input(slope->activation.function)) return false;
-    if (sum != NULL && (!is_sum_of_rows(sum) || !is_one_rule(update, bias))) return false;
+    if (sum != NULL && (!is_sum_of_rows(sum) || !sgd_is_one_rule(update, bias))) return false;
     fused->in[0] = product->in[1];
     fused->in[1] = product->in[0];
     fused->in[2] = update->in[1];
@@ -108,17 +101,15 @@ static unsigned split(const sdlf_operation *fused, sdlf_operation *member)
     const bool wants_dx = sdlf_tensor_present(&out[2]), has_bias = sdlf_tensor_present(&out[3]);
     const bool slopes = wants_dx && options->activation.function != SDLF_IDENTITY;
     const sdlf_tensor da = slopes ? sdlf_tensor_view(x.dtype, x.shape, NULL) : out[2];
-    sdlf_sgd_rule of_weights = options->sgd, of_bias = options->sgd;
-    of_weights.bias_decay = of_bias.bias_decay = 0;
-    of_bias.decay = options->sgd.bias_decay;
     if (wants_dx) member[INPUT] = (sdlf_operation){.in = {dy, out[0]}, .out = {da}, .gemm = {.alpha = 1}};
     if (slopes) member[SLOPE] = (sdlf_operation){.in = {x, da}, .out = {out[2]}, .activation = options->activation};
     member[WEIGHTS] = (sdlf_operation){.in = {dy, x}, .out = {dw}, .gemm = {.transpose_a = true, .alpha = 1}};
-    member[UPDATE] = (sdlf_operation){.in = {dw, rate}, .out = {out[0], out[1]}, .sgd = of_weights};
+    member[UPDATE] = (sdlf_operation){.in = {dw, rate}, .out = {out[0], out[1]}, .sgd = sgd_of_weights(options->sgd)};
     if (has_bias) {
         const sdlf_tensor db = sdlf_tensor_view(x.dtype, out[3].shape, NULL);
         member[SUM] = (sdlf_operation){.in = {dy}, .out = {db}, .reduce = {SDLF_REDUCE_SUM, 0}};
-        member[BIAS_UPDATE] = (sdlf_operation){.in = {db, rate}, .out = {out[3], out[4]}, .sgd = of_bias};
+        member[BIAS_UPDATE] =
+            (sdlf_operation){.in = {db, rate}, .out = {out[3], out[4]}, .sgd = sgd_of_bias(options->sgd)};
     }
     return (unsigned)(UPDATED | (has_bias ? BIAS : 0) | (slopes ? DX_SLOPE : wants_dx ? DX : 0));
 }
