@@ -10,9 +10,6 @@
 static bool is_fusion(sdlf_operation_kind kind)
 {
     switch (kind) {
-    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
-    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
-    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD:
     case SDLF_QUANTIZE:
     case SDLF_DEQUANTIZE:
     case SDLF_QUANTIZED_CONV2D:

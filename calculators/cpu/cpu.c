@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/fusions/inverted_residual.h"
 #include "calculators/shuffle.h"
@@ -203,6 +204,8 @@ static const sdlf_fused_slot fusions[] = {
       .prepared = prepared,
       .prepare = prepare}},
     {&sdlf_gemm_backward_sgd_fusion, {.run = run, .supports = supports, .workspace = workspace}},
+    {&sdlf_conv2d_pool_forward_fusion, {.run = run, .supports = supports, .workspace = workspace}},
+    {&sdlf_conv2d_pool_backward_fusion, {.run = run, .supports = supports, .workspace = workspace}},
     {.fusion = NULL},
 };
 
@@ -267,8 +270,6 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                                                   .automatic = automatic,
                                                   .channels_last = true,
                                                   .likes_channels_last = likes_channels_last},
-                [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
-                [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_MAX_POOL2D_FORWARD] =
                     {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
                 [SDLF_MAX_POOL2D_BACKWARD] = {.run = run,

@@ -137,7 +137,6 @@ sdlf_kernel fill_cuda, copy_cuda, gather_batch_cuda, next_batch_cuda, shuffle_cu
 sdlf_kernel gemm_cuda, gemm_backward_sgd_cuda, spmm_csr_cuda, spmm_csr_prepare_cuda, reduce_cuda, add_cuda;
 sdlf_kernel activation_forward_cuda, activation_backward_cuda;
 sdlf_kernel conv2d_relu_max_pool_forward_cuda, conv2d_relu_max_pool_backward_cuda;
-sdlf_kernel conv2d_relu_max_pool_backward_sgd_cuda;
 sdlf_kernel max_pool2d_forward_cuda, max_pool2d_backward_cuda;
 sdlf_kernel avg_pool2d_forward_cuda, avg_pool2d_backward_cuda;
 sdlf_kernel global_avg_pool2d_forward_cuda, global_avg_pool2d_backward_cuda;

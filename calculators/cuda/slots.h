@@ -124,19 +124,6 @@ extern const sdlf_fused_slot fusions_cuda[];
         .notes = conv2d_notes_cuda, \
         .work = conv2d_work_cuda, \
         .automatic = conv2d_automatic_cuda}, \
-    [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_pool_forward_cuda, \
-                                           .channels_last = true, \
-                                           .mixed = true, \
-                                           .supports = conv2d_pool_forward_supports_cuda, \
-                                           .workspace = conv2d_pool_forward_workspace_cuda, \
-                                           .prepared = conv2d_pool_forward_prepared_cuda, \
-                                           .prepare = conv2d_halo16_pool_prepare_cuda}, \
-    [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_cuda, \
-                                            .supports = conv2d_pool_backward_supports_cuda, \
-                                            .workspace = conv2d_pool_backward_workspace_cuda}, \
-    [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_cuda, \
-                                                .supports = conv2d_pool_backward_supports_cuda, \
-                                                .workspace = conv2d_pool_backward_workspace_cuda}, \
     [SDLF_MAX_POOL2D_FORWARD] = CUDA_POOL_SLOT(max_pool2d_forward_cuda), \
     [SDLF_MAX_POOL2D_BACKWARD] = CUDA_POOL_SLOT(max_pool2d_backward_cuda), \
     [SDLF_AVG_POOL2D_FORWARD] = CUDA_POOL_SLOT(avg_pool2d_forward_cuda), \

@@ -111,10 +111,6 @@ const sdlf_calculator_class sdlf_cudnn_calculator_class = {
                                               .workspace = conv2d_workspace_cudnn,
                                               .algorithms = conv2d_backward_weights_algorithms_cudnn,
                                               .automatic = conv2d_automatic_cudnn},
-            /* the convolution is cuDNN's: fusions that cuDNN has not, with pooling, are left to the parts */
-            [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = NULL},
-            [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = NULL},
-            [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = NULL},
             [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cudnn,
                                          .supports = pool2d_supports_cudnn,
                                          .channels_last = true},

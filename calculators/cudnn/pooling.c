@@ -39,6 +39,7 @@ static cudnn_kept *find(const sdlf_calculator *calculator, const sdlf_operation 
 bool pool2d_supports_cudnn(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     bool backward = op->kind == SDLF_AVG_POOL2D_BACKWARD;
+    if (sdlf_tensor_present(&op->out[1]) || op->pool2d.activation.function != SDLF_IDENTITY) return false;
     const cudnn_kept *kept =
         find(calculator, op, backward ? &op->out[0] : &op->in[0], backward ? &op->in[0] : &op->out[0]);
     return kept != NULL || !sdlf_operation_is_channels_last(op);

@@ -3,6 +3,7 @@
  *
  * It is the specification of what an operation computes, a tutorial of how, and the oracle that the tests hold every
  * other calculator against. It is never optimised. */
+#include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/fusions/inverted_residual.h"
 #include "calculators/reference/reference.h"
@@ -118,11 +119,6 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_CONV2D_BACKWARD_WEIGHTS] = {.run = conv2d_backward_weights_reference,
                                               .channels_last = true,
                                               .storage = true},
-            [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_relu_max_pool_forward_reference,
-                                                   .channels_last = true,
-                                                   .mixed = true},
-            [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_reference},
-            [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_reference},
             [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_reference, .channels_last = true, .storage = true},
             [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_reference, .channels_last = true, .storage = true},
             [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_reference, .channels_last = true, .storage = true},

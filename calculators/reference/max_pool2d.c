@@ -2,15 +2,35 @@
 /* max_pool2d: y[n,c,p,q] = max over the window of x, and its gradient. x (N,C,H,W), y (N,C,P,Q).
  *
  * Padding never wins; NaN does. Inputs that tie for the maximum share its gradient equally, or the first in row-major
- * order has it all. */
+ * order has it all: those that the mask marks, where there is one. */
 #include "calculators/reference/reference.h"
 
 #include <math.h>
 
+/* Is the largest number of a window one that has no gradient? NaN; where a ReLU follows, what that makes 0. */
+static bool is_flat(const sdlf_operation *operation, double largest)
+{
+    return isnan(largest) || (operation->pool2d.activation.function == SDLF_RELU && largest <= 0);
+}
+
+/* Which positions of window (p, q) attain its largest number: bit r * window_w + s for (r, s), which lie inside. */
+static unsigned marks_of(const sdlf_operation *operation, int64_t plane, int64_t p, int64_t q, double largest)
+{
+    const sdlf_window2d *window = &operation->pool2d.window;
+    unsigned marks = 0;
+    for (int i = 0; i < window->size[0] * window->size[1] && !is_flat(operation, largest); i++) {
+        int64_t h = window_input(window, 0, p, i / window->size[1]),
+                w = window_input(window, 1, q, i % window->size[1]);
+        bool first = marks == 0 || operation->pool2d.ties == SDLF_TIES_SHARE;
+        if (first && get(&operation->in[0], at_plane(&operation->in[0], plane, h, w)) == largest) marks |= 1u << i;
+    }
+    return marks;
+}
+
 sdlf_status max_pool2d_forward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
+    const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0], *mask = &operation->out[1];
     const sdlf_window2d *window = &operation->pool2d.window;
     const int64_t *dim = y->shape.dim;
     for (int64_t plane = 0; plane < dim[0] * dim[1]; plane++) {
@@ -25,7 +45,11 @@ sdlf_status max_pool2d_forward_reference(sdlf_calculator *calculator, const sdlf
                         if (value > largest || isnan(value)) largest = value;
                     }
                 }
-                put(y, at_plane(y, plane, p, q), largest);
+                bool rectified = operation->pool2d.activation.function == SDLF_RELU && largest <= 0;
+                put(y, at_plane(y, plane, p, q), rectified ? 0 : largest);
+                if (!sdlf_tensor_present(mask)) continue;
+                ((uint8_t *)mask->data)[at_plane(mask, plane, p, q)] =
+                    (uint8_t)marks_of(operation, plane, p, q, largest);
             }
         }
     }
@@ -56,12 +80,23 @@ static double share(const sdlf_operation *operation, int64_t plane, int64_t p, i
     return 1.0 / ties;
 }
 
+/* The share that position (r, s) of window (p, q) has by the mask. */
+static double share_by_mask(const sdlf_operation *operation, int64_t plane, int64_t p, int64_t q, int64_t r, int64_t s)
+{
+    const sdlf_tensor *mask = &operation->in[3];
+    unsigned marks = ((const uint8_t *)mask->data)[at_plane(mask, plane, p, q)];
+    int sharers = 0;
+    for (unsigned rest = marks; rest; rest >>= 1) sharers += rest & 1;
+    return marks >> (r * operation->pool2d.window.size[1] + s) & 1 ? 1.0 / sharers : 0;
+}
+
 /* dx[n,c,h,w] = sum over the windows (p, q) that hold (h, w) of dy[n,c,p,q] times its share */
 sdlf_status max_pool2d_backward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
     const sdlf_tensor *dy = &operation->in[2], *dx = &operation->out[0];
     const sdlf_window2d *window = &operation->pool2d.window;
+    const bool has_mask = sdlf_tensor_present(&operation->in[3]);
     const int64_t *dim = dx->shape.dim;
     for (int64_t plane = 0; plane < dim[0] * dim[1]; plane++) {
         for (int64_t h = 0; h < dim[2]; h++) {
@@ -72,7 +107,9 @@ sdlf_status max_pool2d_backward_reference(sdlf_calculator *calculator, const sdl
                         int64_t p = window_output(window, 0, h, r, dy->shape.dim[2]);
                         int64_t q = window_output(window, 1, w, s, dy->shape.dim[3]);
                         if (p < 0 || q < 0) continue;
-                        sum += get(dy, at_plane(dy, plane, p, q)) * share(operation, plane, p, q, h, w);
+                        double part = has_mask ? share_by_mask(operation, plane, p, q, r, s)
+                                               : share(operation, plane, p, q, h, w);
+                        sum += get(dy, at_plane(dy, plane, p, q)) * part;
                     }
                 }
                 put(dx, at_plane(dx, plane, h, w), sum);

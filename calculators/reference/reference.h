@@ -10,8 +10,6 @@ bool gemm_supports_reference(const sdlf_calculator *calculator, const sdlf_opera
 sdlf_kernel gemm_reference, spmm_csr_reference;
 sdlf_kernel reduce_reference, add_reference;
 sdlf_kernel conv2d_forward_reference, conv2d_backward_input_reference, conv2d_backward_weights_reference;
-sdlf_kernel conv2d_relu_max_pool_forward_reference, conv2d_relu_max_pool_backward_reference;
-sdlf_kernel conv2d_relu_max_pool_backward_sgd_reference;
 sdlf_kernel fused_reference;
 int64_t recurrent_workspace_reference(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool fused_supports_reference(const sdlf_calculator *calculator, const sdlf_operation *operation);

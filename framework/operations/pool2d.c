@@ -31,6 +31,33 @@ static int64_t flops_of_gradient(const sdlf_operation *operation)
     return pool2d_flops(operation, &operation->in[0]);
 }
 
+/* A byte of a mask has a bit for each position of its window, which shares none with another one. */
+enum { MAX_POSITIONS = 8 };
+
+static void expect_mask(sdlf_check *check, const sdlf_tensor *mask, const sdlf_tensor *y)
+{
+    const sdlf_window2d *window = &check->operation->pool2d.window;
+    sdlf_expect_operand(check, mask, SDLF_UINT8, y->shape);
+    if (check->status != SDLF_OK || !sdlf_tensor_present(mask)) return;
+    for (int i = 0; i < 2; i++) {
+        sdlf_expect(check, window->size[i] <= MAX_POSITIONS, "the pool window is %dx%d, expected 1 to %d positions",
+                    window->size[0], window->size[1], MAX_POSITIONS);
+        sdlf_expect(check, window->stride[i] == window->size[i],
+                    "the pool's stride is %dx%d, expected its window's size %dx%d", window->stride[0],
+                    window->stride[1], window->size[0], window->size[1]);
+        sdlf_expect(check, window->dilation[i] == 1, "the pool's dilation is %dx%d, expected 1x1", window->dilation[0],
+                    window->dilation[1]);
+        sdlf_expect(check, window->padding_before[i] == 0 && window->padding_after[i] == 0,
+                    "the pool has padding, expected none");
+    }
+    sdlf_expect(check, window->size[0] * window->size[1] <= MAX_POSITIONS,
+                "the pool window is %dx%d, expected at most %d positions", window->size[0], window->size[1],
+                MAX_POSITIONS);
+    if (check->status == SDLF_OK && sdlf_operation_is_channels_last(check->operation))
+        check->status = sdlf_fail(
+            SDLF_ERROR_SHAPE, "operand 'mask' is there, and others lie channels last: only row-major ones have masks");
+}
+
 static void expect_max_pool2d(sdlf_check *check, const sdlf_tensor *x, const sdlf_tensor *y)
 {
     expect_pool2d(check, x, y);
@@ -42,14 +69,18 @@ static void expect_max_pool2d(sdlf_check *check, const sdlf_tensor *x, const sdl
 static sdlf_status check_max_pool2d_forward(const sdlf_operation *operation)
 {
     sdlf_check check = {.operation = operation};
+    const sdlf_activation_function function = operation->pool2d.activation.function;
+    expect_mask(&check, &operation->out[1], &operation->out[0]);
     expect_max_pool2d(&check, &operation->in[0], &operation->out[0]);
+    sdlf_expect(&check, function == SDLF_IDENTITY || function == SDLF_RELU,
+                "activation %d, expected the identity or ReLU", (int)function);
     return check.status;
 }
 
 const sdlf_operation_class sdlf_max_pool2d_forward_operation = {
     .name = "max_pool2d_forward",
     .in = {{.name = "x"}},
-    .out = {{.name = "y"}},
+    .out = {{.name = "y"}, {.name = "mask", .optional = true}},
     .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .storage = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_max_pool2d_forward,
@@ -58,22 +89,29 @@ const sdlf_operation_class sdlf_max_pool2d_forward_operation = {
 
 static sdlf_status check_max_pool2d_backward(const sdlf_operation *operation)
 {
-    const sdlf_tensor *x = &operation->in[0], *y = &operation->in[1];
+    const sdlf_tensor *x = &operation->in[0], *y = &operation->in[1], *dy = &operation->in[2], *dx = &operation->out[0];
+    const bool has_mask = sdlf_tensor_present(&operation->in[3]);
     sdlf_check check = {.operation = operation};
-    expect_max_pool2d(&check, x, y);
-    sdlf_expect_operand(&check, &operation->in[2], x->dtype, y->shape);
-    sdlf_expect_operand(&check, &operation->out[0], x->dtype, x->shape);
+    if (sdlf_tensor_present(x) == has_mask || sdlf_tensor_present(y) == has_mask)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "expected operand 'mask', or operands 'x' and 'y'");
+    expect_mask(&check, &operation->in[3], dy);
+    expect_max_pool2d(&check, dx, dy);
+    sdlf_expect_operand(&check, x, dx->dtype, dx->shape);
+    sdlf_expect_operand(&check, y, dx->dtype, dy->shape);
     return check.status;
 }
 
 static int64_t max_pool2d_backward_flops(const sdlf_operation *operation)
 {
-    return pool2d_flops(operation, &operation->in[1]);
+    return pool2d_flops(operation, &operation->in[2]);
 }
 
 const sdlf_operation_class sdlf_max_pool2d_backward_operation = {
     .name = "max_pool2d_backward",
-    .in = {{.name = "x"}, {.name = "y"}, {.name = "dy"}},
+    .in = {{.name = "x", .optional = true},
+           {.name = "y", .optional = true},
+           {.name = "dy"},
+           {.name = "mask", .optional = true}},
     .out = {{.name = "dx"}},
     .channels_last = 1u << 0 | 1u << 1 | 1u << 2 | 1u << SDLF_MAX_INPUTS,
     .storage = 1u << 0 | 1u << 1 | 1u << 2 | 1u << SDLF_MAX_INPUTS,

@@ -14,10 +14,10 @@ sdlf_status plan_check_support(sdlf_plan *plan);
 const char *plan_requested_algorithm(const sdlf_plan *plan, sdlf_operation_kind kind);
 sdlf_status plan_choose(sdlf_plan *plan);
 sdlf_status plan_choose_layouts(sdlf_plan *plan);
-sdlf_status plan_store_rows(sdlf_plan *plan);          /* inference, after layouts: row-major activations in 16 bits */
-sdlf_status plan_fuse_conv_pool_nhwc(sdlf_plan *plan); /* after layouts */
-sdlf_status
-plan_fuse_stored(sdlf_plan *plan); /* training, after layouts: epilogues that only kernels for a storage type have */
+sdlf_status plan_store_rows(sdlf_plan *plan); /* inference, after layouts: row-major activations in 16 bits */
+/* After layouts: in training epilogues that only kernels for a storage type have, in inference fusions that only kernels
+ * for images channels last have. */
+sdlf_status plan_fuse_stored(sdlf_plan *plan);
 sdlf_status plan_fuse_copies(sdlf_plan *plan); /* inference, after layouts: contents read where they are copied from */
 sdlf_status plan_line_up_parameters(sdlf_plan *plan); /* training: small steps of parameters, side by side */
 sdlf_status plan_sync_norms(sdlf_plan *plan); /* training with a communicator: batch normalisation of all ranks */
@@ -96,7 +96,7 @@ sdlf_status plan_fuse_qdq_integers(sdlf_plan *plan);
 sdlf_status plan_fuse_integer_products(sdlf_plan *plan);
 sdlf_status plan_fuse_packed(sdlf_plan *plan);
 sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
-sdlf_status plan_fuse_conv_pool(sdlf_plan *plan);
+sdlf_status plan_fuse_rectified_pools(sdlf_plan *plan);
 sdlf_status plan_fuse_activations(sdlf_plan *plan);
 sdlf_status plan_fuse_values(sdlf_plan *plan);
 sdlf_status plan_fuse_transposed_operands(sdlf_plan *plan);
@@ -105,7 +105,6 @@ sdlf_status plan_fuse_epilogues(sdlf_plan *plan);
 sdlf_status plan_fuse_declared(sdlf_plan *plan);
 sdlf_status plan_fuse_feed(sdlf_plan *plan);
 sdlf_status plan_fuse_loss(sdlf_plan *plan);
-sdlf_status plan_fuse_updates(sdlf_plan *plan);
 sdlf_status plan_fuse_norm_backward(sdlf_plan *plan);
 sdlf_status
 plan_fuse_gradient_sums(sdlf_plan *plan); /* behind the fusion of updates, which looks for gradients by themselves */

@@ -5,6 +5,7 @@
 
 #include <sdlf/operation.h>
 
+#include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/fusions/inverted_residual.h"
 
@@ -102,8 +103,7 @@ static inline sdlf_operation quantised(sdlf_operation_kind kind)
 static inline sdlf_operation convolution(sdlf_operation_kind kind)
 {
     sdlf_tensor x = t(sdlf_shape(N, C, H, W)), w = t(sdlf_shape(K, C / 2, 3, 3)), y = t(sdlf_shape(N, K, H, W));
-    sdlf_tensor bias = t(sdlf_shape(K)), pooled = t(sdlf_shape(N, K, 3, 3));
-    sdlf_tensor mask = of(SDLF_UINT8, pooled.shape);
+    sdlf_tensor bias = t(sdlf_shape(K));
     sdlf_operation o = {.kind = kind, .conv2d = {.window = window_3x3, .groups = 2}};
     switch (kind) {
     case SDLF_CONV2D_FORWARD:
@@ -111,21 +111,26 @@ static inline sdlf_operation convolution(sdlf_operation_kind kind)
         o.conv2d.activation.function = SDLF_RELU;
         break;
     case SDLF_CONV2D_BACKWARD_INPUT: o.in[0] = y, o.in[1] = w, o.in[2] = x, o.out[0] = x; break;
-    case SDLF_CONV2D_BACKWARD_WEIGHTS: o.in[0] = x, o.in[1] = y, o.out[0] = w, o.out[1] = bias; break;
-    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
-        o.in[0] = x, o.in[1] = w, o.in[2] = bias, o.out[0] = pooled, o.out[1] = mask;
-        break;
-    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD:
-        o.in[0] = x, o.in[1] = pooled, o.in[2] = mask, o.in[3] = t(sdlf_shape(1));
-        o.out[0] = o.out[1] = w, o.out[2] = o.out[3] = bias, o.out[4] = x;
-        o.conv2d_pool.sgd.momentum = 0.9f;
-        break;
-    default: o.in[0] = x, o.in[1] = w, o.in[2] = pooled, o.in[3] = mask, o.out[0] = w, o.out[1] = bias, o.out[2] = x;
+    default: o.in[0] = x, o.in[1] = y, o.out[0] = w, o.out[1] = bias;
     }
-    if (kind == SDLF_CONV2D_RELU_MAX_POOL_FORWARD || kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD ||
-        kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD) {
-        o.conv2d_pool.pool = window_2x2;
-    }
+    return o;
+}
+
+static inline sdlf_operation conv2d_pool(const sdlf_fusion *fusion)
+{
+    sdlf_tensor x = t(sdlf_shape(N, C, H, W)), w = t(sdlf_shape(K, C / 2, 3, 3)), bias = t(sdlf_shape(K));
+    sdlf_tensor y = t(sdlf_shape(N, K, 3, 3)), mask = of(SDLF_UINT8, y.shape);
+    sdlf_operation forward = {.in = {x, w, bias}, .out = {y, mask}};
+    sdlf_operation backward = {.in = {x, w, y, mask}, .out = {w, bias, x}};
+    sdlf_operation sgd = {.in = {x, y, mask, t(sdlf_shape(1))}, .out = {w, w, bias, bias, x}};
+    sdlf_operation o = fusion == &sdlf_conv2d_pool_forward_fusion    ? forward
+                       : fusion == &sdlf_conv2d_pool_backward_fusion ? backward
+                                                                     : sgd;
+    conv2d_pool_options *options = conv2d_pool_options_in(&o);
+    o.kind = SDLF_FUSED;
+    o.fused.fusion = fusion;
+    *options = (conv2d_pool_options){.window = window_3x3, .groups = 2, .pool = window_2x2};
+    if (fusion == &sdlf_conv2d_pool_backward_sgd_fusion) options->sgd.momentum = 0.9f;
     return o;
 }
 
@@ -151,6 +156,7 @@ static inline sdlf_operation pooling(sdlf_operation_kind kind)
     sdlf_operation o = {.kind = kind};
     if (!global) o.pool2d.window = window_2x2;
     switch (kind) {
+    case SDLF_MAX_POOL2D_FORWARD: o.in[0] = x, o.out[0] = y, o.out[1] = of(SDLF_UINT8, y.shape); break;
     case SDLF_MAX_POOL2D_BACKWARD: o.in[0] = x, o.in[1] = y, o.in[2] = y, o.out[0] = x; break;
     case SDLF_AVG_POOL2D_BACKWARD:
     case SDLF_GLOBAL_AVG_POOL2D_BACKWARD: o.in[0] = y, o.out[0] = x; break;
@@ -303,10 +309,7 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
         break;
     case SDLF_CONV2D_FORWARD:
     case SDLF_CONV2D_BACKWARD_INPUT:
-    case SDLF_CONV2D_BACKWARD_WEIGHTS:
-    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
-    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
-    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return convolution(kind);
+    case SDLF_CONV2D_BACKWARD_WEIGHTS: return convolution(kind);
     case SDLF_MAX_POOL2D_FORWARD:
     case SDLF_MAX_POOL2D_BACKWARD:
     case SDLF_AVG_POOL2D_FORWARD:
@@ -338,12 +341,26 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
 }
 
 /* Examples by number: of the kinds, then of the fusions; SDLF_FUSED by itself is the first of these, too. */
-enum { INVERTED_RESIDUAL = SDLF_OPERATION_COUNT, GEMM_BACKWARD_SGD, EXAMPLES };
+enum {
+    INVERTED_RESIDUAL = SDLF_OPERATION_COUNT,
+    GEMM_BACKWARD_SGD,
+    CONV2D_POOL_FORWARD,
+    CONV2D_POOL_BACKWARD,
+    CONV2D_POOL_BACKWARD_SGD,
+    EXAMPLES
+};
 
 static inline sdlf_operation example_at(int index)
 {
-    if (index == INVERTED_RESIDUAL || index == SDLF_FUSED) return inverted_residual();
-    return index == GEMM_BACKWARD_SGD ? gemm_backward_sgd() : example((sdlf_operation_kind)index);
+    switch (index) {
+    case SDLF_FUSED:
+    case INVERTED_RESIDUAL: return inverted_residual();
+    case GEMM_BACKWARD_SGD: return gemm_backward_sgd();
+    case CONV2D_POOL_FORWARD: return conv2d_pool(&sdlf_conv2d_pool_forward_fusion);
+    case CONV2D_POOL_BACKWARD: return conv2d_pool(&sdlf_conv2d_pool_backward_fusion);
+    case CONV2D_POOL_BACKWARD_SGD: return conv2d_pool(&sdlf_conv2d_pool_backward_sgd_fusion);
+    default: return example((sdlf_operation_kind)index);
+    }
 }
 
 #endif

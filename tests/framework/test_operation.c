@@ -30,10 +30,11 @@ static void every_kind_has_a_class(void)
     CHECK(sdlf_operation_class_of((sdlf_operation_kind)-1) == NULL);
 }
 
-/* Operands of another form of the operation than its example has: tests/onnx/test_packed.c has that one. */
+/* Operands of another form of the operation than its example has: tests/onnx/test_packed.c has that of gemm,
+ * tests/kernels/test_reference_windows.c that with a mask. */
 static bool is_of_another_form(int kind, int i)
 {
-    return kind == SDLF_GEMM && (i == 4 || i == 5);
+    return (kind == SDLF_GEMM && (i == 4 || i == 5)) || (kind == SDLF_MAX_POOL2D_BACKWARD && i == 3);
 }
 
 static void good_operations_pass(void)
@@ -140,8 +141,8 @@ static void fused_operations_cost_what_they_do(void)
     CHECK_EQUAL(sdlf_operation_cost(&layer).flops, 2 * 2 * N * 15 + 4 * 15 + N * 3 + 4 * 3 + N * 5);
     sdlf_operation loss = example(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD);
     CHECK_EQUAL(sdlf_operation_cost(&loss).flops, 5 * 15 + 2 * 15);
-    sdlf_operation back = example(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD);
-    sdlf_operation both = example(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD);
+    sdlf_operation back = example_at(CONV2D_POOL_BACKWARD);
+    sdlf_operation both = example_at(CONV2D_POOL_BACKWARD_SGD);
     int64_t weights = sdlf_tensor_count(&both.out[0]);
     CHECK_EQUAL(sdlf_operation_cost(&both).flops, sdlf_operation_cost(&back).flops + 4 * (weights + K));
     sdlf_operation next =
@@ -180,6 +181,7 @@ static void storage_is_checked(void)
     int kinds = 0;
     for (int kind = 0; kind < EXAMPLES; kind++) {
         sdlf_operation good = example_at(kind);
+        if (kind == SDLF_MAX_POOL2D_FORWARD) good.out[1] = (sdlf_tensor){.dtype = SDLF_NONE}; /* masks are row-major */
         const sdlf_operation_class *type = sdlf_operation_type(&good);
         sdlf_operation stored = sdlf_operation_stored(&good, SDLF_BFLOAT16);
         CHECK_EQUAL(sdlf_operation_storage(&good), SDLF_NONE);

@@ -8,12 +8,8 @@
 
 static void convolutions(void)
 {
-    static const sdlf_operation_kind kinds[] = {SDLF_CONV2D_FORWARD,
-                                                SDLF_CONV2D_BACKWARD_INPUT,
-                                                SDLF_CONV2D_BACKWARD_WEIGHTS,
-                                                SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
-                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
-                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD};
+    static const sdlf_operation_kind kinds[] = {SDLF_CONV2D_FORWARD, SDLF_CONV2D_BACKWARD_INPUT,
+                                                SDLF_CONV2D_BACKWARD_WEIGHTS};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         sdlf_operation good = example(kinds[i]), bad = good;
         bad.conv2d.groups = 0;
@@ -44,22 +40,42 @@ static void convolutions(void)
 
 static void fused_pools(void)
 {
-    static const sdlf_operation_kind kinds[] = {SDLF_CONV2D_RELU_MAX_POOL_FORWARD, SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
-                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD};
-    for (int i = 0; i < 3; i++) {
-        sdlf_operation good = example(kinds[i]), bad = good;
-        bad.conv2d_pool.pool.size[0] = bad.conv2d_pool.pool.stride[0] = 3;
-        bad.conv2d_pool.pool.size[1] = bad.conv2d_pool.pool.stride[1] = 3;
+    for (int index = CONV2D_POOL_FORWARD; index <= CONV2D_POOL_BACKWARD_SGD; index++) {
+        sdlf_operation good = example_at(index), bad = good;
+        conv2d_pool_options *options = conv2d_pool_options_in(&bad);
+        options->pool.size[0] = options->pool.stride[0] = options->pool.size[1] = options->pool.stride[1] = 3;
         REFUSES(bad, SDLF_ERROR_ARGUMENT, "3x3, expected at most 8 positions");
-        bad = good, bad.conv2d_pool.pool.stride[0] = 1;
+        bad = good, options->pool.stride[0] = 1;
         REFUSES(bad, SDLF_ERROR_ARGUMENT, "stride is 1x2, expected its window's size 2x2");
-        bad = good, bad.conv2d_pool.pool.dilation[0] = 2;
+        bad = good, options->pool.dilation[0] = 2;
         REFUSES(bad, SDLF_ERROR_ARGUMENT, "dilation is 2x1");
-        bad = good, bad.conv2d_pool.pool.padding_before[0] = 1;
+        bad = good, options->pool.padding_before[0] = 1;
         REFUSES(bad, SDLF_ERROR_ARGUMENT, "padding");
-        bad = good, bad.conv2d_pool.ties = (sdlf_ties)2;
+        bad = good, options->ties = (sdlf_ties)2;
         REFUSES(bad, SDLF_ERROR_ARGUMENT, "ties");
+        bad = good, options->groups = 0;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "groups is 0");
+        bad = good, options->groups = 1;
+        REFUSES(bad, SDLF_ERROR_SHAPE, "8x4x3x3");
+        bad = good, options->window.stride[1] = 0;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "horizontal stride is 0");
+        bad = good, options->window.size[0] = 9;
+        REFUSES(bad, SDLF_ERROR_SHAPE, "9x3 (dilation 1x1) is larger than its input 6x6 (plus padding 1,1,1,1)");
+        bad = good, options->window.stride[0] = 2;
+        REFUSES(bad, SDLF_ERROR_SHAPE, "expected 2x8x1x3");
     }
+    const sdlf_tensor none = {.dtype = SDLF_NONE};
+    sdlf_operation bad = example_at(CONV2D_POOL_BACKWARD);
+    bad.out[0] = none;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "expected operand 'x' beside 'dw'");
+    bad.in[0] = none;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'db' is there, but not 'dw'");
+    bad.out[1] = none;
+    CHECK_OK(sdlf_operation_check(&bad));
+    bad.in[1] = none;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "and 'w' beside 'dx'");
+    bad.out[2] = none;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "expected operand 'dw' or operand 'dx'");
 }
 
 /* A block of MobileNetV2. */
@@ -133,7 +149,7 @@ static void layouts(void)
     const unsigned x = 1u << 0, y = 1u << SDLF_MAX_INPUTS;
     expect_layouts(example(SDLF_CONV2D_FORWARD), x | y | 1u << 3, x);
     expect_layouts(inverted_residual(), x | y | 1u << 7, 0);
-    sdlf_operation pooled = example(SDLF_CONV2D_RELU_MAX_POOL_FORWARD);
+    sdlf_operation pooled = example_at(CONV2D_POOL_FORWARD);
     sdlf_operation last = sdlf_operation_channels_last(&pooled);
     REFUSES(last, SDLF_ERROR_SHAPE, "operand 'mask' is there, and others lie channels last");
     pooled.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};

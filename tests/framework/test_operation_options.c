@@ -11,7 +11,17 @@
 static void pools(void)
 {
     sdlf_operation good = example(SDLF_MAX_POOL2D_FORWARD), bad = good;
-    bad.pool2d.ties = (sdlf_ties)-1;
+    bad.pool2d.window.stride[0] = 1, bad.out[0] = t(sdlf_shape(N, C, 5, 3));
+    bad.out[1] = of(SDLF_UINT8, bad.out[0].shape);
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "the pool's stride is 1x2, expected its window's size 2x2");
+    bad = sdlf_operation_channels_last(&good);
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'mask' is there, and others lie channels last");
+    good.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
+    bad = good, bad.pool2d.activation.function = SDLF_TANH;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "expected the identity or ReLU");
+    bad = example(SDLF_MAX_POOL2D_BACKWARD), bad.in[1] = (sdlf_tensor){.dtype = SDLF_NONE};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "expected operand 'mask', or operands 'x' and 'y'");
+    bad = good, bad.pool2d.ties = (sdlf_ties)-1;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "ties");
     bad = good, bad.pool2d.window.size[0] = 7;
     REFUSES(bad, SDLF_ERROR_SHAPE, "the window 7x2 (dilation 1x1) is larger than its input 6x6");
@@ -259,9 +269,9 @@ static void updates(void)
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "bias_decay is -1");
     bad = gemm_backward_sgd(), gemm_backward_sgd_options_in(&bad)->activation.function = SDLF_SILU;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "needs its input");
-    bad = example(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD), bad.out[3] = (sdlf_tensor){.dtype = SDLF_NONE};
+    bad = example_at(CONV2D_POOL_BACKWARD_SGD), bad.out[3] = (sdlf_tensor){.dtype = SDLF_NONE};
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'bv' is missing");
-    bad = example(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD), bad.conv2d_pool.sgd.momentum = NAN;
+    bad = example_at(CONV2D_POOL_BACKWARD_SGD), conv2d_pool_options_in(&bad)->sgd.momentum = NAN;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "momentum");
     bad = example(SDLF_CLIP_SCALE), bad.clip.max_norm = 0;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "max_norm is 0");

@@ -31,7 +31,7 @@ static void memory_decides(void)
 {
     sdlf_data_place place, last = SDLF_DATA_RESIDENT;
     int seen[3] = {0}, refused = 0;
-    for (int64_t bytes = 150000; bytes > 500; bytes -= 500 + bytes / 50) {
+    for (int64_t bytes = 300000; bytes > 500; bytes -= 500 + bytes / 50) {
         sdlf_status status = place_in(bytes, &place);
         if (status != SDLF_OK) {
             CHECK_FAILS(status, SDLF_ERROR_MEMORY, "plan of 'synthetic', batch");

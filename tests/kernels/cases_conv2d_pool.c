@@ -6,9 +6,13 @@
  * the gradients: as for conv2d, as many rounding errors as there are terms. */
 #include "kernels.h"
 
+#include "calculators/fusions/conv2d_pool.h"
+#include "testing.h"
+
 #include <sdlf/random.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 
 typedef struct geometry {
     int64_t n, c, h, w, k;
@@ -16,37 +20,54 @@ typedef struct geometry {
     int pool[2];
 } geometry;
 
-static sdlf_operation describe(sdlf_operation_kind kind, const geometry *g, sdlf_ties ties)
+static sdlf_operation describe(const sdlf_fusion *fusion, const geometry *g, sdlf_ties ties)
 {
-    sdlf_operation o = {.kind = kind};
+    sdlf_operation o = {.kind = SDLF_FUSED, .fused = {.fusion = fusion}};
+    conv2d_pool_options *options = conv2d_pool_options_in(&o);
     for (int i = 0; i < 2; i++) {
-        o.conv2d_pool.window.size[i] = g->size;
-        o.conv2d_pool.window.stride[i] = g->stride;
-        o.conv2d_pool.window.dilation[i] = 1;
-        o.conv2d_pool.window.padding_before[i] = o.conv2d_pool.window.padding_after[i] = g->padding;
-        o.conv2d_pool.pool.size[i] = o.conv2d_pool.pool.stride[i] = g->pool[i];
-        o.conv2d_pool.pool.dilation[i] = 1;
+        options->window.size[i] = g->size;
+        options->window.stride[i] = g->stride;
+        options->window.dilation[i] = 1;
+        options->window.padding_before[i] = options->window.padding_after[i] = g->padding;
+        options->pool.size[i] = options->pool.stride[i] = g->pool[i];
+        options->pool.dilation[i] = 1;
     }
-    o.conv2d_pool.groups = g->groups;
-    o.conv2d_pool.ties = ties;
+    options->groups = g->groups;
+    options->ties = ties;
     return o;
 }
 
-/* The forward pass writes the mask; dy is there already. */
+/* Of that dtype and shape, with numbers of the grid. */
+static sdlf_tensor filled(sdlf_calculator *calculator, const sdlf_tensor *like)
+{
+    const int64_t count = sdlf_tensor_count(like);
+    sdlf_tensor made = {.dtype = SDLF_NONE};
+    void *host = malloc((size_t)count * sizeof(double));
+    if (host != NULL && sdlf_tensor_create(&made, calculator, like->dtype, like->shape) == SDLF_OK) {
+        for (int64_t i = 0; i < count; i++) {
+            const double number = (double)(i * 7 % 11 - 5) / 8;
+            if (like->dtype == SDLF_FLOAT32) ((float *)host)[i] = (float)number;
+            if (like->dtype == SDLF_FLOAT64) ((double *)host)[i] = number;
+        }
+        CHECK_OK(calculator->type->upload(calculator, made.data, host, sdlf_tensor_bytes(&made)));
+    }
+    free(host);
+    return made;
+}
+
+/* A forward pass of another image writes the mask; dy is there already. */
 static void mask_first(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    bool updates = operation->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD;
-    const sdlf_tensor *dy = &operation->in[updates ? 1 : 2];
-    sdlf_operation forward = {.kind = SDLF_CONV2D_RELU_MAX_POOL_FORWARD};
-    forward.conv2d_pool = operation->conv2d_pool;
-    forward.in[0] = operation->in[0];
-    forward.in[1] = updates ? operation->out[0] : operation->in[1];
-    sdlf_tensor y;
-    if (sdlf_tensor_create(&y, calculator, dy->dtype, dy->shape) != SDLF_OK) return;
-    forward.out[0] = y;
-    forward.out[1] = operation->in[updates ? 2 : 3];
+    const conv2d_pool_operands o = conv2d_pool_operands_of(operation);
+    sdlf_operation forward = {.kind = SDLF_FUSED, .fused = {.fusion = &sdlf_conv2d_pool_forward_fusion}};
+    *conv2d_pool_options_in(&forward) = *conv2d_pool_options_of(operation);
+    forward.in[0] = filled(calculator, o.x);
+    forward.in[1] = filled(calculator, o.w);
+    forward.out[0] = filled(calculator, o.dy);
+    forward.out[1] = *o.mask;
     kernel_prepare(calculator, &forward);
-    sdlf_tensor_release(&y, calculator);
+    for (int i = 0; i < 2; i++) sdlf_tensor_release(&forward.in[i], calculator);
+    sdlf_tensor_release(&forward.out[0], calculator);
 }
 
 static void emit(kernel_sink *sink, const kernel_case *made, const geometry *g, sdlf_ties ties, const char *text)
@@ -66,7 +87,7 @@ static void with_update(kernel_sink *sink, const kernel_case *back, const geomet
     sdlf_operation *o = &made.operation;
     bool momentum = combination & MOMENTUM, bias = combination & BIAS, decay = combination & DECAY;
     const sdlf_tensor none = {.dtype = SDLF_NONE};
-    o->kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD;
+    o->fused.fusion = &sdlf_conv2d_pool_backward_sgd_fusion;
     o->in[1] = parts->in[2];
     o->in[2] = parts->in[3];
     o->in[3] = kernel_tensor(parts->in[0].dtype, sdlf_shape(1));
@@ -74,10 +95,10 @@ static void with_update(kernel_sink *sink, const kernel_case *back, const geomet
     o->out[2] = bias ? parts->out[1] : none;
     o->out[3] = bias && momentum ? parts->out[1] : none;
     o->out[4] = combination & DX ? parts->out[2] : none;
-    o->conv2d_pool.sgd = (sdlf_sgd_rule){.momentum = momentum ? 0.9f : 0,
-                                         .decay = decay ? 0.01f : 0,
-                                         .bias_decay = decay ? 0.03f : 0,
-                                         .nesterov = combination & NESTEROV};
+    conv2d_pool_options_in(o)->sgd = (sdlf_sgd_rule){.momentum = momentum ? 0.9f : 0,
+                                                     .decay = decay ? 0.01f : 0,
+                                                     .bias_decay = decay ? 0.03f : 0,
+                                                     .nesterov = combination & NESTEROV};
     made.in[0].values = made.out[0].values = VALUES_GRID;
     made.in[3].values = VALUES_POSITIVE;
     char text[64];
@@ -98,11 +119,11 @@ typedef enum thoroughness {
 /* Forward, backward and backward with updates. */
 static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_ties ties, thoroughness tried)
 {
-    kernel_case made = {.operation = describe(SDLF_CONV2D_RELU_MAX_POOL_FORWARD, g, ties),
+    kernel_case made = {.operation = describe(&sdlf_conv2d_pool_forward_fusion, g, ties),
                         .fills_device = tried == FORWARD_ON_DEVICES};
     sdlf_operation *o = &made.operation;
-    int64_t p = sdlf_window2d_output(&o->conv2d_pool.window, 0, g->h);
-    int64_t q = sdlf_window2d_output(&o->conv2d_pool.window, 1, g->w);
+    const sdlf_window2d *window = &conv2d_pool_options_of(o)->window;
+    int64_t p = sdlf_window2d_output(window, 0, g->h), q = sdlf_window2d_output(window, 1, g->w);
     sdlf_shape pooled = sdlf_shape(g->n, g->k, p / g->pool[0], q / g->pool[1]);
     sdlf_tensor bias = kernel_tensor(t, sdlf_shape(g->k));
     o->in[0] = kernel_tensor(t, sdlf_shape(g->n, g->c, g->h, g->w));
@@ -123,7 +144,7 @@ static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_t
     emit(sink, &last, g, ties, " bias channels last but y");
     if (tried <= FORWARD_ALONE) return;
 
-    kernel_case back = {.operation = describe(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD, g, ties), .prepare = mask_first};
+    kernel_case back = {.operation = describe(&sdlf_conv2d_pool_backward_fusion, g, ties), .prepare = mask_first};
     back.in[0].values = back.in[1].values = VALUES_GRID;
     int64_t weight_terms = g->n * p * q, input_terms = g->k / g->groups * g->size * g->size;
     back.tolerance = (double)(weight_terms > input_terms ? weight_terms : input_terms) + 8;
@@ -133,6 +154,9 @@ static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_t
     back.operation.in[3] = kernel_tensor(SDLF_UINT8, pooled);
     for (int wanted = tried == EVERYTHING_AT_ONCE ? 7 : 1; wanted < 8; wanted++) {
         const sdlf_tensor none = {.dtype = SDLF_NONE};
+        if ((wanted & 3) == 2) continue; /* db comes with dw */
+        back.operation.in[0] = wanted & 1 ? o->in[0] : none;
+        back.operation.in[1] = wanted & 4 ? o->in[1] : none;
         back.operation.out[0] = wanted & 1 ? o->in[1] : none;
         back.operation.out[1] = wanted & 2 ? bias : none;
         back.operation.out[2] = wanted & 4 ? o->in[0] : none;

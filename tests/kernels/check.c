@@ -8,6 +8,7 @@
 
 #include <sdlf/fusion.h>
 
+#include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/gemm_backward_sgd.h"
 
 #include "framework/clock.h"
@@ -39,9 +40,6 @@ static bool has_operands(sdlf_operation_kind kind)
     case SDLF_CONV2D_FORWARD:
     case SDLF_CONV2D_BACKWARD_INPUT:
     case SDLF_CONV2D_BACKWARD_WEIGHTS:
-    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
-    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
-    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD:
     case SDLF_FUSED: return true;
     default: return false;
     }
@@ -67,17 +65,25 @@ static bool is_forward(const sdlf_operation *operation)
     return !strstr(name, "backward") && !strstr(name, "update") && operation->kind != SDLF_CLIP_SCALE;
 }
 
+/* cpu takes updates of products without bias and activation, and pools behind convolutions in training. */
+static bool may_stay_unfused(const sdlf_operation *operation)
+{
+    const sdlf_fusion *fusion = operation->fused.fusion;
+    if (fusion == &sdlf_conv2d_pool_backward_fusion) return false;
+    if (fusion == &sdlf_conv2d_pool_forward_fusion) return !sdlf_tensor_present(&operation->out[1]); /* no mask */
+    return fusion != &sdlf_gemm_backward_sgd_fusion || sdlf_tensor_present(&operation->out[3]) ||
+           gemm_backward_sgd_options_of(operation)->activation.function != SDLF_IDENTITY;
+}
+
 bool kernel_may_stay_in_parts(const sdlf_operation *operation)
 {
     switch (operation->kind) {
-    case SDLF_FUSED: /* cpu takes updates without bias and activation */
-        return operation->fused.fusion != &sdlf_gemm_backward_sgd_fusion || sdlf_tensor_present(&operation->out[3]) ||
-               gemm_backward_sgd_options_of(operation)->activation.function != SDLF_IDENTITY;
-    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
+    case SDLF_FUSED: return may_stay_unfused(operation);
+    case SDLF_MAX_POOL2D_FORWARD: return sdlf_tensor_present(&operation->out[1]);
+    case SDLF_MAX_POOL2D_BACKWARD: return sdlf_tensor_present(&operation->in[3]);
     case SDLF_BATCH_NORM2D_FORWARD:
     case SDLF_BATCH_NORM2D_BACKWARD: return sdlf_batch_norm2d_is_fused(operation);
     case SDLF_CONV2D_BACKWARD_INPUT: return sdlf_tensor_present(&operation->in[2]);
-    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD: return !sdlf_tensor_present(&operation->out[1]); /* inference: no mask */
     default: return false;
     }
 }

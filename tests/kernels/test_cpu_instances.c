@@ -11,6 +11,7 @@
 
 #include <sdlf/calculator.h>
 
+#include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/gemm_backward_sgd.h"
 #include "testing.h"
 
@@ -60,6 +61,24 @@ static example backward_sgd_example(const char *name, int64_t rows, int64_t unit
     return (example){name, 1e-4, op};
 }
 
+static example pool_example(bool forward)
+{
+    const sdlf_tensor x = floats(sdlf_shape(9, 4, 20, 18)), w = floats(sdlf_shape(19, 4, 5, 5));
+    const sdlf_tensor bias = floats(sdlf_shape(19)), y = floats(sdlf_shape(9, 19, 10, 9));
+    const sdlf_tensor mask = sdlf_tensor_view(SDLF_UINT8, y.shape, NULL);
+    sdlf_operation op = {.kind = SDLF_FUSED,
+                         .in = {x, w, bias},
+                         .out = {y, mask},
+                         .fused = {.fusion = &sdlf_conv2d_pool_forward_fusion}};
+    sdlf_operation back = {.kind = SDLF_FUSED,
+                           .in = {x, w, y, mask},
+                           .out = {w, bias, x},
+                           .fused = {.fusion = &sdlf_conv2d_pool_backward_fusion}};
+    if (!forward) op = back;
+    *conv2d_pool_options_in(&op) = (conv2d_pool_options){.window = window5, .groups = 1, .pool = pool2};
+    return (example){op.fused.fusion->type.name, forward ? 1e-4 : 1e-3, op};
+}
+
 static example example_at(int index)
 {
     static const char *const names[] = {"gemm, library", "gemm, a', library", "gemm, b', library"};
@@ -72,23 +91,8 @@ static example example_at(int index)
     case 5: return gemm_example(names[index - 3], index == 4, index == 5, 2);
     case 6: return backward_sgd_example("gemm_backward_sgd", 20, 301);
     case 7: return backward_sgd_example("gemm_backward_sgd of many rows", 70, 100);
-    case 8:
-        return (example){
-            "conv2d_relu_max_pool_forward",
-            1e-4,
-            {.kind = SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
-             .in = {floats(sdlf_shape(9, 4, 20, 18)), floats(sdlf_shape(19, 4, 5, 5)), floats(sdlf_shape(19))},
-             .out = {floats(sdlf_shape(9, 19, 10, 9)), sdlf_tensor_view(SDLF_UINT8, sdlf_shape(9, 19, 10, 9), NULL)},
-             .conv2d_pool = {.window = window5, .groups = 1, .pool = pool2}}};
-    case 9:
-        return (example){
-            "conv2d_relu_max_pool_backward",
-            1e-3,
-            {.kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
-             .in = {floats(sdlf_shape(9, 4, 20, 18)), floats(sdlf_shape(19, 4, 5, 5)), floats(sdlf_shape(9, 19, 10, 9)),
-                    sdlf_tensor_view(SDLF_UINT8, sdlf_shape(9, 19, 10, 9), NULL)},
-             .out = {floats(sdlf_shape(19, 4, 5, 5)), floats(sdlf_shape(19)), floats(sdlf_shape(9, 4, 20, 18))},
-             .conv2d_pool = {.window = window5, .groups = 1, .pool = pool2}}};
+    case 8: return pool_example(true);
+    case 9: return pool_example(false);
     case 10:
         return (example){
             "conv2d_forward",

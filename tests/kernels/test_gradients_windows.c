@@ -3,6 +3,8 @@
  * kinds. */
 #include "differences.h"
 
+#include "calculators/fusions/conv2d_pool.h"
+
 /* ---- convolution ---- */
 
 typedef struct geometry {
@@ -62,13 +64,16 @@ static void conv2d_relu_max_pool(void)
         sdlf_tensor dy = make(y.shape), dx = make(x.shape), dw = make(w.shape), db = make(bias.shape);
         uint8_t marks[1024];
         sdlf_tensor mask = sdlf_tensor_view(SDLF_UINT8, y.shape, marks);
-        sdlf_operation forward = {.kind = SDLF_CONV2D_RELU_MAX_POOL_FORWARD, .in = {x, w, bias}, .out = {y, mask}};
-        forward.conv2d_pool.window = g->window;
-        forward.conv2d_pool.groups = g->groups;
-        forward.conv2d_pool.pool = *pool;
-        sdlf_operation backward = {
-            .kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD, .in = {x, w, dy, mask}, .out = {dw, db, dx}};
-        backward.conv2d_pool = forward.conv2d_pool;
+        sdlf_operation forward = {.kind = SDLF_FUSED,
+                                  .in = {x, w, bias},
+                                  .out = {y, mask},
+                                  .fused = {.fusion = &sdlf_conv2d_pool_forward_fusion}};
+        sdlf_operation backward = {.kind = SDLF_FUSED,
+                                   .in = {x, w, dy, mask},
+                                   .out = {dw, db, dx},
+                                   .fused = {.fusion = &sdlf_conv2d_pool_backward_fusion}};
+        *conv2d_pool_options_in(&forward) = *conv2d_pool_options_in(&backward) =
+            (conv2d_pool_options){.window = g->window, .groups = g->groups, .pool = *pool};
         compute(&forward);
         compute(&backward);
         check_gradient("conv2d_relu_max_pool dw", &forward, dy, w, dw);

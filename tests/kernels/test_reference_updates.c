@@ -3,6 +3,7 @@
  * backward pass before them in one operation. */
 #include "by_hand.h"
 
+#include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/gemm_backward_sgd.h"
 
 #include <math.h>
@@ -194,10 +195,10 @@ static void conv2d_relu_max_pool_backward_sgd(void)
     for (int i = 0; i < W; i++) w[i] = w2[i] = (i * 5 % 9 - 4) / 4.0, v[i] = v2[i] = i / 16.0;
     for (int i = 0; i < Y; i++) dy[i] = (i * 3 % 7 - 3) / 2.0, mask[i] = (uint8_t)(i * 5 % 16);
     for (int i = 0; i < 3; i++) b[i] = b2[i] = i, bv[i] = bv2[i] = 1 - i;
-    sdlf_operation back = {.kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD};
-    back.conv2d_pool.window = (sdlf_window2d){{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
-    back.conv2d_pool.pool = (sdlf_window2d){{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
-    back.conv2d_pool.groups = 1;
+    sdlf_operation back = {.kind = SDLF_FUSED, .fused = {.fusion = &sdlf_conv2d_pool_backward_fusion}};
+    *conv2d_pool_options_in(&back) = (conv2d_pool_options){.window = {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+                                                           .groups = 1,
+                                                           .pool = {{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}}};
     sdlf_operation both = back;
     sdlf_shape image = sdlf_shape(2, 2, 4, 4), kernel = sdlf_shape(3, 2, 3, 3), pooled = sdlf_shape(2, 3, 2, 2);
     sdlf_shape filters = sdlf_shape(3), one = sdlf_shape(1);
@@ -213,8 +214,9 @@ static void conv2d_relu_max_pool_backward_sgd(void)
     update.sgd.decay = 0.125f;
     compute(update);
 
-    both.kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD;
-    both.conv2d_pool.sgd = (sdlf_sgd_rule){.momentum = 0.5f, .decay = 0.25f, .bias_decay = 0.125f, .nesterov = true};
+    both.fused.fusion = &sdlf_conv2d_pool_backward_sgd_fusion;
+    conv2d_pool_options_in(&both)->sgd =
+        (sdlf_sgd_rule){.momentum = 0.5f, .decay = 0.25f, .bias_decay = 0.125f, .nesterov = true};
     both.in[0] = back.in[0], both.in[1] = back.in[2], both.in[2] = back.in[3], both.in[3] = d(one, rate);
     both.out[0] = d(kernel, w2), both.out[1] = d(kernel, v2), both.out[2] = d(filters, b2);
     both.out[3] = d(filters, bv2), both.out[4] = d(image, dx2);

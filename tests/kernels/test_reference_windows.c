@@ -2,6 +2,8 @@
 /* The reference calculator against small examples worked out by hand: convolution and pooling. */
 #include "by_hand.h"
 
+#include "calculators/fusions/conv2d_pool.h"
+
 #include <math.h>
 
 #define CHECK_VALUES(found, ...) BY_HAND(1e-12, found, __VA_ARGS__)
@@ -75,8 +77,9 @@ static void conv2d_relu_max_pool(void)
 {
     double x[] = {1, 3, -1, -2, 9, 3, 2, -3, -1, 9}, w[] = {2}, bias[] = {1}, y[2], dy[] = {8, 5}, dw[1], db[1], dx[10];
     uint8_t mask[2];
-    sdlf_operation o = {.kind = SDLF_CONV2D_RELU_MAX_POOL_FORWARD};
-    o.conv2d_pool.window = square(1, 1, 0), o.conv2d_pool.groups = 1, o.conv2d_pool.pool = square(2, 2, 0);
+    sdlf_operation o = {.kind = SDLF_FUSED, .fused = {.fusion = &sdlf_conv2d_pool_forward_fusion}};
+    *conv2d_pool_options_in(&o) =
+        (conv2d_pool_options){.window = square(1, 1, 0), .groups = 1, .pool = square(2, 2, 0)};
     o.in[0] = d(sdlf_shape(1, 1, 2, 5), x), o.in[1] = d(sdlf_shape(1, 1, 1, 1), w), o.in[2] = d(sdlf_shape(1), bias);
     o.out[0] = d(sdlf_shape(1, 1, 1, 2), y), o.out[1] = of(SDLF_UINT8, sdlf_shape(1, 1, 1, 2), mask);
     compute(o); /* 3 7 / 7 5: two positions attain 7; the other window is nowhere positive */
@@ -84,7 +87,8 @@ static void conv2d_relu_max_pool(void)
     CHECK_EQUAL(mask[0], 1 << 1 | 1 << 2);
     CHECK_EQUAL(mask[1], 0);
 
-    sdlf_operation back = {.kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD, .conv2d_pool = o.conv2d_pool};
+    sdlf_operation back = {.kind = SDLF_FUSED, .fused = {.fusion = &sdlf_conv2d_pool_backward_fusion}};
+    *conv2d_pool_options_in(&back) = *conv2d_pool_options_of(&o);
     back.in[0] = o.in[0], back.in[1] = o.in[1], back.in[2] = d(sdlf_shape(1, 1, 1, 2), dy), back.in[3] = o.out[1];
     back.out[0] = d(sdlf_shape(1, 1, 1, 1), dw), back.out[1] = d(sdlf_shape(1), db), back.out[2] = d(o.in[0].shape, dx);
     compute(back); /* 4 to each of the two threes */
@@ -92,7 +96,7 @@ static void conv2d_relu_max_pool(void)
     CHECK_VALUES(db, 8);
     CHECK_VALUES(dx, 0, 8, 0, 0, 0, 8, 0, 0, 0, 0);
 
-    o.conv2d_pool.ties = back.conv2d_pool.ties = SDLF_TIES_FIRST;
+    conv2d_pool_options_in(&o)->ties = conv2d_pool_options_in(&back)->ties = SDLF_TIES_FIRST;
     compute(o);
     CHECK_EQUAL(mask[0], 1 << 1);
     compute(back);
@@ -100,6 +104,29 @@ static void conv2d_relu_max_pool(void)
 }
 
 /* ---- pools ---- */
+
+/* Three windows of 2x2: of two equal maxima, of none that is positive, and with a number that is none. */
+static void max_pool2d_with_mask(void)
+{
+    double x[] = {1, 3, -1, -2, 4, NAN, 3, 0, -1, -3, 4, 4}, y[3], dy[] = {8, 5, 7}, dx[12];
+    uint8_t mask[3];
+    sdlf_operation o = {.kind = SDLF_MAX_POOL2D_FORWARD, .pool2d = {.window = square(2, 2, 0)}};
+    o.in[0] = d(sdlf_shape(1, 1, 2, 6), x), o.out[0] = d(sdlf_shape(1, 1, 1, 3), y);
+    o.out[1] = of(SDLF_UINT8, sdlf_shape(1, 1, 1, 3), mask);
+    sdlf_operation back = {.kind = SDLF_MAX_POOL2D_BACKWARD, .pool2d = o.pool2d};
+    back.in[2] = d(sdlf_shape(1, 1, 1, 3), dy), back.in[3] = o.out[1], back.out[0] = d(sdlf_shape(1, 1, 2, 6), dx);
+    compute(o);
+    CHECK(y[0] == 3 && y[1] == -1 && isnan(y[2]));
+    CHECK(mask[0] == (1 << 1 | 1 << 2) && mask[1] == (1 << 0 | 1 << 2) && mask[2] == 0);
+    compute(back);
+    CHECK_VALUES(dx, 0, 4, 2.5, 0, 0, 0, 4, 0, 2.5, 0, 0, 0);
+    o.pool2d.activation.function = SDLF_RELU, o.pool2d.ties = SDLF_TIES_FIRST;
+    compute(o);
+    CHECK(y[0] == 3 && y[1] == 0 && isnan(y[2]));
+    CHECK(mask[0] == 1 << 1 && mask[1] == 0 && mask[2] == 0);
+    compute(back);
+    CHECK_VALUES(dx, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+}
 
 static void max_pool2d(void)
 {
@@ -167,6 +194,7 @@ int main(void)
     RUN(conv2d_groups);
     RUN(conv2d_backward);
     RUN(conv2d_relu_max_pool);
+    RUN(max_pool2d_with_mask);
     RUN(max_pool2d);
     RUN(avg_pool2d);
     RUN(global_avg_pool2d);

@@ -53,41 +53,46 @@ static void add_conv2d(kernel_rows *rows, geometry g)
                         g.stride > 1 ? ", stride 2" : "", g.groups > 1 ? ", depthwise" : "");
 }
 
+/* A fusion of 5x5 convolutions of x. */
+static void add_fused(kernel_rows *rows, const char *name, const sdlf_operation *const *members, sdlf_tensor x,
+                      int64_t k, const char *text)
+{
+    const int64_t *dim = x.shape.dim;
+    sdlf_operation fused;
+    if (sdlf_fusion_join(sdlf_fusion_find(name), members, &fused))
+        kernel_rows_add(rows, &fused, true, "%lldx%lldx%lldx%lld, %lld of 5x5%s", (long long)dim[0], (long long)dim[1],
+                        (long long)dim[2], (long long)dim[3], (long long)k, text);
+}
+
 /* The layers of fast_cnn and simple_cnn. */
 static void add_conv2d_pool(kernel_rows *rows, int64_t batch, int64_t c, int64_t side, int64_t k, bool dx)
 {
-    int64_t n = shrunk(rows, batch);
-    sdlf_operation forward = {.kind = SDLF_CONV2D_RELU_MAX_POOL_FORWARD}, backward, update;
-    forward.conv2d_pool.window = window_of(5, 1);
-    forward.conv2d_pool.groups = 1;
-    forward.conv2d_pool.pool = (sdlf_window2d){.size = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}};
-    backward = update = forward;
+    const int64_t n = shrunk(rows, batch);
+    const sdlf_window2d window = window_of(5, 1), halve = {.size = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}};
     sdlf_tensor x = kernel_rows_tensor(rows, sdlf_shape(n, c, side, side));
     sdlf_tensor w = kernel_rows_tensor(rows, sdlf_shape(k, c, 5, 5)), b = kernel_rows_tensor(rows, sdlf_shape(k));
+    sdlf_tensor r = kernel_rows_tensor(rows, sdlf_shape(n, k, side, side));
     sdlf_tensor y = kernel_rows_tensor(rows, sdlf_shape(n, k, side / 2, side / 2));
-    sdlf_tensor mask = sdlf_tensor_view(SDLF_UINT8, y.shape, NULL), none = {.dtype = SDLF_NONE};
-    forward.in[0] = x;
-    forward.in[1] = w;
-    forward.in[2] = b;
-    forward.out[0] = y;
-    forward.out[1] = mask;
-    backward.kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD;
-    const sdlf_tensor of_backward[] = {x, w, y, mask};
-    for (int i = 0; i < 4; i++) backward.in[i] = of_backward[i];
-    backward.out[0] = w;
-    backward.out[1] = b;
-    backward.out[2] = dx ? x : none;
-    update.kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD;
-    const sdlf_tensor of_update[] = {x, y, mask, kernel_rows_tensor(rows, sdlf_shape(1))};
-    for (int i = 0; i < 4; i++) update.in[i] = of_update[i];
-    update.out[0] = update.out[1] = w;
-    update.out[2] = update.out[3] = b;
-    update.out[4] = dx ? x : none;
-    update.conv2d_pool.sgd.momentum = 0.9f;
-    const sdlf_operation *all[] = {&forward, &backward, &update};
-    for (int i = 0; i < 3; i++)
-        kernel_rows_add(rows, all[i], true, "%lldx%lldx%lldx%lld, %lld of 5x5%s", (long long)n, (long long)c,
-                        (long long)side, (long long)side, (long long)k, dx && i > 0 ? ", dx" : "");
+    sdlf_tensor mask = sdlf_tensor_view(SDLF_UINT8, y.shape, NULL), rate = kernel_rows_tensor(rows, sdlf_shape(1));
+    const sdlf_operation conv = {
+        .kind = SDLF_CONV2D_FORWARD, .in = {x, w, b}, .out = {r}, .conv2d = {.window = window, .groups = 1}};
+    const sdlf_operation pool = {.kind = SDLF_MAX_POOL2D_FORWARD,
+                                 .in = {r},
+                                 .out = {y, mask},
+                                 .pool2d = {.window = halve, .activation = {.function = SDLF_RELU}}};
+    const sdlf_operation pool_back = {
+        .kind = SDLF_MAX_POOL2D_BACKWARD, .in = {[2] = y, [3] = mask}, .out = {r}, .pool2d = {.window = halve}};
+    const sdlf_operation input = {
+        .kind = SDLF_CONV2D_BACKWARD_INPUT, .in = {r, w}, .out = {x}, .conv2d = {.window = window, .groups = 1}};
+    const sdlf_operation weights = {
+        .kind = SDLF_CONV2D_BACKWARD_WEIGHTS, .in = {x, r}, .out = {w, b}, .conv2d = {.window = window, .groups = 1}};
+    const sdlf_operation update = {.kind = SDLF_SGD_UPDATE, .in = {w, rate}, .out = {w, w}, .sgd = {.momentum = 0.9f}};
+    const sdlf_operation of_bias = {.kind = SDLF_SGD_UPDATE, .in = {b, rate}, .out = {b, b}, .sgd = {.momentum = 0.9f}};
+    const sdlf_operation *const forward[] = {&conv, &pool, NULL};
+    const sdlf_operation *const backward[] = {&pool_back, dx ? &input : NULL, &weights, &update, &of_bias};
+    add_fused(rows, "conv2d_relu_max_pool_forward", forward, x, k, "");
+    add_fused(rows, "conv2d_relu_max_pool_backward", backward, x, k, dx ? ", dx" : "");
+    add_fused(rows, "conv2d_relu_max_pool_backward_sgd", backward, x, k, dx ? ", dx" : "");
 }
 
 /* A convolution without a bias, of x into y. */

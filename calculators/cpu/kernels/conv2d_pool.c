@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_relu_max_pool, forward and backward, for any shape. Contracts: <sdlf/operation.h>.
+/* conv2d_relu_max_pool, forward and backward, for any shape. Contracts: calculators/fusions/conv2d_pool.h.
  *
  * Forward: a task takes one image and one group, convolves into scratch space and pools from there, so that the
  * convolution's own output stays in the cache. Backward: the gradient by the convolution's own output is written out from dy
  * and mask, and handed to the convolution's gradients. */
+#include "calculators/fusions/conv2d_pool.h"
 #include "calculators/cpu/kernels/direct_conv2d.h"
 #include "calculators/cpu/kernels/kernels.h"
 
@@ -18,18 +19,29 @@ typedef struct pool_context {
     int64_t scratch_size, convolved_size;
 } pool_context;
 
-static pool_context context_of(const sdlf_operation *operation, const sdlf_tensor *y)
+static pool_context context_of(const sdlf_operation *operation, const sdlf_tensor *x, const sdlf_tensor *w,
+                               const sdlf_tensor *y)
 {
-    const sdlf_window2d *pool = &operation->conv2d_pool.pool;
-    pool_context all = {.v = convolution_make(&operation->in[0], &operation->in[1], &operation->conv2d_pool.window,
-                                              operation->conv2d_pool.groups),
-                        .window = {pool->size[0], pool->size[1]},
+    const conv2d_pool_options *options = conv2d_pool_options_of(operation);
+    pool_context all = {.v = convolution_make(x, w, &options->window, options->groups),
+                        .window = {options->pool.size[0], options->pool.size[1]},
                         .p = y->shape.dim[2],
                         .q = y->shape.dim[3],
-                        .first_only = operation->conv2d_pool.ties == SDLF_TIES_FIRST,
+                        .first_only = options->ties == SDLF_TIES_FIRST,
                         .x = input(operation, 0),
                         .w = input(operation, 1)};
     return all;
+}
+
+static pool_context forward_context(const sdlf_operation *operation)
+{
+    return context_of(operation, &operation->in[0], &operation->in[1], &operation->out[0]);
+}
+
+static pool_context backward_context(const sdlf_operation *operation)
+{
+    const conv2d_pool_operands o = conv2d_pool_operands_of(operation);
+    return context_of(operation, o.x, o.w, o.dy);
 }
 
 /* The direct way takes windows of any kind backward, of 2x2 forward. */
@@ -104,14 +116,14 @@ static void forward_image(void *argument, int64_t image, int thread)
  * convolution and the pooling channels last, what is faster in one. */
 bool conv2d_relu_max_pool_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    pool_context all = context_of(operation, &operation->out[0]);
+    pool_context all = forward_context(operation);
     (void)calculator;
     return sdlf_tensor_present(&operation->out[1]) || is_direct_forward(&all);
 }
 
 int64_t conv2d_relu_max_pool_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    pool_context all = context_of(operation, &operation->out[0]);
+    pool_context all = forward_context(operation);
     direct_pool pool = direct_pool_of(&all);
     if (is_direct_forward(&all)) return bytes_of(calculator, direct_forward_space_cpu(&all.v, &pool));
     int64_t convolved = cpu_round_up(all.v.k * all.v.p_q, LANES);
@@ -121,7 +133,7 @@ int64_t conv2d_relu_max_pool_forward_workspace_cpu(const sdlf_calculator *calcul
 
 sdlf_status conv2d_relu_max_pool_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    pool_context all = context_of(operation, &operation->out[0]);
+    pool_context all = forward_context(operation);
     all.bias = input(operation, 2);
     all.y = output(operation, 0);
     all.mask_out = operation->out[1].data;
@@ -204,7 +216,7 @@ static convolution_backward backward_of(const sdlf_operation *operation, const p
 
 int64_t conv2d_relu_max_pool_backward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    pool_context all = context_of(operation, &operation->in[2]);
+    pool_context all = backward_context(operation);
     direct_pool pool = direct_pool_of(&all);
     convolution_backward backward = backward_of(operation, &all);
     if (direct_takes_cpu(&all.v)) return bytes_of(calculator, direct_backward_space_cpu(&backward, &pool));
@@ -214,7 +226,7 @@ int64_t conv2d_relu_max_pool_backward_workspace_cpu(const sdlf_calculator *calcu
 
 sdlf_status conv2d_relu_max_pool_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    pool_context all = context_of(operation, &operation->in[2]);
+    pool_context all = backward_context(operation);
     const cpu_calculator *cpu = cpu_from(calculator);
     all.dy = input(operation, 2);
     all.mask_in = operation->in[3].data;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of an instance: one compilation of this folder, for one element type and one instruction set. */
 #include "calculators/cpu/kernels/kernels.h"
+#include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/fusions/inverted_residual.h"
 
@@ -15,6 +16,12 @@ static const sdlf_fused_slot fusions[] = {
      {.run = gemm_backward_sgd_cpu,
       .supports = gemm_backward_sgd_supports_cpu,
       .workspace = gemm_backward_sgd_workspace_cpu}},
+    {&sdlf_conv2d_pool_forward_fusion,
+     {.run = conv2d_relu_max_pool_forward_cpu,
+      .supports = conv2d_relu_max_pool_forward_supports_cpu,
+      .workspace = conv2d_relu_max_pool_forward_workspace_cpu}},
+    {&sdlf_conv2d_pool_backward_fusion,
+     {.run = conv2d_relu_max_pool_backward_cpu, .workspace = conv2d_relu_max_pool_backward_workspace_cpu}},
     {.fusion = NULL},
 };
 
@@ -51,13 +58,10 @@ const cpu_instance instance_cpu = {
                                               .automatic = conv2d_automatic_cpu,
                                               .likes_channels_last = conv2d_backward_weights_likes_channels_last_cpu,
                                               .workspace = conv2d_backward_weights_workspace_cpu},
-            [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_relu_max_pool_forward_cpu,
-                                                   .supports = conv2d_relu_max_pool_forward_supports_cpu,
-                                                   .workspace = conv2d_relu_max_pool_forward_workspace_cpu},
-            [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_cpu,
-                                                    .workspace = conv2d_relu_max_pool_backward_workspace_cpu},
-            [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cpu, .workspace = max_pool2d_forward_workspace_cpu},
-            [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_cpu},
+            [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cpu,
+                                         .supports = max_pool2d_supports_cpu,
+                                         .workspace = max_pool2d_forward_workspace_cpu},
+            [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_cpu, .supports = max_pool2d_supports_cpu},
             [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_cpu, .workspace = avg_pool2d_forward_workspace_cpu},
             [SDLF_AVG_POOL2D_BACKWARD] = {.run = avg_pool2d_backward_cpu},
             [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.run = global_avg_pool2d_forward_cpu,

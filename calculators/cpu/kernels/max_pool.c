@@ -96,6 +96,15 @@ static void forward_planes(void *context, int64_t index, int thread)
     }
 }
 
+/* With a mask, or an activation, only fused with the convolution beside it. */
+bool max_pool2d_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const bool forward = operation->kind == SDLF_MAX_POOL2D_FORWARD;
+    (void)calculator;
+    return !sdlf_tensor_present(forward ? &operation->out[1] : &operation->in[3]) &&
+           operation->pool2d.activation.function == SDLF_IDENTITY;
+}
+
 int64_t max_pool2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     return cpu_from_const(calculator)->threads * operation->in[0].shape.dim[3] * (int64_t)sizeof(element);

@@ -5,6 +5,7 @@
 
 #include "calculators/cuda/conv2d/halo16.h"
 #include "calculators/cuda/gemm/convert_operands.h"
+#include "calculators/fusions/conv2d_pool.h"
 
 /* In the order in which the launcher has them (conv2d/halo16.cu). */
 static const cuda_halo16_tile tiles[HALO16_TILES] = {
@@ -160,18 +161,15 @@ sdlf_status conv2d_halo16_cuda(sdlf_calculator *base, const sdlf_operation *op)
 /* The convolution; its results are nowhere. */
 static sdlf_operation convolution_of(const sdlf_operation *op)
 {
-    const sdlf_window2d *window = &op->conv2d_pool.window;
-    const int64_t *x = op->in[0].shape.dim;
-    sdlf_shape shape = sdlf_shape(x[0], op->in[1].shape.dim[0], sdlf_window2d_output(window, 0, x[2]),
-                                  sdlf_window2d_output(window, 1, x[3]));
+    const conv2d_pool_options *options = conv2d_pool_options_of(op);
     return (sdlf_operation){
         .kind = SDLF_CONV2D_FORWARD,
         .in = {op->in[0], op->in[1], op->in[2]},
-        .out = {sdlf_tensor_channels_last(sdlf_tensor_view(op->out[0].dtype, shape, NULL))},
+        .out = {sdlf_tensor_channels_last(conv2d_pool_between(op, &op->in[0], &op->in[1]))},
         .prepared = op->prepared,
         .workspace = op->workspace,
         .ahead = op->ahead,
-        .conv2d = {.window = *window, .groups = op->conv2d_pool.groups, .activation = {.function = SDLF_RELU}},
+        .conv2d = {.window = options->window, .groups = options->groups, .activation = {.function = SDLF_RELU}},
     };
 }
 
@@ -179,7 +177,7 @@ static sdlf_operation convolution_of(const sdlf_operation *op)
 bool cuda_halo16_pool_takes(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
-    const sdlf_window2d *pool = &op->conv2d_pool.pool;
+    const sdlf_window2d *pool = &conv2d_pool_options_of(op)->pool;
     if (sdlf_tensor_present(&op->out[1])) return false;
     if (op->out[0].dtype != SDLF_FLOAT32) return false;
     for (int i = 0; i < 2; i++) {

@@ -4,6 +4,7 @@
 #include "calculators/cuda/conv2d_pool/conv2d_pool.h"
 
 #include "calculators/cuda/conv2d/halo16.h"
+#include "calculators/fusions/conv2d_pool.h"
 
 bool conv2d_pool_forward_supports_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
@@ -29,33 +30,26 @@ sdlf_status conv2d_pool_forward_cuda(sdlf_calculator *base, const sdlf_operation
 bool conv2d_pool_backward_supports_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
-    const sdlf_tensor *dy = &op->in[op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD ? 2 : 1];
     return conv2d_pool_supports_cuda(base, op) &&
            cuda_conv2d_pool_weights_memory(calculator, op) <= calculator->shared_most &&
-           cuda_conv2d_pool_input_fits(calculator, op, dy);
+           cuda_conv2d_pool_input_fits(calculator, op);
+}
+
+/* Is out[0] there, w or its gradient? */
+static bool wants_weights(const sdlf_operation *op)
+{
+    return sdlf_tensor_present(&op->out[0]);
 }
 
 int64_t conv2d_pool_backward_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    bool updates = op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD;
-    if (!updates && !sdlf_tensor_present(&op->out[0]) && !sdlf_tensor_present(&op->out[1])) return 0;
-    return cuda_conv2d_pool_weights_workspace((const cuda_calculator *)base, op);
-}
-
-sdlf_status conv2d_relu_max_pool_backward_cuda(sdlf_calculator *base, const sdlf_operation *op)
-{
-    sdlf_status status = SDLF_OK;
-    if (sdlf_tensor_present(&op->out[0]) || sdlf_tensor_present(&op->out[1]))
-        status = cuda_conv2d_pool_weights(base, op);
-    if (status != SDLF_OK || !sdlf_tensor_present(&op->out[2])) return status;
-    return cuda_conv2d_pool_input(base, op, &op->in[1], &op->in[2], &op->in[3], &op->out[2]);
+    return wants_weights(op) ? cuda_conv2d_pool_weights_workspace((const cuda_calculator *)base, op) : 0;
 }
 
 /* dx wants the weights before their update. */
-sdlf_status conv2d_relu_max_pool_backward_sgd_cuda(sdlf_calculator *base, const sdlf_operation *op)
+sdlf_status conv2d_relu_max_pool_backward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     sdlf_status status = SDLF_OK;
-    if (sdlf_tensor_present(&op->out[4]))
-        status = cuda_conv2d_pool_input(base, op, &op->out[0], &op->in[1], &op->in[2], &op->out[4]);
-    return status == SDLF_OK ? cuda_conv2d_pool_weights(base, op) : status;
+    if (sdlf_tensor_present(conv2d_pool_operands_of(op).dx)) status = cuda_conv2d_pool_input(base, op);
+    return status == SDLF_OK && wants_weights(op) ? cuda_conv2d_pool_weights(base, op) : status;
 }

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "calculators/cuda/kernels.cuh"
+#include "calculators/fusions/conv2d_pool.h"
 
 struct pool_geometry {
     int batch, channels, height, width, filters, out_height, out_width; /* out: pooled */
@@ -14,7 +15,7 @@ struct pool_geometry {
     bool first; /* of tied maxima, the first alone */
 };
 
-/* x (N,C,H,W) to the pooled y (N,K,P,Q). */
+/* x (N,C,H,W) to the pooled y (N,K,P,Q), and backward. */
 static inline pool_geometry pool_geometry_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y)
 {
     pool_geometry g;
@@ -25,10 +26,16 @@ static inline pool_geometry pool_geometry_of(const sdlf_operation *op, const sdl
     g.filters = (int)y.shape.dim[1];
     g.out_height = (int)y.shape.dim[2];
     g.out_width = (int)y.shape.dim[3];
-    g.top = op->conv2d_pool.window.padding_before[0];
-    g.left = op->conv2d_pool.window.padding_before[1];
-    g.first = op->conv2d_pool.ties == SDLF_TIES_FIRST;
+    g.top = conv2d_pool_options_of(op)->window.padding_before[0];
+    g.left = conv2d_pool_options_of(op)->window.padding_before[1];
+    g.first = conv2d_pool_options_of(op)->ties == SDLF_TIES_FIRST;
     return g;
+}
+
+static inline pool_geometry pool_backward_geometry_of(const sdlf_operation *op)
+{
+    const conv2d_pool_operands operands = conv2d_pool_operands_of(op);
+    return pool_geometry_of(op, *operands.x, *operands.dy);
 }
 
 /* The pixel of a plane, 0 outside. */

@@ -9,22 +9,19 @@
 extern "C" {
 #endif
 
-/* dw and db, or w and b moved by them, as the operation's kind says. */
+/* dw and db, or w and b moved by them, as the operation's fusion says. */
 sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdlf_operation *op);
 int64_t cuda_conv2d_pool_weights_workspace(const cuda_calculator *calculator, const sdlf_operation *op);
 /* Bytes of shared memory that a block needs. */
 int64_t cuda_conv2d_pool_weights_memory(const cuda_calculator *calculator, const sdlf_operation *op);
 
-/* dx from x's shape, w, dy and mask. */
-bool cuda_conv2d_pool_input_fits(const cuda_calculator *calculator, const sdlf_operation *op, const sdlf_tensor *dy);
-sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
-                                   const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx);
+/* dx from w, dy and mask. */
+bool cuda_conv2d_pool_input_fits(const cuda_calculator *calculator, const sdlf_operation *op);
+sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_operation *op);
 
 /* The same on tensor cores, for small images; is that wanted, and possible? */
-bool cuda_conv2d_pool_input_sliced_suits(const cuda_calculator *calculator, const sdlf_operation *op,
-                                         const sdlf_tensor *dy);
-sdlf_status cuda_conv2d_pool_input_sliced(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
-                                          const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx);
+bool cuda_conv2d_pool_input_sliced_suits(const cuda_calculator *calculator, const sdlf_operation *op);
+sdlf_status cuda_conv2d_pool_input_sliced(sdlf_calculator *base, const sdlf_operation *op);
 
 #ifdef __cplusplus
 }

@@ -45,12 +45,12 @@ template <typename T> static __global__ void __launch_bounds__(WARP *LINES) conv
 
 template <typename T> static pool_epilogue<T> epilogue_of(const sdlf_operation *op, int blocks)
 {
-    const pool_operands operands = pool_operands_of(op);
+    const conv2d_pool_operands operands = conv2d_pool_operands_of(op);
     pool_epilogue<T> f = {.parts = static_cast<const T *>(op->workspace.data)};
-    f.weights = sdlf_tensor_count(&operands.w);
-    f.filters = operands.dy.shape.dim[1];
+    f.weights = sdlf_tensor_count(operands.w);
+    f.filters = operands.dy->shape.dim[1];
     f.blocks = blocks;
-    if (op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD) {
+    if (op->fused.fusion == &sdlf_conv2d_pool_backward_fusion) {
         f.dw = optional<T>(op->out[0]);
         f.db = optional<T>(op->out[1]);
         return f;
@@ -60,7 +60,7 @@ template <typename T> static pool_epilogue<T> epilogue_of(const sdlf_operation *
     f.v = optional<T>(op->out[1]);
     f.b = optional<T>(op->out[2]);
     f.bv = optional<T>(op->out[3]);
-    f.rule = op->conv2d_pool.sgd;
+    f.rule = conv2d_pool_options_of(op)->sgd;
     return f;
 }
 

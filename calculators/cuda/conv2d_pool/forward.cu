@@ -97,7 +97,7 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
         using T = decltype(zero);
         const pool_forward<T> p = {data_of<T>(x), data_of<T>(op->in[1]),         optional<T>(op->in[2]),
                                    data_of<T>(y), optional<uint8_t>(op->out[1]), pool_geometry_of(op, x, y)};
-        int side_size = op->conv2d_pool.window.size[0];
+        int side_size = conv2d_pool_options_of(op)->window.size[0];
         if constexpr (sizeof(T) == sizeof(float)) {
             if (cuda_conv2d_pool_forward_first_suits(calculator, p.g, side_size)) {
                 status = cuda_conv2d_pool_forward_first(calculator, p, side_size);
@@ -121,16 +121,16 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
     return status == SDLF_OK ? cuda_check_launch("conv2d_relu_max_pool_forward") : status;
 }
 
-/* y, or its gradient, in any of the three kinds. */
-static const sdlf_tensor &pooled_of(const sdlf_operation *op)
+static bool is_forward(const sdlf_operation *op)
 {
-    if (op->kind == SDLF_CONV2D_RELU_MAX_POOL_FORWARD) return op->out[0];
-    return op->in[op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD ? 2 : 1];
+    return op->fused.fusion == &sdlf_conv2d_pool_forward_fusion;
 }
 
-static const sdlf_tensor &weights_of(const sdlf_operation *op)
+/* Forward and backward; in the place of dy is y. */
+static conv2d_pool_operands operands_of(const sdlf_operation *op)
 {
-    return op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD ? op->out[0] : op->in[1];
+    if (!is_forward(op)) return conv2d_pool_operands_of(op);
+    return {&op->in[0], &op->in[1], &op->out[0], &op->out[1], nullptr};
 }
 
 /* Without a mask this is inference. There a convolution and a pooling by themselves, which reads y again from the second-level cache, are
@@ -140,22 +140,24 @@ enum { LONGEST_UNMASKED = 256 };
 /* On tensor cores, few taps and small images have kernels; larger layers are faster as a convolution and a pooling by themselves. */
 static bool suits_math(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    const int side = op->conv2d_pool.window.size[0];
-    if (op->in[0].dtype != SDLF_FLOAT32 || calculator->math == SDLF_MATH_FP32) return true;
-    const pool_geometry g = pool_geometry_of(op, op->in[0], pooled_of(op));
+    const int side = conv2d_pool_options_of(op)->window.size[0];
+    const conv2d_pool_operands operands = operands_of(op);
+    if (operands.dy->dtype != SDLF_FLOAT32 || calculator->math == SDLF_MATH_FP32) return true;
+    const pool_geometry g = pool_geometry_of(op, *operands.x, *operands.dy);
     return cuda_conv2d_pool_forward_first_suits(calculator, g, side) ||
            cuda_conv2d_pool_forward_sliced_suits(calculator, g, side);
 }
 
 extern "C" bool conv2d_pool_supports_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    const sdlf_window2d &window = op->conv2d_pool.window, &pool = op->conv2d_pool.pool;
+    const sdlf_window2d &window = conv2d_pool_options_of(op)->window, &pool = conv2d_pool_options_of(op)->pool;
+    const conv2d_pool_operands operands = operands_of(op);
     int side = window.size[0];
-    bool fits = (side == 3 || side == 5) && window.size[1] == side && op->conv2d_pool.groups == 1;
-    if (op->kind == SDLF_CONV2D_RELU_MAX_POOL_FORWARD && !sdlf_tensor_present(&op->out[1]))
+    bool fits = (side == 3 || side == 5) && window.size[1] == side && conv2d_pool_options_of(op)->groups == 1;
+    if (is_forward(op) && !sdlf_tensor_present(&op->out[1]))
         fits = fits && op->in[0].shape.dim[1] * side * side <= LONGEST_UNMASKED;
     for (int i = 0; i < 2; i++)
         fits = fits && window.stride[i] == 1 && window.dilation[i] == 1 && pool.size[i] == 2 && pool.stride[i] == 2;
-    return fits && pool_counts_fit(op->in[0], weights_of(op), pooled_of(op)) &&
+    return fits && pool_counts_fit(*operands.x, *operands.w, *operands.dy) &&
            suits_math(reinterpret_cast<const cuda_calculator *>(base), op);
 }

@@ -107,11 +107,11 @@ template <typename T, int R> static __global__ void __launch_bounds__(MOST_THREA
 }
 
 /* Everything but the operands. */
-template <typename T> static pool_input<T> shared_out(const sdlf_operation *op, const sdlf_tensor &dy)
+template <typename T> static pool_input<T> shared_out(const sdlf_operation *op)
 {
     pool_input<T> p = {};
-    int side = op->conv2d_pool.window.size[0];
-    p.g = pool_geometry_of(op, op->in[0], dy);
+    int side = conv2d_pool_options_of(op)->window.size[0];
+    p.g = pool_backward_geometry_of(op);
     p.quads = (p.g.width + COLUMNS - 1) / COLUMNS;
     p.rows = p.quads < THREADS ? THREADS / p.quads : 1;
     if (p.rows > p.g.height) p.rows = p.g.height;
@@ -126,38 +126,37 @@ template <typename T> static int64_t memory_of(const pool_input<T> &p)
     return FILTERS * static_cast<int64_t>(p.da_lines) * p.line * static_cast<int64_t>(sizeof(T));
 }
 
-extern "C" bool cuda_conv2d_pool_input_fits(const cuda_calculator *calculator, const sdlf_operation *op,
-                                            const sdlf_tensor *dy)
+extern "C" bool cuda_conv2d_pool_input_fits(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     bool fits = false;
-    const sdlf_tensor &dx = op->out[op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD ? 2 : 4];
-    if (calculator->math != SDLF_MATH_FP32 && dy->dtype == SDLF_FLOAT32 && sdlf_tensor_present(&dx))
-        return cuda_conv2d_pool_input_sliced_suits(calculator, op, dy);
-    with_float(dy->dtype, [&](auto zero) {
-        const auto p = shared_out<decltype(zero)>(op, *dy);
+    const conv2d_pool_operands operands = conv2d_pool_operands_of(op);
+    if (calculator->math != SDLF_MATH_FP32 && operands.dy->dtype == SDLF_FLOAT32 && sdlf_tensor_present(operands.dx))
+        return cuda_conv2d_pool_input_sliced_suits(calculator, op);
+    with_float(operands.dy->dtype, [&](auto zero) {
+        const auto p = shared_out<decltype(zero)>(op);
         fits = p.quads <= MOST_THREADS && memory_of(p) + (8 << 10) <= calculator->shared_most;
     });
     return fits;
 }
 
-extern "C" sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
-                                              const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx)
+extern "C" sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_operation *op)
 {
+    const conv2d_pool_operands operands = conv2d_pool_operands_of(op);
     cudaStream_t stream = cuda_stream(base);
     sdlf_status status = SDLF_OK;
-    if (sdlf_tensor_count(dx) == 0) return SDLF_OK;
-    if (cuda_conv2d_pool_input_sliced_suits(cuda_calculator_from(base), op, dy))
-        return cuda_conv2d_pool_input_sliced(base, op, w, dy, mask, dx);
-    with_float(dx->dtype, [&](auto zero) {
+    if (sdlf_tensor_count(operands.dx) == 0) return SDLF_OK;
+    if (cuda_conv2d_pool_input_sliced_suits(cuda_calculator_from(base), op))
+        return cuda_conv2d_pool_input_sliced(base, op);
+    with_float(operands.dx->dtype, [&](auto zero) {
         using T = decltype(zero);
-        pool_input<T> p = shared_out<T>(op, *dy);
-        p.w = data_of<T>(*w);
-        p.dy = data_of<T>(*dy);
-        p.mask = data_of<uint8_t>(*mask);
-        p.dx = data_of<T>(*dx);
+        pool_input<T> p = shared_out<T>(op);
+        p.w = data_of<T>(*operands.w);
+        p.dy = data_of<T>(*operands.dy);
+        p.mask = data_of<uint8_t>(*operands.mask);
+        p.dx = data_of<T>(*operands.dx);
         const int bytes = (int)memory_of(p), threads = (p.quads * p.rows + 31) / 32 * 32;
         dim3 grid((unsigned)(p.g.batch * p.bands), (unsigned)((p.g.channels + CHANNELS - 1) / CHANNELS));
-        with_side(op->conv2d_pool.window.size[0], [&](auto side) {
+        with_side(conv2d_pool_options_of(op)->window.size[0], [&](auto side) {
             status = allow_shared(conv2d_pool_input<T, side.value>, bytes);
             if (status == SDLF_OK) conv2d_pool_input<T, side.value><<<grid, threads, bytes, stream>>>(p);
         });

@@ -125,11 +125,11 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_input_sliced(slice
 }
 
 /* Everything but the operands. Bands of as many rows as 72 pixels hold, or half the image where there are few images. */
-static sliced_input shared_out(const cuda_calculator *calculator, const sdlf_operation *op, const sdlf_tensor &dy)
+static sliced_input shared_out(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     sliced_input p = {};
-    int side = op->conv2d_pool.window.size[0];
-    p.g = pool_geometry_of(op, op->in[0], dy);
+    int side = conv2d_pool_options_of(op)->window.size[0];
+    p.g = pool_backward_geometry_of(op);
     p.share = (p.g.filters + WARPS - 1) / WARPS;
     p.rows = p.g.width <= PIXELS ? PIXELS / p.g.width : 1;
     if (p.rows > p.g.height) p.rows = p.g.height;
@@ -147,13 +147,13 @@ static int64_t memory_of(const sliced_input &p)
     return static_cast<int64_t>(sizeof(slice_sums)) + (static_cast<int64_t>(WARPS) * p.share * p.plane + STEPS * 8) * 4;
 }
 
-extern "C" bool cuda_conv2d_pool_input_sliced_suits(const cuda_calculator *calculator, const sdlf_operation *op,
-                                                    const sdlf_tensor *dy)
+extern "C" bool cuda_conv2d_pool_input_sliced_suits(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    if (op->in[0].dtype != SDLF_FLOAT32 || calculator->math == SDLF_MATH_FP32 || !cuda_has_tensor_cores(calculator))
+    if (conv2d_pool_operands_of(op).dy->dtype != SDLF_FLOAT32 || calculator->math == SDLF_MATH_FP32 ||
+        !cuda_has_tensor_cores(calculator))
         return false;
-    const sliced_input p = shared_out(calculator, op, *dy);
-    int side = op->conv2d_pool.window.size[0];
+    const sliced_input p = shared_out(calculator, op);
+    int side = conv2d_pool_options_of(op)->window.size[0];
     return p.g.width <= PIXELS && p.g.height * p.g.width <= 4 * PIXELS && p.share * side * side <= STEPS * 8 &&
            memory_of(p) <= calculator->shared_most;
 }
@@ -168,18 +168,17 @@ template <sdlf_math MATH, int R> static sdlf_status launch(const cuda_calculator
     return cuda_check_launch("conv2d_relu_max_pool_backward");
 }
 
-extern "C" sdlf_status cuda_conv2d_pool_input_sliced(sdlf_calculator *base, const sdlf_operation *op,
-                                                     const sdlf_tensor *w, const sdlf_tensor *dy,
-                                                     const sdlf_tensor *mask, const sdlf_tensor *dx)
+extern "C" sdlf_status cuda_conv2d_pool_input_sliced(sdlf_calculator *base, const sdlf_operation *op)
 {
+    const conv2d_pool_operands operands = conv2d_pool_operands_of(op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    sliced_input p = shared_out(calculator, op, *dy);
-    p.w = data_of<float>(*w);
-    p.dy = data_of<float>(*dy);
-    p.mask = data_of<uint8_t>(*mask);
-    p.dx = data_of<float>(*dx);
+    sliced_input p = shared_out(calculator, op);
+    p.w = data_of<float>(*operands.w);
+    p.dy = data_of<float>(*operands.dy);
+    p.mask = data_of<uint8_t>(*operands.mask);
+    p.dx = data_of<float>(*operands.dx);
     sdlf_status status = SDLF_OK;
-    with_side(op->conv2d_pool.window.size[0], [&](auto side) {
+    with_side(conv2d_pool_options_of(op)->window.size[0], [&](auto side) {
         switch (calculator->math) {
         case SDLF_MATH_FP16: status = launch<SDLF_MATH_FP16, side.value>(calculator, p); break;
         case SDLF_MATH_BF16: status = launch<SDLF_MATH_BF16, side.value>(calculator, p); break;

@@ -210,11 +210,11 @@ template <typename T> static void cut(pool_weights<T> &p, const cuda_calculator 
 
 template <typename T> static pool_weights<T> weights_of(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    const pool_operands operands = pool_operands_of(op);
-    pool_weights<T> p = {.x = data_of<T>(operands.x), .dy = data_of<T>(operands.dy)};
-    p.mask = data_of<uint8_t>(operands.mask);
+    const conv2d_pool_operands operands = conv2d_pool_operands_of(op);
+    pool_weights<T> p = {.x = data_of<T>(*operands.x), .dy = data_of<T>(*operands.dy)};
+    p.mask = data_of<uint8_t>(*operands.mask);
     p.parts = static_cast<T *>(op->workspace.data);
-    p.g = pool_geometry_of(op, operands.x, operands.dy);
+    p.g = pool_backward_geometry_of(op);
     cut(p, calculator);
     uintptr_t addresses = reinterpret_cast<uintptr_t>(p.dy) | reinterpret_cast<uintptr_t>(p.mask) * 4;
     p.quads = p.g.out_height * p.g.out_width % 4 == 0 && p.tile_rows * p.g.out_width % 4 == 0 && addresses % 16 == 0;
@@ -240,7 +240,7 @@ extern "C" sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdl
     sdlf_status status = SDLF_OK;
     with_float(op->in[0].dtype, [&](auto zero) {
         const auto p = weights_of<decltype(zero)>(calculator, op);
-        with_side(op->conv2d_pool.window.size[0],
+        with_side(conv2d_pool_options_of(op)->window.size[0],
                   [&](auto side) { status = launch<decltype(zero), side.value>(calculator, op, p); });
     });
     return status;
@@ -248,16 +248,16 @@ extern "C" sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdl
 
 extern "C" int64_t cuda_conv2d_pool_weights_workspace(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    const pool_operands operands = pool_operands_of(op);
-    int64_t numbers = sdlf_tensor_count(&operands.w) + operands.dy.shape.dim[1], blocks = 0;
-    with_float(op->in[0].dtype, [&](auto zero) { blocks = weights_of<decltype(zero)>(calculator, op).blocks; });
-    return blocks * numbers * static_cast<int64_t>(sdlf_dtype_size(op->in[0].dtype));
+    const conv2d_pool_operands operands = conv2d_pool_operands_of(op);
+    int64_t numbers = sdlf_tensor_count(operands.w) + operands.dy->shape.dim[1], blocks = 0;
+    with_float(operands.dy->dtype, [&](auto zero) { blocks = weights_of<decltype(zero)>(calculator, op).blocks; });
+    return blocks * numbers * static_cast<int64_t>(sdlf_dtype_size(operands.dy->dtype));
 }
 
 extern "C" int64_t cuda_conv2d_pool_weights_memory(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     size_t bytes = 0;
-    with_float(op->in[0].dtype, [&](auto zero) {
+    with_float(conv2d_pool_operands_of(op).dy->dtype, [&](auto zero) {
         const auto p = weights_of<decltype(zero)>(calculator, op);
         bytes = tile_layout<decltype(zero), 5>(p).bytes(p.lanes);
     });

@@ -249,9 +249,12 @@ bool elements_are_vectors(const sdlf_operation *op)
     return op->out[0].dtype == SDLF_FLOAT32 && addresses % 16 == 0 && is_multiple(sdlf_tensor_count(&op->out[0]));
 }
 
+/* With a mask, or an activation, only fused with the convolution beside it. */
 bool pool2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
+    const sdlf_tensor *mask = is_forward(op) ? &op->out[1] : &op->in[3];
     (void)calculator;
+    if (sdlf_tensor_present(mask) || op->pool2d.activation.function != SDLF_IDENTITY) return false;
     if (!cuda_is_nhwc(op)) return is_forward(op) || !sdlf_operation_is_channels_last(op);
     return is_multiple(op->out[0].shape.dim[1]) && sdlf_tensor_count(&op->in[0]) > 0 &&
            sdlf_tensor_count(&op->out[0]) > 0;

@@ -94,15 +94,9 @@ typedef struct sdlf_operation {
         } conv2d;
         struct {
             sdlf_window2d window;
-            int groups;
-            sdlf_window2d pool;
-            sdlf_ties ties;
-            sdlf_sgd_rule sgd; /* only conv2d_relu_max_pool_backward_sgd */
-        } conv2d_pool;
-        struct {
-            sdlf_window2d window;
             sdlf_ties ties;
             bool count_padding;
+            sdlf_activation activation; /* only max_pool2d_forward: identity or ReLU */
         } pool2d;
         sdlf_activation activation;
         struct {

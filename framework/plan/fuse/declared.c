@@ -2,17 +2,9 @@
 /* Groups of operations that calculators take as one, as they declare it: see <sdlf/fusion.h>. Where a fusion's pattern is
  * found among a calculator's steps, what passes between them is nobody else's, and the calculator takes the fused
  * operation, that stands in the place of one of them. */
-#include <sdlf/fusion.h>
+#include "framework/plan/fuse/declared.h"
 
-#include "framework/plan/passes.h"
-
-typedef struct match {
-    const sdlf_fusion *fusion;
-    const sdlf_calculator *calculator;
-    unsigned variant;
-    int step[SDLF_FUSION_MEMBERS]; /* -1: not found (yet), or not in this variant */
-    sdlf_operation fused;          /* once all are found */
-} match;
+typedef fusion_match match;
 
 static bool is_in(const match *m, int member)
 {
@@ -237,12 +229,16 @@ static bool has_constants(const sdlf_plan *plan, const sdlf_operation *fused)
     return true;
 }
 
-static sdlf_status fuse(sdlf_plan *plan, const match *m)
+/* What has been found as one operation: does the calculator take it? */
+static bool is_taken(const sdlf_plan *plan, const match *m)
+{
+    return has_constants(plan, &m->fused) && sdlf_operation_check(&m->fused) == SDLF_OK &&
+           sdlf_calculator_supports(m->calculator, &m->fused);
+}
+
+sdlf_status plan_take_fusion(sdlf_plan *plan, const fusion_match *m)
 {
     const int place = place_of(m), forward = plan->forward_steps;
-    if (!has_constants(plan, &m->fused) || sdlf_operation_check(&m->fused) != SDLF_OK ||
-        !sdlf_calculator_supports(m->calculator, &m->fused))
-        return SDLF_OK;
     for (int i = 0; i < m->fusion->members; i++) {
         const int step = m->step[i];
         if (step < 0) continue;
@@ -252,10 +248,11 @@ static sdlf_status fuse(sdlf_plan *plan, const match *m)
     return plan_replace_operation(plan, place, &m->fused);
 }
 
-/* Is an algorithm requested for one of the fusion's kinds, which is for the operation by itself? Do ranks add gradients
- * before one of the members follows them? */
+/* Does the plan's mode rule it out? Is an algorithm requested for one of its kinds, which is for the operation by
+ * itself? Do ranks add gradients before one of the members follows them? */
 static bool stays_apart(const sdlf_plan *plan, const sdlf_fusion *fusion)
 {
+    if (!(plan->options.mode == SDLF_TRAIN ? fusion->train : fusion->infer)) return true;
     for (int i = 0; i < fusion->members; i++) {
         bool updates = sdlf_operation_class_of(fusion->member[i])->out[0].updated;
         if (updates && plan->options.communicator != NULL) return true;
@@ -264,15 +261,36 @@ static bool stays_apart(const sdlf_plan *plan, const sdlf_fusion *fusion)
     return false;
 }
 
+/* The fusion with that step as a member. */
+static bool holds(const sdlf_plan *plan, match *m, int step)
+{
+    for (int v = 0; m->fusion->variant[v] != 0; v++) {
+        m->variant = m->fusion->variant[v];
+        for (int i = 0; i < plan->step_count; i++)
+            if (begins_at(plan, m, i) && is_member(m, step) && is_taken(plan, m)) return true;
+    }
+    return false;
+}
+
+bool plan_match_fusion(const sdlf_plan *plan, int step, fusion_match *m)
+{
+    *m = (fusion_match){.calculator = plan->steps[step].calculator};
+    const sdlf_fused_slot *declared = m->calculator->type->fusions;
+    for (; declared != NULL && declared->fusion != NULL; declared++) {
+        m->fusion = declared->fusion;
+        if (!stays_apart(plan, m->fusion) && holds(plan, m, step)) return true;
+    }
+    return false;
+}
+
 static sdlf_status fuse_all(sdlf_plan *plan, const sdlf_calculator *calculator, const sdlf_fusion *fusion)
 {
-    const bool trains = plan->options.mode == SDLF_TRAIN;
     sdlf_status status = SDLF_OK;
-    if (!(trains ? fusion->train : fusion->infer) || stays_apart(plan, fusion)) return SDLF_OK;
+    if (stays_apart(plan, fusion)) return SDLF_OK;
     for (int v = 0; fusion->variant[v] != 0; v++) {
         match m = {.fusion = fusion, .calculator = calculator, .variant = fusion->variant[v]};
         for (int i = 0; i < plan->step_count && status == SDLF_OK; i++)
-            if (begins_at(plan, &m, i)) status = fuse(plan, &m);
+            if (begins_at(plan, &m, i) && is_taken(plan, &m)) status = plan_take_fusion(plan, &m);
     }
     return status;
 }

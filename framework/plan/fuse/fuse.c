@@ -13,7 +13,7 @@ sdlf_status plan_fuse(sdlf_plan *plan)
         plan_fuse_attention,           /* behind it: keys are read where they lie */
         plan_fuse_qdq_nodes,           /* before epilogues, which would take its rounding */
         plan_fold_batch_norm,          /* first: what is folded away can be fused further */
-        plan_fuse_conv_pool,           /* before epilogues, which would take its ReLU */
+        plan_fuse_rectified_pools,     /* before epilogues, which would take its ReLU */
         plan_fuse_activations,         /* before epilogues, which take it in */
         plan_fuse_epilogues,           /* residual adds, then activations */
         plan_fuse_qdq_integers,        /* after them: products have their activations */
@@ -23,7 +23,6 @@ sdlf_status plan_fuse(sdlf_plan *plan)
         plan_fuse_loss,                /* forward and backward */
         plan_fuse_norm_backward,       /* with the activation behind it */
         plan_fuse_declared,            /* after epilogues: operations have their activations and residuals */
-        plan_fuse_updates,             /* after conv_pool, whose backward pass takes its updates in */
     };
     sdlf_status status = SDLF_OK;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0] && status == SDLF_OK; i++) {
@@ -38,13 +37,15 @@ sdlf_status plan_fuse(sdlf_plan *plan)
 
 sdlf_status plan_fuse_stored(sdlf_plan *plan)
 {
-    if (plan->options.mode != SDLF_TRAIN || plan->options.no_fusion || plan->options.keep_activations) return SDLF_OK;
-    static sdlf_status (*const rules[])(sdlf_plan *) = {
+    if (plan->options.no_fusion || plan->options.keep_activations) return SDLF_OK;
+    static sdlf_status (*const in_training[])(sdlf_plan *) = {
         plan_fuse_epilogues, plan_fuse_norm_backward,
         plan_fuse_epilogues, /* activations whose input is no longer read by their gradients */
-        plan_fuse_gradient_sums};
+        plan_fuse_gradient_sums, NULL};
+    static sdlf_status (*const in_inference[])(sdlf_plan *) = {plan_fuse_declared, NULL};
+    sdlf_status (*const *rules)(sdlf_plan *) = plan->options.mode == SDLF_TRAIN ? in_training : in_inference;
     sdlf_status status = SDLF_OK;
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0] && status == SDLF_OK; i++) {
+    for (int i = 0; rules[i] != NULL && status == SDLF_OK; i++) {
         status = plan_find_uses(plan);
         if (status == SDLF_OK) status = rules[i](plan);
         plan_remove_dead_steps(plan);

@@ -182,7 +182,6 @@ static void a_missing_kernel_is_named(void)
 {
     sdlf_calculator *device = make_device();
     device_class.kernel[SDLF_MAX_POOL2D_FORWARD] = (sdlf_kernel_slot){.run = NULL};
-    device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = (sdlf_kernel_slot){.run = NULL};
     sdlf_model *net = small_cnn();
     sdlf_plan *plan = NULL;
     sdlf_status status = sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = device});

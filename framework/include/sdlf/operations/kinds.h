@@ -103,37 +103,22 @@ typedef enum sdlf_operation_kind {
      *   in: x (N,C,H,W), dy (N,K,P,Q)   out: dw (K,C/G,R,S), db? (K) */
     SDLF_CONV2D_BACKWARD_WEIGHTS,
 
-    /* conv2d_relu_max_pool_forward: y = max_pool2d(max(conv2d(x, w, bias), 0)), fused. The convolution's own output is
-     * never stored. `mask` says, a byte for each y, what the backward pass must know: bit r * window_w + s is set where
-     * window position (r, s) attains the maximum and the maximum is positive; 0 where it is not positive. Windows of at
-     * most 8 positions, not dilated, not overlapping (stride = window), no pool padding; with pool.ties ==
-     * SDLF_TIES_FIRST only the first position is marked.
-     *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K)   out: y (N,K,P,Q), mask? (N,K,P,Q) uint8
-     * With mask row-major; without it row-major or channels last, and beside an x that is channels last y may stay row-major. */
-    SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
-
-    /* conv2d_relu_max_pool_backward: the gradients of the fused operation; dy is shared equally among marked positions.
-     *   in: x (N,C,H,W), w (K,C/G,R,S), dy (N,K,P,Q), mask (N,K,P,Q) uint8   out: dw? (K,C/G,R,S), db? (K), dx? (N,C,H,W) */
-    SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
-
-    /* conv2d_relu_max_pool_backward_sgd: the same, with dw and db going straight into the updates of w and b by the rule
-     * conv2d_pool.sgd (see sdlf_sgd_rule). dx is computed from the w before its update. bv is there if and only if b and v
-     * are. Same formulas as conv2d_relu_max_pool_backward followed by sgd_update of each.
-     *   in: x (N,C,H,W), dy (N,K,P,Q), mask (N,K,P,Q) uint8, rate (1) T
-     *   out: w! (K,C/G,R,S), v!? (K,C/G,R,S), b!? (K), bv!? (K), dx? (N,C,H,W) */
-    SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD,
-
     /* ---- pooling ---- */
 
-    /* max_pool2d_forward: y[n,c,p,q] = max over the window; padding never wins (it is minus infinity). NaN wins.
+    /* max_pool2d_forward: y[n,c,p,q] = act(max over the window); padding never wins (it is minus infinity). NaN wins.
      * Padding is smaller than the window, so that every window holds at least one element. Row-major or channels last.
-     *   in: x (N,C,H,W)   out: y (N,C,P,Q) */
+     * `mask` says, a byte for each y, what the backward pass must know: bit r * window_w + s is set where window position
+     * (r, s) attains the maximum and act'(y) = 1; with SDLF_TIES_FIRST only the first such position's. No bit is set where
+     * y is NaN. With a mask, operands are row-major, and windows have at most 8 positions, no dilation and no padding, and
+     * do not overlap (stride = window).
+     *   in: x (N,C,H,W)   out: y (N,C,P,Q), mask? (N,C,P,Q) uint8 */
     SDLF_MAX_POOL2D_FORWARD,
 
     /* max_pool2d_backward: dx = sum over the windows that hold the element of dy times its share. Where several inputs
      * of a window tie for the maximum, the gradient is shared equally among them (SDLF_TIES_SHARE) or goes to the first
-     * in row-major order (SDLF_TIES_FIRST, as PyTorch does).
-     *   in: x (N,C,H,W), y (N,C,P,Q), dy (N,C,P,Q)   out: dx (N,C,H,W) */
+     * in row-major order (SDLF_TIES_FIRST, as PyTorch does). With the forward pass's mask x and y are absent: positions
+     * that it marks share the gradient, which is the one by act's input.
+     *   in: x? (N,C,H,W), y? (N,C,P,Q), dy (N,C,P,Q), mask? (N,C,P,Q) uint8   out: dx (N,C,H,W) */
     SDLF_MAX_POOL2D_BACKWARD,
 
     /* avg_pool2d_forward: the mean over the window; divides by R S if pool.count_padding, else by the number of

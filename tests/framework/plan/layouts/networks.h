@@ -46,4 +46,15 @@ static inline int count_kind(const sdlf_plan *plan, sdlf_operation_kind kind, bo
     return count;
 }
 
+/* Steps that are of that fusion and channels last. */
+static inline int count_fused(const sdlf_plan *plan, const sdlf_fusion *fusion)
+{
+    int count = 0;
+    for (int i = 0; i < plan->step_count; i++) {
+        const sdlf_operation *op = &plan->steps[i].operation;
+        count += op->kind == SDLF_FUSED && op->fused.fusion == fusion && sdlf_operation_is_channels_last(op);
+    }
+    return count;
+}
+
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "calculators/fusions/conv2d_pool.h"
 #include "framework/plan/counting_device.h"
 #include "framework/plan/layouts/networks.h"
 #include "testing.h"
@@ -14,13 +15,17 @@ static bool likes_many_filters(const sdlf_calculator *calculator, const sdlf_ope
     return operation->in[1].shape.dim[0] >= 8;
 }
 
+static sdlf_fused_slot device_fusions[2]; /* of convolutions with pools */
+
 static sdlf_calculator *make_choosy(void)
 {
     sdlf_calculator *device = make_device();
+    device_fusions[0] = (sdlf_fused_slot){&sdlf_conv2d_pool_forward_fusion, device_class.kernel[SDLF_FUSED]};
+    device_class.fusions = device_fusions;
     sdlf_kernel_slot *slot = &device_class.kernel[SDLF_CONV2D_FORWARD];
     slot->channels_last = true;
     slot->likes_channels_last = likes_many_filters;
-    slot->mixed = device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD].mixed = false;
+    slot->mixed = device_fusions[0].slot.mixed = false;
     return device;
 }
 
@@ -106,7 +111,7 @@ static void run_pooled(sdlf_model *net, sdlf_calculator *device, int fusion, flo
     CHECK_OK(
         sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = device, .no_fusion = !fusion}));
     if (plan == NULL) return;
-    CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_RELU_MAX_POOL_FORWARD, true), fusion);
+    CHECK_EQUAL(count_fused(plan, &sdlf_conv2d_pool_forward_fusion), fusion);
     CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, false), 2 - fusion);
     CHECK_EQUAL(count_kind(plan, SDLF_MAX_POOL2D_FORWARD, false), 2 - fusion);
     CHECK_OK(test_plan_write(plan, "image", image));
@@ -127,8 +132,8 @@ static void pooling_follows_into_the_convolution(void)
     } of[] = {{1, false}, {3, false}, {1, true}, {3, true}};
     sdlf_calculator *device = make_choosy();
     device_class.kernel[SDLF_MAX_POOL2D_FORWARD].channels_last = true;
-    device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD].channels_last = true;
-    device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD].supports = takes_last_alone;
+    device_fusions[0].slot.channels_last = true;
+    device_fusions[0].slot.supports = takes_last_alone;
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
         sdlf_model *net = sdlf_model_create("pooled");
         sdlf_conv2d_options first = {.filters = 5 * CHANNELS,
@@ -167,8 +172,8 @@ static void run_turning(sdlf_model *net, bool mixed, int copies, float *rows)
     sdlf_plan *plan = NULL;
     device_class.kernel[SDLF_MAX_POOL2D_FORWARD].channels_last = true;
     device_class.kernel[SDLF_CONV2D_FORWARD].mixed = mixed;
-    device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD].mixed = mixed;
-    device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD].supports = takes_last_alone;
+    device_fusions[0].slot.mixed = mixed;
+    device_fusions[0].slot.supports = takes_last_alone;
     fill_random(image, IMAGE, 5);
     CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = device}));
     if (plan != NULL) {
@@ -177,7 +182,7 @@ static void run_turning(sdlf_model *net, bool mixed, int copies, float *rows)
             turns += plan->steps[i].phase != SDLF_PHASE_COPY && plan->steps[i].operation.kind == SDLF_COPY;
         CHECK_EQUAL(turns, copies);
         CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, true), 1);
-        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_RELU_MAX_POOL_FORWARD, true), 1);
+        CHECK_EQUAL(count_fused(plan, &sdlf_conv2d_pool_forward_fusion), 1);
         CHECK_OK(test_plan_write(plan, "image", image));
         CHECK_OK(sdlf_plan_forward(plan));
         CHECK_OK(test_plan_read(plan, "rows", rows));
@@ -215,7 +220,7 @@ static void what_contracts_keep_alike_stays_alike(void)
 {
     const sdlf_pool2d_options halve = {.window = {2, 2}};
     sdlf_calculator *device = make_choosy();
-    sdlf_kernel_slot *pooled = &device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD];
+    sdlf_kernel_slot *pooled = &device_fusions[0].slot;
     sdlf_model *net = sdlf_model_create("alike");
     sdlf_plan *plan = NULL;
     sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
@@ -224,7 +229,7 @@ static void what_contracts_keep_alike_stays_alike(void)
     pooled->channels_last = pooled->mixed = true;
     pooled->likes_channels_last = likes_many_filters;
     if (CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = device}))) {
-        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_RELU_MAX_POOL_FORWARD, true), 1);
+        CHECK_EQUAL(count_fused(plan, &sdlf_conv2d_pool_forward_fusion), 1);
         for (int i = 0; i < plan->step_count; i++) {
             if (plan->steps[i].phase != SDLF_PHASE_COPY) CHECK_OK(sdlf_operation_check(&plan->steps[i].operation));
         }
