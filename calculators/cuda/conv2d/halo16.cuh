@@ -216,6 +216,12 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
         barriers_made();
     }
 
+    /* All threads, which get here by two ways: unlike bar.sync, barrier.sync may be another instruction in each of them. */
+    static __device__ __forceinline__ void await_all()
+    {
+        asm volatile("barrier.sync 14, %0;" ::"n"(THREADS) : "memory");
+    }
+
     static __device__ void run(const cuda_halo &p, const halo16_cut &cut, const CUtensorMap *map, bool pools)
     {
         extern __shared__ __align__(1024) char memory[];
@@ -232,7 +238,7 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
         if (helper >= 0) { /* passes all barriers that the others pass */
             if (helper == 0) load_early(p, b, weights, bar);
             __syncwarp();
-            barrier_of_threads(THREADS);
+            await_all();
             if (helper == 0) load(p, b, map, weights, boxes, bar);
             __syncwarp();
             halo_await_reads<THREADS>();
@@ -241,7 +247,7 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
             __syncwarp();
             barrier_await(&bar->box_there[0], 0);
             both::template round_patch<WARPS + ROUNDING>(p, boxes, thread);
-            barrier_of_threads(THREADS);
+            await_all();
             if (thread < WORKERS) {
                 sums sum = {};
                 multiply(p, b, sum, weights, boxes, bar);

@@ -52,32 +52,41 @@ static __global__ void __launch_bounds__(THREADS)
                 for (Index s = 0; s < width; s++) {
                     const Index h = top + r, w = left + s;
                     if (h < 0 || h >= g.in[0] || w < 0 || w >= g.in[1]) continue;
-                    function(((plane * g.in[0] + h) * g.in[1] + w) * of.vectors.number + vector);
+                    function(((plane * g.in[0] + h) * g.in[1] + w) * of.vectors.number + vector, r * width + s);
                 }
             }
         };
-        if (is_window && !g.first) {
-            float ties[VECTOR] = {};
-            for_pixels([&](Index at) {
-                const float8 value = load8(x, at);
+        auto winners = [&](Index at) {
+            const float8 value = load8(x, at);
+            unsigned wins = 0;
 #pragma unroll
-                for (int v = 0; v < VECTOR; v++) ties[v] += same(value.at[v], largest.at[v]) ? 1.0f : 0.0f;
+            for (int v = 0; v < VECTOR; v++) wins |= static_cast<unsigned>(same(value.at[v], largest.at[v])) << v;
+            return wins;
+        };
+        const bool keeps = height * width <= 8; /* all winners of a window, of 8 channels each */
+        uint64_t all = 0;
+        int ties[VECTOR] = {};
+        if (is_window && (keeps || !g.first)) {
+            for_pixels([&](Index at, Index number) {
+                const unsigned wins = winners(at);
+                if (keeps) all |= static_cast<uint64_t>(wins) << 8 * number;
+#pragma unroll
+                for (int v = 0; v < VECTOR; v++) ties[v] += wins >> v & 1;
             });
+        }
 #pragma unroll
-            for (int v = 0; v < VECTOR; v++) share.at[v] /= ties[v];
+        for (int v = 0; v < VECTOR; v++) {
+            if (is_window && !g.first) share.at[v] /= static_cast<float>(ties[v]);
         }
         unsigned taken = 0;
-        for_pixels([&](Index at) {
-            float8 gradient = {};
-            if (is_window) {
-                const float8 value = load8(x, at);
+        for_pixels([&](Index at, Index number) {
+            unsigned wins = 0;
+            if (is_window) wins = keeps ? static_cast<unsigned>(all >> 8 * number) & 255 : winners(at);
+            if (g.first) wins &= ~taken;
+            taken |= wins;
+            float8 gradient;
 #pragma unroll
-                for (int v = 0; v < VECTOR; v++) {
-                    const bool wins = same(value.at[v], largest.at[v]) && !(g.first && taken >> v & 1);
-                    gradient.at[v] = wins ? share.at[v] : 0.0f;
-                    taken |= static_cast<unsigned>(wins) << v;
-                }
-            }
+            for (int v = 0; v < VECTOR; v++) gradient.at[v] = wins >> v & 1 ? share.at[v] : 0.0f;
             store8(dx, at, gradient);
         });
     }
