@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Make a wheel for the Python of each of these releases of Debian, and test it there: in minimal installations, as root, with debootstrap.
+# Make a wheel for the Python of each of these releases of Debian and Ubuntu, and test it there: in minimal installations, as root, with
+# debootstrap.
 #
-#   scripts/wheels.sh [RELEASE...]      trixie (Python 3.13: the wheel for 3.12 and every later one); bullseye (3.9) where it is named
+#   scripts/wheels.sh [RELEASE...]      trixie (Python 3.13: the wheel for 3.12 and every later one); where they are named, bullseye (3.9),
+#                                       jammy (3.10), bookworm (3.11) and noble (3.12)
 #
 # Wheels lie in build/wheels. Installations are kept in build/wheel-roots, with what was compiled, for the next time. A release whose
 # archive cannot be reached is told and left out; if all are, that is no error. Packages come from debootstrap's usual mirror, or from the one
@@ -11,7 +13,8 @@
 
 packages=python3,python3-dev,python3-venv,gcc,g++,libc6-dev,make,ninja-build,pkg-config,zlib1g-dev,libjansson-dev,libpng-dev
 packages+=,libturbojpeg0-dev,libprotobuf-c-dev,protobuf-c-compiler,libdnnl-dev,ccache,ca-certificates,patchelf
-declare -A more=([bullseye]=,clang-16) # whose GCC is 10
+declare -A more=([bullseye]=,clang-16 [jammy]=,clang-14) # whose GCC is 10, and 11
+declare -A sections=([jammy]=main,universe [noble]=main,universe)
 
 [ "$(id -u)" -eq 0 ] || { echo "Not root: no installations can be made." && exit 0; }
 command -v debootstrap > /dev/null || { echo "There is no debootstrap: no installations can be made." && exit 0; }
@@ -28,7 +31,7 @@ make_root() {
     [ ! -e "$2/complete" ] || return 0
     rm -rf --one-file-system "$2"
     mkdir -p "$2"
-    debootstrap --variant=minbase "--include=$packages${more[$1]:-}" "$1" "$2" ${SDLF_DEBIAN_MIRROR:+"$SDLF_DEBIAN_MIRROR"} > "$2.log" 2>&1 || return 1
+    debootstrap --variant=minbase "--components=${sections[$1]:-main}" "--include=$packages${more[$1]:-}" "$1" "$2" ${SDLF_DEBIAN_MIRROR:+"$SDLF_DEBIAN_MIRROR"} > "$2.log" 2>&1 || return 1
     touch "$2/complete"
 }
 
@@ -36,7 +39,7 @@ build='
 cd /sdlf
 python3 -m venv /venv
 export PATH=/venv/bin:/usr/lib/ccache:$PATH CCACHE_DIR=/ccache PIP_DISABLE_PIP_VERSION_CHECK=1 CMAKE_GENERATOR=Ninja
-! command -v clang-16 > /dev/null || export CC=clang-16
+for compiler in clang-14 clang-16; do ! command -v $compiler > /dev/null || export CC=$compiler; done
 pip install -q --upgrade pip
 pip install -q "cmake<4" scikit-build-core nanobind auditwheel numpy pytest
 rm -rf /wheel

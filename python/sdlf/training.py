@@ -114,24 +114,50 @@ def _as_dataset(data: Any) -> Dataset:
     raise TypeError(f"expected a Dataset, a pair (samples, labels), or what gives such pairs, found {type(data).__name__}")
 
 
+class _Rows:
+    """An array that grows in place by batches of rows."""
+
+    def __init__(self) -> None:
+        self._rows: np.ndarray | None = None
+        self._count = 0
+
+    def add(self, batch: np.ndarray) -> None:
+        if self._rows is None:
+            self._rows = np.empty_like(batch, order="C", subok=False)
+        elif batch.dtype != self._rows.dtype:
+            self._rows = self._rows.astype(np.promote_types(batch.dtype, self._rows.dtype))
+        wanted = self._count + len(batch)
+        if wanted > len(self._rows):
+            self._rows.resize((max(wanted, len(self._rows) * 5 // 4), *batch.shape[1:]), refcheck=False)
+        self._rows[self._count : wanted] = batch
+        self._count = wanted
+
+    def fits(self, batch: np.ndarray) -> bool:
+        return self._rows is None or batch.shape[1:] == self._rows.shape[1:]
+
+    def take(self) -> np.ndarray:
+        assert self._rows is not None
+        self._rows.resize((self._count, *self._rows.shape[1:]), refcheck=False)
+        return self._rows
+
+
 def _gather(pairs: Iterable) -> tuple[np.ndarray, np.ndarray]:
     """All that an iterable gives: pairs of one sample and its label, or of a batch of samples and as many labels."""
-    samples: list[np.ndarray] = []
-    labels: list[np.ndarray] = []
+    samples, labels, number = _Rows(), _Rows(), -1
     for number, pair in enumerate(pairs):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(f"item {number}: expected a pair (sample, label), found {type(pair).__name__}")
         sample, label = np.asarray(pair[0]), np.asarray(pair[1])
         if label.ndim == 0:
             sample, label = sample[None], label[None]
-        if sample.ndim == 0 or len(sample) != len(label) or (samples and sample.shape[1:] != samples[0].shape[1:]):
+        if sample.ndim == 0 or len(sample) != len(label) or not samples.fits(sample) or not labels.fits(label):
             raise ShapeError(f"item {number}: samples {sample.shape} and labels {label.shape}" +
-                             (f", after samples {samples[0].shape}" if samples else ""))
-        samples.append(sample)
-        labels.append(label)
-    if not samples:
+                             (", which are not as those before" if number > 0 else ""))
+        samples.add(sample)
+        labels.add(label)
+    if number < 0:
         raise ArgumentError("the data give no sample")
-    return np.concatenate(samples), np.concatenate(labels)
+    return samples.take(), labels.take()
 
 
 AUGMENTATIONS = ("flip", "flip_alternate", "reflect", "crop", "shift", "rotate", "scale", "elastic", "resized_crop", "cutout", "brightness",

@@ -5,7 +5,17 @@
 
 #include "common.h"
 
-/* Opened from files, or around arrays. */
+/* A function of Python's that makes samples, called from the library's threads. */
+struct sample_function {
+    nb::object call;       /* (index) -> array */
+    sdlf_shape shape = {}; /* of a sample */
+    sdlf_dtype dtype = SDLF_UINT8;
+    std::mutex mutex;
+    std::exception_ptr raised; /* what it has raised first, and the message that says so */
+    std::string message;
+};
+
+/* Opened from files, around arrays, or around a function. */
 struct dataset_object {
     sdlf_dataset *opened = nullptr;
     sdlf_dataset own = {};
@@ -14,6 +24,7 @@ struct dataset_object {
     std::vector<float> targets;
     std::vector<std::string> names;
     std::vector<char *> name_pointers;
+    sample_function function; /* of `own`, where its samples are not in memory */
     dataset_object() = default;
     dataset_object(const dataset_object &) = delete;
     ~dataset_object()
@@ -24,6 +35,25 @@ struct dataset_object {
     {
         return opened != nullptr ? opened : &own;
     }
+    /* Where the library has failed since the function has raised: that exception, with its traceback. */
+    void rethrow();
 };
+
+/* check, and what the functions of these data sets (NULL: none) have raised. */
+void check_read(sdlf_status status, const std::shared_ptr<dataset_object> &a,
+                const std::shared_ptr<dataset_object> &b = nullptr);
+
+/* Labels and classes of `own`, for so many samples. */
+void take_labels(dataset_object &made, nb::handle labels, nb::handle classes, int64_t samples);
+
+/* The statistics that a loader normalises by: None: bytes are divided by 255, floats stay. */
+void take_normalization(dataset_object &made, nb::handle normalization);
+
+std::shared_ptr<dataset_object> dataset_of_function(nb::object function, nb::handle labels, nb::handle shape,
+                                                    const std::string &dtype, nb::object classes,
+                                                    nb::object normalization, int readers);
+
+/* Have Python wait for functions that are at work before it ends. */
+void bind_dataset_function();
 
 #endif

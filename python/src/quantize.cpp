@@ -76,7 +76,7 @@ nb::dict quantize(model_object &m, const std::string &path, const std::shared_pt
         status = sdlf_quantize(m.get(), path.c_str(), &options, &made);
     }
     if (watched.raised) throw std::move(*watched.raised);
-    check(status);
+    check_read(status, data);
     return described(made);
 }
 

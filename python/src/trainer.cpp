@@ -190,9 +190,10 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
     options.callback = tell;
     options.user = made.get();
     m.forget_plans();
-    check(alone(m.handle->mutex, [&] {
+    sdlf_status status = alone(m.handle->mutex, [&] {
         return sdlf_trainer_create(&made->trainer, m.get(), train->get(), test ? test->get() : nullptr, &options);
-    }));
+    });
+    check_read(status, train, test);
     m.handle->plans++;
     return made;
 }
@@ -213,7 +214,7 @@ bool run(trainer_object &t, nb::object callback)
     t.callback.reset();
     if (t.raised) std::rethrow_exception(std::exchange(t.raised, nullptr));
     if (status == SDLF_ERROR_INTERRUPTED) return false;
-    check(status);
+    check_read(status, t.train, t.test);
     return true;
 }
 
@@ -254,7 +255,7 @@ nb::tuple evaluate(model_object &m, const std::shared_ptr<dataset_object> &data,
         std::lock_guard<std::recursive_mutex> locked(m.handle->mutex);
         status = sdlf_evaluate_with(&e, m.get(), data->get(), opened->calculator, &options);
     }
-    check(status);
+    check_read(status, data);
     if (watched.raised) {
         sdlf_evaluation_release(&e);
         throw std::move(*watched.raised);
@@ -273,11 +274,26 @@ nb::tuple evaluate(model_object &m, const std::shared_ptr<dataset_object> &data,
     return result;
 }
 
+/* Data sets may hold functions of Python's: its collector of cycles has to see them. */
+int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    const trainer_object *t = nb::inst_ptr<trainer_object>(self);
+    for (const std::shared_ptr<dataset_object> &data : {t->train, t->test}) {
+        nb::object held = data ? nb::find(*data) : nb::object();
+        if (held.is_valid()) Py_VISIT(held.ptr());
+    }
+    return 0;
+}
+
+PyType_Slot trainer_slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)}, {0, nullptr}};
+
 } // namespace
 
 void bind_trainer(nb::module_ &module)
 {
-    nb::class_<trainer_object>(module, "_Trainer")
+    nb::class_<trainer_object>(module, "_Trainer", nb::type_slots(trainer_slots))
         .def("run", &run, nb::arg("callback").none())
         .def("stop", [](trainer_object &t) { sdlf_trainer_stop(t.trainer); })
         .def_prop_ro("memory", [](const trainer_object &t) { return sdlf_trainer_memory(t.trainer); });
