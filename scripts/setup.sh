@@ -4,7 +4,7 @@
 #
 #   scripts/setup.sh           what building, testing and running need
 #   scripts/setup.sh --dev     also what .ci/run needs: ccache, Clang, its sanitizers and fuzzer, clang-format, Doxygen, Python environments,
-#                              debootstrap, lintian, a compiler for 64-bit ARM and an emulator, musl
+#                              debootstrap, lintian, fish, zsh, Chromium, a compiler for 64-bit ARM and an emulator, musl
 #   scripts/setup.sh --check   install nothing; say what is missing; fail if SDLF cannot be built
 #
 # The CUDA toolkit is never installed.
@@ -15,7 +15,7 @@ required=(build-essential cmake ninja-build pkg-config zlib1g-dev libjansson-dev
 # Each switches a feature on: fast matrix products, PNG pictures, JPEG pictures, ONNX models (two packages), a page to draw on, training in
 # several processes (two packages).
 optional=(libdnnl-dev libpng-dev libturbojpeg0-dev protobuf-c-compiler libprotobuf-c-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin)
-developer=(git ccache clang "libclang-rt-dev|libclang-rt-14-dev" "clang-format-14|clang-format" doxygen python3-venv python3-dev debootstrap lintian
+developer=(git ccache clang "libclang-rt-dev|libclang-rt-14-dev" "clang-format-14|clang-format" doxygen python3-venv python3-dev debootstrap lintian fish zsh chromium
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user musl-tools dpkg-dev)
 
 install=yes

@@ -6,6 +6,7 @@
 set -euo pipefail
 sdlf=$1
 here=$2
+tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 PATH=$(dirname "$sdlf"):$PATH
 cd "$(mktemp -d)"
 touch "a file.png"
@@ -35,11 +36,35 @@ expect "a file for an option" "$(offers sdlf predict --weights "a ")" "a file.pn
 expect "nothing" "$(offers sdlf train --epochs "")" ""
 expect "an unknown command" "$(offers sdlf nothing --o)" ""
 
+# The same words in the other shells: LINE, what stands there with the one completion that there is.
+lines=("sdlf tra" "sdlf train --augment-ro" "sdlf info --conf" "sdlf train --schedule lin" "sdlf train --net x --optimizer adamw" "sdlf bench place"
+    "sdlf bench conv --sha" "sdlf nothing --o")
+wanted=("sdlf train" "sdlf train --augment-rotate" "sdlf info --config" "sdlf train --schedule linear" "sdlf train --net x --optimizer adamw"
+    "sdlf bench placement" "sdlf bench conv --shape" "sdlf nothing --o")
+
 if command -v fish > /dev/null; then
     fish -n "$here/sdlf.fish"
-    expect "fish: an option" "$(HOME=$PWD fish --no-config -c "source $here/sdlf.fish; complete -C 'sdlf train --augment-ro'" | cut -f1)" "--augment-rotate"
+    # one word for each line, without its description; nothing where there is none
+    mapfile -t found < <(HOME=$PWD fish --no-config -c "source $here/sdlf.fish; for line in \$argv; echo (complete -C \$line | string replace -r '\t.*' ''); end" \
+        "${lines[@]}" "sdlf predict a" "sdlf predict --weights a")
+    for i in "${!lines[@]}"; do
+        word=${wanted[i]##* }
+        [ "${wanted[i]}" != "${lines[i]}" ] || [[ $word == adamw ]] || word=""
+        expect "fish: ${lines[i]}" "${found[i]}" "$word"
+    done
+    expect "fish: a file" "${found[-2]}" "a file.png"
+    expect "fish: a file for an option" "${found[-1]}" "a file.png"
 else
     echo "There is no fish: its completion was not tried."
 fi
-if command -v zsh > /dev/null; then zsh -n "$here/_sdlf"; else echo "There is no zsh: its completion was not tried."; fi
+
+if command -v zsh > /dev/null; then
+    zsh -n "$here/_sdlf"
+    mapfile -t found < <(HOME=$PWD zsh -f "$tests/completions.zsh" "$here" "${lines[@]}" "sdlf predict a" "sdlf predict --weights a")
+    for i in "${!lines[@]}"; do expect "zsh: ${lines[i]}" "${found[i]-}" "${wanted[i]}"; done
+    expect "zsh: a file" "${found[-2]}" 'sdlf predict a\ file.png'
+    expect "zsh: a file for an option" "${found[-1]}" 'sdlf predict --weights a\ file.png'
+else
+    echo "There is no zsh: its completion was not tried."
+fi
 echo "Commands, options, values and files are offered."
