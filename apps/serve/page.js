@@ -76,12 +76,23 @@ document.getElementById('clear').addEventListener('click', () => {
   document.getElementById('classes').replaceChildren();
   document.getElementById('layers').replaceChildren();
 });
-document.getElementById('file').addEventListener('change', event => { if (event.target.files[0]) ask(event.target.files[0]); });
+/* A picture that is given is shown where a drawing would be; asked about is the file itself. */
+async function take(file) {
+  ask(file);
+  clear();
+  try {
+    const picture = await createImageBitmap(file);
+    const scale = Math.min(canvas.width / picture.width, canvas.height / picture.height);
+    const width = picture.width * scale, height = picture.height * scale;
+    pen.drawImage(picture, (canvas.width - width) / 2, (canvas.height - height) / 2, width, height);
+  } catch (problem) { /* the answer says what is wrong with the file */ }
+}
+document.getElementById('file').addEventListener('change', event => { if (event.target.files[0]) take(event.target.files[0]); });
 document.addEventListener('dragover', event => { event.preventDefault(); canvas.classList.add('over'); });
 document.addEventListener('dragleave', () => canvas.classList.remove('over'));
 document.addEventListener('drop', event => {
   event.preventDefault();
   canvas.classList.remove('over');
-  if (event.dataTransfer.files[0]) ask(event.dataTransfer.files[0]);
+  if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
 });
 clear();
