@@ -195,7 +195,7 @@ static arguments_outcome read_short(arguments *a, int count, char **words, int *
     return wrong(a, "unknown option '%s'; options begin with two dashes", word);
 }
 
-arguments_outcome arguments_read(arguments *a, const command_usage *usage, int count, char **words, void *settings)
+arguments_outcome arguments_check(arguments *a, const command_usage *usage, int count, char **words, void *settings)
 {
     *a = (arguments){.usage = usage, .operand = (const char **)words};
     const argument *row;
@@ -245,6 +245,13 @@ arguments_outcome arguments_read(arguments *a, const command_usage *usage, int c
     if (a->operand_count < usage->operands_minimum) {
         return arguments_wrong(usage->command, "%s is missing", usage->operand_name);
     }
+    return ARGUMENTS_OK;
+}
+
+arguments_outcome arguments_read(arguments *a, const command_usage *usage, int count, char **words, void *settings)
+{
+    arguments_outcome outcome = arguments_check(a, usage, count, words, settings);
+    if (outcome != ARGUMENTS_OK) return outcome;
     bool wanted = a->from_standard && strcmp(*a->from_standard, "-") == 0; /* a later value may have taken its place */
     if (wanted && input_take_standard(a->from_standard) != SDLF_OK)
         return arguments_wrong(usage->command, "%s", sdlf_error_message());

@@ -105,6 +105,10 @@ typedef enum arguments_outcome { ARGUMENTS_OK = 0, ARGUMENTS_HELP, ARGUMENTS_WRO
 arguments_outcome arguments_read(arguments *arguments, const command_usage *usage, int count, char **words,
                                  void *settings);
 
+/* The same, but "-" stays what it is: standard input is not read. */
+arguments_outcome arguments_check(arguments *arguments, const command_usage *usage, int count, char **words,
+                                  void *settings);
+
 /* Has the command this option? */
 bool arguments_has(const arguments *arguments, const char *name);
 

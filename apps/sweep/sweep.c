@@ -134,6 +134,19 @@ static void make_trial(const session *s, trial *t, const combination *c, int64_t
     free(text);
 }
 
+/* Are the options and values of all runs such that there are? Found out before the first one trains. */
+static sdlf_status check_trials(const session *s)
+{
+    sdlf_status status = SDLF_OK;
+    for (int c = 0; c < s->count && status == SDLF_OK; c++) {
+        trial t;
+        make_trial(s, &t, &s->all[c], s->set.first_seed);
+        status = trial_check(&t);
+        trial_release(&t);
+    }
+    return status;
+}
+
 /* A folder holds the runs of one list of words: others are not to be taken for theirs. */
 static sdlf_status keep_words(const session *s)
 {
@@ -301,6 +314,7 @@ static sdlf_status sweep(session *s)
 {
     sdlf_status status = read_axes(s);
     if (status == SDLF_OK) status = make_combinations(s);
+    if (status == SDLF_OK) status = check_trials(s);
     if (status != SDLF_OK) return status;
     if (s->set.list) {
         print_commands(s);

@@ -8,11 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "apps/arguments/config.h"
 #include "apps/command.h"
 #include "apps/runs/run_log.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 #include "apps/system/portable.h"
+#include "apps/train/usage.h"
 
 static void add(trial *t, char *word)
 {
@@ -43,6 +45,17 @@ void trial_release(trial *t)
     free(t->words);
     free(t->log);
     *t = (trial){.log = NULL};
+}
+
+sdlf_status trial_check(const trial *t)
+{
+    config_words expanded;
+    sdlf_status status = config_expand(&expanded, t->count, t->words, 2);
+    if (status == SDLF_OK && train_usage_check(expanded.count - 2, expanded.word + 2) == ARGUMENTS_WRONG)
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "no run was made: what is tried, and the words after '--', are options "
+                                                "of 'sdlf train'");
+    config_release(&expanded);
+    return status;
 }
 
 bool trial_is_done(const trial *t)

@@ -19,6 +19,10 @@ void trial_begin(trial *trial, const char *const *words, int count, const char *
 void trial_add(trial *trial, const char *option, const char *value); /* value NULL: a flag */
 void trial_release(trial *trial);
 
+/* Would `sdlf train` understand the words? Where not, it has said why. Errors: SDLF_ERROR_ARGUMENT, or that a file of
+ * options cannot be read. */
+sdlf_status trial_check(const trial *trial);
+
 /* Is it done already: does its log say how it ended, other than stopped? */
 bool trial_is_done(const trial *trial);
 

@@ -7,118 +7,18 @@
 #include <stdlib.h>
 
 #include "apps/arguments/effective.h"
-#include "apps/arguments/onnx.h"
 #include "apps/command.h"
 #include "apps/input/labels.h"
-#include "apps/input/network.h"
-#include "apps/input/samples.h"
 #include "apps/output/evaluation.h"
 #include "apps/output/file.h"
 #include "apps/output/number.h"
 #include "apps/output/quote.h"
 #include "apps/output/report.h"
 #include "apps/output/trainable.h"
-#include "apps/pictures/preprocess.h"
 #include "apps/system/interrupt.h"
 #include "apps/train/progress.h"
 #include "apps/train/session.h"
-
-static const argument data_arguments[] = {
-    {.name = "Data and network", .type = ARGUMENT_HEADING},
-    {"data", ARGUMENT_TEXT, offsetof(train_settings, data), "SET", .fallback = "digits",
-     .help = "what to learn, see below"},
-    {"test-data", ARGUMENT_TEXT, offsetof(train_settings, test_data), "SET",
-     .help = "what to test on (default: the test half of --data)"},
-    {"size", ARGUMENT_TEXT, offsetof(train_settings, size), "HxW",
-     .help = "what pictures of a folder are scaled to, 224 or 240x320 (default: the network's input, or their own, "
-             "which must be the same for all)"},
-    {"normalize", ARGUMENT_CHOICE, offsetof(train_settings, normalize), "KIND", .choices = preprocess_kind_names,
-     .fallback = "auto",
-     .help = "mean and deviation of the channels: those that the network's file says, else the data's own (auto); "
-             "imagenet, cifar10, tf, unit and none as for predict"},
-    {"strict", ARGUMENT_FLAG, offsetof(train_settings, strict), .help = "refuse pictures that cannot be read"},
-    {"workers", ARGUMENT_INT, offsetof(train_settings, workers), "N", .minimum = 1, .maximum = 64,
-     .help = "threads that decode pictures of a folder (default: one for each processor)"},
-    {"cache", ARGUMENT_INT, offsetof(train_settings, cache), "MB", .minimum = 1, .maximum = 1e9,
-     .help = "decoded pictures of a folder to keep in memory, for each half; others are decoded whenever they are "
-             "needed (default: "
-             "all are kept)"},
-    {"no-test", ARGUMENT_FLAG, offsetof(train_settings, no_test), .help = "do not test after each epoch"},
-    {"device-data", ARGUMENT_INT, offsetof(train_settings, device_data), "MB", .minimum = 1, .maximum = 1e9,
-     .help = "training data that a GPU may hold; larger sets are copied to it batch by batch (default: what there is "
-             "room for)"},
-    {"net", ARGUMENT_TEXT, offsetof(train_settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
-     .fallback = "simple_cnn",
-     .help = "a network from the list below, made for the data's shape and classes, FILE.json or FILE.onnx"},
-    {"from", ARGUMENT_TEXT, offsetof(train_settings, from), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
-     .help = "begin with the network and weights of a safetensors or ONNX file (transfer learning); where the data "
-             "have another number of classes, its last layer is replaced"},
-    {"freeze", ARGUMENT_TEXT, offsetof(train_settings, freeze), "LIST",
-     .help = "parameters to freeze, separated by commas; conv2d.* are all whose names begin so, and trunk all "
-             "but those of the layer that makes the scores"},
-    {"unfreeze", ARGUMENT_TEXT, offsetof(train_settings, unfreeze), "LIST",
-     .help = "parameters to train that the network would freeze"},
-    {0},
-};
-
-static const char *const keep_names[] = {"last", "best", "best-loss", NULL}; /* sdlf_keep */
-
-static const argument output_arguments[] = {
-    {.name = "Output", .type = ARGUMENT_HEADING},
-    {"out", ARGUMENT_TEXT, offsetof(train_settings, out), "FILE", .letter = 'o',
-     .help = "keep weights and training state here after each epoch (default: NETWORK.safetensors, if there is none)"},
-    {"resume", ARGUMENT_TEXT, offsetof(train_settings, resume), "FILE",
-     .help = "continue where FILE stopped, with its network, data and options; --epochs adds some when all are done"},
-    {"keep", ARGUMENT_CHOICE, offsetof(train_settings, keep), "WHICH", .choices = keep_names, .fallback = "last",
-     .help = "the epoch whose weights are kept: the last, or the one of the best test, by accuracy or by loss"},
-    {"patience", ARGUMENT_INT, offsetof(train_settings, patience), "N", .minimum = 1, .maximum = 100000,
-     .help = "stop after N epochs without a better test (default: go on to the last epoch)"},
-    {"no-save", ARGUMENT_FLAG, offsetof(train_settings, no_save), .help = "keep nothing"},
-    {"log", ARGUMENT_TEXT, offsetof(train_settings, log), "FILE",
-     .help = "write a JSON object a line: start, steps, epochs, end. With --resume after what is there, else a log of "
-             "an earlier run is kept as FILE.1, or the next free number"},
-    {"log-steps", ARGUMENT_INT, offsetof(train_settings, log_steps), "N", .minimum = 0, .maximum = 1e9,
-     .fallback = "50", .help = "steps between two lines in the log, or values for TensorBoard; 0: only epochs"},
-    {"tensorboard", ARGUMENT_TEXT, offsetof(train_settings, tensorboard), "DIR",
-     .help = "write an event file there: curves, options, samples, the network's graph and the confusion matrix; "
-             "'tensorboard --logdir DIR' shows it"},
-    {"histograms", ARGUMENT_FLAG, offsetof(train_settings, histograms),
-     .help = "with --tensorboard: how each parameter's values are spread, after each epoch"},
-    {"gradient-histograms", ARGUMENT_FLAG, offsetof(train_settings, gradient_histograms),
-     .help = "with --tensorboard: how each parameter's gradient is spread, after each epoch, over one batch: the first "
-             "samples as they are, by the network as it answers"},
-    {"serve", ARGUMENT_FLAG, offsetof(train_settings, serve),
-     .help = "show a page of live curves in the browser of this machine, with buttons that save and stop; its address "
-             "is printed"},
-    {"port", ARGUMENT_INT, offsetof(train_settings, port), "N", .minimum = 0, .maximum = 65535, .fallback = "0",
-     .help = "with --serve: the page's port on 127.0.0.1; 0: a free one"},
-    {"confusion", ARGUMENT_FLAG, offsetof(train_settings, confusion), .help = "print the confusion matrix at the end"},
-    {"quiet", ARGUMENT_FLAG, offsetof(train_settings, quiet), .help = "print only errors"},
-    {"dry-run", ARGUMENT_FLAG, offsetof(train_settings, dry_run),
-     .help =
-         "check everything, print what would be trained, every option and the command that repeats the run, and write "
-         "nothing"},
-    {0},
-};
-
-static const argument shared_training_arguments[] = {
-    {"gradient-dtype", ARGUMENT_CHOICE, offsetof(train_settings, gradient_dtype), "TYPE",
-     .choices = train_gradient_dtypes, .fallback = "float32",
-     .help =
-         "what gradients are rounded to before they are added over the ranks: bfloat16 and float16 halve the bytes"},
-    {"shard-states", ARGUMENT_FLAG, offsetof(train_settings, shard_states),
-     .help = "each rank has its part of the optimizer's states and updates that part of the weights (ZeRO 1)"},
-    {"sync-batch-norm", ARGUMENT_FLAG, offsetof(train_settings, training.sync_batch_norm),
-     .help = "batch normalisation by the statistics of the whole batch (default: of each rank's part)"},
-    {0},
-};
-
-static void epilogue(void)
-{
-    terminal out = terminal_of(stdout);
-    samples_print_list(&out);
-    network_print_list();
-}
+#include "apps/train/usage.h"
 
 /* One run and how it is shown. */
 typedef struct showing {
@@ -341,40 +241,9 @@ static int run(int count, char **words)
 {
     showing show = {.session.out = terminal_of(stdout)};
     train_session *s = &show.session;
-    optimizer_rows_make(&s->optimizers);
-    const argument_part parts[] = {
-        {data_arguments, 0},
-        {dimension_arguments, offsetof(train_settings, dimensions)},
-        {training_arguments, offsetof(train_settings, training)},
-        {s->optimizers.row, offsetof(train_settings, optimizer)},
-        {schedule_arguments, offsetof(train_settings, training)},
-        {augmentation_arguments, offsetof(train_settings, training)},
-        {execution_arguments, offsetof(train_settings, execution)},
-        {machine_arguments, offsetof(train_settings, execution.choice)},
-        {rank_arguments, offsetof(train_settings, ranks)},
-        {shared_training_arguments, 0},
-        {output_arguments, 0},
-        {0},
-    };
-    const command_usage usage = {
-        .command = "train",
-        .synopsis = "[options]",
-        .text = "Train a network on labelled pictures and keep its weights. Without options it learns digits that it "
-                "draws itself, in under a minute. Ctrl-C keeps what was learnt so far; a second one ends at once.",
-        .parts = parts,
-        .epilogue = epilogue,
-        .examples = "  sdlf train\n"
-                    "  sdlf train --data mnist:/data --net lenet5 --epochs 10\n"
-                    "  sdlf train --data folder:flowers --size 64 --net resnet18 --augment-flip\n"
-                    "  sdlf train --data folder:flowers --from mobilenetv2.onnx --freeze trunk\n"
-                    "  sdlf train --epochs 10 --log run.jsonl --tensorboard runs/first\n"
-                    "  sdlf train --epochs 50 --serve\n"
-                    "  sdlf train --resume lenet5.safetensors --epochs 20\n"
-                    "  sdlf train --optimizer adamw --weight-decay 0.01 --schedule cosine\n"
-                    "  sdlf train --data folder:flowers --calculator cuda --devices 0,1\n"
-                    "  sdlf train --data text:book.txt --net char_gpt --optimizer adamw\n",
-    };
-    switch (arguments_read(&s->given, &usage, count, words, &s->set)) {
+    train_usage usage;
+    train_usage_make(&usage, &s->optimizers);
+    switch (arguments_read(&s->given, &usage.usage, count, words, &s->set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;
     case ARGUMENTS_WRONG: return COMMAND_USAGE;
     case ARGUMENTS_OK: break;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "apps/program.h"
 #include "apps/sweep/axis.h"
@@ -87,6 +88,15 @@ static void says_what_is_wrong(void)
     CHECK_SAYS(SDLF(2, "sweep", "--folder", test_path("wrong"), "--try", "bathc=3"), "unknown option '--bathc'");
     CHECK_SAYS(SDLF(2, "sweep", "--try", "batch=3", "--net", "mlp"),
                "unknown option '--net'; options of 'sdlf train' stand behind '--'");
+    /* a value that no later run would take is found before the first one trains, and by --list */
+    const program *p = SDLF(2, "sweep", "--folder", test_path("wrong"), "--try", "optimizer=sgd,adma", BASE);
+    CHECK_SAYS(p, "--optimizer adma: expected");
+    CHECK_SAYS(p, "did you mean 'adam'?");
+    CHECK_SAYS(p, "no run was made");
+    CHECK_TEXT(p->out, "");
+    CHECK(access(test_path("wrong"), F_OK) != 0);
+    CHECK_SAYS(SDLF(2, "sweep", "--list", "--try", "batch=32,0"), "--batch 0: expected");
+    CHECK_SAYS(SDLF(2, "sweep", "--list", "--try", "epochs=2", "--", "--bathc", "3"), "did you mean '--batch'?");
     const char *refused = test_path("refused"); /* which claims no folder */
     CHECK_SAYS(SDLF(2, "sweep", "--folder", refused, "--try", "batch=32", "--", "--net", "lenet6"),
                "no network 'lenet6'");
