@@ -23,7 +23,7 @@
 
 typedef struct settings {
     argument_list dimensions;
-    const char *weights, *net, *label_file, *calculator;
+    const char *weights, *net, *label_file, *label, *calculator;
     int64_t top, index;
     machine_choice choice;
     preprocess_settings preprocess;
@@ -40,6 +40,9 @@ static const argument predict_arguments[] = {
      .help = "classes to print, likeliest first; of multi-label networks, at least N"},
     {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "names of the classes, one a line (default: those that the file carries)"},
+    {"label", ARGUMENT_TEXT, offsetof(settings, label), "COLUMN",
+     .help = "a table's column of labels, or COLUMN..COLUMN, which is no input, by name or by number from 1 (default: "
+             "found out, and told)"},
     {"draw", ARGUMENT_FLAG, offsetof(settings, draw), .help = "draw each picture as the network sees it"},
     {"index", ARGUMENT_INT, offsetof(settings, index), "N", .minimum = 0, .maximum = 2e9,
      .help = "which picture of an IDX file, from 0 (default: 0); which row of an array or a table (default: all)"},
@@ -71,14 +74,18 @@ enum { ROWS_IN_A_FILE = 1000 };
 
 static sdlf_status check(session *s, const arguments *given, classifier_request *request)
 {
-    const char *file = NULL; /* of rows */
+    const char *file = NULL, *other = NULL; /* of rows; of none that have columns */
     int files = 0;
     for (int i = 0; i < given->operand_count; i++)
         if (rows_are_in(given->operand[i])) file = given->operand[i], files++;
+    for (int i = 0; i < given->operand_count; i++)
+        if (!rows_are_in(given->operand[i]) || !rows_have_columns(given->operand[i])) other = given->operand[i];
     request->samples = given->operand_count + (files < 1000 ? files : 1000) * ROWS_IN_A_FILE;
     request->no_pictures = files == given->operand_count;
     if (s->set.json && s->set.draw)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--draw and --json contradict each other: JSON has no pictures");
+    if (other != NULL && s->set.label != NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--label is about tables, and %s is none", other);
     if (file != NULL && s->set.draw)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--draw is about pictures, and %s is none", file);
     return request->no_pictures ? preprocess_refuse(given, file) : preprocess_check(&s->set.preprocess);
@@ -179,7 +186,7 @@ static sdlf_status tell_picture(session *s, const char *path)
 static sdlf_status tell_rows(session *s, const char *path)
 {
     rows r;
-    sdlf_status status = rows_open(&r, path, s->classifier.model);
+    sdlf_status status = rows_open(&r, path, s->classifier.model, s->classifier.class_count, s->set.label);
     int64_t first = s->index_given ? s->set.index : 0, end = s->index_given ? first + 1 : r.count;
     for (int64_t i = first; status == SDLF_OK && i < end; i++) {
         const float *sample;
@@ -240,7 +247,7 @@ static int run(int count, char **words)
         .text = "Classify pictures, and the rows of arrays and tables: the likeliest class and its "
                 "probability, or all labels that hold, or the numbers that a network was trained to meet, as its file "
                 "says. Arrays (.npy) and tables of numbers (.csv, .tsv) are normalised as in training where the "
-                "model's file says how, else taken as they are; a table's column of labels is ignored. Pictures "
+                "model's file says how, else taken as they are; a table's columns of labels are ignored. Pictures "
                 "are preprocessed as in "
                 "training, where the model's file says how that was, or as --preprocess says. For networks that take "
                 "grey a photograph of dark ink on light paper will do: a digit is cut out, turned into light ink on "

@@ -12,6 +12,7 @@
 #include "apps/output/report.h"
 #include "apps/output/wrap.h"
 #include "apps/system/memory.h"
+#include "apps/system/portable.h"
 
 /* How many lines a calculator gets: one for each of its devices, and one where it has none. */
 static int line_count(const sdlf_calculator_class *type)
@@ -169,9 +170,11 @@ json_t *info_version_json(void)
         char *version = strchr(row, '|'), *licence = version ? strchr(version + 1, '|') : NULL;
         if (!licence) continue;
         *version++ = *licence++ = '\0';
-        json_array_append_new(libraries, json_pack("{ss so so}", "name", row, "version",
-                                                   *version ? json_text(version) : json_null(), "licence",
-                                                   *licence ? json_text(licence) : json_null()));
+        const char *asked = strcmp(row, "GNU C Library") == 0 ? system_c_library_version() : version;
+        if (asked && !*asked) asked = NULL;
+        json_array_append_new(libraries,
+                              json_pack("{ss so so}", "name", row, "version", asked ? json_text(asked) : json_null(),
+                                        "licence", *licence ? json_text(licence) : json_null()));
     }
     free(rows);
     return json_pack("{ss ss ss ss ss so}", "version", SDLF_VERSION, "licence", "MIT", "build", BUILD_TYPE, "compiler",

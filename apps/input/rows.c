@@ -32,29 +32,83 @@ bool rows_are_in(const char *path)
     return set_of(path) != NULL && (stat(path, &at) != 0 || S_ISREG(at.st_mode));
 }
 
-static sdlf_status check_size(const rows *r, const char *path, sdlf_shape wanted)
+bool rows_have_columns(const char *path)
 {
-    sdlf_shape found = sdlf_shape_without(r->data->samples.shape, 0);
-    if (sdlf_shape_count(found) == sdlf_shape_count(wanted)) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_SHAPE, "%s: expected samples of %s, which the network takes, found %s", path,
-                     sdlf_shape_print(wanted).text, sdlf_shape_print(found).text);
+    const char *set = set_of(path);
+    return set != NULL && strcmp(set, "csv") == 0;
 }
 
-sdlf_status rows_open(rows *r, const char *path, sdlf_model *model)
+static bool fits(const rows *r, sdlf_shape wanted)
 {
-    sdlf_shape sample = network_sample_shape(model);
-    char *name = memory_print("%s:%s", set_of(path), path);
-    *r = (rows){.count = 0};
+    return sdlf_shape_count(sdlf_shape_without(r->data->samples.shape, 0)) == sdlf_shape_count(wanted);
+}
+
+/* Read the file in the place of what was read; columns NULL: the data set chooses. */
+static sdlf_status read_with(rows *r, const char *path, sdlf_shape sample, const char *columns)
+{
+    char *name = memory_print("%s:%s%s%s", set_of(path), path, columns ? ",label=" : "", columns ? columns : "");
+    sdlf_dataset_free(r->data);
+    r->data = NULL;
     sdlf_status status = sdlf_dataset_open_with(&r->data, name, SDLF_SPLIT_TEST,
                                                 &(sdlf_dataset_options){.sample = sample, .unlabelled = true});
     free(name);
-    if (status == SDLF_OK) status = check_size(r, path, sample);
+    return status;
+}
+
+/* The columns of the targets' names, where the model knows them; NULL: it does not. */
+static char *named_columns(const sdlf_model *model, int outputs)
+{
+    if (sdlf_model_loss(model) == SDLF_LOSS_CROSS_ENTROPY || sdlf_model_class_count(model) != outputs) return NULL;
+    const char *first = sdlf_model_class_name(model, 0), *last = sdlf_model_class_name(model, outputs - 1);
+    return outputs == 1 ? memory_copy_text(first) : memory_print("%s..%s", first, last);
+}
+
+/* Which columns of a table are none of the samples: *passed, owned, "" where there are none or the data set has chosen. */
+static sdlf_status read_table(rows *r, const char *path, const sdlf_model *model, sdlf_shape sample, int outputs,
+                              char **passed)
+{
+    char *columns = named_columns(model, outputs);
+    if (columns != NULL && read_with(r, path, sample, columns) == SDLF_OK && fits(r, sample)) {
+        *passed = columns;
+        return SDLF_OK;
+    }
+    free(columns);
+    sdlf_status status = read_with(r, path, sample, NULL);
+    *passed = memory_copy_text("");
+    if (status != SDLF_OK || fits(r, sample) || outputs < 2) return status;
+    int64_t wanted = sdlf_shape_count(sample), found = sdlf_shape_count(sdlf_shape_without(r->data->samples.shape, 0));
+    if (found != wanted + outputs) return status;
+    free(*passed);
+    *passed = memory_print("%" PRId64 "..%" PRId64, wanted + 1, found);
+    return read_with(r, path, sample, *passed);
+}
+
+static void warn(const rows *r, const char *path, const char *passed, sdlf_shape sample)
+{
+    bool several = strstr(passed, "..") != NULL;
+    const char *columns = passed[0] ? passed : r->data->class_names[0];
+    terminal_warning("predict",
+                     "%s: column%s '%.60s' %s taken for labels, and %s ignored: the network takes %s numbers", path,
+                     several ? "s" : "", columns, several ? "are" : "is", several ? "are" : "is",
+                     number_count(sdlf_shape_count(sample)).text);
+}
+
+sdlf_status rows_open(rows *r, const char *path, sdlf_model *model, int outputs, const char *label)
+{
+    sdlf_shape sample = network_sample_shape(model);
+    char *passed = NULL;
+    *r = (rows){.count = 0};
+    sdlf_status status = label == NULL && rows_have_columns(path)
+                             ? read_table(r, path, model, sample, outputs, &passed)
+                             : read_with(r, path, sample, rows_have_columns(path) ? label : NULL);
+    if (status == SDLF_OK && !fits(r, sample))
+        status = sdlf_fail(SDLF_ERROR_SHAPE, "%s: expected samples of %s, which the network takes, found %s", path,
+                           sdlf_shape_print(sample).text,
+                           sdlf_shape_print(sdlf_shape_without(r->data->samples.shape, 0)).text);
+    if (status == SDLF_OK && passed != NULL && r->data->class_names != NULL) warn(r, path, passed, sample);
+    free(passed);
     if (status != SDLF_OK) return status;
     r->count = r->data->samples.shape.dim[0];
-    if (r->data->class_names != NULL)
-        terminal_warning("predict",
-                         "%s: column '%.60s' is taken for labels, and is ignored: the network takes %s numbers", path,
-                         r->data->class_names[0], number_count(sdlf_shape_count(sample)).text);
     r->normalized = *r->data;
     r->normalized.scale = 1;
     sdlf_dataset_normalize_for(&r->normalized, model);

@@ -8,6 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+
+const char *system_c_library_version(void)
+{
+    return gnu_get_libc_version();
+}
+#else
+const char *system_c_library_version(void)
+{
+    return NULL;
+}
+#endif
+
 #ifdef __linux__
 #include <sys/mman.h>
 

@@ -22,6 +22,9 @@ int system_memory_file(const char *name);
 /* Is the descriptor's file one of that name? */
 bool system_is_memory_file(int file, const char *name);
 
+/* "2.36", of the GNU C Library; NULL: another one, which does not say it. */
+const char *system_c_library_version(void);
+
 /* Become this program, begun again with other words. Returns if that failed. */
 void system_execute_self(char *const *words);
 

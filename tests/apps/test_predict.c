@@ -279,6 +279,53 @@ static void classes_of_a_table_have_names(void)
     CHECK(strstr(p->out, "levels.csv  63   0  ") != NULL && strstr(p->out, "%  high\n") != NULL);
 }
 
+/* A table of two numbers and three float targets, with a header or without: the targets' columns are no inputs. */
+static void targets_of_a_table(void)
+{
+    char table[512], bare[512], order[512], inputs[512], path[512], specification[600], text[8192];
+    snprintf(table, sizeof table, "%s", test_path("targets.csv"));
+    snprintf(bare, sizeof bare, "%s", test_path("bare.csv"));
+    snprintf(order, sizeof order, "%s", test_path("order.csv"));
+    snprintf(inputs, sizeof inputs, "%s", test_path("inputs.csv"));
+    snprintf(path, sizeof path, "%s", test_path("targets.safetensors"));
+    char *const files[] = {table, bare, order, inputs};
+    for (int f = 0; f < 4; f++) {
+        static const char *const headers[] = {"a,b,sum,half,less\n", "", "sum,half,less,a,b\n", "a,b\n"};
+        size_t used = (size_t)sprintf(text, "%s", headers[f]);
+        for (int i = 0; i < 64; i++) {
+            int a = i, b = i * 7 % 13;
+            if (f < 2) used += (size_t)sprintf(text + used, "%d,%d,%d,%g,%d\n", a, b, a + b, 0.5 * a, a - b);
+            if (f == 2) used += (size_t)sprintf(text + used, "%d,%g,%d,%d,%d\n", a + b, 0.5 * a, a - b, a, b);
+            if (f == 3) used += (size_t)sprintf(text + used, "%d,%d\n", a, b);
+        }
+        test_write_file(files[f], text, used);
+    }
+    snprintf(specification, sizeof specification, "csv:%s,label=sum..less", table);
+    SDLF(0, "train", "--data", specification, "--net", "mlp", CALCULATOR, "--loss", "mse", "--epochs", "3", "--out",
+         path, "--quiet");
+    const program *p = SDLF(0, "predict", "--weights", path, CALCULATOR, "--index", "5", inputs);
+    char *expected_values = strdup(strstr(p->out, "inputs.csv") ? strstr(p->out, "inputs.csv") + 10 : p->out);
+    CHECK(strstr(expected_values, "sum ") != NULL && strstr(expected_values, "less ") != NULL);
+    CHECK_TEXT(p->err, "");
+    static const char *const told[] = {"targets.csv: columns 'sum..less' are taken for labels, and are ignored",
+                                       "bare.csv: columns '3..5' are taken for labels, and are ignored",
+                                       "order.csv: columns 'sum..less' are taken for labels, and are ignored"};
+    for (int f = 0; f < 3; f++) {
+        p = SDLF(0, "predict", "--weights", path, CALCULATOR, "--index", "5", files[f]);
+        CHECK_SAYS(p, expected_values);
+        CHECK_SAYS(p, told[f]);
+    }
+    p = SDLF(0, "predict", "--weights", path, CALCULATOR, "--index", "5", "--label", "1..3", order);
+    CHECK_SAYS(p, expected_values);
+    CHECK_TEXT(p->err, "");
+    free(expected_values);
+    CHECK_SAYS(SDLF(1, "predict", "--weights", path, CALCULATOR, "--label", "none", order),
+               "label=none: expected the name");
+    CHECK_SAYS(SDLF(1, "predict", "--weights", path, CALCULATOR, "--label", "sum", order),
+               "expected samples of 2, which the network takes, found 4");
+    CHECK_SAYS(SDLF(2, "predict", "--weights", path, CALCULATOR, "--label", "sum", "x.npy"), "--label is about tables");
+}
+
 /* A network that was trained on ImageNet, elsewhere, knows what is in three pictures, but not without having them as it
  * had them then. */
 static void a_network_for_imagenet(void)
@@ -321,6 +368,7 @@ int main(void)
     RUN(classes_have_names);
     RUN(rows_of_arrays_and_tables);
     RUN(classes_of_a_table_have_names);
+    RUN(targets_of_a_table);
     RUN(a_network_for_imagenet);
     return test_summary();
 }

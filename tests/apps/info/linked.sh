@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Does `sdlf --version --json` name every library that the program is linked with, with its licence?
+# Does `sdlf --version --json` name every library that the program is linked with, with its licence, and its version where it says one?
 #
 #   linked.sh SDLF
 set -euo pipefail
@@ -29,4 +29,11 @@ while read -r needed; do
     esac
     grep -i "\"name\": \".*\($name\)" <<< "$said" > /dev/null || { echo "$needed is linked, and not named: no '$name'" && failed=1; }
 done < <(readelf -d "${files[@]}" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u)
+# Those of OpenMP and oneTBB, and other C libraries than GNU's, do not say it.
+while read -r name; do
+    case $name in
+    *gomp | *OpenMP | oneTBB | 'C Library') ;;
+    *) echo "$name has no version" && failed=1 ;;
+    esac
+done < <(tr -d '\n' <<< "$said" | grep -o '"name": "[^"]*", *"version": null' | sed 's/"name": "//; s/".*//')
 exit "$failed"
