@@ -24,6 +24,7 @@ def _origin() -> str:
 
 
 def add_layer(type: str, inputs: tuple, name: str | None, options: dict[str, Any]) -> _sdlf.Node:
+    """Add a layer of that class behind these nodes: its output, a Node."""
     for node in inputs:
         if not isinstance(node, _sdlf.Node):
             raise TypeError(f"{type}: expected a Node, found {node.__class__.__name__}")
@@ -33,6 +34,7 @@ def add_layer(type: str, inputs: tuple, name: str | None, options: dict[str, Any
 
 
 def add_source(type: str, model: _sdlf.Model, name: str | None, options: dict[str, Any]) -> _sdlf.Node:
+    """Add a layer of that class that reads no node: its output, a Node."""
     return model._add(type, [], name, options, _origin())
 
 

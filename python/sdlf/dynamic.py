@@ -30,7 +30,7 @@ class DynamicModel:
         self._made = _sdlf._Sized(path, self.inputs, self.outputs, keep, calculator, threads, device, math)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Arrays for the inputs, in their order or by name; the result, or a dictionary of results."""
+        """Arrays (N,...) for the inputs, in their order or by name; the result, a new array of NumPy's, or a dictionary of results."""
         if len(args) > len(self.inputs):
             raise TypeError(f"the network has {len(self.inputs)} inputs, found {len(args)}")
         named = dict(zip(self.inputs, args))
@@ -44,7 +44,7 @@ class DynamicModel:
 
     @property
     def plans_made(self) -> int:
-        """How many plans have been made."""
+        """How many plans have been made, an int."""
         with self._lock:
             return self._made.made
 

@@ -8,7 +8,7 @@ from .table import Table
 
 
 def info() -> Table:
-    """A table of the calculators: whether each can be used here, and what it runs on, or why it cannot be used.
+    """A Table of the calculators: whether each can be used here, and what it runs on, or why it cannot be used.
 
     A GPU needs NVIDIA's driver, and cuBLAS for products. Both are looked for when a calculator is opened, as here.
     """

@@ -23,6 +23,7 @@ def conv2d(
 ) -> Node:
     """2-D convolution with groups, stride, padding and dilation.
 
+    Shapes: (N,C,H,W) -> (N,K,P,Q), K = filters
     filters: output channels
     kernel: height and width of the kernel
     stride: steps between windows (default 1)
@@ -48,6 +49,7 @@ def max_pool2d(
 ) -> Node:
     """The largest value of each window.
 
+    Shapes: (N,C,H,W) -> (N,C,P,Q)
     window: height and width of the window
     stride: steps between windows; the window by default
     padding: a border that never wins
@@ -67,6 +69,7 @@ def avg_pool2d(
 ) -> Node:
     """The mean of each window.
 
+    Shapes: (N,C,H,W) -> (N,C,P,Q)
     window: height and width of the window
     stride: steps between windows; the window by default
     padding: a border of zeros
@@ -80,7 +83,10 @@ def avg_pool2d(
 
 
 def global_avg_pool2d(x: Node, *, name: str | None = None) -> Node:
-    """The mean of each channel."""
+    """The mean of each channel.
+
+    Shapes: (N,C,H,W) -> (N,C,1,1)
+    """
     return add_layer("global_avg_pool2d", (x,), name, {})
 
 
@@ -90,6 +96,7 @@ def fully_connected(
 ) -> Node:
     """Each output a weighted sum of all inputs.
 
+    Shapes: (N,...) -> (N,U), U = units; with axis=-1 (N,...,I) -> (N,...,U)
     units: outputs of a sample
     no_bias: leave the bias out
     initializer: how the weight starts; he_uniform by default: default, zero, one, he_uniform, he_normal,
@@ -109,6 +116,7 @@ def graph_conv(
 ) -> Node:
     """Each node a weighted sum over its neighbours, times a matrix.
 
+    Shapes: (N,I) of N nodes, sparse (N,N), its transpose (N,N) -> (N,U), U = units
     units: outputs of a node
     no_bias: leave the bias out
     no_decay: no weight decay of the weight
@@ -126,6 +134,7 @@ def batch_norm2d(
 ) -> Node:
     """Each channel normalised, scaled and shifted.
 
+    Shapes: (N,C,H,W) -> (N,C,H,W), or (N,C) -> (N,C)
     epsilon: added to the variance (default 1e-05)
     momentum: weight of the newest batch in the running statistics (default 0.1)
     no_scale: leave the scale at 1: its weight is not trained
@@ -136,24 +145,32 @@ def batch_norm2d(
 def dropout(x: Node, *, probability: float | None = None, name: str | None = None) -> Node:
     """Zeroes elements at random while training.
 
+    Shapes: (...) -> (...)
     probability: share of the elements that become zero
     """
     return add_layer("dropout", (x,), name, {"probability": probability})
 
 
 def relu(x: Node, *, name: str | None = None) -> Node:
-    """Max(x, 0)."""
+    """Max(x, 0).
+
+    Shapes: (...) -> (...)
+    """
     return add_layer("relu", (x,), name, {})
 
 
 def relu6(x: Node, *, name: str | None = None) -> Node:
-    """Min(max(x, 0), 6)."""
+    """Min(max(x, 0), 6).
+
+    Shapes: (...) -> (...)
+    """
     return add_layer("relu6", (x,), name, {})
 
 
 def clip(x: Node, *, low: float | None = None, high: float | None = None, name: str | None = None) -> Node:
     """Min(max(x, low), high).
 
+    Shapes: (...) -> (...)
     low: smallest output
     high: largest output
     """
@@ -163,18 +180,25 @@ def clip(x: Node, *, low: float | None = None, high: float | None = None, name: 
 def leaky_relu(x: Node, *, slope: float | None = None, name: str | None = None) -> Node:
     """X, or slope x where x is negative.
 
+    Shapes: (...) -> (...)
     slope: slope of the negative side (default 0.01)
     """
     return add_layer("leaky_relu", (x,), name, {"slope": slope})
 
 
 def sigmoid(x: Node, *, name: str | None = None) -> Node:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    Shapes: (...) -> (...)
+    """
     return add_layer("sigmoid", (x,), name, {})
 
 
 def tanh(x: Node, *, name: str | None = None) -> Node:
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent.
+
+    Shapes: (...) -> (...)
+    """
     return add_layer("tanh", (x,), name, {})
 
 
@@ -184,6 +208,7 @@ def unary(
 ) -> Node:
     """A function of each element.
 
+    Shapes: (...) -> (...)
     function: what is computed of each element: silu, hard_swish, elu, selu, celu, gelu, gelu_tanh, mish, softplus,
         softsign, hard_sigmoid, erf, sqrt, exp, log, abs, negate, reciprocal, floor, ceil, round, sin, cos, tan, asin,
         acos, atan, sinh, cosh, asinh, acosh, atanh, sign
@@ -194,13 +219,17 @@ def unary(
 
 
 def flatten(x: Node, *, name: str | None = None) -> Node:
-    """Each sample as one row."""
+    """Each sample as one row.
+
+    Shapes: (N,...) -> (N,I), I the product of the others
+    """
     return add_layer("flatten", (x,), name, {})
 
 
 def reshape(x: Node, *, shape: Sequence[int] | None = None, whole: bool | None = None, name: str | None = None) -> Node:
     """Each sample under another shape.
 
+    Shapes: (N,...) -> (N,...) of as many elements
     shape: shape of one sample; a -1 is worked out
     whole: shape is the whole output's, batch and all
     """
@@ -208,13 +237,17 @@ def reshape(x: Node, *, shape: Sequence[int] | None = None, whole: bool | None =
 
 
 def add(a: Node, b: Node, *, name: str | None = None) -> Node:
-    """Elementwise sum of two inputs."""
+    """Elementwise sum of two inputs.
+
+    Shapes: (...), (...) -> (...)
+    """
     return add_layer("add", (a, b), name, {})
 
 
 def concat(*inputs: Node, axis: int | None = None, name: str | None = None) -> Node:
     """Inputs joined along an axis.
 
+    Shapes: (N,A,...), (N,B,...), ... -> (N,A+B+...,...), or joined along another axis
     axis: axis to join along; -1 is the last (default 1)
     """
     return add_layer("concat", inputs, name, {"axis": axis})
@@ -226,6 +259,7 @@ def binary(
 ) -> Node:
     """A function of two inputs, broadcast, or of one and a number.
 
+    Shapes: (...), (...) -> (...), broadcast as NumPy's
     function: what is computed of each pair: add, subtract, multiply, divide, power, minimum, maximum, prelu, remainder,
         modulo, bit_and, bit_or, bit_xor, shift_left, shift_right, equal, less, less_equal, greater, greater_equal, and,
         or, xor
@@ -236,7 +270,10 @@ def binary(
 
 
 def select(*inputs: Node, name: str | None = None) -> Node:
-    """One of two inputs, element by element, as a condition says."""
+    """One of two inputs, element by element, as a condition says.
+
+    Shapes: bool (...), (...), (...) -> (...), broadcast as NumPy's
+    """
     return add_layer("select", inputs, name, {})
 
 
@@ -246,6 +283,7 @@ def reduce(
 ) -> Node:
     """Some axes folded to one number.
 
+    Shapes: (...) -> (...) without the axes that are folded, or with 1 in their place
     function: what is made of the elements: sum, mean, max, min, product, l1, l2, sum_squares, log_sum, log_sum_exp
     axes: axes that are folded, 0 being the batch, -1 the last; left out: all
     keep: the axes stay, with 1 element each
@@ -259,6 +297,7 @@ def arg_reduce(
 ) -> Node:
     """Where the largest element along an axis is.
 
+    Shapes: (...) -> int64 (...) without the axis, or with 1 in its place
     axis: axis to search along; -1 is the last (default 1)
     smallest: the smallest instead of the largest
     last: of equal elements the last instead of the first
@@ -270,6 +309,7 @@ def arg_reduce(
 def gather(a: Node, b: Node, *, axis: int | None = None, name: str | None = None) -> Node:
     """Elements picked by their indices along an axis.
 
+    Shapes: (A,...), integers (B...) -> (A,...) with the axis replaced by (B...)
     axis: axis to pick along; -1 is the last (default 1)
     """
     return add_layer("gather", (a, b), name, {"axis": axis})
@@ -280,6 +320,7 @@ def matmul(
 ) -> Node:
     """Products of matrices.
 
+    Shapes: (...,m,k), (...,k,n) -> (...,m,n), leading axes broadcast as NumPy's
     transpose_a: the left matrices are transposed first
     transpose_b: the right matrices are transposed first
     """
@@ -293,6 +334,7 @@ def conv_transpose2d(
 ) -> Node:
     """Transposed 2-D convolution.
 
+    Shapes: (N,C,H,W) -> (N,K,P,Q), K = filters
     filters: output channels
     kernel: height and width of the kernel
     stride: distance between the kernel's places in the output (default 1)
@@ -312,6 +354,7 @@ def conv_transpose2d(
 def layer_norm(x: Node, *, axis: int | None = None, epsilon: float | None = None, name: str | None = None) -> Node:
     """Each sample's last axes normalised, scaled and shifted.
 
+    Shapes: (...) -> (...)
     axis: first of the axes that are normalised; -1 is the last (default -1)
     epsilon: added to the variance (default 1e-05)
     """
@@ -321,6 +364,7 @@ def layer_norm(x: Node, *, axis: int | None = None, epsilon: float | None = None
 def rms_norm(x: Node, *, epsilon: float | None = None, name: str | None = None) -> Node:
     """Each row divided by the root of the mean of its squares.
 
+    Shapes: (...) -> (...)
     epsilon: added to the mean of the squares (default 1e-05)
     """
     return add_layer("rms_norm", (x,), name, {"epsilon": epsilon})
@@ -329,6 +373,7 @@ def rms_norm(x: Node, *, epsilon: float | None = None, name: str | None = None) 
 def group_norm(x: Node, *, groups: int | None = None, epsilon: float | None = None, name: str | None = None) -> Node:
     """Groups of channels, or single ones, normalised, scaled and shifted.
 
+    Shapes: (N,C,...) -> (N,C,...)
     groups: groups of channels; 0: as many as channels
     epsilon: added to the variance (default 1e-05)
     """
@@ -341,6 +386,7 @@ def lrn(
 ) -> Node:
     """Each element divided by a mean over neighbouring channels.
 
+    Shapes: (N,C,H,W) -> (N,C,H,W)
     size: channels that are looked at, half of them before
     alpha: weight of the mean square (default 0.0001)
     beta: exponent (default 0.75)
@@ -355,6 +401,7 @@ def embedding(
 ) -> Node:
     """A row of weights for each token.
 
+    Shapes: tokens (N,...) -> (N,...,U), U = units
     vocabulary: number of different tokens (vocabulary size)
     units: numbers for each token (embedding size)
     deviation: standard deviation of the initial weights (default 1)
@@ -365,6 +412,7 @@ def embedding(
 def position_embedding(x: Node, *, deviation: float | None = None, name: str | None = None) -> Node:
     """A learned vector added at each position.
 
+    Shapes: (N,T,C) -> (N,T,C)
     deviation: standard deviation of the initial weights (default 0.02)
     """
     return add_layer("position_embedding", (x,), name, {"deviation": deviation})
@@ -373,6 +421,7 @@ def position_embedding(x: Node, *, deviation: float | None = None, name: str | N
 def rotary_embedding(x: Node, *, base: float | None = None, name: str | None = None) -> Node:
     """Pairs of elements rotated by their position.
 
+    Shapes: (...,T,D) -> (...,T,D)
     base: the slowest pair turns once in about 2 pi base positions (default 10000)
     """
     return add_layer("rotary_embedding", (x,), name, {"base": base})
@@ -384,6 +433,7 @@ def multi_head_attention(
 ) -> Node:
     """Self-attention of several heads, causal or masked.
 
+    Shapes: (N,T,C), a mask that broadcasts to (N,heads,T,T) -> (N,T,C)
     heads: heads, which share the channels equally
     causal: a position looks at itself and those before it only
     no_bias: leave both biases out
@@ -402,6 +452,7 @@ def lstm(
 ) -> Node:
     """Long short-term memory over the positions of a sequence.
 
+    Shapes: (N,T,I), first states (N,U), cells (N,U) -> (N,T,U), or with last (N,U), U = units
     units: size of the state, which is the output
     last: the output is the state behind the last step only
     reverse: steps go from the last position to the first
@@ -416,6 +467,7 @@ def gru(
 ) -> Node:
     """Gated recurrent units over the positions of a sequence.
 
+    Shapes: (N,T,I), first states (N,U) -> (N,T,U), or with last (N,U), U = units
     units: size of the state, which is the output
     last: the output is the state behind the last step only
     reverse: steps go from the last position to the first
@@ -429,6 +481,7 @@ def top_k(
 ) -> Node:
     """The largest elements along an axis, and where they are.
 
+    Shapes: (...) -> (...) with k along the axis, int64 (...) of their indices: output 1
     k: how many
     axis: axis to search along; -1 is the last (default -1)
     smallest: the smallest instead of the largest
@@ -445,6 +498,7 @@ def resize(
 ) -> Node:
     """Axes enlarged or shrunk.
 
+    Shapes: (N,C,H,W) -> (N,C,P,Q), or of other axes
     axes: axes that are resized, 0 being the batch, -1 the last; left out: all from 2 on
     sizes: what becomes of each; left out: scale says
     scale: what all of them are stretched by
@@ -473,6 +527,7 @@ def value(
 ) -> Node:
     """A value that belongs to the network.
 
+    Shapes: -> shape
     shape: shape of the value, which has no batch
     dtype: element type; float is the network's own: float, int32, int64, uint8, int8, bool
     trainable: training changes it; only floats
@@ -483,19 +538,24 @@ def value(
 def cast(x: Node, *, dtype: str | None = None, name: str | None = None) -> Node:
     """Another element type.
 
+    Shapes: (...) -> (...)
     dtype: element type of the output; float is the network's own: float, int32, int64, uint8, int8, bool
     """
     return add_layer("cast", (x,), name, {"dtype": dtype})
 
 
 def dynamic_quantize(x: Node, *, name: str | None = None) -> Node:
-    """Floats as uint8, by the range that they have."""
+    """Floats as uint8, by the range that they have.
+
+    Shapes: (...) -> uint8 (...); scale () and zero point () are outputs 1 and 2
+    """
     return add_layer("dynamic_quantize", (x,), name, {})
 
 
 def transpose(x: Node, *, order: Sequence[int] | None = None, name: str | None = None) -> Node:
     """Axes in another order.
 
+    Shapes: (...) -> (...) in another order
     order: input axis of each output axis, 0 being the batch; left out, they are reversed
     """
     return add_layer("transpose", (x,), name, {"order": order})
@@ -507,6 +567,7 @@ def slice(
 ) -> Node:
     """A part along some axes.
 
+    Shapes: (...) -> (...), shorter along the axes
     axes: axes that are cut, 0 being the batch, -1 the last
     start: first index along each
     end: index along each that is no longer taken
@@ -521,6 +582,7 @@ def pad(
 ) -> Node:
     """A border around some axes.
 
+    Shapes: (...) -> (...), longer along the axes
     before: elements before each axis, the batch first; negative: fewer
     after: elements behind each axis
     value: what they are, if constant
@@ -534,6 +596,7 @@ def expand(
 ) -> Node:
     """Broadcast to a larger shape.
 
+    Shapes: (...) -> (...), broadcast with shape as NumPy's
     shape: what to broadcast with, the batch included
     samples: the shape is one sample's: the batch comes before it
     """
@@ -543,6 +606,7 @@ def expand(
 def tile(x: Node, *, repeats: Sequence[int] | None = None, name: str | None = None) -> Node:
     """Repeated along its axes.
 
+    Shapes: (...) -> (...), each axis times its repeats
     repeats: times along each axis, the batch first
     """
     return add_layer("tile", (x,), name, {"repeats": repeats})
@@ -551,6 +615,7 @@ def tile(x: Node, *, repeats: Sequence[int] | None = None, name: str | None = No
 def depth_to_space(x: Node, *, block: int | None = None, mode: str | None = None, name: str | None = None) -> Node:
     """Blocks of pixels from channels.
 
+    Shapes: (N,C,H,W) -> (N,C/b^2,H b,W b), b = block
     block: side of a block of pixels
     mode: order of the channels: block, then channel (dcr), or channel, then block (crd): dcr, crd
     """
@@ -560,6 +625,7 @@ def depth_to_space(x: Node, *, block: int | None = None, mode: str | None = None
 def space_to_depth(x: Node, *, block: int | None = None, mode: str | None = None, name: str | None = None) -> Node:
     """Channels from blocks of pixels.
 
+    Shapes: (N,C,H,W) -> (N,C b^2,H/b,W/b), b = block
     block: side of a block of pixels
     mode: order of the channels: block, then channel (dcr), or channel, then block (crd): dcr, crd
     """
@@ -569,6 +635,7 @@ def space_to_depth(x: Node, *, block: int | None = None, mode: str | None = None
 def softmax(x: Node, *, axis: int | None = None, name: str | None = None) -> Node:
     """Probabilities along an axis.
 
+    Shapes: (...) -> (...)
     axis: axis of the classes; -1 is the last (default 1)
     """
     return add_layer("softmax", (x,), name, {"axis": axis})
@@ -577,6 +644,7 @@ def softmax(x: Node, *, axis: int | None = None, name: str | None = None) -> Nod
 def log_softmax(x: Node, *, axis: int | None = None, name: str | None = None) -> Node:
     """Logarithms of probabilities along an axis.
 
+    Shapes: (...) -> (...)
     axis: axis of the classes; -1 is the last (default 1)
     """
     return add_layer("log_softmax", (x,), name, {"axis": axis})
@@ -585,29 +653,40 @@ def log_softmax(x: Node, *, axis: int | None = None, name: str | None = None) ->
 def softmax_cross_entropy(*inputs: Node, smoothing: float | None = None, name: str | None = None) -> Node:
     """Mean cross-entropy of logits against labels: a loss.
 
+    Shapes: logits (N,C,...), labels int32 (N,...), weights (N,...) -> loss (1)
     smoothing: share of the target that is spread over all classes
     """
     return add_layer("softmax_cross_entropy", inputs, name, {"smoothing": smoothing})
 
 
 def mse(a: Node, b: Node, *, name: str | None = None) -> Node:
-    """Mean squared difference from float targets: a loss."""
+    """Mean squared difference from float targets: a loss.
+
+    Shapes: (N,...), targets (N,...) -> loss (1)
+    """
     return add_layer("mse", (a, b), name, {})
 
 
 def mae(a: Node, b: Node, *, name: str | None = None) -> Node:
-    """Mean absolute difference from float targets: a loss."""
+    """Mean absolute difference from float targets: a loss.
+
+    Shapes: (N,...), targets (N,...) -> loss (1)
+    """
     return add_layer("mae", (a, b), name, {})
 
 
 def huber(a: Node, b: Node, *, delta: float | None = None, name: str | None = None) -> Node:
     """Huber loss against float targets: squared where small, linear beyond.
 
+    Shapes: (N,...), targets (N,...) -> loss (1)
     delta: difference from which on the loss is linear (default 1)
     """
     return add_layer("huber", (a, b), name, {"delta": delta})
 
 
 def bce_with_logits(a: Node, b: Node, *, name: str | None = None) -> Node:
-    """Binary cross-entropy of logits against targets from 0 to 1: a loss."""
+    """Binary cross-entropy of logits against targets from 0 to 1: a loss.
+
+    Shapes: logits (N,...), targets (N,...) -> loss (1)
+    """
     return add_layer("bce_with_logits", (a, b), name, {})

@@ -33,7 +33,7 @@ class Parameters(Mapping):
         return len(self._model._parameter_names())
 
     def info(self, name: str) -> dict[str, Any]:
-        """Shape, layer, and whether training changes it and weight decay applies."""
+        """A dict: shape, layer, and whether training changes it and weight decay applies."""
         return self._model._parameter_info(name)
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ class Model(_sdlf.Model):
 
     @classmethod
     def sequential(cls, shape: Sequence[int], layers: Sequence[Any], name: str = "model", seed: int = 1) -> Model:
-        """A chain of layers of sdlf.nn on one input "x" of that shape (without the batch), built from the seed.
+        """A Model: a chain of layers of sdlf.nn on one input "x" of that shape, (C,H,W) or (F), without the batch, built from the seed.
 
         The result is called "y".
         """
@@ -72,7 +72,7 @@ class Model(_sdlf.Model):
 
     @classmethod
     def open(cls, path: str | os.PathLike) -> Model:
-        """A model of a file: ONNX (.onnx), a network without weights (.json), else weights that carry their network (.safetensors)."""
+        """A Model of a file: ONNX (.onnx), a network without weights (.json), else weights that carry their network (.safetensors)."""
         path = os.fsdecode(path)
         if path.endswith(".onnx"):
             return cls.from_onnx(path)
@@ -88,7 +88,7 @@ class Model(_sdlf.Model):
         dimensions: Mapping[str, int] | None = None,
         known: Mapping[str, np.ndarray] | None = None,
     ) -> Model:
-        """A model of an ONNX file, with its weights.
+        """A Model of an ONNX file, with its weights.
 
         batch: 0 leaves the first dimension of inputs to the plan; more fixes it. dimensions: sizes of other open dimensions by their
         names. known: inputs whose values are constants.
@@ -97,12 +97,12 @@ class Model(_sdlf.Model):
 
     @classmethod
     def builtin(cls, name: str, sample: Sequence[int] | None = None, classes: int = 10) -> Model:
-        """A network that comes with SDLF, "resnet18" say, for samples (C,H,W) of so many classes."""
+        """A Model of a network that comes with SDLF, "resnet18" say, for samples (C,H,W) of so many classes; its parameters are drawn."""
         return cls._adopt(_sdlf.Model._builtin(name, sample, classes))
 
     @classmethod
     def from_json(cls, text: str) -> Model:
-        """A network, without weights, of the text of a network file."""
+        """A Model, without weights, of the text of a network file."""
         return cls._adopt(_sdlf.Model._parse(text))
 
     # ---- files ----
@@ -112,11 +112,11 @@ class Model(_sdlf.Model):
         self._save(os.fspath(path), checkpoint)
 
     def load(self, path: str | os.PathLike) -> None:
-        """Read the weights of a safetensors file into this model; every parameter must be there."""
+        """Read the weights of a safetensors file into this model; every parameter must be there, in its shape."""
         self._load(os.fspath(path))
 
     def to_onnx(self, path: str | os.PathLike, opset: int = 0, external_data: bool = False, normalize: bool = False) -> dict[str, Any]:
-        """Write an ONNX file; what was written. opset 0: the lowest that can say it. normalize: the graph takes raw
+        """Write an ONNX file; what was written, a dict. opset 0: the lowest that can say it. normalize: the graph takes raw
         samples, and begins with the model's normalization."""
         return self._to_onnx(os.fspath(path), opset, external_data, normalize)
 
@@ -127,7 +127,7 @@ class Model(_sdlf.Model):
     # ---- running ----
 
     def use(self, calculator: str = "cpu", *, threads: int = 0, device: int = 0, math: str = "fp32") -> Model:
-        """What `run` computes with from now on; threads 0: all. Returns the model."""
+        """What `run` computes with from now on; threads 0: all; math: "fp32", on a GPU also "tf32", "fp16", "bf16". Returns the model."""
         self._use(calculator, threads, device, math)
         return self
 
@@ -152,7 +152,7 @@ class Model(_sdlf.Model):
         loss: str = "cross_entropy",
         eval_mode: bool = False,
     ) -> _sdlf.Plan:
-        """A plan: a model prepared to run for one batch size, to run ("infer") or to train step by step ("train").
+        """A Plan: a model prepared to run for one batch size N, to run ("infer") or to train step by step ("train").
 
         loss: what "train" adds to a network without one, against "labels". eval_mode: with gradients_only, layers compute as in
         inference. While the plan lives, the model takes no more layers.
@@ -185,11 +185,11 @@ class Model(_sdlf.Model):
 
     @property
     def parameters(self) -> Parameters:
-        """Parameters by name."""
+        """Parameters by name: a mapping of str to read-only arrays, float32, over the model's own memory; setting one copies into it."""
         return Parameters(self)
 
     def info(self) -> Table:
-        """A table of the layers: name, type, inputs, shape for one sample, parameters."""
+        """A Table of the layers: name, type, inputs, shape for one sample, parameters (numbers in them)."""
         rows = [
             (layer["name"], layer["type"], ", ".join(layer["inputs"]), "x".join(map(str, layer["shape"])), layer["parameters"])
             for layer in self._layers

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Named:
-    """A class of the library by name, with its options."""
+    """A class of the library by name, a str, with its options, a dict."""
 
     name = ""
 
@@ -74,7 +74,7 @@ class LARS(Named):
 
 
 class Constant(Named):
-    """One learning rate; 0: the optimizer's own suggestion. warmup: the part of all steps over which it rises from 0."""
+    """One learning rate, a float; 0: the optimizer's own suggestion. warmup: the part of all steps, from 0 to 1, over which it rises from 0."""
 
     name = "constant"
 
@@ -83,7 +83,7 @@ class Constant(Named):
 
 
 class StepDecay(Named):
-    """The rate times gamma every so many epochs."""
+    """The rate, from `peak`, times gamma every so many epochs. peak 0: the optimizer's own; warmup: part of all steps, from 0 to 1."""
 
     name = "step"
 
@@ -92,7 +92,7 @@ class StepDecay(Named):
 
 
 class Cosine(Named):
-    """From peak to final along half a cosine."""
+    """From peak to final along half a cosine, over all steps. peak 0: the optimizer's own; warmup: part of all steps, from 0 to 1."""
 
     name = "cosine"
 
@@ -101,7 +101,7 @@ class Cosine(Named):
 
 
 class Linear(Named):
-    """From peak to final along a line."""
+    """From peak to final along a line, over all steps. peak 0: the optimizer's own; warmup: part of all steps, from 0 to 1."""
 
     name = "linear"
 
@@ -110,7 +110,7 @@ class Linear(Named):
 
 
 class OneCycle(Named):
-    """Up to peak over `warmup` of the steps, then down to peak / final_divisor."""
+    """From peak / start_divisor up to peak over `warmup` of the steps, from 0 to 1, then down to peak / final_divisor."""
 
     name = "one_cycle"
 

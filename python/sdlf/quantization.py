@@ -17,9 +17,9 @@ def quantize(
     samples: int = 128, calibration: str = "minmax", percentile: float = 0, signed: bool = False, skip: Sequence[str] = (), opset: int = 0,
     calculator: str = "cpu", threads: int = 0, device: int = 0
 ) -> dict[str, Any]:
-    """Write the model as a quantised ONNX file; what was written.
+    """Write the model as a quantised ONNX file; what was written, a dict: layers, nodes, values, bytes and bytes_before, ...
 
-    With data, a Dataset or a pair (samples, labels), activations become integers, too: `samples` of them say in which ranges values lie,
+    With data, a Dataset or a pair of arrays, samples (N,...) and labels (N), activations become integers, too: `samples` of them say in which ranges values lie,
     by `calibration`: "minmax", "percentile" or "entropy". weights_only: "int8", or "int4" in blocks, which needs no data. `skip` names layers
     that stay as they are; NAME* stands for all that begin so.
     """

@@ -50,31 +50,32 @@ class Stateful:
                                      calculator, threads)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """A step: arrays for the inputs that are no states, in their order or by name; the result, or a dictionary of results."""
+        """A step: arrays (1,...) for the inputs that are no states, in their order or by name; the result, a new array of NumPy's, or a dictionary
+        of results."""
         with self._lock:
             return self._made.run(*args, **kwargs)
 
     __call__ = run
 
     def rewind(self, length: int = 0) -> None:
-        """Go back to the given number of positions; 0 begins anew."""
+        """Go back to the given number of positions, an int; 0 begins anew."""
         with self._lock:
             self._made.rewind(length)
 
     @property
     def inputs(self) -> dict[str, tuple[int, ...]]:
-        """What the next step takes, with its shapes."""
+        """What the next step takes, names and their shapes: a dict of tuples of int."""
         with self._lock:
             return self._made.shapes()
 
     @property
     def length(self) -> int:
-        """Positions that the states have; steps, where they do not grow."""
+        """Positions that the states have, an int; steps, where they do not grow."""
         return self._made.length
 
     @property
     def step(self) -> int:
-        """Positions that a run adds."""
+        """Positions that a run adds, an int."""
         return self._made.step
 
     def __repr__(self) -> str:

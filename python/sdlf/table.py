@@ -9,7 +9,8 @@ from typing import Any
 
 
 class Table:
-    """Rows under a heading: text when printed, HTML in a notebook, and a sequence of tuples."""
+    """Rows under a heading: text when printed, HTML in a notebook, and a sequence of tuples. columns: a tuple of str; rows: a list of tuples;
+    caption: a str."""
 
     def __init__(self, columns: Sequence[str], rows: Sequence[tuple], caption: str = ""):
         self.columns, self.rows, self.caption = tuple(columns), list(rows), caption

@@ -80,17 +80,22 @@ class ProgressLine:
 
 @dataclass
 class History:
-    """What a training came to: a dictionary for each epoch."""
+    """What a training came to: a dictionary for each epoch.
+
+    "loss", "test_loss": means; "accuracy", "test_accuracy": from 0 to 1, NaN where there is none; "samples": those of the epoch; "seconds",
+    "waited": of the epoch, and of these for data; "learning_rate": of the last step.
+    """
 
     epochs: list[dict[str, Any]] = field(default_factory=list)
     finished: bool = False
     """False: it was asked to stop."""
 
     def __getitem__(self, key: str) -> list:
-        """One figure of all epochs: "loss", "accuracy", "test_loss", "test_accuracy", "seconds", ..."""
+        """One figure of all epochs, a list of float: "loss", "accuracy", "test_loss", "test_accuracy", "seconds", ..."""
         return [epoch[key] for epoch in self.epochs]
 
     def table(self) -> Table:
+        """A row for each epoch: losses, accuracies (from 0 to 1), seconds."""
         columns = ("epoch", "loss", "accuracy", "test_loss", "test_accuracy", "seconds")
         return Table(columns, [tuple(epoch[c] for c in columns) for epoch in self.epochs])
 
@@ -178,7 +183,8 @@ class Trainer:
     """Epochs over a data set.
 
     train, test: a Dataset; a pair (samples, labels) of arrays; or an iterable, or a function that returns one (a generator function), of
-    pairs, each of one sample with its label or of a batch with its labels: it is read once, to its end, into memory. callbacks: each is called with a dictionary after steps and epochs
+    pairs, each of one sample with its label or of a batch with its labels: it is read once, to its end, into memory. Samples are (N,...) uint8
+    or float32, labels integers (N), or float targets (N,...). callbacks: each is called with a dictionary after steps and epochs
     ("event" is "step" or "epoch"; "loss", "accuracy", "test_accuracy", ...); one that returns a true value ends the training. progress: show a line.
     augment: a dictionary of the members of `AUGMENTATIONS`. loss: "mse", "mae", "huber" or "bce_with_logits" where labels are float targets; huber_delta: where the third becomes linear.
     class_weights: "balanced", or a number for each class. ema: test, and leave in the model, a moving average of the weights that keeps so much of
@@ -258,14 +264,14 @@ class Trainer:
 
     @property
     def memory(self) -> int:
-        """Bytes that it holds, without the data sets."""
+        """Bytes that it holds, without the data sets, an int."""
         return self._trainer.memory
 
 
 @dataclass
 class Evaluation:
-    """How a model does on a data set. confusion: (true, predicted) int64, None of float targets; accuracy: of classes, or of several labels;
-    mae, rmse: of float targets; f1: of several labels. What there is not is NaN."""
+    """How a model does on a data set. confusion: (C,C) int64, a row for each true class and a column for each predicted one, None of float
+    targets; accuracy: from 0 to 1, of classes, or of several labels; loss: the mean; seconds: that it took; mae, rmse: of float targets; f1: of several labels. What there is not is NaN."""
 
     samples: int
     correct: int
@@ -287,5 +293,6 @@ def evaluate(
     model: Model, data: Any, *, batch: int = 0, calculator: str = "cpu", threads: int = 0, device: int = 0, math: str = "fp32",
     views: str = "one"
 ) -> Evaluation:
-    """Accuracy, loss and confusion over a Dataset or a pair (samples, labels). views: "flip" and "shift" average over views of each picture."""
+    """Accuracy, loss and confusion, an Evaluation, over a Dataset or a pair of arrays, samples (N,...) and labels (N). batch: samples of a
+    pass; 0: chosen. views: "flip" and "shift" average over views of each picture."""
     return Evaluation(*_sdlf._evaluate(model, _as_dataset(data), calculator, threads, device, math, batch, views))

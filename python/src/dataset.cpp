@@ -206,28 +206,34 @@ void bind_dataset(nb::module_ &module)
     nb::class_<dataset_object>(module, "Dataset", nb::type_slots(dataset_slots), "Samples and their classes.")
         .def(
             "__len__", [](const dataset_object &d) { return d.get()->labels.shape.dim[0]; }, "Samples, N.")
-        .def_prop_ro("samples", &samples_of,
+        .def_prop_ro("samples", &samples_of, nb::for_getter(nb::sig("def samples(self, /) -> numpy.ndarray | None")),
                      "(N,C,H,W) uint8, or (N,...) uint8 or float32 as the arrays were; read-only. None where samples "
                      "are made when they are needed.")
         .def_prop_ro(
             "labels",
             [](const std::shared_ptr<dataset_object> &d) { return view_array(d->get()->labels, nb::cast(d), false); },
+            nb::for_getter(nb::sig("def labels(self, /) -> numpy.ndarray")),
             "(N) int32, or float targets (N,K) float32; read-only.")
         .def_prop_ro(
             "class_count", [](const dataset_object &d) { return d.get()->class_count; },
             "Classes, an int; of float targets (N,K): K.")
-        .def_prop_ro("classes", &class_names,
+        .def_prop_ro("classes", &class_names, nb::for_getter(nb::sig("def classes(self, /) -> list[str]")),
                      "Names of the classes, or of float targets, a list of str; [] where they "
                      "are numbers.")
         .def_prop_ro("name", &name_of, "What it was opened as, a str; \"arrays\" or \"function\".")
         .def_prop_ro(
             "unread", [](const dataset_object &d) { return d.get()->unread; },
             "Files that could not be read and were left out, an int.")
-        .def_prop_ro("unread_files", &unread_files, "What is wrong with each of these, with its name; a list of str.")
+        .def_prop_ro("unread_files", &unread_files, nb::for_getter(nb::sig("def unread_files(self, /) -> list[str]")),
+                     "What is wrong with each of these, with its name; a list of str.")
         .def_static(
             "open", &open_dataset, nb::arg("specification"), nb::arg("split") = "train", nb::kw_only(),
             nb::arg("size") = nb::none(), nb::arg("channels") = 0, nb::arg("strict") = false,
             nb::arg("targets") = false, nb::arg("sample") = nb::none(), nb::arg("whole") = false,
+            nb::sig("def open(specification: str, split: str = \"train\", *, size: int | tuple[int, int] | None = "
+                    "None, channels: int = 0, "
+                    "strict: bool = False, targets: bool = False, sample: collections.abc.Sequence[int] | None = None, "
+                    "whole: bool = False) -> Dataset"),
             "Open \"mnist:DIR\", \"folder:DIR\", \"cifar10:DIR\", ... as `sdlf train --data` does; `split` is "
             "\"train\" "
             "or \"test\".\n\nsize, channels: of the samples, (H,W) or one for both, and C, for pictures of any size; "
@@ -241,6 +247,9 @@ void bind_dataset(nb::module_ &module)
         .def_static(
             "from_arrays", &dataset_of_arrays, nb::arg("samples"), nb::arg("labels"), nb::kw_only(),
             nb::arg("classes") = nb::none(), nb::arg("normalization") = nb::none(),
+            nb::sig("def from_arrays(samples: typing.Any, labels: typing.Any, *, classes: int | "
+                    "collections.abc.Sequence[str] | None = None, "
+                    "normalization: typing.Any | None = None) -> Dataset"),
             "A data set of arrays: samples (N,...) uint8 or float32, which are not copied where they are row-major, "
             "and integer labels (N), or float targets (N) or (N,...).\n\nclasses: how many, or their names; None: the "
             "largest label and one. normalization: (means, deviations) of the samples, one of all or one of each "
@@ -249,6 +258,11 @@ void bind_dataset(nb::module_ &module)
             "from_function", &dataset_of_function, nb::arg("function"), nb::arg("labels"), nb::arg("shape"),
             nb::kw_only(), nb::arg("dtype") = "uint8", nb::arg("classes") = nb::none(),
             nb::arg("normalization") = nb::none(), nb::arg("readers") = 1,
+            nb::sig(
+                "def from_function(function: collections.abc.Callable[[int], typing.Any], labels: typing.Any, shape: "
+                "collections.abc.Sequence[int] | int, *, dtype: str = \"uint8\", classes: int | "
+                "collections.abc.Sequence[str] | None = None, "
+                "normalization: typing.Any | None = None, readers: int = 1) -> Dataset"),
             "A data set whose samples need not be in memory: function(i) returns sample i, from 0, an array of that "
             "shape (...) of uint8 or float32, whenever a batch is made. It is copied once, into the batch. Labels are "
             "those of all samples, as in from_arrays: integers (N), or float targets (N) or (N,...).\n\nThe same index "

@@ -125,5 +125,5 @@ void bind_files(nb::class_<model_object> &type)
              })
         .def("_to_onnx", &to_onnx)
         .def("_to_c", &to_c, nb::arg("path"), nb::arg("name").none())
-        .def("to_json", &to_json, "The network, without weights, in the form of network files.");
+        .def("to_json", &to_json, "The network, without weights, in the form of network files: a str.");
 }

@@ -215,9 +215,11 @@ void bind_model(nb::module_ &module)
     nb::class_<node_object>(module, "Node", nb::type_slots(node_slots),
                             "One output of one layer of a model; what layers take and return.")
         .def_prop_ro(
-            "model", [](const node_object &n) { return n.model; }, "The model that it belongs to.")
-        .def_prop_ro("name", &node_name, "The layer's name.")
-        .def_prop_ro("shape", &node_shape, "Its shape for a batch of 1; () until the model is built.")
+            "model", [](const node_object &n) { return n.model; },
+            nb::for_getter(nb::sig("def model(self, /) -> Model")), "The Model that it belongs to.")
+        .def_prop_ro("name", &node_name, "The layer's name, a str.")
+        .def_prop_ro("shape", &node_shape, nb::for_getter(nb::sig("def shape(self, /) -> tuple[int, ...]")),
+                     "Its shape for a batch of 1, a tuple of int; () until the model is built.")
         .def("__repr__", [](const node_object &n) { return "<sdlf.Node '" + node_name(n) + "'>"; })
         .def(
             "output",
@@ -226,7 +228,7 @@ void bind_model(nb::module_ &module)
                     throw nb::index_error("a layer has at most 4 outputs");
                 return node_object{n.model, n.handle, sdlf_node{n.node.layer, index}};
             },
-            nb::arg("index"), "Another output of the same layer.");
+            nb::arg("index"), "Another output of the same layer, from 0: a Node.");
 
     nb::class_<model_object> type(module, "Model");
     bind_files(type);
@@ -240,20 +242,25 @@ void bind_model(nb::module_ &module)
             },
             nb::arg("name") = "model")
         .def("_take", [](model_object &m, const model_object &other) { m.handle = other.handle; })
-        .def("run", &run_model, nb::sig("def run(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"),
-             "The result for arrays in the order of the inputs, or by their names; a dictionary where there are "
-             "several results. Axis 0 "
-             "of the first input is the batch; plans of the last four batch sizes are kept. Other threads run "
-             "meanwhile.")
+        .def(
+            "run", &run_model, nb::sig("def run(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"),
+            "The result for arrays (N,...) in the order of the inputs, or by their names: a new array of NumPy's, or a "
+            "dictionary where there are several results. Axis 0 of the first input is the batch N; plans of the last "
+            "four batch sizes are kept. Other threads run "
+            "meanwhile.")
         .def("__call__", &run_model,
-             nb::sig("def __call__(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"))
+             nb::sig("def __call__(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"),
+             "The same as run: the result for arrays (N,...).")
         .def("_use", &use_calculator)
         .def("_add", &add_layer, nb::arg("type"), nb::arg("inputs"), nb::arg("name").none(), nb::arg("options"),
              nb::arg("origin"))
         .def("input", &add_input, nb::arg("name"), nb::arg("shape"), nb::arg("dtype") = "float32",
-             "An input; its shape is that of one sample, without the batch.")
-        .def("node", &find_node, nb::arg("layer"), "The output of a layer by its name, to go on from.")
-        .def("output", &set_output, nb::arg("name"), nb::arg("node"), "Declare a result.")
+             nb::sig("def input(self, name: str, shape: collections.abc.Sequence[int] | int, dtype: str = \"float32\") "
+                     "-> Node"),
+             "An input: a Node. shape: that of one sample (C,H,W), (F), ..., without the batch; dtype: \"float32\", "
+             "\"int32\", ...")
+        .def("node", &find_node, nb::arg("layer"), "The output of a layer by its name, to go on from: a Node.")
+        .def("output", &set_output, nb::arg("name"), nb::arg("node"), "Declare a Node a result, under this name.")
         .def(
             "clear_outputs",
             [](model_object &m) {
@@ -261,11 +268,14 @@ void bind_model(nb::module_ &module)
                 sdlf_model_clear_outputs(m.get());
             },
             "Forget the declared results.")
-        .def("build", &build, nb::arg("seed") = 1, "Infer all shapes, make the parameters and draw them from the seed.")
-        .def_prop_ro("name", [](const model_object &m) { return std::string(sdlf_model_name(m.get())); })
+        .def("build", &build, nb::arg("seed") = 1,
+             "Infer all shapes, make the parameters and draw them from the seed, an int.")
         .def_prop_ro(
-            "inputs", [](const model_object &m) { return input_names(m.get()); }, "Names of the inputs.")
-        .def_prop_ro("outputs", &outputs, "Names of the declared results.")
+            "name", [](const model_object &m) { return std::string(sdlf_model_name(m.get())); }, "Its name, a str.")
+        .def_prop_ro(
+            "inputs", [](const model_object &m) { return input_names(m.get()); }, "Names of the inputs, a list of str.")
+        .def_prop_ro("outputs", &outputs, nb::for_getter(nb::sig("def outputs(self, /) -> list[str]")),
+                     "Names of the declared results, a list of str.")
         .def("_output_layer",
              [](const model_object &m, int index) {
                  int count = sdlf_model_output_count(m.get());
@@ -273,15 +283,18 @@ void bind_model(nb::module_ &module)
                      index < count ? sdlf_model_output(m.get(), index).layer : sdlf_model_layer_count(m.get()) - 1;
                  return std::string(sdlf_model_layer(m.get(), layer)->name);
              })
-        .def_prop_ro("_layers", &layers)
+        .def_prop_ro("_layers", &layers, nb::for_getter(nb::sig("def _layers(self, /) -> list[dict[str, typing.Any]]")))
         .def_prop_rw(
             "normalization", &normalization, &set_normalization, nb::arg().none(),
+            nb::for_getter(nb::sig("def normalization(self, /) -> typing.Any")),
+            nb::for_setter(nb::sig("def normalization(self, value: typing.Any, /) -> None")),
             "How raw samples become the input: (means, deviations), of one channel or of each; None: not known.")
         .def_prop_rw("classes", &classes, &set_classes,
-                     "Names of the classes, in the order of the scores; [] if not known.")
+                     "Names of the classes, in the order of the scores (N,C), a list of str; [] if not known.")
         .def_prop_ro(
             "trainable_count", [](const model_object &m) { return sdlf_model_trainable_count(m.get()); },
-            "Scalars that training changes.")
+            "Scalars that training changes, an int.")
         .def(
-            "hash", [](const model_object &m) { return sdlf_model_hash(m.get()); }, "A check sum of all parameters.");
+            "hash", [](const model_object &m) { return sdlf_model_hash(m.get()); },
+            "A check sum of all parameters, an int of 64 bits.");
 }

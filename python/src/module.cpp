@@ -71,7 +71,9 @@ NB_MODULE(_sdlf, module)
     bind_quantize(module);
     bind_stateful(module);
     bind_sized(module);
-    module.def("layer_classes", &layer_classes, "The name of every layer class.");
-    module.def("calculators", &calculators, "Names of the calculators of this build.");
+    module.def("layer_classes", &layer_classes, nb::sig("def layer_classes() -> list[str]"),
+               "The name of every layer class, a list of str.");
+    module.def("calculators", &calculators, nb::sig("def calculators() -> list[str]"),
+               "Names of the calculators of this build, a list of str.");
     module.def("_describe_calculators", &describe_calculators);
 }

@@ -77,10 +77,11 @@ nb::dict parameter_info(const model_object &m, const std::string &name)
 
 void bind_parameters(nb::class_<model_object> &type)
 {
-    type.def("_parameter_names", &parameter_names)
+    type.def("_parameter_names", &parameter_names, nb::sig("def _parameter_names(self) -> list[str]"))
         .def("_parameter", &parameter, nb::sig("def _parameter(self, name: str) -> numpy.ndarray"))
         .def("_set_parameter", &set_parameter)
-        .def("_parameter_info", &parameter_info)
+        .def("_parameter_info", &parameter_info,
+             nb::sig("def _parameter_info(self, name: str) -> dict[str, typing.Any]"))
         .def(
             "freeze",
             [](model_object &m, const std::string &name, bool frozen) {

@@ -207,30 +207,41 @@ std::shared_ptr<plan_object> create(model_object &m, int64_t batch, const std::s
 
 void bind_plan(nb::module_ &module)
 {
-    nb::class_<plan_object>(module, "Plan", "A model prepared to run for one batch size.")
+    nb::class_<plan_object>(
+        module, "Plan", "A model prepared to run for one batch size, or to train step by step: what Model.plan makes.")
         .def("run", &run_plan, nb::sig("def run(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"),
-             "Forward pass: arrays in the order of the inputs, or by their names; the result, or a dictionary of "
-             "results.")
+             "Forward pass: arrays (N,...) in the order of the inputs, or by their names, N the plan's batch; the "
+             "result, an "
+             "array of NumPy's, or a dictionary of results by their names.")
         .def("__call__", &run_plan,
-             nb::sig("def __call__(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"))
-        .def("step", &step_plan, nb::arg("learning_rate"), nb::arg("args"), nb::arg("kwargs"),
-             "One training step: forward, backward, update.")
-        .def("backward", &backward, "Gradients of the last run, of a plan with gradients_only.")
+             nb::sig("def __call__(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"), "The same as run.")
+        .def(
+            "step", &step_plan, nb::arg("learning_rate"), nb::arg("args"), nb::arg("kwargs"),
+            nb::sig("def step(self, learning_rate: float, *args: typing.Any, **kwargs: typing.Any) -> None"),
+            "One training step at this learning rate: forward, backward, update. Arrays as for run, and labels=: int32 "
+            "(N), or float targets (N,...); the result of the forward pass is left out: metrics() has the loss.")
+        .def("backward", &backward,
+             "Gradients of the last run, of a plan with gradients_only; gradient() and activation() read them.")
         .def("activation", &activation, nb::arg("layer"), nb::arg("gradient") = false,
-             "A layer's output, or the gradient by it, of a plan with keep_activations.")
-        .def("gradient", &gradient, nb::arg("parameter"), "The gradient by a parameter, of a plan with gradients_only.")
+             nb::sig("def activation(self, layer: str, gradient: bool = False) -> numpy.ndarray"),
+             "A layer's output (N,...), or the gradient by it, of a plan with keep_activations: a new array.")
+        .def("gradient", &gradient, nb::arg("parameter"),
+             nb::sig("def gradient(self, parameter: str) -> numpy.ndarray"),
+             "The gradient by a parameter, of a plan with gradients_only: a new array of the parameter's shape.")
         .def(
             "input",
             [](const std::shared_ptr<plan_object> &p, const std::string &name) { return in_place(p, name, true); },
-            nb::arg("name"),
-            "The memory of an input, to be written in place before forward(): a NumPy array, or, on a GPU, an object "
+            nb::arg("name"), nb::sig("def input(self, name: str) -> typing.Any"),
+            "The memory of an input (N,...), to be written in place before forward(): a NumPy array, or, on a GPU, an "
+            "object "
             "for from_dlpack of PyTorch or CuPy, taken when the plan's work is done; what writes there must be done "
             "before forward().")
         .def(
             "output",
             [](const std::shared_ptr<plan_object> &p, const std::string &name) { return in_place(p, name, false); },
-            nb::arg("name"),
-            "The memory of a result, which the next run overwrites: a read-only NumPy array, or, on a GPU, an object "
+            nb::arg("name"), nb::sig("def output(self, name: str) -> typing.Any"),
+            "The memory of a result (N,...), which the next run overwrites: a read-only NumPy array, or, on a GPU, an "
+            "object "
             "for from_dlpack, taken when the plan's work is done. Take it again after step() and backward(); what "
             "reads it must be done before the next run. On a GPU nothing keeps others from writing there: do not.")
         .def(
@@ -243,8 +254,11 @@ void bind_plan(nb::module_ &module)
                 }));
             },
             "Forward pass of what the inputs' memory holds.")
-        .def("metrics", &metrics, "Mean loss and accuracy since they were last cleared.")
-        .def("clear_metrics", [](plan_object &p) { check(p.alone([&] { return sdlf_plan_clear_metrics(p.plan); })); })
+        .def("metrics", &metrics, nb::sig("def metrics(self) -> dict[str, float]"),
+             "Since they were last cleared, a dict: loss and accuracy, means, and the samples that they are over.")
+        .def(
+            "clear_metrics", [](plan_object &p) { check(p.alone([&] { return sdlf_plan_clear_metrics(p.plan); })); },
+            "Begin new means: metrics() is over the steps from here on.")
         .def(
             "store_parameters",
             [](plan_object &p) {
@@ -266,21 +280,32 @@ void bind_plan(nb::module_ &module)
         .def(
             "time",
             [](plan_object &p, int repeats) { check(p.alone([&] { return sdlf_plan_time(p.plan, repeats); })); },
-            nb::arg("repeats") = 10, "Time every step; layers() then has medians.")
-        .def("layers", &layers, "The plan's layers and fused groups, with shapes, costs and, after time(), seconds.")
-        .def("memory", &memory, "Exact bytes.")
-        .def_prop_ro("batch", [](const plan_object &p) { return p.batch; })
-        .def_prop_ro("inputs",
-                     [](const plan_object &p) {
-                         nb::list names;
-                         for (const plan_binding &input : p.inputs) names.append(input.name);
-                         return names;
-                     })
-        .def_prop_ro("outputs", [](const plan_object &p) {
-            nb::list names;
-            for (const plan_binding &output : p.outputs) names.append(output.name);
-            return names;
-        });
+            nb::arg("repeats") = 10, "Time every operation so many times; layers() then has medians, in seconds.")
+        .def("layers", &layers, nb::sig("def layers(self) -> list[dict[str, typing.Any]]"),
+             "The plan's layers and fused groups, a list of dicts: shapes, costs in FLOPs and bytes, and, after "
+             "time(), seconds.")
+        .def("memory", &memory, nb::sig("def memory(self) -> dict[str, int]"),
+             "Bytes that the plan holds, a dict: arena (unshared: without the sharing of memory), parameters, states "
+             "of the "
+             "optimizer.")
+        .def_prop_ro(
+            "batch", [](const plan_object &p) { return p.batch; }, "Samples of a run, an int: N.")
+        .def_prop_ro(
+            "inputs",
+            [](const plan_object &p) {
+                nb::list names;
+                for (const plan_binding &input : p.inputs) names.append(input.name);
+                return names;
+            },
+            nb::for_getter(nb::sig("def inputs(self, /) -> list[str]")), "Names of the inputs, a list of str.")
+        .def_prop_ro(
+            "outputs",
+            [](const plan_object &p) {
+                nb::list names;
+                for (const plan_binding &output : p.outputs) names.append(output.name);
+                return names;
+            },
+            nb::for_getter(nb::sig("def outputs(self, /) -> list[str]")), "Names of the results, a list of str.");
     module.def("_plan", &create, nb::arg("model"), nb::arg("batch"), nb::arg("mode"), nb::arg("dtype"),
                nb::arg("calculator"), nb::arg("backward").none(), nb::arg("threads"), nb::arg("device"),
                nb::arg("math"), nb::arg("keep_activations"), nb::arg("gradients_only"), nb::arg("no_fusion"),

@@ -16,6 +16,59 @@ CAMEL = {"fully_connected": "Linear", "relu": "ReLU", "relu6": "ReLU6", "leaky_r
          "softmax_cross_entropy": "SoftmaxCrossEntropy", "mse": "MSE", "mae": "MAE", "bce_with_logits": "BCEWithLogits"}
 FIRST = {"fully_connected": "units", "max_pool2d": "window", "avg_pool2d": "window", "dropout": "probability"}  # may be given without its name
 
+# Inputs -> outputs, in the letters of docs/reference/glossary.md; "..." are any axes, of which there may be none. python/tests/test_docstrings.py
+# compares them with what the layers infer.
+SAME = "(...) -> (...)"
+SHAPES = {
+    "conv2d": "(N,C,H,W) -> (N,K,P,Q), K = filters",
+    "max_pool2d": "(N,C,H,W) -> (N,C,P,Q)",
+    "avg_pool2d": "(N,C,H,W) -> (N,C,P,Q)",
+    "global_avg_pool2d": "(N,C,H,W) -> (N,C,1,1)",
+    "fully_connected": "(N,...) -> (N,U), U = units; with axis=-1 (N,...,I) -> (N,...,U)",
+    "graph_conv": "(N,I) of N nodes, sparse (N,N), its transpose (N,N) -> (N,U), U = units",
+    "batch_norm2d": "(N,C,H,W) -> (N,C,H,W), or (N,C) -> (N,C)",
+    "dropout": SAME,
+    "relu": SAME, "relu6": SAME, "clip": SAME, "leaky_relu": SAME, "sigmoid": SAME, "tanh": SAME, "unary": SAME,
+    "flatten": "(N,...) -> (N,I), I the product of the others",
+    "reshape": "(N,...) -> (N,...) of as many elements",
+    "add": "(...), (...) -> (...)",
+    "concat": "(N,A,...), (N,B,...), ... -> (N,A+B+...,...), or joined along another axis",
+    "binary": "(...), (...) -> (...), broadcast as NumPy's",
+    "select": "bool (...), (...), (...) -> (...), broadcast as NumPy's",
+    "reduce": "(...) -> (...) without the axes that are folded, or with 1 in their place",
+    "arg_reduce": "(...) -> int64 (...) without the axis, or with 1 in its place",
+    "gather": "(A,...), integers (B...) -> (A,...) with the axis replaced by (B...)",
+    "matmul": "(...,m,k), (...,k,n) -> (...,m,n), leading axes broadcast as NumPy's",
+    "conv_transpose2d": "(N,C,H,W) -> (N,K,P,Q), K = filters",
+    "layer_norm": SAME, "rms_norm": SAME,
+    "group_norm": "(N,C,...) -> (N,C,...)",
+    "lrn": "(N,C,H,W) -> (N,C,H,W)",
+    "embedding": "tokens (N,...) -> (N,...,U), U = units",
+    "position_embedding": "(N,T,C) -> (N,T,C)",
+    "rotary_embedding": "(...,T,D) -> (...,T,D)",
+    "multi_head_attention": "(N,T,C), a mask that broadcasts to (N,heads,T,T) -> (N,T,C)",
+    "lstm": "(N,T,I), first states (N,U), cells (N,U) -> (N,T,U), or with last (N,U), U = units",
+    "gru": "(N,T,I), first states (N,U) -> (N,T,U), or with last (N,U), U = units",
+    "top_k": "(...) -> (...) with k along the axis, int64 (...) of their indices: output 1",
+    "resize": "(N,C,H,W) -> (N,C,P,Q), or of other axes",
+    "value": "-> shape",
+    "cast": SAME,
+    "dynamic_quantize": "(...) -> uint8 (...); scale () and zero point () are outputs 1 and 2",
+    "transpose": "(...) -> (...) in another order",
+    "slice": "(...) -> (...), shorter along the axes",
+    "pad": "(...) -> (...), longer along the axes",
+    "expand": "(...) -> (...), broadcast with shape as NumPy's",
+    "tile": "(...) -> (...), each axis times its repeats",
+    "depth_to_space": "(N,C,H,W) -> (N,C/b^2,H b,W b), b = block",
+    "space_to_depth": "(N,C,H,W) -> (N,C b^2,H/b,W/b), b = block",
+    "softmax": SAME, "log_softmax": SAME,
+    "softmax_cross_entropy": "logits (N,C,...), labels int32 (N,...), weights (N,...) -> loss (1)",
+    "mse": "(N,...), targets (N,...) -> loss (1)",
+    "mae": "(N,...), targets (N,...) -> loss (1)",
+    "huber": "(N,...), targets (N,...) -> loss (1)",
+    "bce_with_logits": "logits (N,...), targets (N,...) -> loss (1)",
+}
+
 LAYERS_HEAD = '''# SPDX-License-Identifier: MIT
 """Layers as functions on nodes, as the C interface has them. Made by python/tools/generate_layers.py.
 
@@ -81,7 +134,7 @@ def read_classes(page):
 
 
 def describe(layer, options):
-    lines = [layer["summary"]]
+    lines = [layer["summary"], f"Shapes: {SHAPES[layer['name']]}"]
     for o in options:
         text = o["help"]
         if o["choices"]:
@@ -152,9 +205,12 @@ def function(layer):
 def object_class(layer):
     options = layer["options"]
     words = ["self"] + parameters(options, True, FIRST.get(layer["name"]))
+    lines = describe(layer, options)
+    if options:
+        lines[0] += f" layers.{layer['name']} says what its options are."
     return "\n".join([
         f"class {camel(layer['name'])}(Layer):",
-        docstring([f"{describe(layer, options)[0]} layers.{layer['name']} says what its options are."], 4) + "\n",
+        docstring(lines[:2], 4) + "\n",
         signature("def __init__(", words, "):", 4),
         call(f"super().__init__(layers.{layer['name']}, name, ", options, ")", 8),
     ])
