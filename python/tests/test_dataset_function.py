@@ -2,6 +2,7 @@
 """Data sets whose samples a function makes."""
 
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -161,3 +162,26 @@ def test_python_ends_while_samples_are_made():
     for _ in range(3):
         ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
         assert ended.returncode == 0 and ended.stderr == ""
+
+
+def memory():
+    """Bytes that the process has in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="there is no /proc")
+def test_ten_thousand_samples_leak_nothing(separable):
+    samples, labels = separable
+    model, data = make(), sdlf.Dataset.from_function(lambda i: samples[i].copy(), labels, (1, 8, 8))
+
+    def calls(count):
+        for _ in range(count // 300):
+            sdlf.evaluate(model, data)
+
+    calls(1500)
+    gc.collect()
+    before = memory()
+    calls(10200)
+    gc.collect()
+    assert memory() - before < 4 << 20
