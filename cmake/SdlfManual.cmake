@@ -14,6 +14,6 @@ add_custom_command(OUTPUT "${manual}.made"
     COMMAND ${CMAKE_COMMAND} "-DSDLF=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:sdlf_program>" -DFOLDER=${manual} $<$<BOOL:${SDLF_GZIP}>:-DGZIP=${SDLF_GZIP}>
         -P "${PROJECT_SOURCE_DIR}/cmake/manual-pages.cmake"
     COMMAND ${CMAKE_COMMAND} -E touch "${manual}.made"
-    DEPENDS sdlf_program "${PROJECT_SOURCE_DIR}/cmake/manual-pages.cmake" VERBATIM)
+    DEPENDS sdlf_program "${PROJECT_SOURCE_DIR}/cmake/manual-pages.cmake" "${PROJECT_SOURCE_DIR}/scripts/get-mnist.1" VERBATIM)
 add_custom_target(sdlf_manual ALL DEPENDS "${manual}.made")
 install(DIRECTORY "${manual}/" DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)

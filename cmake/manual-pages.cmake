@@ -40,3 +40,9 @@ foreach(command IN LISTS commands)
         print_page("sdlf-${command}-${part}" ${command} ${part})
     endforeach()
 endforeach()
+
+# That of a script beside the program.
+file(COPY_FILE "${CMAKE_CURRENT_LIST_DIR}/../scripts/get-mnist.1" "${FOLDER}/sdlf-get-mnist.1")
+if(GZIP)
+    execute_process(COMMAND "${GZIP}" -9nf "${FOLDER}/sdlf-get-mnist.1" COMMAND_ERROR_IS_FATAL ANY)
+endif()

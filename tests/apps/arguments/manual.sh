@@ -17,12 +17,14 @@ for page in "$2"/*.1*; do
     pages=$((pages + 1))
     [ "$name" != sdlf ] || continue
     read -ra words <<< "${name//-/ }"
+    command=("$1" "${words[@]:1}")
+    [ "$name" != sdlf-get-mnist ] || command=(sh "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/get-mnist.sh")
     for heading in NAME SYNOPSIS DESCRIPTION OPTIONS FILES "EXIT STATUS"; do
         grep -q "^$heading" <<< "$shown" || { echo "$name has no $heading" && exit 1; }
     done
     while read -r option; do
         grep -qE -- "^ +(-., )?$option( |\$|\[)" <<< "$shown" || { echo "$name does not have $option" && exit 1; }
-    done < <("$1" "${words[@]:1}" --help | grep -oE -- '^  (-., )?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+')
+    done < <("${command[@]}" --help | grep -oE -- '^  (-., )?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+')
 done
 # Each command has a page.
 while IFS=$'\t' read -r name _; do
