@@ -13,7 +13,7 @@
 
 packages=python3,python3-dev,python3-venv,gcc,g++,libc6-dev,make,ninja-build,pkg-config,zlib1g-dev,libjansson-dev,libpng-dev
 packages+=,libturbojpeg0-dev,libprotobuf-c-dev,protobuf-c-compiler,libdnnl-dev,ccache,ca-certificates
-declare -A more=([bullseye]=,clang-16 [jammy]=,clang-14) # whose GCC is 10, and 11
+declare -A more=([bullseye]=",clang-16" [jammy]=",clang-14") # whose GCC is 10, and 11
 declare -A sections=([jammy]=main,universe [noble]=main,universe)
 
 [ "$(id -u)" -eq 0 ] || { echo "Not root: no installations can be made." && exit 0; }

@@ -284,6 +284,21 @@ void bind_plan(nb::module_ &module)
         .def("layers", &layers, nb::sig("def layers(self) -> list[dict[str, typing.Any]]"),
              "The plan's layers and fused groups, a list of dicts: shapes, costs in FLOPs and bytes, and, after "
              "time(), seconds.")
+        .def(
+            "info", [](nb::handle self) { return nb::module_::import_("sdlf.plan").attr("info")(self); },
+            nb::sig("def info(self) -> sdlf.table.Table"),
+            "A Table of the layers and fused groups: what computes them, shapes for the batch, parameters, MFLOPs and "
+            "kB of "
+            "memory traffic of the forward pass, and, after time(), microseconds.")
+        .def(
+            "_repr_html_",
+            [](nb::handle self) { return nb::module_::import_("sdlf.plan").attr("info")(self).attr("_repr_html_")(); },
+            nb::sig("def _repr_html_(self) -> str"))
+        .def("__repr__",
+             [](const plan_object &p) {
+                 return "<sdlf.Plan: batch " + std::to_string(p.batch) + ", " +
+                        std::to_string(sdlf_plan_layer_count(p.plan)) + " layers and fused groups>";
+             })
         .def("memory", &memory, nb::sig("def memory(self) -> dict[str, int]"),
              "Bytes that the plan holds, a dict: arena (unshared: without the sharing of memory), parameters, states "
              "of the "

@@ -122,3 +122,17 @@ def test_calculators():
 def test_layers_are_as_the_library_has_them():
     for name in sdlf._sdlf.layer_classes():
         assert callable(getattr(layers, name))
+
+
+def test_info_is_a_table(small):
+    plan = small.plan(4)
+    table = plan.info()
+    assert table.columns == ("layer", "on", "shape", "parameters", "MFLOPs", "kB") and len(table) == len(plan.layers())
+    assert table[0][1] == "cpu" and "batch 4: " in table.caption and repr(plan).startswith("<sdlf.Plan: batch 4, ")
+    plan.time(2)
+    assert plan.info().columns[-1] == "us" and "us forward" in plan.info().caption and plan.info()[0][-1] > 0
+    assert "<table>" in plan._repr_html_()
+    training = small.plan(4, "train", gradients_only=True)
+    assert "backward on" in training.info().columns
+    training.time(1)
+    assert training.info().columns[-1] == "backward us" and "MB of activations" in repr(training.info())
