@@ -2,6 +2,7 @@
 'use strict';
 const canvas = document.getElementById('canvas'), pen = canvas.getContext('2d'), said = document.getElementById('said');
 let drawing = false, asking = false, again = null;
+let round = 0; /* begins anew where the drawing is cleared or a picture is given: what was asked before counts no more */
 
 function clear() {
   pen.fillStyle = '#000';
@@ -34,20 +35,25 @@ function show(answer) {
   }
 }
 /* One request at a time; the latest picture is asked about when the answer is there. */
-async function ask(picture) {
-  if (asking) { again = picture; return; }
+async function ask(picture, asked) {
+  if (asked !== round) return;
+  if (asking) { again = [picture, asked]; return; }
   asking = true;
   try {
     const reply = await fetch('classify', {method: 'POST', body: picture});
     const answer = await reply.json();
-    if (answer.error) said.textContent = answer.error; else show(answer);
+    if (asked === round && answer.error) said.textContent = answer.error;
+    else if (asked === round) show(answer);
   } catch (problem) {
     said.textContent = 'The program does not answer: has it ended?';
   }
   asking = false;
-  if (again) { const next = again; again = null; ask(next); }
+  if (again) { const next = again; again = null; ask(...next); }
 }
-function askAboutCanvas() { canvas.toBlob(ask, 'image/png'); }
+function askAboutCanvas() {
+  const asked = round;
+  canvas.toBlob(picture => ask(picture, asked), 'image/png');
+}
 function place(event) {
   const box = canvas.getBoundingClientRect();
   return [(event.clientX - box.left) * canvas.width / box.width, (event.clientY - box.top) * canvas.height / box.height];
@@ -71,6 +77,7 @@ canvas.addEventListener('pointermove', event => {
 });
 canvas.addEventListener('pointerup', () => { drawing = false; askAboutCanvas(); });
 document.getElementById('clear').addEventListener('click', () => {
+  round++;
   clear();
   said.textContent = 'Nothing drawn yet.';
   document.getElementById('classes').replaceChildren();
@@ -78,7 +85,7 @@ document.getElementById('clear').addEventListener('click', () => {
 });
 /* A picture that is given is shown where a drawing would be; asked about is the file itself. */
 async function take(file) {
-  ask(file);
+  ask(file, ++round);
   clear();
   try {
     const picture = await createImageBitmap(file);

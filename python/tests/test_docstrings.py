@@ -75,7 +75,7 @@ def test_arrays_have_their_shapes():
     assert not missing
     for path, (name, value) in EVERYTHING.items():
         if path.startswith(("sdlf.layers.", "sdlf.nn.")) and re.search(r"^Shapes: ", text_of(name, value), re.M) is None:
-            assert path in ("sdlf.layers.Pair", "sdlf.layers.Node", "sdlf.layers.add_layer", "sdlf.layers.add_source", "sdlf.nn.Layer"), path
+            assert path in ("sdlf.layers.Pair", "sdlf.layers.Node", "sdlf.layers.add_layer", "sdlf.layers.add_source", "sdlf.nn.Layer"), f"{path}: python/tools/generate_layers.py has no shapes of it"
 
 
 SIZES = {"N": 1, "C": 8, "H": 6, "W": 4, "T": 5, "I": 3, "D": 6, "A": 2, "B": 3, "m": 2, "k": 3, "n": 4}

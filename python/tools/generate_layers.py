@@ -134,7 +134,9 @@ def read_classes(page):
 
 
 def describe(layer, options):
-    lines = [layer["summary"], f"Shapes: {SHAPES[layer['name']]}"]
+    lines = [layer["summary"]]
+    if layer["name"] in SHAPES:
+        lines.append(f"Shapes: {SHAPES[layer['name']]}")
     for o in options:
         text = o["help"]
         if o["choices"]:
@@ -205,12 +207,12 @@ def function(layer):
 def object_class(layer):
     options = layer["options"]
     words = ["self"] + parameters(options, True, FIRST.get(layer["name"]))
-    lines = describe(layer, options)
+    lines = describe(layer, [])
     if options:
         lines[0] += f" layers.{layer['name']} says what its options are."
     return "\n".join([
         f"class {camel(layer['name'])}(Layer):",
-        docstring(lines[:2], 4) + "\n",
+        docstring(lines, 4) + "\n",
         signature("def __init__(", words, "):", 4),
         call(f"super().__init__(layers.{layer['name']}, name, ", options, ")", 8),
     ])
