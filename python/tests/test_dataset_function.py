@@ -130,8 +130,9 @@ def test_cycles_are_collected(separable):
 
 
 PROGRAM = """
-    import sys, numpy as np, sdlf
+    import signal, numpy as np, sdlf
     from sdlf import nn
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells have a process in the background ignore
     calls = 0
     def function(i):
         global calls
