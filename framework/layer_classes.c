@@ -27,7 +27,10 @@ const sdlf_layer_class *sdlf_layer_class_at(int index)
 const sdlf_layer_class *sdlf_layer_class_find(const char *name)
 {
     const sdlf_layer_class *type;
-    for (int index = 0; name != NULL && (type = sdlf_layer_class_at(index)) != NULL; index++)
+    if (name == NULL) return NULL;
+    for (int index = 0; (type = sdlf_builtin_layers[index]) != NULL; index++)
+        if (strcmp(type->name, name) == 0) return type;
+    for (int index = 0; (type = registered_at(&others, index)) != NULL; index++)
         if (strcmp(type->name, name) == 0) return type;
     return NULL;
 }

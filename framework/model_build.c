@@ -83,12 +83,17 @@ sdlf_status model_infer_layer(sdlf_model *model, int index, sdlf_signature *sign
 
 /* Add the bytes of a layer's parameters to `total`. More than this process can have is refused before any is allocated:
  * systems that promise memory they do not have would end the process later instead. What it has may be these very
- * parameters. */
-static sdlf_status count_parameters(const sdlf_layer *layer, const sdlf_signature *signature,
-                                    const sdlf_machine *machine, double *total)
+ * parameters. A machine that has started this process has a megabyte: for so little nothing is looked up, which opens
+ * files. `machine` is zeroed until it is. */
+static sdlf_status count_parameters(const sdlf_layer *layer, const sdlf_signature *signature, sdlf_machine *machine,
+                                    double *total)
 {
+    enum { LITTLE = 1 << 20 };
     for (int i = 0; i < signature->parameter_count; i++)
         *total += (double)sdlf_shape_count(signature->parameter[i].shape) * sizeof(float);
+    if (*total <= LITTLE) return SDLF_OK;
+    sdlf_status status = machine->processors == 0 ? sdlf_machine_look(machine) : SDLF_OK;
+    if (status != SDLF_OK) return status;
     double memory = (double)machine->available + (double)machine->held;
     if (*total <= memory) return SDLF_OK;
     return sdlf_fail(
@@ -104,8 +109,7 @@ sdlf_status model_infer(sdlf_model *model)
     if (status != SDLF_OK) return status;
     if (model->layer_count == 0) return sdlf_fail(SDLF_ERROR_ARGUMENT, "model '%s' has no layers", model->name);
     double bytes = 0;
-    sdlf_machine machine;
-    status = sdlf_machine_look(&machine);
+    sdlf_machine machine = {0};
     for (int i = 0; i < model->layer_count && status == SDLF_OK; i++) {
         sdlf_signature signature;
         status = model_infer_layer(model, i, &signature);

@@ -15,7 +15,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { SMALL = 1 << 20 }; /* bytes, and FLOPs, of what is run */
+#if defined SDLF_FUZZING
+enum { SMALL = 1 << 16 }; /* bytes, and FLOPs, of what is run */
+#else
+enum { SMALL = 1 << 20 };
+#endif
 
 static char folder[] = "/tmp/sdlf-fuzz-XXXXXX";
 static char weights[sizeof folder + 16], outside[sizeof folder + 16];
@@ -73,11 +77,19 @@ static void run(const uint8_t *data, size_t size, sdlf_calculator *calculator)
     sdlf_model_free(model);
 }
 
-/* The usual budget of a small file, without a look at the machine before every input. */
+/* What reading may take, without a look at the machine before every input: the usual budget of a small file where the
+ * corpus is replayed. A fuzzer finds the same with less, many times faster, since it does not spread out large
+ * constants. The environment's goes before either. */
+#if defined SDLF_FUZZING
+#define READ_MEMORY "1M"
+#else
+#define READ_MEMORY "128M"
+#endif
+
 static void set_budget(void)
 {
     static bool set;
-    if (!set && setenv("SDLF_READ_MEMORY", "128M", 1) != 0) abort();
+    if (!set && setenv("SDLF_READ_MEMORY", READ_MEMORY, 0) != 0) abort();
     set = true;
 }
 

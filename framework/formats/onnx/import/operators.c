@@ -35,7 +35,7 @@ const onnx_operator *onnx_operator_find(const char *type, int opset, const onnx_
     const onnx_operator *near = NULL;
     for (int t = 0; t < TABLE_COUNT && type != NULL; t++)
         for (const onnx_operator *row = tables[t]; row->type != NULL; row++) {
-            if (strcmp(row->type, type) != 0) continue;
+            if (row->type[0] != type[0] || strcmp(row->type, type) != 0) continue;
             if (opset >= row->since && (row->until == 0 || opset <= row->until)) return row;
             if (near == NULL || row->since < near->since) near = row;
         }
