@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apps/input/bytes.h"
+#include "apps/input/json_size.h"
 #include "apps/system/memory.h"
 
 enum { MOST_BYTES = 1 << 28, MOST_OF_A_LINE = 1 << 24 };
@@ -58,6 +59,7 @@ sdlf_status run_log_read(run_log *run, const char *path)
     size_t size = 0;
     sdlf_status status = input_read(&bytes, &size, path, MOST_BYTES);
     if (status != SDLF_OK) return status;
+    status = input_json_check(path, bytes, size);
     const char *line = (const char *)bytes, *end = line + size;
     for (long number = 1; status == SDLF_OK && line < end; number++) {
         const char *next = memchr(line, '\n', (size_t)(end - line));

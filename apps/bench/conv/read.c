@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "apps/input/bytes.h"
+#include "apps/input/json_size.h"
 
 enum { MOST_BYTES = 4 << 20 }; /* twice what the most rungs and convolutions need */
 
@@ -283,8 +284,10 @@ sdlf_status lab_read(lab *l, const char *path, const argument_list *wanted)
     sdlf_status status = input_read(&bytes, &size, path, MOST_BYTES);
     if (status != SDLF_OK) return status;
     json_error_t error;
-    l->source = json_loadb((const char *)bytes, size, JSON_REJECT_DUPLICATES, &error);
+    status = input_json_check(path, bytes, size);
+    if (status == SDLF_OK) l->source = json_loadb((const char *)bytes, size, JSON_REJECT_DUPLICATES, &error);
     free(bytes);
+    if (status != SDLF_OK) return status;
     if (!l->source)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %d: %s; expected what `sdlf bench conv --json` writes", path,
                          error.line, error.text);

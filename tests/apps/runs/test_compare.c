@@ -63,13 +63,18 @@ static void a_log_says_the_command_that_repeats_it(void)
     run_log_release(&run);
 }
 
-static void check_refused(const char *text, const char *message)
+static void check_fails(const char *text, sdlf_status status, const char *message)
 {
     const char *path = test_path("wrong.jsonl");
     test_write_file(path, text, strlen(text));
     run_log run;
-    CHECK_FAILS(run_log_read(&run, path), SDLF_ERROR_FORMAT, message);
+    CHECK_FAILS(run_log_read(&run, path), status, message);
     run_log_release(&run);
+}
+
+static void check_refused(const char *text, const char *message)
+{
+    check_fails(text, SDLF_ERROR_FORMAT, message);
 }
 
 static void refuses_what_is_no_log(void)
@@ -89,9 +94,11 @@ static void reads_so_much_and_no_more(void)
     enum { LONG = (1 << 24) + 100 };
     char *text = malloc(LONG + 1);
     if (!CHECK(text != NULL)) return;
-    memset(text, '[', LONG);
+    memset(text, '1', LONG);
     text[LONG] = '\0';
     check_refused(text, "wrong.jsonl:1: expected at most 16777216 bytes in a line, found 16777316");
+    for (int i = 0; i < LONG; i += 4) memcpy(text + i, "[{}\n", 4);
+    check_fails(text, SDLF_ERROR_MEMORY, "wrong.jsonl: its JSON becomes 1.69 GB, more than the ");
     free(text);
     CHECK_SAYS(SDLF(1, "compare", "/dev/zero"), "/dev/zero: expected at most 268435456 bytes, found more");
 }
