@@ -3,10 +3,11 @@
 #include "framework/plan/plan_internal.h"
 #include "framework/plan/running.h"
 
-/* Bytes from an operand's first number to behind its last. */
+/* Bytes from an operand's first number to behind its last; of one without numbers 0. */
 static int64_t extent_of(const sdlf_tensor *tensor)
 {
     int64_t last = 0;
+    if (sdlf_shape_count(tensor->shape) <= 0) return 0;
     for (int axis = 0; axis < tensor->shape.rank; axis++) last += (tensor->shape.dim[axis] - 1) * tensor->stride[axis];
     return (last + 1) * (int64_t)sdlf_dtype_size(tensor->dtype);
 }
