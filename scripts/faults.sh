@@ -5,8 +5,9 @@
 # program or in any library (tests/faults/shim.c). A call on a file that is interrupted, or moves fewer bytes than it was asked for, changes
 # nothing. Commands that use CUDA find no memory on the device at the n-th call that makes something there, and lose the device at the n-th
 # call of CUDA's runtime; without a GPU they run on a stand-in (tests/stand_in), whose kernels do nothing. Then each command runs under
-# resource limits (ulimit): file size in KiB (-f; at least 1, for messages), open files (-n), address space in KiB (-v), and, unless it is
-# root, processes and threads (-u). A run is wrong that
+# resource limits (ulimit): file size in KiB (-f; at least 1, for messages), open files (-n), address space in KiB (-v), processes and
+# threads (-u; where root runs this, as another user), and, where control groups can be made, within one of so much memory in KiB (-g; there
+# the kernel may end it, by SIGKILL, and what a killed process leaves may stay). A run is wrong that
 #
 #   - ends by a signal, or does not end,
 #   - succeeds with another output than the undisturbed run,
@@ -107,8 +108,46 @@ if ! "$sdlf" info --calculator cuda --net mlp > /dev/null 2>&1 && [ -e "$stand_i
     export LD_LIBRARY_PATH=$stand_in
 fi
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf "$work"; for left in "${group:-/nonexistent}".*; do [ ! -d "$left" ] || rmdir "$left"; done' EXIT
 ulimit -c 0
+
+# ---- limits beside ulimit's ----
+
+# Limits of processes do not bind root: then workers have users of their own, who have no other processes.
+user_of() { echo $((61000 + ${1//[!0-9]/0})); }
+as_user() { setpriv --reuid "$1" --regid "$1" --clear-groups -- "${@:2}"; }
+chmod 711 "$work"
+has_users=no
+if [ "$(id -u)" -ne 0 ]; then
+    has_users=own
+elif as_user "$(user_of 0)" test -x "$sdlf" 2> /dev/null; then
+    has_users=yes
+fi
+
+# The folder of the control group that a worker's runs are put in, but for ".NUMBER", and its file of the limit; empty: none can be made.
+group= group_limit=
+if grep -qsw memory /sys/fs/cgroup/cgroup.subtree_control; then
+    group=/sys/fs/cgroup/sdlf-faults-$$ group_limit=memory.max
+elif [ -w /sys/fs/cgroup/memory/memory.limit_in_bytes ] || [ -w /sys/fs/cgroup/memory/cgroup.procs ]; then
+    group=/sys/fs/cgroup/memory/sdlf-faults-$$ group_limit=memory.limit_in_bytes
+fi
+if [ -n "$group" ] && mkdir "$group.probe" 2> /dev/null; then
+    rmdir "$group.probe"
+else
+    group=
+fi
+
+# group_of NUMBER KIB: an empty one with this limit.
+group_of() {
+    local folder=$group.$1
+    [ ! -d "$folder" ] || rmdir "$folder"
+    mkdir "$folder"
+    echo $(($2 * 1024)) > "$folder/$group_limit"
+    [ ! -e "$folder/memory.swap.max" ] || echo 0 > "$folder/memory.swap.max"
+}
+
+# Was there too little memory in a worker's group? Then the kernel ends a process, also one that has only begun (execve).
+group_was_full() { grep -qsE '^(max |oom_kill )?[1-9]' "$group.$1/memory.events" "$group.$1/memory.failcnt"; }
 
 # ---- what the commands read ----
 
@@ -160,17 +199,24 @@ fresh_folder() {
     rm -rf "$1"
     cp -r "$work/inputs" "$1"
     [ "$2" = - ] || [ -e "$1/$2" ] || echo "from before" > "$1/$2"
+    [ "$has_users" != yes ] || chmod -R a+rwX "$1"
 }
 
 # ---- one run ----
 
 # attempt FOLDER FAULT WORDS...: its standard output and error come to lie beside the folder.
 attempt() {
-    local folder=$1 fault=$2 preloaded="$shim $under"
+    local folder=$1 fault=$2 preloaded="$shim $under" start=() status=0
+    local number=${folder##*.}
     shift 2
-    local status=0
+    [[ $fault != -* ]] || preloaded=$under
+    [[ $fault != -u* || $has_users != yes ]] || start=(setpriv --reuid "$(user_of "$number")" --regid "$(user_of "$number")" --clear-groups --)
+    if [[ $fault == -g* ]]; then
+        group_of "$number" "${fault#-g }"
+        start=(bash -c 'echo $$ > "$0/cgroup.procs" && exec "$@"' "$group.$number")
+    fi
     { # the shell's own word on a signal is not wanted
-        (cd "$folder" && { [[ $fault != -* ]] || { ulimit -S $fault && preloaded=$under; }; } && exec timeout -k 1 60 env OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive SDLF_FAULT="$fault" \
+        (cd "$folder" && { [[ $fault != -[fnuv]* ]] || ulimit -S $fault; } && exec timeout -k 1 60 "${start[@]}" env OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive SDLF_FAULT="$fault" \
             SDLF_FAULT_COUNTS="$folder.counts" LD_PRELOAD="$preloaded" "$sdlf" "$@") > "$folder.out" 2> "$folder.err" < /dev/null || status=$?
     } 2> /dev/null
     return "$status"
@@ -195,6 +241,11 @@ same() {
 judge() {
     local folder=$1 good=$2 output=$3 status=$4 fault=$5
     if [[ $fault == -* ]] && grep -q -e 'error while loading shared libraries' -e '^timeout: ' "$folder.err"; then return; fi # it has not begun
+    if [[ $fault == -g* ]] && [ "$status" -eq 137 ] && group_was_full "${folder##*.}"; then
+        [ "$output" = - ] || cmp -s "$folder/$output" "$good.before" || cmp -s "$folder/$output" "$good/$output" ||
+            [ "$(cat "$good.file.same")" = length ] || echo "the kernel ended it, and it harmed $output"
+        return
+    fi
     if [ "$status" -ge 124 ]; then
         [ "$status" -eq 124 ] || [ "$status" -eq 137 ] && echo "it does not end" || echo "it ended by signal $((status - 128))"
         return
@@ -249,7 +300,8 @@ limits() {
     for ((i = 1; i <= 4096; i = i < 8 ? i + 1 : i * 4 / 3)); do all+=("-f $i"); done
     for ((i = 4; i <= 32; i++)); do all+=("-n $i"); done
     for ((i = least > 12000 ? least : 12000; i <= 1500000; i = i * 8 / 7)); do all+=("-v $i"); done
-    [ "$(id -u)" -eq 0 ] || for ((i = 1; i <= 24; i++)); do all+=("-u $i"); done
+    [ "$has_users" = no ] || for ((i = 1; i <= 12; i++)); do all+=("-u $i"); done
+    [ -z "$group" ] || for ((i = 1000; i <= 128000; i = i * 8 / 7)); do all+=("-g $i"); done
     for i in $(calls ${#all[@]}); do echo "${all[i - 1]}"; done
 }
 
@@ -308,6 +360,8 @@ make_inputs
 has_cuda=no
 ! LD_PRELOAD=$beneath "$sdlf" info --calculator cuda --net mlp > /dev/null 2>&1 || has_cuda=yes
 echo "seed $seed, ${samples/#0/all} runs for each command and kind"
+[ "$has_users" != no ] || echo "limits of processes are left out: root is not bound by them, and there is no setpriv, or others cannot reach the build"
+[ -n "$group" ] || echo "limits of control groups are left out: none can be made here"
 : > "$work/wrong"
 while IFS='|' read -r name output words; do
     name=${name// /} output=${output// /}
