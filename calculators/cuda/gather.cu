@@ -105,7 +105,7 @@ template <typename X, typename T> static void gather_floats(const cuda_calculato
     int64_t count = sdlf_tensor_count(&y), rows = y.shape.dim[0];
     const sdlf_channel_normalization channels = sdlf_gather_channels(op);
     if (sdlf_augmentation_wanted(&op->gather.augment))
-        with_narrow_index(count / rows, [&](auto zero) {
+        with_narrow_index(count / rows + THREADS, [&](auto zero) {
             using Index = decltype(zero);
             const warped_shape<Index> of = {static_cast<Index>(x.shape.dim[1]), static_cast<Index>(x.shape.dim[2]),
                                             static_cast<Index>(x.shape.dim[3]), divider<Index>(x.shape.dim[3])};

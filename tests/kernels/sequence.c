@@ -129,3 +129,14 @@ void sequence_compare(const sequence *s, sdlf_calculator *calculator, int times,
     release(&again);
     release(&alone);
 }
+
+void sequence_compare_part(const sequence *s, sdlf_calculator *calculator, int whole, int64_t first, int part)
+{
+    sequence alone = *s;
+    run(&alone, calculator, false, 1);
+    sequence_operand all = alone.operand[whole];
+    all.shape = alone.operand[part].shape;
+    all.found = (char *)all.found + (size_t)first * sdlf_dtype_size(all.dtype);
+    compare_operand(&all, &alone.operand[part], part);
+    release(&alone);
+}

@@ -35,4 +35,7 @@ sdlf_tensor sequence_numbers(sequence *s, sdlf_shape shape, float scale);
  * `least` operations must be together. */
 void sequence_compare(const sequence *s, sdlf_calculator *calculator, int times, int least);
 
+/* Run it one by one: operand `part` is then what operand `whole` has from element `first` on. */
+void sequence_compare_part(const sequence *s, sdlf_calculator *calculator, int whole, int64_t first, int part);
+
 #endif

@@ -245,26 +245,37 @@ static sdlf_tensor image_of(sequence *s, sdlf_dtype dtype, int64_t rows, int64_t
         s, (sequence_operand){.dtype = dtype, .shape = sdlf_shape(rows, channels), .scale = 1, .written = true});
 }
 
+/* A convolution of image x, weights and image y, all written. */
+static sdlf_operation convolution_of(sequence *s, sdlf_operation_kind kind, sdlf_dtype dtype, const layer *l,
+                                     sdlf_tensor x, sdlf_tensor y, int64_t out)
+{
+    sdlf_operation conv = {.kind = kind, .conv2d = {.groups = l->groups}};
+    const bool backward = kind == SDLF_CONV2D_BACKWARD_INPUT;
+    const sdlf_tensor w = image_of(s, dtype, l->k, l->c / l->groups * l->window * l->window);
+    for (int i = 0; i < 2; i++) {
+        conv.conv2d.window.size[i] = l->window;
+        conv.conv2d.window.stride[i] = l->stride;
+        conv.conv2d.window.dilation[i] = 1;
+        conv.conv2d.window.padding_before[i] = conv.conv2d.window.padding_after[i] = l->window / 2;
+    }
+    x = channels_last(x, l->c, l->side, l->side);
+    y = channels_last(y, l->k, out, out);
+    conv.in[0] = backward ? y : x;
+    conv.in[1] = channels_last(w, l->c / l->groups, l->window, l->window);
+    conv.out[0] = backward ? x : y;
+    return conv;
+}
+
 /* A convolution, and batch normalisation of what it writes. */
 static void normalize(sdlf_calculator *calculator, sdlf_dtype dtype, const layer *l)
 {
     sequence *s = calloc(1, sizeof *s);
     const int64_t out = (l->side + 2 * (l->window / 2) - l->window) / l->stride + 1, rows = l->n * out * out;
     sdlf_tensor x = image_of(s, dtype, l->n * l->side * l->side, l->c), y = image_of(s, dtype, rows, l->k);
-    sdlf_tensor w = image_of(s, dtype, l->k, l->c / l->groups * l->window * l->window);
     sdlf_operation *conv = &s->operation[0], *norm = &s->operation[1];
     s->count = 2;
-    *conv = (sdlf_operation){.kind = SDLF_CONV2D_FORWARD, .conv2d = {.groups = l->groups}};
-    for (int i = 0; i < 2; i++) {
-        conv->conv2d.window.size[i] = l->window;
-        conv->conv2d.window.stride[i] = l->stride;
-        conv->conv2d.window.dilation[i] = 1;
-        conv->conv2d.window.padding_before[i] = conv->conv2d.window.padding_after[i] = l->window / 2;
-    }
-    conv->in[0] = channels_last(x, l->c, l->side, l->side);
-    conv->in[1] = channels_last(w, l->c / l->groups, l->window, l->window);
+    *conv = convolution_of(s, SDLF_CONV2D_FORWARD, dtype, l, x, y, out);
     if (l->bias) conv->in[2] = sequence_numbers(s, sdlf_shape(l->k), 100); /* large means cancel */
-    conv->out[0] = channels_last(y, l->k, out, out);
     *norm = (sdlf_operation){.kind = SDLF_BATCH_NORM2D_FORWARD, .in = {y}};
     norm->batch_norm.epsilon = 1e-5f;
     norm->batch_norm.momentum = 0.1f;
@@ -303,6 +314,70 @@ static void convolutions_sum_for_normalization(void)
     for_calculators(normalize_all);
 }
 
+/* Random numbers of that type. */
+static void *numbers_of(sdlf_dtype dtype, int64_t count)
+{
+    char *numbers = malloc((size_t)count * sizeof(float));
+    const size_t size = sdlf_dtype_size(dtype);
+    for (int64_t i = 0; i < count; i++) {
+        const float value = (float)((double)sdlf_philox4x32(7, (uint64_t)i, 0, 0).word[0] * 0x1p-31 - 1);
+        memcpy(numbers + (size_t)i * size, (const char *)&value + sizeof value - size,
+               size); /* bfloat16: the upper half */
+    }
+    return numbers;
+}
+
+/* The last image of a batch is convolved as it is by itself, though by another kernel where the batch has work for all multiprocessors. */
+static void convolve_last(sdlf_calculator *calculator, sdlf_dtype dtype, const layer *l, sdlf_operation_kind kind)
+{
+    enum { READ, READ_LAST, WRITTEN, WRITTEN_LAST };
+    sequence *s = calloc(1, sizeof *s);
+    const bool backward = kind == SDLF_CONV2D_BACKWARD_INPUT;
+    const int64_t side = l->side, pixels = side * side, from = backward ? l->k : l->c, to = backward ? l->c : l->k;
+    char *numbers = numbers_of(dtype, l->n * pixels * from);
+    const size_t before = (size_t)((l->n - 1) * pixels * from) * sdlf_dtype_size(dtype);
+    sdlf_tensor read[2], written[2];
+    for (int last = 0; last < 2; last++)
+        read[last] = sequence_add(s, (sequence_operand){.dtype = dtype,
+                                                        .shape = sdlf_shape((last ? 1 : l->n) * pixels, from),
+                                                        .from = last ? numbers + before : numbers});
+    for (int last = 0; last < 2; last++) written[last] = image_of(s, dtype, (last ? 1 : l->n) * pixels, to);
+    for (int last = 0; last < 2; last++) {
+        layer part = *l;
+        if (last) part.n = 1;
+        s->operation[last] = convolution_of(s, kind, dtype, &part, backward ? written[last] : read[last],
+                                            backward ? read[last] : written[last], side);
+        s->operation[last].in[1] = s->operation[0].in[1];
+    }
+    s->count = 2;
+    if (sdlf_calculator_storage(calculator, &s->operation[0], true) == dtype)
+        sequence_compare_part(s, calculator, WRITTEN, (l->n - 1) * pixels * to, WRITTEN_LAST);
+    free(numbers);
+    free(s);
+}
+
+static void convolve_all(sdlf_calculator *calculator, sdlf_math math)
+{
+    static const layer layers[] = {
+        {31, 24, 72, 72, 3, 1, false, 1},  /* an odd number of tiles of 8 x 8 pixels, one tap's weights after another */
+        {67, 16, 64, 128, 3, 1, false, 1}, /* columns of tiles of 128 channels, and of 64 */
+        {40, 21, 24, 16, 3, 1, false, 1},  /* all weights at hand; tiles that are cut off */
+        {70, 13, 32, 32, 5, 1, false, 1},  /* a window of 5 x 5 */
+        {67, 16, 136, 200, 3, 1, false, 1}, /* several columns and several loads of channels */
+    };
+    if (math != SDLF_MATH_TF32 && math != SDLF_MATH_BF16) return;
+    const sdlf_dtype dtype = math == SDLF_MATH_BF16 ? SDLF_BFLOAT16 : SDLF_FLOAT32;
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        convolve_last(calculator, dtype, &layers[i], SDLF_CONV2D_FORWARD);
+        convolve_last(calculator, dtype, &layers[i], SDLF_CONV2D_BACKWARD_INPUT);
+    }
+}
+
+static void images_are_convolved_alike(void)
+{
+    for_calculators(convolve_all);
+}
+
 int main(int argc, char **argv)
 {
     if (!read_options(argc, argv)) return 2;
@@ -311,5 +386,6 @@ int main(int argc, char **argv)
     RUN(checks_are_one);
     RUN(weights_become_16_bits_as_one);
     RUN(convolutions_sum_for_normalization);
+    RUN(images_are_convolved_alike);
     return test_summary();
 }

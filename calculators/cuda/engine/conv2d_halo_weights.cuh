@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradient by the weights with windows of several pixels and stride 1, in 16 bits: implicit GEMM over tiles of 8 x 8 pixels of dy, beside which
+/* The gradient by the weights with windows of several pixels and a stride of 1 across, in 16 bits: implicit GEMM over tiles of 8 x 8 pixels of dy, beside which
  * shared memory holds the image under the tile with its halo, loaded once for all taps (engine/conv2d_halo.cuh). Rows are 64 filters, columns some
  * channels, and the reduction goes over the tile's pixels, two lines at a time; a block has nine taps, three in each of three warpgroups, whose sums stay
  * in registers over all tiles of its part of the images (split-K), and goes into the workspace (engine/splits.h).
  *
- * Where a tile has no pixel dy is 0, and x is what is there: an infinity or a NaN of the image's last 7 lines or columns can reach taps that do not see it.
+ * Where a tile has no pixel dy is 0, and x is what is there: an infinity or a NaN that windows up to 7 lines or columns behind the last ones would see
+ * can reach taps that do not see it.
  * Compute capability 9.0a. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_HALO_WEIGHTS_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_HALO_WEIGHTS_CUH

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of engine/conv2d_image.cuh are told. */
+/* What the kernels of engine/conv2d_image.cuh and engine/conv2d_halo.cuh are told. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_PARAMS_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_PARAMS_CUH
 
@@ -12,7 +12,7 @@ enum { IMAGE_CLASSES = 4 }; /* strides of 2 x 2 */
 
 /* A class of the result's pixels; pairs are of height and width. */
 struct image_class {
-    CUtensorMap read;          /* im2col over the image that is read */
+    CUtensorMap read;          /* im2col over the image that is read, or boxes of it */
     int tiles;                 /* of BM pixels */
     int pixels;                /* N count[0] count[1] */
     int taps[2];               /* of the filter that the class sees; a product of 0: its pixels are 0 */

@@ -106,11 +106,10 @@ static void run_side_by_side(const cuda_calculator *calculator, const sdlf_opera
     const int64_t across = cuda_ceil_div(g.in[1] + g.before[1], g.size[1]);
     const int64_t count = op->in[1].shape.dim[0] * down * across * of.vectors.number;
     const pool_tiles<Index> by = {divider<Index>(down), divider<Index>(across)};
-    with_pool_form(op->pool2d.window, [&](auto form) {
-        launch_overlapped(calculator, max_pool_backward_tiles_nhwc<T, Index, decltype(form)>,
-                          cuda_blocks(calculator, count, THREADS), THREADS, 0, data_of<T>(op->in[0]),
-                          data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->out[0]), count, by, of);
-    });
+    const auto kernel = g.size[0] == 2 && g.size[1] == 2 ? max_pool_backward_tiles_nhwc<T, Index, pool_form<2, 2>>
+                                                         : max_pool_backward_tiles_nhwc<T, Index, pool_form<0, 0>>;
+    launch_overlapped(calculator, kernel, cuda_blocks(calculator, count, THREADS), THREADS, 0, data_of<T>(op->in[0]),
+                      data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->out[0]), count, by, of);
 }
 
 /* ---- windows that overlap, or leave pixels out ---- */
