@@ -126,11 +126,11 @@ static void fill(sdlf_calculator_class *table, const sdlf_calculator_class *from
             table->kernel[kind] = passed_on(&from->kernel[kind]);
 }
 
-/* Has the class a kernel of its own for one of the fusion's members? That one is to run. */
+/* Has the class a kernel of its own for one of the fusion's members, copies apart? That one is to run. */
 static bool replaces_member(const sdlf_calculator_class *type, const sdlf_fusion *fusion)
 {
     for (int i = 0; i < fusion->members; i++)
-        if (type->kernel[fusion->member[i]].run != NULL) return true;
+        if (fusion->member[i] != SDLF_COPY && type->kernel[fusion->member[i]].run != NULL) return true;
     return false;
 }
 

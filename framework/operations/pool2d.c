@@ -40,8 +40,9 @@ static void expect_mask(sdlf_check *check, const sdlf_tensor *mask, const sdlf_t
     sdlf_expect_operand(check, mask, SDLF_UINT8, y->shape);
     if (check->status != SDLF_OK || !sdlf_tensor_present(mask)) return;
     for (int i = 0; i < 2; i++) {
-        sdlf_expect(check, window->size[i] <= MAX_POSITIONS, "the pool window is %dx%d, expected 1 to %d positions",
-                    window->size[0], window->size[1], MAX_POSITIONS);
+        sdlf_expect(check, window->size[i] >= 1 && window->size[i] <= MAX_POSITIONS,
+                    "the pool window is %dx%d, expected 1 to %d positions", window->size[0], window->size[1],
+                    MAX_POSITIONS);
         sdlf_expect(check, window->stride[i] == window->size[i],
                     "the pool's stride is %dx%d, expected its window's size %dx%d", window->stride[0],
                     window->stride[1], window->size[0], window->size[1]);
@@ -50,6 +51,7 @@ static void expect_mask(sdlf_check *check, const sdlf_tensor *mask, const sdlf_t
         sdlf_expect(check, window->padding_before[i] == 0 && window->padding_after[i] == 0,
                     "the pool has padding, expected none");
     }
+    if (check->status != SDLF_OK) return;
     sdlf_expect(check, window->size[0] * window->size[1] <= MAX_POSITIONS,
                 "the pool window is %dx%d, expected at most %d positions", window->size[0], window->size[1],
                 MAX_POSITIONS);

@@ -5,6 +5,8 @@
  *     test_kernels_together [--math MODE]
  *
  * For tools that make kernels slow: one math mode alone. */
+#include <sdlf/random.h>
+
 #include "kernels/sequence.h"
 
 #include <math.h>
