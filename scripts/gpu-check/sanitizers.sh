@@ -59,6 +59,12 @@ for check in "${checks[@]}"; do
     if [ "$status" = 77 ]; then outcome="not run"; elif [ "$status" != 0 ]; then outcome=FAILED; fi
     # the cases know their time; the other programs take what they take
     if was_stopped "$status" && { [ "$program" != kernels ] || [ "$seconds" -lt $((3 * sanitizer_seconds + 15)) ]; }; then outcome="cut"; fi
+    untracked=$(grep -c 'Internal Sanitizer Error' "$log" || true)
+    if [ "$outcome" = FAILED ] && [ "$untracked" -gt 0 ] &&
+        [ "$untracked" = "$(sed -n 's/^=* *ERROR SUMMARY: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)" ]; then
+        outcome="cut"
+        note="the tool had no memory to track $untracked launches, and found nothing in the others; $note"
+    fi
     if [ "$outcome" = FAILED ]; then
         note="$(sed -n 's/^=* *ERROR SUMMARY: //p' "$log" | tail -n 1); $note"
         if grep -q 'Device not supported' "$log"; then
