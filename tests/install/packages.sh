@@ -47,8 +47,9 @@ if [ "$(id -u)" -eq 0 ]; then
     mapfile -t needed < <(LD_LIBRARY_PATH=$library ldd "$root/usr/bin/sdlf" | grep -o '/[^ ]*' | grep -v "^$root/" | sort -u)
     (cd / && tar -chf - "${needed[@]/#/.}") | tar -xf - -C "$root" --keep-directory-symlink
     mkdir "$root/tmp"
-    LD_LIBRARY_PATH=${library#"$root"} chroot "$root" /usr/bin/sdlf train --net lenet5 --data digits:600 --epochs 1 --quiet --out /tmp/lenet5.safetensors
-    said=$(LD_LIBRARY_PATH=${library#"$root"} chroot "$root" /usr/bin/sdlf eval --weights /tmp/lenet5.safetensors --data digits:600)
+    folders=${library#"$root"}:$(printf '%s\n' "${needed[@]%/*}" | sort -u | paste -s -d :)
+    LD_LIBRARY_PATH=$folders chroot "$root" /usr/bin/sdlf train --net lenet5 --data digits:600 --epochs 1 --quiet --out /tmp/lenet5.safetensors
+    said=$(LD_LIBRARY_PATH=$folders chroot "$root" /usr/bin/sdlf eval --weights /tmp/lenet5.safetensors --data digits:600)
     grep " right " <<< "$said"
     rm -rf "$root/tmp" "${needed[@]/#/$root}"
 fi
