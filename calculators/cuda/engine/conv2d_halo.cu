@@ -112,6 +112,7 @@ sdlf_status engine_run_halo(const cuda_calculator *calculator, const engine_conv
     const int shared = p.box_stages * HALO_PAIR * p.box_bytes + p.weight_stages * p.weight_bytes + 1024;
     sdlf_status status = SDLF_OK;
     auto run = [&](auto kernel) {
+        /* asked for always: what is static counts towards the 48 KB, too */
         status = allow_shared(kernel, std::max(shared, 48 << 10 | 1));
         if (status == SDLF_OK)
             launch_overlapped(calculator, kernel, dim3(static_cast<unsigned>(p.image.slots * p.image.column_tiles)),

@@ -232,6 +232,7 @@ sdlf_status engine_run_halo_weights(const cuda_calculator *calculator, const eng
     const dim3 blocks(static_cast<unsigned>(splits * p.row_tiles * p.channel_tiles * p.tap_tiles));
     sdlf_status status = SDLF_OK;
     auto run = [&](auto kernel) {
+        /* asked for always: what is static counts towards the 48 KB, too */
         status = allow_shared(kernel, std::max(shared, 48 << 10 | 1));
         if (status == SDLF_OK) launch_overlapped(calculator, kernel, blocks, dim3(THREADS), shared, p);
     };
