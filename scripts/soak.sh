@@ -7,8 +7,8 @@
 #   scripts/soak.sh [options]
 #
 #   --build FOLDER   the build (default: build/release)
-#   --seconds N      begin no further training after so many (default: 60)
-#   --trainings N    and no more than so many (default: no limit)
+#   --seconds N      begin no further training after N seconds (default: 60)
+#   --trainings N    and no more than N of them (default: no limit)
 #   --seed N         of what is drawn; times depend on the machine all the same (default: 1)
 #
 # Exit status: 0 if nothing was wrong. What was is told at once, and its files are kept.

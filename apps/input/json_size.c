@@ -4,25 +4,14 @@
 
 #include <sdlf/machine.h>
 
-enum { LITTLE = 16 << 20, LEAST = 128 << 20, TIMES = 32 };
+#include "framework/json_cost.h"
 
-/* Bytes that jansson allocates for a sign, malloc's own share included. */
-static double cost_of(char sign)
-{
-    switch (sign) {
-    case '{': return 256; /* a table of eight */
-    case '[': return 144; /* room for eight */
-    case ':': return 112; /* a key */
-    case ',': return 64;  /* a place, and a number in it */
-    case '"': return 48;  /* half of a text */
-    default: return 1;    /* its bytes */
-    }
-}
+enum { LITTLE = 16 << 20, LEAST = 128 << 20, TIMES = 32 };
 
 sdlf_status input_json_check(const char *path, const void *text, size_t size)
 {
     double needed = 0, most = LEAST + TIMES * (double)size;
-    for (size_t i = 0; i < size; i++) needed += cost_of(((const char *)text)[i]);
+    for (size_t i = 0; i < size; i++) needed += json_cost(((const char *)text)[i]);
     if (needed <= LITTLE) return SDLF_OK; /* whatever the machine has, which is looked up in files */
     sdlf_machine machine;
     sdlf_status status = sdlf_machine_look(&machine);

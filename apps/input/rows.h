@@ -19,7 +19,7 @@ bool rows_are_in(const char *path);
 bool rows_have_columns(const char *path);
 
 /* Close with rows_close, whatever the status. `label` are a table's columns that are no samples, "COLUMN" or
- * "COLUMN..COLUMN". NULL: found out, and told in a warning: of a model of so many `outputs` that was trained on float
+ * "COLUMN..COLUMN". NULL: found out, and told in a warning: of a model with `outputs` outputs that was trained on float
  * targets those of its targets' names; of one column more than the model takes the label's, as the data set csv finds
  * it; of as many more as there are outputs the last. Errors: those of the data sets npy and csv; SDLF_ERROR_SHAPE where
  * the samples are not of the size that the model's first input takes. */

@@ -8,26 +8,14 @@
 #include "framework/formats/budget.h"
 #include "framework/formats/json_reader.h"
 #include "framework/formats/text.h"
+#include "framework/json_cost.h"
 #include "framework/machine/size.h"
-
-/* What jansson allocates for each sign that begins something or stands between two, malloc's own share included. */
-static int64_t cost_of(char sign)
-{
-    switch (sign) {
-    case '{': return 256; /* a table of eight */
-    case '[': return 144; /* room for eight */
-    case ':': return 112; /* a key */
-    case ',': return 64;  /* a place, and a number in it */
-    case '"': return 48;  /* half of a text */
-    default: return 1;    /* its bytes */
-    }
-}
 
 sdlf_status json_text_check(const char *text, size_t length)
 {
     read_budget budget;
     int64_t bytes = 0;
-    for (size_t i = 0; i < length; i++) bytes += cost_of(text[i]);
+    for (size_t i = 0; i < length; i++) bytes += json_cost(text[i]);
     sdlf_status status = read_budget_make(&budget, (int64_t)length, 0);
     if (status != SDLF_OK || read_budget_take(&budget, bytes)) return status;
     return sdlf_fail_context(read_budget_fail(&budget), "its JSON becomes %s", size_show(bytes).text);

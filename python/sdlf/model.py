@@ -97,7 +97,7 @@ class Model(_sdlf.Model):
 
     @classmethod
     def builtin(cls, name: str, sample: Sequence[int] | None = None, classes: int = 10) -> Model:
-        """A Model of a network that comes with SDLF, "resnet18" say, for samples (C,H,W) of so many classes; its parameters are drawn."""
+        """A Model of a network that comes with SDLF, "resnet18" say, for samples (C,H,W) of `classes` classes; its parameters are drawn."""
         return cls._adopt(_sdlf.Model._builtin(name, sample, classes))
 
     @classmethod

@@ -83,7 +83,7 @@ class Constant(Named):
 
 
 class StepDecay(Named):
-    """The rate, from `peak`, times gamma every so many epochs. peak 0: the optimizer's own; warmup: part of all steps, from 0 to 1."""
+    """The rate, from `peak`, times gamma after every `every` epochs. peak 0: the optimizer's own; warmup: part of all steps, from 0 to 1."""
 
     name = "step"
 

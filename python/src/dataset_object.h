@@ -43,7 +43,7 @@ struct dataset_object {
 void check_read(sdlf_status status, const std::shared_ptr<dataset_object> &a,
                 const std::shared_ptr<dataset_object> &b = nullptr);
 
-/* Labels and classes of `own`, for so many samples. */
+/* Labels and classes of `own`, one for each sample. */
 void take_labels(dataset_object &made, nb::handle labels, nb::handle classes, int64_t samples);
 
 /* The statistics that a loader normalises by: None: bytes are divided by 255, floats stay. */

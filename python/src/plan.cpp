@@ -280,7 +280,7 @@ void bind_plan(nb::module_ &module)
         .def(
             "time",
             [](plan_object &p, int repeats) { check(p.alone([&] { return sdlf_plan_time(p.plan, repeats); })); },
-            nb::arg("repeats") = 10, "Time every operation so many times; layers() then has medians, in seconds.")
+            nb::arg("repeats") = 10, "Time every operation `repeats` times; layers() then has medians, in seconds.")
         .def("layers", &layers, nb::sig("def layers(self) -> list[dict[str, typing.Any]]"),
              "The plan's layers and fused groups, a list of dicts: shapes, costs in FLOPs and bytes, and, after "
              "time(), seconds.")

@@ -27,7 +27,7 @@ may layers 'layers/'
 may datasets 'datasets/|framework/(parallel|portable|require)\.h|framework/formats/(budget|byte_stream|npy|read_file|text|zip)\.h'
 may graphs 'graphs/|framework/formats/(budget|byte_stream)\.h'
 may python 'nothing'
-may apps 'apps/|framework/(clock|sort)\.h'
+may apps 'apps/|framework/(clock|json_cost|sort)\.h'
 may apps/examples 'nothing'
 
 common='calculators/[a-z_]+\.h|calculators/fusions/|framework/operations/|framework/(clock|heap|portable)\.h'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory, descriptors and threads stay level: over cycles of a plan that is made, run and freed, of a trainer with threads of its own, of
- * plan files, and over the steps of one plan. SDLF_CYCLES=N and SDLF_STEPS=N in the environment: so many, instead of a few
- * (scripts/level.sh). */
+ * plan files, and over the steps of one plan. SDLF_CYCLES=N and SDLF_STEPS=N in the environment set their numbers, which are
+ * small otherwise. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

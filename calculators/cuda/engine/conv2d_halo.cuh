@@ -27,7 +27,7 @@ struct halo_params {
 enum { HALO_STAGES = 8, HALO_CONSUMERS = 256, HALO_THREADS = HALO_CONSUMERS + 32 };
 
 /* What weights lie like, of 64 columns at a time where columns are innermost. */
-template <typename T, int BN, bool COLUMNS_INNER> struct halo_weights {
+template <typename T, int BN, bool COLUMNS_INNER> struct filter_layout {
     static constexpr int ACROSS = BN < 64 ? BN : 64, ROW = ACROSS * static_cast<int>(sizeof(T));
 };
 
@@ -35,7 +35,7 @@ struct halo_barriers {
     uint64_t box_full[HALO_STAGES], box_empty[HALO_STAGES], weights_full[HALO_STAGES], weights_empty[HALO_STAGES];
 };
 
-/* A place in a ring of so many stages. */
+/* A place in a ring of stages. */
 struct ring_place {
     int stage, parity;
 
@@ -91,7 +91,7 @@ template <typename T, int BN, bool COLUMNS_INNER>
 static __device__ __forceinline__ void load_weights(const halo_params &p, int filter, int channel, int column,
                                                     uint32_t to, uint32_t barrier)
 {
-    using layout = halo_weights<T, BN, COLUMNS_INNER>;
+    using layout = filter_layout<T, BN, COLUMNS_INNER>;
     if constexpr (COLUMNS_INNER) {
         const int rows = p.row_bytes / static_cast<int>(sizeof(T));
 #pragma unroll
@@ -153,7 +153,7 @@ static __device__ __forceinline__ void multiply_rows(const halo_params &p, halo_
                                                      uint32_t weights, ring_place &box, ring_place &tap,
                                                      float (&c)[BN / 8][4])
 {
-    using layout = halo_weights<T, BN, COLUMNS_INNER>;
+    using layout = filter_layout<T, BN, COLUMNS_INNER>;
     const image_class &of = p.image.of[0];
     constexpr int ROWS = ROW / static_cast<int>(sizeof(T)); /* of weights whose columns are innermost */
     const int line = p.box[1] * ROW,

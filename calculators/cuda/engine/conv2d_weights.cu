@@ -16,7 +16,7 @@ typedef struct weights_cut {
     int k, chunk, chunk_bytes, rows; /* pixels of a k-step; channels of a column part; filters of a tile */
     int64_t channels, chunks;        /* of a tap, of a block of groups */
     int64_t row_tiles, column_tiles, steps, splits, steps_each;
-    bool halo; /* by engine/conv2d_halo_weights.cu, in so many splits */
+    bool halo; /* computed by engine/conv2d_halo_weights.cu, which sets `splits` */
 } weights_cut;
 
 static weights_cut cut_of(const cuda_calculator *calculator, const engine_conv2d *conv)
