@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies of float32 tensors, many in one launch (multi_tensor.cuh): weights (K,C,R,S) as (K,R,S,C), in the type that convolutions
- * channels last read. A block reads a run of channels of one filter, with all of their taps, and transposes it in shared memory. */
+ * channels last read. A block transposes, in shared memory, some whole filters, or a run of one filter's channels with all of their taps. */
+#include <algorithm>
+
 #include "calculators/cuda/divider.cuh"
 #include "calculators/cuda/launch_fusion.h"
 #include "calculators/cuda/multi_tensor.cuh"
 #include "calculators/cuda/nhwc/vector8.cuh"
 #include "calculators/cuda/strided.cuh"
 
+enum { CONVERT_SHARED = 4 * LIST_PIECE, CONVERT_PAD = 4, CONVERT_LOADS = 8, CONVERT_TAPS = 256 };
+
 /* x (filters, channels, taps) -> y (filters, taps, channels), both contiguous. */
 template <typename T> struct converted {
     const float *x;
     T *y;
-    int64_t count;                    /* as many as there are blocks for: LIST_PIECE each */
-    int channels, taps, runs;         /* runs: of a filter */
-    divider<int32_t> by_taps, by_run; /* run: channels of a block */
+    int64_t count; /* as many as there are blocks for: LIST_PIECE each */
+    int filters, channels, taps;
+    int filters_each, run,
+        runs;     /* of a block: whole filters; or a run of channels of one, of which a filter has so many */
+    int line;     /* from a tap to the next in shared memory */
+    bool aligned; /* eight channels can be stored at once */
+    divider<int32_t> by_taps, by_run, by_vectors; /* vectors of a run */
 };
 
 struct convert_common {
@@ -23,25 +31,61 @@ template <typename T>
 static __global__ void __launch_bounds__(LIST_THREADS)
     convert_tensors(const __grid_constant__ tensor_list<converted<T>, convert_common> list)
 {
-    __shared__ float transposed[2 * LIST_PIECE]; /* [tap][channel], a channel's place more than there are */
+    __shared__ alignas(16) float transposed[CONVERT_SHARED]; /* [filter][tap][channel] */
     await_kernels();
     const int tensor = list.mine(), block = static_cast<int>(blockIdx.x) - list.first[tensor];
-    const converted<T> of = list.of[tensor];
-    const int run = of.by_run.number, filter = block / of.runs, first = (block - filter * of.runs) * run;
-    const int channels = min(run, of.channels - first), line = channels + 1;
-    const int64_t begin = static_cast<int64_t>(filter) * of.channels * of.taps;
-    for (int i = static_cast<int>(threadIdx.x); i < channels * of.taps; i += LIST_THREADS) {
-        int tap;
-        const int c = divide(i, of.by_taps, tap);
-        transposed[tap * line + c] = of.x[begin + static_cast<int64_t>(first) * of.taps + i];
+    const converted<T> &of = list.of[tensor];
+    const int unit = block / of.runs, filter = unit * of.filters_each, first = (block - unit * of.runs) * of.run;
+    const int filters = min(of.filters_each, of.filters - filter), channels = min(of.run, of.channels - first);
+    const int taps = of.taps, count = filters * channels * taps, thread = static_cast<int>(threadIdx.x);
+    const int64_t begin = static_cast<int64_t>(filter) * of.channels * taps;
+    const float *from = of.x + begin + static_cast<int64_t>(first) * taps;
+    for (int i = thread; i < count; i += CONVERT_LOADS * LIST_THREADS) {
+        float loaded[CONVERT_LOADS];
+#pragma unroll
+        for (int u = 0; u < CONVERT_LOADS; u++) {
+            if (i + u * LIST_THREADS < count) loaded[u] = from[i + u * LIST_THREADS];
+        }
+#pragma unroll
+        for (int u = 0; u < CONVERT_LOADS; u++) {
+            int tap, c;
+            const int f = divide(divide(i + u * LIST_THREADS, of.by_taps, tap), of.by_run, c);
+            if (i + u * LIST_THREADS < count) transposed[(f * taps + tap) * of.line + c] = loaded[u];
+        }
     }
     __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < run * of.taps; i += LIST_THREADS) {
-        int c;
-        const int tap = divide(i, of.by_run, c);
-        if (c >= channels) continue;
-        of.y[begin + static_cast<int64_t>(tap) * of.channels + first + c] = static_cast<T>(transposed[tap * line + c]);
+    const int vectors = filters * taps * of.by_vectors.number;
+    for (int i = thread; i < vectors; i += LIST_THREADS) {
+        int vector;
+        const int line = divide(i, of.by_vectors, vector), c = vector * VECTOR;
+        const float4 *values = reinterpret_cast<const float4 *>(&transposed[line * of.line + c]);
+        const float8 of_line = {
+            {values[0].x, values[0].y, values[0].z, values[0].w, values[1].x, values[1].y, values[1].z, values[1].w}};
+        T *to = of.y + begin + static_cast<int64_t>(line) * of.channels + first + c;
+        if (of.aligned && c + VECTOR <= channels) {
+            store8(to, 0, of_line);
+            continue;
+        }
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) {
+            if (c + v < channels) to[v] = static_cast<T>(of_line.at[v]);
+        }
     }
+}
+
+/* How the tensor is cut into blocks. */
+template <typename T> static void cut(converted<T> *of)
+{
+    const int room = CONVERT_SHARED / of->taps / 4 * 4 - CONVERT_PAD; /* channels of a filter */
+    of->run = of->channels <= room ? of->channels : room / VECTOR * VECTOR;
+    of->runs = (of->channels + of->run - 1) / of->run;
+    of->line = (of->run + 3) / 4 * 4 + CONVERT_PAD;
+    of->filters_each = of->runs > 1 ? 1 : std::max(CONVERT_SHARED / (of->taps * of->line), 1);
+    of->by_taps = divider<int32_t>(of->taps);
+    of->by_run = divider<int32_t>(of->run);
+    of->by_vectors = divider<int32_t>((of->run + VECTOR - 1) / VECTOR);
+    const int64_t units = (of->filters + of->filters_each - 1) / of->filters_each;
+    of->count = units * of->runs * LIST_PIECE;
 }
 
 /* False: it is another kind of copy. */
@@ -57,13 +101,15 @@ template <typename T> static bool describe(const sdlf_operation *op, converted<T
     if (at.rank == 1) transposed = stride[0] == 1;
     if (at.rank == 3) transposed = transposed && at.stride[0][0] == taps * channels;
     if (y->dtype == SDLF_FLOAT32 && (at.rank != 3 || taps == 1)) return false;
-    if (!transposed || at.rank > 3 || taps > LIST_PIECE || channels > INT32_MAX - LIST_PIECE) return false;
-    *made = {data_of<float>(*x), data_of<T>(*y), 0, static_cast<int>(channels), static_cast<int>(taps), 0, {}, {}};
-    const int run = LIST_PIECE / made->taps;
-    made->runs = (made->channels + run - 1) / run;
-    made->by_taps = divider<int32_t>(taps);
-    made->by_run = divider<int32_t>(run);
-    if (count > 0) made->count = count / (taps * channels) * made->runs * LIST_PIECE;
+    if (!transposed || at.rank > 3 || taps > CONVERT_TAPS || count > INT32_MAX - CONVERT_SHARED) return false;
+    *made = {};
+    made->x = data_of<float>(*x);
+    made->y = data_of<T>(*y);
+    made->taps = static_cast<int>(taps);
+    made->channels = static_cast<int>(taps == 1 ? count : channels);
+    made->filters = count > 0 ? static_cast<int>(count / taps / made->channels) : 0;
+    made->aligned = (taps == 1 || channels % VECTOR == 0) && reinterpret_cast<uintptr_t>(made->y) % 16 == 0;
+    if (count > 0) cut(made);
     return made->count / LIST_PIECE <= INT32_MAX / 2;
 }
 

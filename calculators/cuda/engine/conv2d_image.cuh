@@ -24,8 +24,9 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
     struct Place {
         int part, row, column; /* class, first pixel, first column of the weights */
         int read;              /* first channel of the image that is read */
-        int first, steps;      /* the block's first k-step, and how many it has */
+        int steps;             /* the block's k-steps */
         int w, h, n;           /* base pixel */
+        int chunk, i, j;       /* what is loaded next: channels of a tap */
     };
 
     /* Tile `tile` of the rows of all classes. */
@@ -42,25 +43,25 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
         at.h = of.lower[0] + of.stride[0] * i;
         at.w = of.lower[1] + of.stride[1] * j;
         const int steps = (of.taps[0] * of.taps[1] * p.chunks + PARTS - 1) / PARTS;
-        const int each = (steps + p.cluster - 1) / p.cluster;
-        at.first = rank * each;
-        at.steps = min(each, steps - at.first);
+        const int each = (steps + p.cluster - 1) / p.cluster, first = rank * each;
+        at.steps = min(each, steps - first);
+        if (first > 0) {
+            const int tap = first * PARTS / p.chunks;
+            at.chunk = first * PARTS - tap * p.chunks;
+            at.i = tap / of.taps[1];
+            at.j = tap - at.i * of.taps[1];
+        }
         return at;
     }
 
-    static __device__ __forceinline__ void load(const Params &p, const Place &at, int step, uint32_t a, uint32_t b,
-                                                uint32_t barrier)
+    /* Queue the loads of the next k-step. */
+    static __device__ __forceinline__ void load(const Params &p, Place &at, uint32_t a, uint32_t b, uint32_t barrier)
     {
         const image_class &of = p.of[at.part];
 #pragma unroll
         for (int part = 0; part < PARTS; part++) {
-            const int number = (at.first + step) * PARTS + part;
-            int tap = number / p.chunks, chunk = number - tap * p.chunks;
-            if (tap >= of.taps[0] * of.taps[1]) { /* beyond the last: weights of channels that do not exist */
-                tap = 0;
-                chunk = p.chunks;
-            }
-            const int i = tap / of.taps[1], j = tap - i * of.taps[1];
+            const bool is_tap = at.i < of.taps[0]; /* beyond the last: weights of channels that do not exist */
+            const int i = is_tap ? at.i : 0, j = is_tap ? at.j : 0, chunk = is_tap ? at.chunk : p.chunks;
             const int filter = (of.first[0] + of.step[0] * i) * p.filter_width + of.first[1] + of.step[1] * j;
             tma_load_im2col(a + part * BM * CHUNK_BYTES, &of.read, barrier, at.read + chunk * CHUNK, at.w, at.h, at.n,
                             of.tap_offset[1] * j, of.tap_offset[0] * i);
@@ -72,6 +73,11 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
             } else {
                 tma_load_3d(b + part * BN * CHUNK_BYTES, &p.weights, barrier, chunk * CHUNK, filter, at.column);
             }
+            if (++at.chunk < p.chunks) continue;
+            at.chunk = 0;
+            if (++at.j < of.taps[1]) continue;
+            at.j = 0;
+            at.i++;
         }
     }
 
@@ -109,8 +115,11 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
         if (threadIdx.x % 32 != 0) return;
         const int channel = channels_of(p, column, Work::BN).first;
         for (int tile = slot; tile < p.row_tiles; tile += p.slots) {
-            const typename Work::Place at = Work::place(p, tile, column, rank);
-            ring.load(p, at);
+            typename Work::Place at = Work::place(p, tile, column, rank);
+            for (int step = 0; step < at.steps; step++, ring.advance()) {
+                const uint32_t a = ring.tile_a(), b = a + engine_sizes<Work>::A_BYTES;
+                Work::load(p, at, a, b, ring.producer_acquire(engine_sizes<Work>::STAGE_BYTES));
+            }
             if constexpr (MODE == STAGED_RESIDUAL) {
                 for (int part = 0; part < residual::PARTS; part++, ring.advance())
                     Work::load_residual(p, at.row, channel + part * residual::COLUMNS, ring.tile_a(),

@@ -29,6 +29,8 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
     static constexpr int BM = ROWS, BN = 128, CHUNK_A = 128 / SIZE, CHUNK_B = CHUNK, MN_A = 1, MN_B = 1;
     static constexpr int STAGES = BM == 128 ? 3 : 4;
 
+    static constexpr int PARTS_A = BM / CHUNK_A, PARTS = PARTS_A + BN / CHUNK;
+
     struct Place {
         int row, end, channel, chunk, split, first,
             steps; /* filters from `row` to before `end`; first channel of the block */
@@ -57,27 +59,36 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
         return at;
     }
 
-    static __device__ __forceinline__ void load(const Params &p, const Place &at, int step, uint32_t a, uint32_t b,
-                                                uint32_t barrier)
+    /* A load of each k-step, the same but for its pixels: of filters of dy, or of channels of a tap. */
+    struct Part {
+        int first, r, s; /* filter or channel; the tap's offset */
+    };
+
+    static __device__ __forceinline__ Part part(const Params &p, const Place &at, int number)
+    {
+        if (number < PARTS_A) return {at.row + number * CHUNK_A, 0, 0};
+        const int column = at.chunk + number - PARTS_A;
+        int tap = column / p.chunks, chunk = column - tap * p.chunks;
+        if (tap >= p.taps) { /* beyond the last: channels that do not exist */
+            tap = 0;
+            chunk = p.chunks;
+        }
+        const int r = tap / p.filter_width, s = tap - r * p.filter_width;
+        return {at.channel + chunk * CHUNK, p.dilation[0] * r, p.dilation[1] * s};
+    }
+
+    static __device__ __forceinline__ void load(const Params &p, const Place &at, const Part &part, int number,
+                                                int step, uint32_t a, uint32_t b, uint32_t barrier)
     {
         const int pixel = (at.first + step) * K;
+        if (number < PARTS_A) {
+            tma_load_2d(a + number * CHUNK_A * K_BYTES, &p.dy, barrier, part.first, pixel);
+            return;
+        }
         int i, j;
         const int n = divide(divide(pixel, p.count[1], j), p.count[0], i);
-        const int h = p.lower[0] + p.stride[0] * i, w = p.lower[1] + p.stride[1] * j;
-#pragma unroll
-        for (int r = 0; r < BM; r += CHUNK_A) tma_load_2d(a + r * K_BYTES, &p.dy, barrier, at.row + r, pixel);
-#pragma unroll
-        for (int part = 0; part < BN / CHUNK; part++) {
-            const int number = at.chunk + part;
-            int tap = number / p.chunks, chunk = number - tap * p.chunks;
-            if (tap >= p.taps) { /* beyond the last: channels that do not exist */
-                tap = 0;
-                chunk = p.chunks;
-            }
-            const int r = tap / p.filter_width, s = tap - r * p.filter_width;
-            tma_load_im2col(b + part * K * CHUNK_BYTES, &p.x, barrier, at.channel + chunk * CHUNK, w, h, n,
-                            p.dilation[1] * s, p.dilation[0] * r);
-        }
+        tma_load_im2col(b + (number - PARTS_A) * K * CHUNK_BYTES, &p.x, barrier, part.first,
+                        p.lower[1] + p.stride[1] * j, p.lower[0] + p.stride[0] * i, n, part.s, part.r);
     }
 
     /* 8 channels of a tap of a filter a thread. */

@@ -270,20 +270,22 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         const int within = lane % 2 * 8 + lane % 4 / 2 * 4; /* of 16 channels */
         const int left = end - column - within;             /* a group of 16 is there where it begins below */
         const uint32_t in_stage = staged::first_of(warp / 4 * 64 + warp % 4 * 16 + lane / 4, within);
-        int64_t to[2]; /* of the result */
-        bool is_pixel[2];
+        int64_t to[2]; /* of the result; -1: there is no pixel */
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             int64_t pixel;
-            is_pixel[h] = pixels.locate(warp / 4 * 64 + warp % 4 * 16 + h * 8 + lane / 4, pixel);
-            to[h] = pixel * p.channels + column + within;
+            const bool there = pixels.locate(warp / 4 * 64 + warp % 4 * 16 + h * 8 + lane / 4, pixel);
+            to[h] = there ? pixel * p.channels + column + within : -1;
         }
 #pragma unroll
         for (int a = 0; a < GROUPS; a++) {
             if (a < first_group || a >= last_group) continue;
             if (MODE != SUM_VALUES && !STAGED && column + 16 * a >= end) break;
+            bits4<T> more[2] = {}; /* both loads before either is used */
             if constexpr (STAGED) {
                 if (a % PART_GROUPS == 0) ring->consumer_wait();
+#pragma unroll
+                for (int h = 0; h < 2; h++) more[h] = staged::load(ring->tile_a() + in_stage, a % PART_GROUPS, 8 * h);
             }
             float2 sums[MODE == SUM_VALUES ? 4 : 1] = {};
 #pragma unroll
@@ -292,16 +294,13 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
                 float high[2] = {c[2 * a][2 * h + 1], c[2 * a + 1][2 * h + 1]};
                 exchange_pair(low, lane);
                 exchange_pair(high, lane);
-                if (!is_pixel[h] || 16 * a >= left) continue;
+                if (to[h] < 0 || 16 * a >= left) continue;
                 const int64_t at = to[h] + 16 * a;
                 float value[4] = {low[0], high[0], low[1], high[1]};
                 if (!plain) {
-                    bits4<T> more = {};
-                    if constexpr (STAGED)
-                        more = staged::load(ring->tile_a() + in_stage, a % PART_GROUPS, 8 * h);
-                    else if (MODE != SUM_VALUES && p.residual != nullptr)
-                        more = load_bits4<T>(static_cast<const T *>(p.residual) + at);
-                    complete(p, value, 16 * a + within, more);
+                    if (MODE != SUM_VALUES && !STAGED && p.residual != nullptr)
+                        more[h] = load_bits4<T>(static_cast<const T *>(p.residual) + at);
+                    complete(p, value, 16 * a + within, more[h]);
                 }
                 const bits4<T> stored = pack4<T>(value);
                 store_bits4<T>(static_cast<T *>(p.result) + at, stored);

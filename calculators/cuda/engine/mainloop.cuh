@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The mainloop of all products: a block computes tiles BM x BN of c = a b, 128 bytes of the reduction a k-step. A producer warp
- * loads tiles of both operands by TMA into a ring of stages; two consumer warpgroups multiply them as they come and then run the
- * epilogue: by wgmma, or, where both operands are MN-major in tf32, which wgmma does not take, by mma.sync (engine/mma_tf32.cuh). Two blocks share
+ * loads tiles of both operands by TMA into a ring of stages; two consumer warpgroups multiply them as they come, by wgmma, and then run the
+ * epilogue. Operands that are both MN-major in tf32, which wgmma does not take, are multiplied by mma.sync (engine/mma_tf32.cuh). Two blocks share
  * a multiprocessor, so that one's epilogue runs beside the other's mainloop. Compute capability 9.0a.
  *
  * What is loaded and where sums go is the Work's:
  *   Element, BM, BN, CHUNK_A, CHUNK_B, MN_A, MN_B, STAGES    types and constants; see wgmma16.cuh. BM is 64 or 128
  *   Params                                                    the kernel's parameter; tensor maps first
  *   Place                                                     which tile it is; Place.steps k-steps
- *   load(params, place, step, a, b, barrier)                  queue the loads of a k-step: STAGE_BYTES, absent elements as 0
  * and of engine_product, a tile a block:
  *   place(params)                                             the block's
+ *   PARTS, Part, part(params, place, number)                  loads of a k-step, and what each keeps from one to the next
+ *   load(params, place, part, number, step, a, b, barrier)    queue one: together STAGE_BYTES, absent elements as 0
  *   finish<CONSUMERS>(params, place, sums, thread)            the epilogue of so many threads; row r of the tile's sums at
  *                                                             sums + r (BN + ENGINE_PAD), float32, in shared memory */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
@@ -44,7 +45,7 @@ template <typename Work> struct engine_sizes {
     /* two warpgroups side by side where the tile has rows for one only */
     static constexpr int WN = Work::BM == 64 ? Work::BN / 2 : Work::BN;
     static constexpr bool BY_MMA = sizeof(typename Work::Element) == 4 && Work::MN_A;
-    static constexpr int CONSUMERS = BY_MMA ? 128 : 256, THREADS = CONSUMERS + 32;
+    static constexpr int CONSUMERS = 256, THREADS = CONSUMERS + (BY_MMA ? 0 : 32);
 };
 
 /* The descriptor of an operand's rows (of M or N) from `row` on, for 32 bytes of the k-step's reduction. `rows` are the tile's. */
@@ -112,22 +113,18 @@ template <typename Work> struct engine_ring {
         advance();
     }
 
-    /* One thread: wait until the stage is empty. Returns its barrier, which then expects `bytes` to be loaded. */
+    /* One thread: wait until the stage is empty. Returns its barrier. The parity of who loads begins with 1: the first round finds every stage empty. */
+    __device__ __forceinline__ uint32_t producer_wait() const
+    {
+        barrier_await(&barriers->empty[stage], parity);
+        return static_cast<uint32_t>(__cvta_generic_to_shared(&barriers->full[stage]));
+    }
+    /* And it then expects `bytes` to be loaded. */
     __device__ __forceinline__ uint32_t producer_acquire(int bytes) const
     {
-        const uint32_t barrier = static_cast<uint32_t>(__cvta_generic_to_shared(&barriers->full[stage]));
-        barrier_await(&barriers->empty[stage], parity);
+        const uint32_t barrier = producer_wait();
         tma_expect(barrier, bytes);
         return barrier;
-    }
-
-    /* One thread: queue the loads of a tile. parity begins with 1: the first round finds every stage empty. */
-    __device__ __forceinline__ void load(const typename Work::Params &p, const typename Work::Place &at)
-    {
-        for (int step = 0; step < at.steps; step++, advance()) {
-            const uint32_t a = tile_a(), b = a + engine_sizes<Work>::A_BYTES;
-            Work::load(p, at, step, a, b, producer_acquire(engine_sizes<Work>::STAGE_BYTES));
-        }
     }
 
     /* A warpgroup: c = its rows and columns of a b. */
@@ -162,48 +159,103 @@ static __device__ __forceinline__ uint32_t ring_start(const void *dynamic_shared
     return (static_cast<uint32_t>(__cvta_generic_to_shared(dynamic_shared)) + 1023) / 1024 * 1024;
 }
 
+/* A warp's share of the loads, which one of its threads queues: numbers `first`, `first` + EVERY and so on. */
+template <typename Work, int EVERY> struct product_loads {
+    static constexpr int MOST = (Work::PARTS + EVERY - 1) / EVERY;
+    typename Work::Part parts[MOST];
+    engine_ring<Work> ring; /* its parity begins with 1: the first round finds every stage empty */
+    int first, step;
+
+    __device__ __forceinline__ product_loads(const typename Work::Params &p, const typename Work::Place &at,
+                                             const engine_ring<Work> &of, int number)
+        : ring{of.barriers, of.start, 0, 1}, first(number), step(0)
+    {
+#pragma unroll
+        for (int i = 0; i < MOST; i++) parts[i] = Work::part(p, at, first + i * EVERY);
+    }
+
+    __device__ __forceinline__ void queue(const typename Work::Params &p, const typename Work::Place &at)
+    {
+        const uint32_t a = ring.tile_a(), b = a + engine_sizes<Work>::A_BYTES;
+        const uint32_t barrier = ring.producer_wait();
+        if (first == 0) tma_expect(barrier, engine_sizes<Work>::STAGE_BYTES);
+#pragma unroll
+        for (int i = 0; i < MOST; i++) {
+            const int number = first + i * EVERY;
+            if (number < Work::PARTS) Work::load(p, at, parts[i], number, step, a, b, barrier);
+        }
+        ring.advance();
+        step++;
+    }
+};
+
+/* All warps, by mma.sync, which needs their registers: each loads a part, as far ahead as there are stages. */
+template <typename Work>
+static __device__ __forceinline__ void product_by_mma(const typename Work::Params &p, const typename Work::Place &at,
+                                                      engine_ring<Work> ring, float *sums)
+{
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const bool loads = threadIdx.x % 32 == 0 && warp < Work::PARTS;
+    product_loads<Work, engine_sizes<Work>::CONSUMERS / 32> ahead(p, at, ring, warp);
+    if (loads) {
+        while (ahead.step < Work::STAGES - 1 && ahead.step < at.steps) ahead.queue(p, at);
+    }
+    mma_tile<Work::BM, Work::CHUNK_B> tile(warp);
+    for (int step = 0; step < at.steps; step++) {
+        if (loads && ahead.step < at.steps) ahead.queue(p, at);
+        __syncwarp();
+        const uint32_t a = ring.tile_a();
+        ring.consumer_wait();
+        tile.multiply(a, a + engine_sizes<Work>::A_BYTES);
+        ring.consumer_release();
+    }
+    __syncthreads(); /* the ring's memory is free: all that was loaded has been multiplied */
+    tile.store(sums, Work::BN + ENGINE_PAD);
+}
+
+/* Two warpgroups, by wgmma, of what a producer warp loads. */
+template <typename Work>
+static __device__ __forceinline__ void product_by_wgmma(const typename Work::Place &at, engine_ring<Work> ring,
+                                                        float *sums)
+{
+    constexpr int WN = engine_sizes<Work>::WN, LINE = Work::BN + ENGINE_PAD;
+    const int group = static_cast<int>(threadIdx.x) / 128;
+    const int row = Work::BM == 128 ? 64 * group : 0, column = Work::BM == 64 ? WN * group : 0;
+    float c[WN / 8][4];
+    ring.template multiply<WN>(at.steps, row, column, c);
+    barrier_of_threads(engine_sizes<Work>::CONSUMERS);
+    store_fragments(sums + row * LINE + column, LINE, c);
+}
+
 /* A block, a tile; its sums go through shared memory. */
 template <typename Work>
 static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     engine_product(const __grid_constant__ typename Work::Params p)
 {
 #ifdef SDLF_HAS_WGMMA
-    using sizes = engine_sizes<Work>;
-    constexpr int WN = sizes::WN, CONSUMERS = sizes::CONSUMERS;
+    constexpr int CONSUMERS = engine_sizes<Work>::CONSUMERS;
     extern __shared__ uint8_t unaligned[];
     __shared__ engine_barriers<Work> barriers;
     barriers.init(CONSUMERS);
     await_kernels();
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    const bool produces = warp == CONSUMERS / 32;
+    const int thread = static_cast<int>(threadIdx.x);
     const typename Work::Place at = Work::place(p);
-    engine_ring<Work> ring = {&barriers, ring_start(unaligned), 0, produces};
-    if (produces) {
-        if (threadIdx.x % 32 == 0) ring.load(p, at);
-        return;
-    }
+    engine_ring<Work> ring = {&barriers, ring_start(unaligned), 0, 0};
     float *sums = reinterpret_cast<float *>(unaligned +
                                             (ring.start - static_cast<uint32_t>(__cvta_generic_to_shared(unaligned))));
-    if constexpr (sizes::BY_MMA) {
-        mma_tile<Work::BM, Work::CHUNK_B> tile(warp);
-        for (int step = 0; step < at.steps; step++, ring.advance()) {
-            const uint32_t a = ring.tile_a();
-            barrier_await(&barriers.full[ring.stage], ring.parity);
-            tile.multiply(a, a + sizes::A_BYTES);
-            __syncwarp();
-            ring.release(ring.stage);
-        }
-        barrier_of_threads(CONSUMERS); /* the ring's memory is free: all that was loaded has been multiplied */
-        tile.store(sums, Work::BN + ENGINE_PAD);
+    if constexpr (engine_sizes<Work>::BY_MMA) {
+        product_by_mma<Work>(p, at, ring, sums);
     } else {
-        const int group = warp / 4, row = Work::BM == 128 ? 64 * group : 0, column = Work::BM == 64 ? WN * group : 0;
-        float c[WN / 8][4];
-        ring.template multiply<WN>(at.steps, row, column, c);
-        barrier_of_threads(CONSUMERS);
-        store_fragments(sums + row * (Work::BN + ENGINE_PAD) + column, Work::BN + ENGINE_PAD, c);
+        if (thread >= CONSUMERS) {
+            if (thread != CONSUMERS) return;
+            product_loads<Work, 1> all(p, at, ring, 0);
+            while (all.step < at.steps) all.queue(p, at);
+            return;
+        }
+        product_by_wgmma<Work>(at, ring, sums);
     }
     barrier_of_threads(CONSUMERS);
-    Work::template finish<CONSUMERS>(p, at, sums, static_cast<int>(threadIdx.x));
+    Work::template finish<CONSUMERS>(p, at, sums, thread);
 #endif
 }
 

@@ -1,50 +1,54 @@
 /* SPDX-License-Identifier: MIT */
 /* The product of a k-step by mma.sync in tf32, of operands that are MN-major in shared memory: rows of 32 of the reduction (pixels) as
- * tma.cuh loads them, [BM / 32][32][32] and [128 / CHUNK][32][CHUNK]. Four warps, two rows of two, have BM/2 x 64 of the tile each: what they load from shared memory binds.
+ * tma.cuh loads them, [BM / 32][32][32] and [128 / CHUNK][32][CHUNK]. Eight warps, two rows of four, have BM/2 x 32 of the tile each.
  *
- * A fragment's column t is pixel 2 t of eight, its column t + 4 pixel 2 t + 1, in both operands: so the 32 lanes of a load of a row of 128 bytes find
- * 32 banks. */
+ * A fragment's rows g and g + 8 are elements 2 g and 2 g + 1 of 16, which a lane loads at once. Its columns t and t + 4 are pixels 0, 3, 4, 7 and
+ * 1, 2, 5, 6 of eight, in both operands, so that the lanes of a load find different banks in rows of 64 and of 128 bytes, however these are swizzled. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_MMA_TF32_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_MMA_TF32_CUH
 
 #include "calculators/cuda/mma.cuh"
 
-/* Where a lane finds its elements of an operand of rows of WIDTH elements, swizzled in units of 16 bytes over 128: begin with the addresses of those of
- * pixels 2 t and 2 t + 1 of the first eight; every other element is at a constant from them. */
+/* Where a lane finds element `first` of its pixels of the first eight, in rows of WIDTH elements, swizzled in units of 16 bytes over 128; elements that
+ * are a multiple of 8 further along M (or N) and of 8 further along K are at constants from it. */
 template <int WIDTH> struct mma_operand {
     uint32_t at[2];
 
-    __device__ __forceinline__ mma_operand(uint32_t tile, int first, int group, int pair)
+    __device__ __forceinline__ mma_operand(uint32_t tile, int first, int t)
     {
 #pragma unroll
-        for (int odd = 0; odd < 2; odd++) {
-            const uint32_t row = static_cast<uint32_t>(pair + odd) * WIDTH * 4, unit = static_cast<uint32_t>(group) / 4;
-            at[odd] = tile + static_cast<uint32_t>(first / WIDTH) * WIDTH * 128 + row +
-                      ((unit ^ (row >> 7 & (WIDTH / 4 - 1))) << 4) + static_cast<uint32_t>(group) % 4 * 4;
+        for (int half = 0; half < 2; half++) {
+            const uint32_t row = static_cast<uint32_t>(2 * t + (t % 2 ^ half)) * WIDTH * 4;
+            const uint32_t unit = static_cast<uint32_t>(first % WIDTH) / 4 ^ (row >> 7 & (WIDTH / 4 - 1));
+            at[half] = tile + static_cast<uint32_t>(first / WIDTH) * WIDTH * 128 + row + unit * 16 + first % 4 * 4;
         }
     }
 
-    /* Element `eights` * 8 further along M (or N), pixel k_eights * 8 further along K. */
-    __device__ __forceinline__ uint32_t load(int eights, int odd, int k_eights) const
+    __device__ __forceinline__ uint32_t address(int eights, int half, int k_eights) const
     {
-        const uint32_t within = static_cast<uint32_t>(eights * 8 % WIDTH / 4) << 4,
-                       rows = eights * 8 / WIDTH * WIDTH * 128;
-        uint32_t value;
-        asm volatile("ld.shared.u32 %0, [%1];"
-                     : "=r"(value)
-                     : "r"((at[odd] ^ within) + rows + k_eights * 8 * WIDTH * 4));
-        return value;
+        const uint32_t within = static_cast<uint32_t>(eights * 8 % WIDTH / 4) << 4;
+        return (at[half] ^ within) + eights * 8 / WIDTH * WIDTH * 128 + k_eights * 8 * WIDTH * 4;
+    }
+    __device__ __forceinline__ void load(int eights, int half, int k_eights, uint32_t &value) const
+    {
+        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address(eights, half, k_eights)));
+    }
+    __device__ __forceinline__ void load2(int eights, int half, int k_eights, uint32_t &value, uint32_t &next) const
+    {
+        asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(value), "=r"(next)
+                     : "r"(address(eights, half, k_eights)));
     }
 };
 
 template <int BM, int CHUNK> struct mma_tile {
-    static constexpr int ROWS = BM / 32, COLUMNS = 8; /* fragments of a warp: 16 rows, 8 columns */
-    int row, column, group, pair;
+    static constexpr int ROWS = BM / 32, COLUMNS = 4; /* fragments of a warp: 16 rows, 8 columns */
+    int row, column, group, t;
     float c[ROWS][COLUMNS][4];
 
     __device__ __forceinline__ explicit mma_tile(int warp)
-        : row(warp / 2 * (BM / 2)), column(warp % 2 * 64), group(static_cast<int>(threadIdx.x) % 32 / 4),
-          pair(static_cast<int>(threadIdx.x) % 4 * 2)
+        : row(warp / 4 * (BM / 2)), column(warp % 4 * 32), group(static_cast<int>(threadIdx.x) % 32 / 4),
+          t(static_cast<int>(threadIdx.x) % 4)
     {
 #pragma unroll
         for (int i = 0; i < ROWS * COLUMNS * 4; i++) c[i / (COLUMNS * 4)][i / 4 % COLUMNS][i % 4] = 0;
@@ -52,20 +56,21 @@ template <int BM, int CHUNK> struct mma_tile {
 
     __device__ __forceinline__ void multiply(uint32_t tile_a, uint32_t tile_b)
     {
-        const mma_operand<32> a(tile_a, row, group, pair);
-        const mma_operand<CHUNK> b(tile_b, column, group, pair);
+        const mma_operand<32> a(tile_a, row + 2 * group, t);
+        const mma_operand<CHUNK> b(tile_b, column + group, t);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             uint32_t of_b[COLUMNS][2];
 #pragma unroll
             for (int j = 0; j < COLUMNS; j++) {
-                of_b[j][0] = b.load(j, 0, k);
-                of_b[j][1] = b.load(j, 1, k);
+                b.load(j, 0, k, of_b[j][0]);
+                b.load(j, 1, k, of_b[j][1]);
             }
 #pragma unroll
             for (int i = 0; i < ROWS; i++) {
-                const uint32_t of_a[4] = {a.load(2 * i, 0, k), a.load(2 * i + 1, 0, k), a.load(2 * i, 1, k),
-                                          a.load(2 * i + 1, 1, k)};
+                uint32_t of_a[4];
+                a.load2(2 * i, 0, k, of_a[0], of_a[1]);
+                a.load2(2 * i, 1, k, of_a[2], of_a[3]);
 #pragma unroll
                 for (int j = 0; j < COLUMNS; j++) mma_tf32(c[i][j], of_a, of_b[j]);
             }
@@ -79,9 +84,9 @@ template <int BM, int CHUNK> struct mma_tile {
         for (int i = 0; i < ROWS; i++) {
 #pragma unroll
             for (int j = 0; j < COLUMNS; j++) {
-                float *to = sums + (row + i * 16 + group) * line + column + j * 8 + pair;
+                float *to = sums + (row + i * 16 + 2 * group) * line + column + j * 8 + 2 * t;
                 *reinterpret_cast<float2 *>(to) = make_float2(c[i][j][0], c[i][j][1]);
-                *reinterpret_cast<float2 *>(to + 8 * line) = make_float2(c[i][j][2], c[i][j][3]);
+                *reinterpret_cast<float2 *>(to + line) = make_float2(c[i][j][2], c[i][j][3]);
             }
         }
     }

@@ -16,6 +16,7 @@ struct split_sums : engine_splits {
     divider<int32_t> by_group_filters, by_joined, by_taps;
     int64_t split; /* numbers of one */
     int columns;   /* of a line that are read */
+    int channels;  /* where a line holds the channels of one pixel and nothing before them: how many; otherwise 0 */
     int lanes;     /* a power of 2 up to SUM_LINES */
     int filters_each,
         taps_each; /* of a block: SUM_LINES lines at most, where there are several filters all of their taps */
@@ -37,7 +38,7 @@ static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sum
     const int first_channel = static_cast<int>(blockIdx.y) * SUM_CHANNELS, channel = first_channel + across * 4;
     const int first_tap = static_cast<int>(blockIdx.z) * sums.taps_each;
     const int taps = min(sums.taps_each, sums.taps - first_tap);
-    const int lines = min(sums.filters_each, sums.filters - filter) * taps;
+    const int filters = min(sums.filters_each, sums.filters - filter), lines = filters * taps;
     const float *from = sums.from + (static_cast<int64_t>(filter) * sums.taps + first_tap) * sums.packed + channel;
     for (int begin = 0; begin < lines; begin += at_once) {
         const int line = begin + thread_line / sums.lanes;
@@ -61,12 +62,12 @@ static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sum
         }
         __syncthreads();
     }
-    for (int i = static_cast<int>(threadIdx.x); i < SUM_CHANNELS * lines; i += SUM_THREADS) {
-        const int f = i / (SUM_CHANNELS * taps), c = (i - f * SUM_CHANNELS * taps) / taps;
-        const int tap = i - (f * SUM_CHANNELS + c) * taps, column = first_channel + c;
-        int element;
-        const int pixel = sums.lines.pixel_of(column, element);
-        if (pixel < 0) continue;
+    for (int i = static_cast<int>(threadIdx.x); i < SUM_CHANNELS * filters * sums.taps_each; i += SUM_THREADS) {
+        int tap;
+        const int row = divide(i, sums.by_taps, tap), f = row / SUM_CHANNELS, c = row % SUM_CHANNELS;
+        int element = first_channel + c, pixel = element < sums.channels ? 0 : -1;
+        if (sums.channels == 0) pixel = sums.lines.pixel_of(first_channel + c, element);
+        if (pixel < 0 || tap >= taps) continue;
         const int64_t line =
             (static_cast<int64_t>(filter + f) * sums.lines.channels + element) * sums.taps + first_tap + tap;
         sums.dw[line * sums.lines.pixels + pixel] = tile[f * taps + tap][c];
@@ -80,6 +81,9 @@ void engine_add_splits(const cuda_calculator *calculator, const engine_splits &g
     sums.lines = packed_lines(given.weights);
     sums.split = static_cast<int64_t>(sums.filters) * sums.taps * sums.packed;
     sums.columns = given.weights.length;
+    sums.channels = sums.lines.pixels == 1 && sums.lines.padding == 0
+                        ? std::min({sums.lines.channels, sums.lines.width, sums.columns})
+                        : 0;
     sums.lanes = 1;
     while (sums.lanes < SUM_LINES && sums.lanes * 4 < sums.splits) sums.lanes *= 2;
     /* as many blocks as fill the device, and no smaller ones */
