@@ -223,6 +223,8 @@ static __global__ void __launch_bounds__(HALO_THREADS, 2) halo_kernel(const __gr
             barrier_init(&bar.weights_empty[s], HALO_CONSUMERS / 32);
         }
         barriers_made();
+        tma_prefetch(&p.image.of[0].read);
+        tma_prefetch(&p.image.weights);
     }
     __syncthreads();
     await_kernels();

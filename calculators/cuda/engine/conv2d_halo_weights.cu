@@ -125,6 +125,8 @@ static __global__ void __launch_bounds__(THREADS, 1) halo_weights_kernel(const _
             barrier_init(&bar.empty[s], CONSUMERS / 32);
         }
         barriers_made();
+        tma_prefetch(&p.x);
+        tma_prefetch(&p.dy);
     }
     __syncthreads();
     await_kernels();

@@ -76,8 +76,8 @@ enum { MOST_SPLITS = 8, LEAST_STEPS = 4 };
 static int cluster_of(const cuda_calculator *calculator, int64_t tiles, int64_t steps, int columns)
 {
     int cluster = 1;
-    while (2 * cluster <= MOST_SPLITS && 32 * cluster <= columns && cluster * tiles <= calculator->multiprocessors &&
-           steps >= 2 * cluster * LEAST_STEPS)
+    while (2 * cluster <= MOST_SPLITS && 32 * cluster <= columns && steps >= 2 * cluster * LEAST_STEPS &&
+           tiles <= cuda_clusters_at_once(calculator, 2 * cluster, 2))
         cluster *= 2;
     return cluster;
 }

@@ -104,6 +104,10 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     extern __shared__ uint8_t unaligned[];
     __shared__ engine_barriers<Work> barriers;
     __shared__ channel_numbers<Work::BN> numbers;
+    if (threadIdx.x == 0) {
+        tma_prefetch(&p.of[0].read);
+        tma_prefetch(&p.weights);
+    }
     barriers.init(CONSUMERS);
     await_kernels();
     const int warp = static_cast<int>(threadIdx.x) / 32, number = static_cast<int>(blockIdx.x) / p.cluster;

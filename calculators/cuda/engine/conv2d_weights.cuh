@@ -59,6 +59,12 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
         return at;
     }
 
+    static __device__ __forceinline__ void prefetch(const Params &p)
+    {
+        tma_prefetch(&p.x);
+        tma_prefetch(&p.dy);
+    }
+
     /* A load of each k-step, the same but for its pixels: of filters of dy, or of channels of a tap. */
     struct Part {
         int first, r, s; /* filter or channel; the tap's offset */

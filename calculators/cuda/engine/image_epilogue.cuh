@@ -180,16 +180,20 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
 #pragma unroll
         for (int a = 0; a < GROUPS; a++) {
             if (a < first_group || a >= last_group) continue;
+            float(&of)[2][4] = *reinterpret_cast<float(*)[2][4]>(&c[2 * a]);
 #pragma unroll
-            for (int j = 2 * a; j < 2 * a + 2; j++) {
-                c[j][0] = c[j][1] = c[j][2] = c[j][3] = 0;
-                for (int block = 0; block < p.cluster; block++) {
-                    const float2 low = read_other2(mine + 8 * j, block),
-                                 high = read_other2(mine + 8 * j + 8 * LINE, block);
-                    c[j][0] += low.x;
-                    c[j][1] += low.y;
-                    c[j][2] += high.x;
-                    c[j][3] += high.y;
+            for (int j = 0; j < 2; j++) of[j][0] = of[j][1] = of[j][2] = of[j][3] = 0;
+            for (int block = 0; block < p.cluster; block += 2) { /* of two blocks all loads are under way at once */
+                float2 part[2][2][2];
+#pragma unroll
+                for (int i = 0; i < 8; i++)
+                    part[i / 4][i / 2 % 2][i % 2] =
+                        read_other2(mine + 16 * a + 8 * (i / 2 % 2) + 8 * LINE * (i % 2), block + i / 4);
+#pragma unroll
+                for (int i = 0; i < 8; i++) {
+                    float *to = &of[i / 2 % 2][2 * (i % 2)];
+                    to[0] += part[i / 4][i / 2 % 2][i % 2].x;
+                    to[1] += part[i / 4][i / 2 % 2][i % 2].y;
                 }
             }
         }

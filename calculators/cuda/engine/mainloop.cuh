@@ -10,6 +10,7 @@
  *   Place                                                     which tile it is; Place.steps k-steps
  * and of engine_product, a tile a block:
  *   place(params)                                             the block's
+ *   prefetch(params)                                          of its tensor maps
  *   PARTS, Part, part(params, place, number)                  loads of a k-step, and what each keeps from one to the next
  *   load(params, place, part, number, step, a, b, barrier)    queue one: together STAGE_BYTES, absent elements as 0
  *   finish<CONSUMERS>(params, place, sums, thread)            the epilogue of so many threads; row r of the tile's sums at
@@ -236,6 +237,7 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     constexpr int CONSUMERS = engine_sizes<Work>::CONSUMERS;
     extern __shared__ uint8_t unaligned[];
     __shared__ engine_barriers<Work> barriers;
+    if (threadIdx.x == 0) Work::prefetch(p);
     barriers.init(CONSUMERS);
     await_kernels();
     const int thread = static_cast<int>(threadIdx.x);

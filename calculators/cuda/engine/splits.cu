@@ -17,6 +17,7 @@ struct split_sums : engine_splits {
     int64_t split; /* numbers of one */
     int columns;   /* of a line that are read */
     int channels;  /* where a line holds the channels of one pixel and nothing before them: how many; otherwise 0 */
+    bool quads;    /* all taps are a block's, and four numbers of dw can be written at once */
     int lanes;     /* a power of 2 up to SUM_LINES */
     int filters_each,
         taps_each; /* of a block: SUM_LINES lines at most, where there are several filters all of their taps */
@@ -43,8 +44,9 @@ static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sum
     for (int begin = 0; begin < lines; begin += at_once) {
         const int line = begin + thread_line / sums.lanes;
         const bool is_there = line < lines && channel < sums.columns;
-        int group; /* of the filter, in its block */
-        divide(sums.by_group_filters.quotient(filter + sums.by_taps.quotient(line)), sums.by_joined, group);
+        int group = 0; /* of the filter, in its block */
+        if (sums.joined > 1)
+            divide(sums.by_group_filters.quotient(filter + sums.by_taps.quotient(line)), sums.by_joined, group);
         const float *mine = from + static_cast<int64_t>(line) * sums.packed + group * sums.columns;
         float4 sum = {};
 #pragma unroll 8
@@ -61,6 +63,22 @@ static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sum
             to[3] = sum.w;
         }
         __syncthreads();
+    }
+    if (sums.quads) { /* channels of a filter, with their taps, follow each other: four numbers a thread */
+        int within = static_cast<int>(threadIdx.x) % 8, tap;
+        const int f = divide(static_cast<int>(threadIdx.x) / 8, sums.by_taps, tap);
+        within += 8 * tap;
+        int c = divide(4 * within, sums.by_taps, tap);
+        if (f >= filters || first_channel + c >= sums.channels) return;
+        float of[4];
+#pragma unroll
+        for (int v = 0; v < 4; v++) {
+            of[v] = tile[f * taps + tap][c];
+            if (++tap == taps) tap = 0, c++;
+        }
+        const int64_t line = (static_cast<int64_t>(filter + f) * sums.lines.channels + first_channel) * taps;
+        *reinterpret_cast<float4 *>(sums.dw + line + 4 * within) = make_float4(of[0], of[1], of[2], of[3]);
+        return;
     }
     for (int i = static_cast<int>(threadIdx.x); i < SUM_CHANNELS * filters * sums.taps_each; i += SUM_THREADS) {
         int tap;
@@ -93,6 +111,8 @@ void engine_add_splits(const cuda_calculator *calculator, const engine_splits &g
     sums.taps_each = static_cast<int>(std::min<int64_t>(sums.taps, lines));
     sums.filters_each = sums.taps_each < sums.taps ? 1 : static_cast<int>(lines / sums.taps);
     sums.by_taps = divider<int32_t>(sums.taps_each);
+    sums.quads = sums.taps_each == sums.taps && sums.channels == sums.lines.channels && sums.channels % 4 == 0 &&
+                 reinterpret_cast<uintptr_t>(sums.dw) % 16 == 0;
     sums.by_group_filters = divider<int32_t>(std::max(sums.group_filters, 1));
     sums.by_joined = divider<int32_t>(std::max(sums.joined, 1));
     const dim3 blocks(static_cast<unsigned>((sums.filters + sums.filters_each - 1) / sums.filters_each),
