@@ -89,12 +89,10 @@ int engine_slots(const cuda_calculator *calculator, int64_t row_tiles, int64_t c
     return static_cast<int>(cuda_ceil_div(row_tiles, cuda_ceil_div(row_tiles, most)));
 }
 
-/* A short reduction into so few tiles of 128 columns that half of the multiprocessors had none: of 64 columns there are twice as many. */
+/* So few tiles of 128 columns that half of the multiprocessors had none: of 64 columns there are twice as many. */
 static bool prefers_narrow(const cuda_calculator *calculator, const image_params &p, int64_t tiles)
 {
-    enum { SHORT = 16 };
-    return p.of[0].taps[0] * p.of[0].taps[1] == 1 && p.chunks <= SHORT &&
-           2 * tiles * cuda_ceil_div(p.channels, 128) <= calculator->multiprocessors;
+    return 2 * tiles * cuda_ceil_div(p.channels, 128) <= calculator->multiprocessors;
 }
 
 /* Does the residual come through the ring? Where a tile's pixels are neighbours in memory, a block has all of its columns, and no more than a straight

@@ -169,33 +169,42 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         barrier_of_threads(THREADS);
     }
 
-    /* The blocks of a cluster add their sums up: each has those of its columns. */
+    /* The blocks of a cluster, 2^n of them, add their sums up: each has those of its columns, which it reads from the others line by line. */
     __device__ __forceinline__ void exchange(const image_params &p, float *sums, float (&c)[BN / 8][4])
     {
+        constexpr int ONCE = 8;      /* loads under way: of the most blocks that there are, or of several places */
         barrier_of_threads(THREADS); /* the ring's memory is free */
         store_fragments(sums + warp / 4 * 64 * LINE, LINE, c);
         __syncwarp();
         await_cluster();
-        const float *mine = sums + (warp / 4 * 64 + warp % 4 * 16 + lane / 4) * LINE + lane % 4 * 2;
+        const int log = __ffs(p.cluster) - 1, fours = BN / 4 >> log; /* of a row */
+        const int thread = static_cast<int>(threadIdx.x), next = THREADS / fours * LINE;
+        float *mine = sums + thread / fours * LINE + first_group * 16 + thread % fours * 4;
+#pragma unroll 1
+        for (int load = 0; load < BN / 8; load += ONCE, mine += (ONCE >> log) * next) {
+            float4 four[ONCE], all = {};
 #pragma unroll
-        for (int a = 0; a < GROUPS; a++) {
-            if (a < first_group || a >= last_group) continue;
-            float(&of)[2][4] = *reinterpret_cast<float(*)[2][4]>(&c[2 * a]);
+            for (int i = 0; i < ONCE; i++) four[i] = read_other(mine + (i >> log) * next, i & (p.cluster - 1));
 #pragma unroll
-            for (int j = 0; j < 2; j++) of[j][0] = of[j][1] = of[j][2] = of[j][3] = 0;
-            for (int block = 0; block < p.cluster; block += 2) { /* of two blocks all loads are under way at once */
-                float2 part[2][2][2];
-#pragma unroll
-                for (int i = 0; i < 8; i++)
-                    part[i / 4][i / 2 % 2][i % 2] =
-                        read_other2(mine + 16 * a + 8 * (i / 2 % 2) + 8 * LINE * (i % 2), block + i / 4);
-#pragma unroll
-                for (int i = 0; i < 8; i++) {
-                    float *to = &of[i / 2 % 2][2 * (i % 2)];
-                    to[0] += part[i / 4][i / 2 % 2][i % 2].x;
-                    to[1] += part[i / 4][i / 2 % 2][i % 2].y;
-                }
+            for (int i = 0; i < ONCE; i++) {
+                const int block = i & (p.cluster - 1);
+                all = block == 0 ? four[i] : plus(all, four[i]);
+                if (block == p.cluster - 1) *reinterpret_cast<float4 *>(mine + (i >> log) * next) = all;
             }
+        }
+        barrier_of_threads(THREADS);
+        const float *from = sums + (warp / 4 * 64 + warp % 4 * 16 + lane / 4) * LINE + lane % 4 * 2;
+#pragma unroll
+        for (int j = 0; j < BN / 8; j++) {
+            float2 low = {}, high = {}; /* of other blocks' columns, too, so that no register is kept */
+            if (j / 2 >= first_group && j / 2 < last_group) {
+                low = *reinterpret_cast<const float2 *>(from + 8 * j);
+                high = *reinterpret_cast<const float2 *>(from + 8 * j + 8 * LINE);
+            }
+            c[j][0] = low.x;
+            c[j][1] = low.y;
+            c[j][2] = high.x;
+            c[j][3] = high.y;
         }
     }
 

@@ -17,27 +17,27 @@ template <int WIDTH> struct mma_operand {
     __device__ __forceinline__ mma_operand(uint32_t tile, int first, int t)
     {
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const uint32_t row = static_cast<uint32_t>(2 * t + (t % 2 ^ half)) * WIDTH * 4;
+        for (int odd = 0; odd < 2; odd++) {
+            const uint32_t row = static_cast<uint32_t>(2 * t + (t % 2 ^ odd)) * WIDTH * 4;
             const uint32_t unit = static_cast<uint32_t>(first % WIDTH) / 4 ^ (row >> 7 & (WIDTH / 4 - 1));
-            at[half] = tile + static_cast<uint32_t>(first / WIDTH) * WIDTH * 128 + row + unit * 16 + first % 4 * 4;
+            at[odd] = tile + static_cast<uint32_t>(first / WIDTH) * WIDTH * 128 + row + unit * 16 + first % 4 * 4;
         }
     }
 
-    __device__ __forceinline__ uint32_t address(int eights, int half, int k_eights) const
+    __device__ __forceinline__ uint32_t address(int eights, int odd, int k_eights) const
     {
         const uint32_t within = static_cast<uint32_t>(eights * 8 % WIDTH / 4) << 4;
-        return (at[half] ^ within) + eights * 8 / WIDTH * WIDTH * 128 + k_eights * 8 * WIDTH * 4;
+        return (at[odd] ^ within) + eights * 8 / WIDTH * WIDTH * 128 + k_eights * 8 * WIDTH * 4;
     }
-    __device__ __forceinline__ void load(int eights, int half, int k_eights, uint32_t &value) const
+    __device__ __forceinline__ void load(int eights, int odd, int k_eights, uint32_t &value) const
     {
-        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address(eights, half, k_eights)));
+        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address(eights, odd, k_eights)));
     }
-    __device__ __forceinline__ void load2(int eights, int half, int k_eights, uint32_t &value, uint32_t &next) const
+    __device__ __forceinline__ void load2(int eights, int odd, int k_eights, uint32_t &value, uint32_t &next) const
     {
         asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
                      : "=r"(value), "=r"(next)
-                     : "r"(address(eights, half, k_eights)));
+                     : "r"(address(eights, odd, k_eights)));
     }
 };
 
