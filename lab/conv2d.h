@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The teaching ladder of convolution on a GPU: kernels that each add one idea to another one, kept plain, nearly all forward only, never taken by "auto"
- * (docs/reference/convolution.md explains them). `sdlf bench conv` runs them by name; the tables here are part of the cuda calculator's own
+ * (docs/guides/convolution-algorithms.md explains them). `sdlf bench conv` runs them by name; the tables here are part of the cuda calculator's own
  * (calculators/cuda/conv2d/algorithms.h). */
 #ifndef SDLF_LAB_CONV2D_H
 #define SDLF_LAB_CONV2D_H

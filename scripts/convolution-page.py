@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draw the charts of docs/reference/convolution.md and write its tables anew, from stored reports; nothing is measured.
+"""Draw the charts of docs/guides/convolution-*.md and write their tables anew, from stored reports; nothing is measured.
 
-    scripts/convolution-page.py [--sdlf build/sdlf] [--measured docs/measured] [--page docs/reference/convolution.md] [--check]
+    scripts/convolution-page.py [--sdlf build/sdlf] [--measured docs/measured] [--page FILE...] [--check]
 
 docs/measured holds what `scripts/measure-convolutions.py` left there: NAME.json is a report of `sdlf bench conv`, NAME.txt what
-`scripts/compare-convolutions.py --each` printed. In the page a table stands between two comments:
+`scripts/compare-convolutions.py --each` printed. In a page a table stands between two comments:
 
     <!-- table: KIND NAME key=value,... -->          a + in a value is a space
     ...
     <!-- end -->
 
-The kinds are the functions below, whose names begin with `table_`. A chart is a picture of the page, pictures/convolution-NAME.svg, of which
-there is a report. What has no report stays as it is. --check writes nothing, and ends with status 1 where the page or a chart is not what the
+The kinds are the functions below, whose names begin with `table_`. A chart is a picture of a page, pictures/convolution-NAME.svg, of which
+there is a report. What has no report stays as it is. --check writes nothing, and ends with status 1 where a page or a chart is not what the
 reports say.
 """
+import glob
 import json
 import os
 import re
@@ -54,7 +55,8 @@ def cost(shape):
 class Report:
     """A report of `sdlf bench conv`, with what tables ask for."""
 
-    def __init__(self, report):
+    def __init__(self, report, places=None):
+        self.places = places or {}
         self.calculator, self.limits = report["calculator"], report["limits"]
         self.convolutions = report["convolutions"]
         self.rungs = [rung["name"] for rung in report["rungs"]]
@@ -78,7 +80,7 @@ class Report:
     def link(self, rung):
         """The rung's name, leading to its section."""
         anchor = ANCHORS.get(self.calculator, {}).get(rung, rung)
-        return "`auto`" if rung == "auto" else f"[`{rung}`](#{anchor})"
+        return "`auto`" if rung == "auto" else f"[`{rung}`]({self.places.get(anchor, '')}#{anchor})"
 
 
 def markdown(head, rows):
@@ -180,7 +182,17 @@ def table_behind(text, options):
 BLOCK = re.compile(r"(<!-- table: (\w+) ([\w-]+)([^>]*?) -->\n).*?(<!-- end -->)", re.S)
 
 
-def write_tables(page, measured):
+def sections(pages, page):
+    """Which of the pages has a section, by its anchor; those of `page` itself are left out."""
+    found = {}
+    for other in pages:
+        for title in re.findall(r"^## (.*)$", contents(other), re.M):
+            if other != page:
+                found[re.sub(r"[^a-z0-9 _-]", "", title.lower()).replace(" ", "-")] = os.path.basename(other)
+    return found
+
+
+def write_tables(page, measured, places):
     """The page with every table of which there is a report; the names of those without."""
     missing = []
 
@@ -196,13 +208,13 @@ def write_tables(page, measured):
         options = {key: value.replace("+", " ").split(",") for key, value in (word.split("=", 1) for word in words.split())}
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        return opening + "\n" + make(Report(json.loads(text)) if path.endswith(".json") else text, options) + "\n\n" + closing
+        return opening + "\n" + make(Report(json.loads(text), places) if path.endswith(".json") else text, options) + "\n\n" + closing
 
     return BLOCK.sub(made, page), missing
 
 
 def alike(one, other):
-    """Are two charts the same but for the version, and for the last digit of a place, which another compiler may round otherwise?"""
+    """Are two charts the same except for the version, and for the last digit of a place, which another compiler may round otherwise?"""
     number = re.compile(r"-?\d+\.\d+")
     one, other = (re.sub(r"sdlf [\d.]+ bench", "sdlf bench", text) for text in (one, other))
     return number.sub("", one) == number.sub("", other) and all(
@@ -220,24 +232,20 @@ def contents(path):
         return file.read()
 
 
-def main():
-    parser = comparing.parser(__doc__)
-    parser.add_argument("--measured", metavar="FOLDER", default="docs/measured", help="where the reports are")
-    parser.add_argument("--page", metavar="FILE", default="docs/reference/convolution.md", help="the page")
-    parser.add_argument("--check", action="store_true", help="write nothing: is all of it up to date?")
-    arguments = parser.parse_args()
-    page, stale = contents(arguments.page), []
+def update(path, arguments):
+    """One page and its charts: the reports that are missing, and the files that were stale."""
+    page, stale = contents(path), []
     if not page:
-        sys.exit(f"{arguments.page}: there is no such page")
-    written, missing = write_tables(page, arguments.measured)
+        sys.exit(f"{path}: there is no such page")
+    written, missing = write_tables(page, arguments.measured, sections(arguments.page, path))
     if written != page:
-        stale.append(arguments.page)
+        stale.append(path)
     with tempfile.TemporaryDirectory() as folder:
         for pictures, name in sorted(set(re.findall(r"\(((?:\.\./)?pictures)/convolution-([\w-]+)\.svg\)", page))):
             report = os.path.join(arguments.measured, name + ".json")
             if not os.path.exists(report):
                 continue
-            new, old = os.path.join(folder, name + ".svg"), os.path.normpath(os.path.join(os.path.dirname(arguments.page), pictures, f"convolution-{name}.svg"))
+            new, old = os.path.join(folder, name + ".svg"), os.path.normpath(os.path.join(os.path.dirname(path), pictures, f"convolution-{name}.svg"))
             try:
                 draw(arguments.sdlf, report, new)
             except comparing.Failed as failed:
@@ -249,8 +257,24 @@ def main():
                 with open(old, "w", encoding="utf-8") as file:
                     file.write(contents(new))
     if stale and not arguments.check:
-        with open(arguments.page, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8") as file:
             file.write(written)
+    return missing, stale
+
+
+def main():
+    parser = comparing.parser(__doc__)
+    parser.add_argument("--measured", metavar="FOLDER", default="docs/measured", help="where the reports are")
+    parser.add_argument("--page", metavar="FILE", nargs="+", default=sorted(glob.glob("docs/guides/convolution-*.md")), help="the pages")
+    parser.add_argument("--check", action="store_true", help="write nothing: is all of it up to date?")
+    arguments = parser.parse_args()
+    missing, stale = [], []
+    if not arguments.page:
+        sys.exit("docs/guides has no page of convolutions")
+    for page in arguments.page:
+        without, old = update(page, arguments)
+        missing += without
+        stale += old
     for path in missing:
         print(f"{path} is not there: its tables stay as they are")
     for path in stale:

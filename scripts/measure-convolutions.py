@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measure everything that docs/reference/convolution.md shows, on this machine, in one go.
+"""Measure everything that docs/guides/convolution-algorithms.md shows, on this machine, in one go.
 
     scripts/measure-convolutions.py [--sdlf build/sdlf] [--out build/convolution] [--only PART,...] [--limit 540] [--again] [--page]
 

@@ -4,7 +4,7 @@
  * "auto" takes a depthwise kernel (a part of "direct") where each filter reads one channel, else "direct" where images are
  * small and filters fill vectors, else "im2col". Activations that are channels last, as most plans have them, go to "winograd-2x2" where
  * that takes them and pays, else to "implicit-gemm"; their gradients likewise, under no name but "auto". It never takes what runs on request: the naive one is there to be compared with, and the
- * rounding errors of "winograd-4x4" are larger than those of the others (docs/reference/convolution.md). */
+ * rounding errors of "winograd-4x4" are larger than those of the others (docs/guides/convolution-algorithms.md). */
 #include "calculators/cpu/conv2d_algorithms.h"
 
 const char *const cpu_conv2d_algorithms[] = {

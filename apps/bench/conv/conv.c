@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sdlf bench conv: the convolution lab. Every algorithm that a calculator has for a convolution is a rung of a ladder;
  * all of them are timed on the same convolutions, compared with reference, and set beside the machine's limits. Or a
- * report that was stored is shown again. docs/reference/convolution.md explains them. */
+ * report that was stored is shown again. docs/guides/convolution-algorithms.md explains them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,7 +163,7 @@ static int run(int count, char **words)
                 "convolutions of a network or an "
                 "experiment, or on any one. Each row says how long it takes, how much of the machine's measured limits "
                 "that is, and "
-                "how far the result is from reference's. docs/reference/convolution.md explains the algorithms.",
+                "how far the result is from reference's. docs/guides/convolution-algorithms.md explains the algorithms.",
         .parts = parts,
         .epilogue = lab_workloads_print,
         .examples = "  sdlf bench conv --workload vgg16 --svg vgg16.svg\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The convolution as its formula reads: the first rung of the ladder of docs/reference/convolution.md, there to be compared with. */
+/* The convolution as its formula reads: the first rung of the ladder of docs/guides/convolution-algorithms.md, there to be compared with. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_CONV2D_NAIVE_H
 #define SDLF_CALCULATORS_CPU_KERNELS_CONV2D_NAIVE_H
 

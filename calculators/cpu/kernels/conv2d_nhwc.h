@@ -12,7 +12,7 @@ bool conv2d_is_nhwc_cpu(const sdlf_operation *operation);
 
 /* Is that the faster way? Vectors run over filters. Where these do not fill one, a row-major image has the advantage, unless its
  * patches are costly to make: of many channels, or with strides, where they are gathered number by number. Depthwise, vectors
- * run over channels, if there are enough. docs/reference/convolution.md has figures. */
+ * run over channels, if there are enough. docs/guides/convolution-algorithms.md has figures. */
 bool conv2d_nhwc_pays_cpu(const convolution *v);
 
 /* What "auto" takes of an operation that is: Winograd's tiles of 2x2 or, under that name also where each filter reads one
