@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_matmul. Contract: <sdlf/operations/kinds.h>; the inner loops: quantized_tiles.h, to which a row of a is a pixel.
+/* integer_matmul. Contract: <sdlf/operations/quantization.h>; the inner loops: quantized_tiles.h, to which a row of a is a pixel.
  *
  *     sum of (a - a_zero) (b - b_zero) = sum of a b - a_zero (sum of b) - b_zero (sum of a - k a_zero)
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quantized_conv2d. Contract: <sdlf/operations/kinds.h>; the inner loops: quantized_tiles.h.
+/* quantized_conv2d. Contract: <sdlf/operations/quantization.h>; the inner loops: quantized_tiles.h.
  *
  *     sum of (x - zero) w = sum of x w - zero (sum of w),
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quantize, dequantize, quantized_add, dynamic_quantize. Contracts: <sdlf/operations/kinds.h>. Each moves its operands once (the last reads x
+/* quantize, dequantize, quantized_add, dynamic_quantize. Contracts: <sdlf/operations/quantization.h>. Each moves its operands once (the last reads x
  * twice): floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized.h"

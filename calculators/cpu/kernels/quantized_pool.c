@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quantized_pool2d. Contract: <sdlf/operations/kinds.h>. Of images that lie channels last, a window is reduced position by position,
+/* quantized_pool2d. Contract: <sdlf/operations/quantization.h>. Of images that lie channels last, a window is reduced position by position,
  * lanes of channels at a time; a task takes one row of outputs. Others go element by element. Moves x and y once. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cells of lstm and gru, and their gradients: one unit of one sample. Formulas: <sdlf/operations/recurrent.h>, kinds.h. */
+/* The cells of lstm and gru, and their gradients: one unit of one sample. Formulas: <sdlf/operations/recurrent.h>. */
 #ifndef SDLF_CALCULATORS_CUDA_RECURRENT_CELLS_CUH
 #define SDLF_CALCULATORS_CUDA_RECURRENT_CELLS_CUH
 

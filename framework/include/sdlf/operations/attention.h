@@ -9,12 +9,21 @@
  *   y[i] = the sum of p[j] v[j]
  *
  * A mask of floats is added. Where one of bool is false, or true if `mask_hides`, the score is the number `unseen` instead,
- * SDLF_ATTENTION_UNSEEN without that operand: a query that sees nothing then sees all keys alike. With `causal` query i sees the keys j <= i + S - L alone, and L <= S. As in softmax, a
- * query is NaN throughout if one of its scores is NaN or plus infinity, or all of them are minus infinity. Infinities and
+ * SDLF_ATTENTION_UNSEEN without that operand: a query that sees nothing then sees all keys alike. With `causal` query i
+ * sees only the keys j <= i + S - L, and L <= S. As in softmax, a query is NaN throughout if one of its scores is NaN or
+ * plus infinity, or all of them are minus infinity. Infinities and
  * NaN of keys, values and dy may reach results across pairs that `causal` hides: kernels multiply them by zeros.
  *
  * max and sum are row-major. All others may have any strides in which the elements of the last axis follow one another,
  * and the mask, (N,H,L,S), any at all: a stride of 0 broadcasts it.
+ *
+ * attention_forward: y = softmax(scale q k^T + mask) v for every head.
+ *   in: q (N,H,L,D), k (N,G,S,D), v (N,G,S,E), mask? (N,H,L,S) T or bool, unseen? (1) T
+ *   out: y (N,H,L,E), max? (N,H,L), sum? (N,H,L)
+ *
+ * attention_backward: with p = exp(scores - max) / sum, ds = p (dy v^T - sum over E of dy y): dv = p^T dy, dq = scale ds k,
+ * dk = scale ds^T q, the latter two of a head of keys summed over the heads of queries that read it.
+ *   in: q, k, v, mask?, y, max, sum, dy   out: dq (N,H,L,D), dk (N,G,S,D), dv (N,G,S,E)
  *
  * Threads: declarations only.
  * Ownership: values.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What each kind of operation computes: one kind, one contract, written here once.
+/* What each kind of operation computes: one kind, one contract, written once: here, or beside the formulas that it shares
+ * with others of its family, which its section names.
  *
  * Rules that hold for every kind unless its contract says otherwise:
  * - Operands are dense, row-major without gaps, and outputs are overwritten, never accumulated into.
@@ -41,14 +42,14 @@ typedef enum sdlf_operation_kind {
      * gather.mean and gather.scale, or, where gather.channels has as many as axis 1, those of the channel.
      * Where x and y are integers, nothing is normalised or augmented.
      *   in: x (M, ...) uint8 or T, index (N) int32, epoch? (1) int64, number? (M) int32   out: y (N, ...)
-     * index[n] lies in [0, M) (whoever draws it sees to that). Augmentation needs x (M,C,H,W) and epoch; image i of the
+     * index[n] lies in [0, M) (up to whoever draws it). Augmentation needs x (M,C,H,W) and epoch; image i of the
      * data set is warped in the same way wherever and in whichever batch it is drawn: see sdlf_augmentation. Where x is
      * not the data set but a part of it, number[i] says which image of the data set x[i] is. */
     SDLF_GATHER_BATCH,
 
     /* next_batch: what a training step that draws its own batch begins with. With c = cursor[0] before:
      * index[n] = order[c N + n], rate = rates[c], step = first[0] + c, batch_labels[n] = labels[index[n]]; then
-     * cursor[0] = c + 1. The caller sees to it that c < L, (c + 1) N <= M and index[n] lies within labels, which is there
+     * cursor[0] = c + 1. The caller ensures that c < L, (c + 1) N <= M and index[n] lies within labels, which is there
      * if and only if batch_labels is.
      *   in: order (M) int32, rates (L) T, first (1) int64, labels? (any count) int32
      *   out: cursor! (1) int64, index (N) int32, rate (1) T, step (1) int64, batch_labels? (N) int32 */
@@ -170,7 +171,7 @@ typedef enum sdlf_operation_kind {
     /* batch_norm2d_backward: with xhat = (x - mean) inverse_std and g = dy act', worked out from the forward output y:
      * dshift = sum g; dscale = sum g xhat; dx = scale inverse_std (g - dshift / n - xhat dscale / n); dresidual = g. If and only if there
      * is an activation, y is there, or shift, by which y = act(scale xhat + shift), rounded to x's type; or both. Of an activation
-     * whose slope follows from its input (sdlf_activation_reads_input) shift alone: act' is that of scale xhat + shift, not rounded.
+     * whose slope follows from its input (sdlf_activation_reads_input) only shift is there: act' is that of scale xhat + shift, not rounded.
      *   in: x, scale (C), saved_mean (C), saved_inverse_std (C), dy, y? (x's shape), shift? (C)
      *   out: dx?, dscale (C), dshift (C), dresidual? (x's shape) */
     SDLF_BATCH_NORM2D_BACKWARD,
@@ -244,7 +245,7 @@ typedef enum sdlf_operation_kind {
 
     /* resample: y[o,j,i] = the weighted sum of some x[o,l,i] around where j lies: enlarging, shrinking and padding along an
      * axis. Weights add up to 1. The modes that pick one element take any one dtype.
-     *   in: x T   out: y (x's shape but for the axis) T */
+     *   in: x T   out: y (x's shape except for the axis) T */
     SDLF_RESAMPLE,
 
     /* resample_backward: dx[o,l,i] = the sum over j of l's weight in y[j] times dy[o,j,i].   in: dy T   out: dx T */
@@ -311,80 +312,26 @@ typedef enum sdlf_operation_kind {
      *   in: found (1) T, step (1) int64   out: state! (3) T, factor (1) T, done (1) int64 */
     SDLF_LOSS_SCALE_UPDATE,
 
-    /* ---- quantised numbers: operations/quantization.h says what Q, round() and clamp() are ---- */
+    /* ---- quantised numbers: contracts in <sdlf/operations/quantization.h> ---- */
 
-    /* quantize: y = clamp(round(x / scale) + zero), options in `quantize`.
-     *   in: x float32   out: y Q */
     SDLF_QUANTIZE,
-
-    /* dequantize: y = (x - zero) scale; zero and scale in `quantize`, whose low and high have no part.
-     *   in: x Q   out: y float32 */
     SDLF_DEQUANTIZE,
-
-    /* quantized_conv2d: y = clamp(round(s multiplier) + y_zero), s a convolution's; formula: operations/quantization.h.
-     *   in: x (N,C,H,W) Q, w (K,C/G,R,S) int8, bias? (K) int32, multiplier? (K) float32, x_zero? (1) x's type
-     *   out: y (N,K,P,Q) Q, float32 or int32
-     * 2 N K P Q (C/G) R S operations. Row-major or channels last; beside a y that is channels last x may stay row-major. */
     SDLF_QUANTIZED_CONV2D,
-
-    /* quantized_add: y = clamp(round((a - a_zero) a_scale + (b - b_zero) b_scale) + y_zero); without b there is no second term:
-     * the same numbers by another scale. Equal shapes. y may alias a or b where both are of one byte.
-     *   in: a Q, b? Q   out: y Q */
     SDLF_QUANTIZED_ADD,
-
-    /* quantized_pool2d: the largest or the mean of a window; formula: operations/quantization.h. Row-major or channels last.
-     *   in: x (N,C,H,W) Q   out: y (N,C,P,Q) Q */
     SDLF_QUANTIZED_POOL2D,
-
-    /* integer_matmul: (a - a_zero) (b - b_zero) for every matrix of a batch (...); formula: operations/quantization.h.
-     *   in: a (...,m,k) Q, b (...,k,n) Q, a_zero? (1) or (m) a's type, b_zero? (1) or (n) b's type,
-     *       scale? (1) or (n) float32, bias? (1) or (n) float32   out: y (...,m,n) int32, float32 or Q
-     * 2 m n k operations a matrix. */
     SDLF_INTEGER_MATMUL,
-
-    /* dynamic_quantize: uint8 of a range that x has itself. With low the least of all x and 0, and high the largest of them
-     * and 0: scale = (high - low) / 255, or 1 where that range is 0; zero = clamp(round(-low / scale)), y =
-     * clamp(round(x / scale) + zero) to [0, 255]. What a NaN in x comes to is left open.
-     *   in: x float32   out: y uint8, scale (1) float32, zero (1) uint8 */
     SDLF_DYNAMIC_QUANTIZE,
 
-    /* ---- attention: operations/attention.h has the letters and the formula ---- */
+    /* ---- attention: contracts in <sdlf/operations/attention.h> ---- */
 
-    /* attention_forward: y = softmax(scale q k^T + mask) v for every head.
-     *   in: q (N,H,L,D), k (N,G,S,D), v (N,G,S,E), mask? (N,H,L,S) T or bool, unseen? (1) T
-     *   out: y (N,H,L,E), max? (N,H,L), sum? (N,H,L) */
     SDLF_ATTENTION_FORWARD,
-
-    /* attention_backward: with p = exp(scores - max) / sum, ds = p (dy v^T - sum over E of dy y): dv = p^T dy, dq = scale ds k,
-     * dk = scale ds^T q, the latter two of a head of keys summed over the heads of queries that read it.
-     *   in: q, k, v, mask?, y, max, sum, dy   out: dq (N,H,L,D), dk (N,G,S,D), dv (N,G,S,E) */
     SDLF_ATTENTION_BACKWARD,
 
-    /* ---- recurrent networks: operations/recurrent.h has the letters and the formulas ---- */
+    /* ---- recurrent networks: contracts in <sdlf/operations/recurrent.h> ---- */
 
-    /* lstm_forward: all steps of a sequence. gates: i, f, g and o; cells: c' of every step.
-     *   in: a (T,N,4H), weight (4H,H), bias? (4H), h0? (N,H), c0? (N,H)
-     *   out: y (T,N,H), gates? (T,N,4H), cells? (T,N,H)
-     * 8 T N H H operations. */
     SDLF_LSTM_FORWARD,
-
-    /* lstm_backward: with dh = dy and, but for the last step, what the step behind it leaves; dc what that leaves, in the last dcn:
-     * dc' = dc + dh o (1 - tanh(c')^2); da = (dc' g i (1 - i), dc' c f (1 - f), dc' i (1 - g^2), dh tanh(c') o (1 - o)); it leaves
-     * dh = da weight and dc = dc' f, behind the first step dh0 and dc0. dy of shape (1,N,H) is that of the last step, all others are 0.
-     *   in: gates (T,N,4H), weight (4H,H), cells (T,N,H), c0? (N,H), dy (T,N,H) or (1,N,H), dcn? (N,H)
-     *   out: da (T,N,4H), dh0? (N,H), dc0? (N,H) */
     SDLF_LSTM_BACKWARD,
-
-    /* gru_forward: all steps of a sequence. gates: r, z and n; products: q of every step.
-     *   in: a (T,N,3H), weight (3H,H), bias? (3H), h0? (N,H)
-     *   out: y (T,N,H), gates? (T,N,3H), products? (T,N,H)
-     * 6 T N H H operations. */
     SDLF_GRU_FORWARD,
-
-    /* gru_backward: with dh as in lstm_backward: dn = dh (1 - z) (1 - n^2); da = (dn q r (1 - r), dh (h - n) z (1 - z), dn); db = da with
-     * dn r in place of dn; it leaves dh = db weight + dh z.
-     *   in: gates (T,N,3H), weight (3H,H), products (T,N,H), y (T,N,H), h0? (N,H), dy (T,N,H) or (1,N,H)
-     *   out: da (T,N,3H), db (T,N,3H), dh0? (N,H) */
     SDLF_GRU_BACKWARD,
 
     /* ---- groups of operations that a calculator takes as one ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Quantised numbers: the formulas and the options of the operations on them; <sdlf/operations/kinds.h> has their operands.
+/* Quantised numbers: contracts and options of the operations on them.
  *
  * Q is uint8 or int8, each operand its own; an element q stands for (q - zero) scale. Sums are of integers in int32, modulo
  * 2^32; all else is computed in float32, each operation rounded. round() goes to the nearest integer, ties to even; clamp()
@@ -10,6 +10,34 @@
  * and g = p / block. One block is all of k; of several, block is the smallest multiple of 32 for which they hold k. Without
  * `zero`, q is int8 (n,k) and nothing is subtracted. With it, q is uint8 (n, 16 ceil(k / 32)) and has two numbers of 4 bits
  * in each byte: of each 32 along k the first 16 are the low halves of 16 bytes, the last 16 the high halves.
+ *
+ * quantize: y = clamp(round(x / scale) + zero), options in `quantize`.
+ *   in: x float32   out: y Q
+ *
+ * dequantize: y = (x - zero) scale; zero and scale in `quantize`, whose low and high have no part.
+ *   in: x Q   out: y float32
+ *
+ * quantized_conv2d: y = clamp(round(s multiplier) + y_zero), s a convolution's; formula at its options.
+ *   in: x (N,C,H,W) Q, w (K,C/G,R,S) int8, bias? (K) int32, multiplier? (K) float32, x_zero? (1) x's type
+ *   out: y (N,K,P,Q) Q, float32 or int32
+ * 2 N K P Q (C/G) R S operations. Row-major or channels last; beside a y that is channels last x may stay row-major.
+ *
+ * quantized_add: y = clamp(round((a - a_zero) a_scale + (b - b_zero) b_scale) + y_zero); without b there is no second term:
+ * the same numbers by another scale. Equal shapes. y may alias a or b where both are of one byte.
+ *   in: a Q, b? Q   out: y Q
+ *
+ * quantized_pool2d: the largest or the mean of a window; formula at its options. Row-major or channels last.
+ *   in: x (N,C,H,W) Q   out: y (N,C,P,Q) Q
+ *
+ * integer_matmul: (a - a_zero) (b - b_zero) for every matrix of a batch (...); formula at its options.
+ *   in: a (...,m,k) Q, b (...,k,n) Q, a_zero? (1) or (m) a's type, b_zero? (1) or (n) b's type,
+ *       scale? (1) or (n) float32, bias? (1) or (n) float32   out: y (...,m,n) int32, float32 or Q
+ * 2 m n k operations a matrix.
+ *
+ * dynamic_quantize: uint8 of a range that x has itself. With low the least of all x and 0, and high the largest of them
+ * and 0: scale = (high - low) / 255, or 1 where that range is 0; zero = clamp(round(-low / scale)), y =
+ * clamp(round(x / scale) + zero) to [0, 255]. What a NaN in x comes to is left open.
+ *   in: x float32   out: y uint8, scale (1) float32, zero (1) uint8
  *
  * Threads: declarations only.
  * Ownership: values.

@@ -13,6 +13,27 @@
  *
  * a, y, dy and h0 and c0 may have any strides in which the elements of the last axis follow one another; all others are row-major.
  *
+ * lstm_forward: all steps of a sequence. gates: i, f, g and o; cells: c' of every step.
+ *   in: a (T,N,4H), weight (4H,H), bias? (4H), h0? (N,H), c0? (N,H)
+ *   out: y (T,N,H), gates? (T,N,4H), cells? (T,N,H)
+ * 8 T N H H operations.
+ *
+ * lstm_backward: with dh = dy and, except for the last step, what the step behind it leaves; dc what that leaves, in the last dcn:
+ * dc' = dc + dh o (1 - tanh(c')^2); da = (dc' g i (1 - i), dc' c f (1 - f), dc' i (1 - g^2), dh tanh(c') o (1 - o)); it leaves
+ * dh = da weight and dc = dc' f, behind the first step dh0 and dc0. dy of shape (1,N,H) is that of the last step, all others are 0.
+ *   in: gates (T,N,4H), weight (4H,H), cells (T,N,H), c0? (N,H), dy (T,N,H) or (1,N,H), dcn? (N,H)
+ *   out: da (T,N,4H), dh0? (N,H), dc0? (N,H)
+ *
+ * gru_forward: all steps of a sequence. gates: r, z and n; products: q of every step.
+ *   in: a (T,N,3H), weight (3H,H), bias? (3H), h0? (N,H)
+ *   out: y (T,N,H), gates? (T,N,3H), products? (T,N,H)
+ * 6 T N H H operations.
+ *
+ * gru_backward: with dh as in lstm_backward: dn = dh (1 - z) (1 - n^2); da = (dn q r (1 - r), dh (h - n) z (1 - z), dn); db = da with
+ * dn r in place of dn; it leaves dh = db weight + dh z.
+ *   in: gates (T,N,3H), weight (3H,H), products (T,N,H), y (T,N,H), h0? (N,H), dy (T,N,H) or (1,N,H)
+ *   out: da (T,N,3H), db (T,N,3H), dh0? (N,H)
+ *
  * Threads: declarations only.
  * Ownership: values.
  * Errors: ranges are checked by sdlf_operation_check. */
