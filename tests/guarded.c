@@ -228,7 +228,7 @@ static void close_guarded(sdlf_calculator *base)
     if (guarded->queue != NULL) munmap(guarded->queue, 2 * sizeof(guarded_queue));
 }
 
-/* As the reference calculator, but for what is said above. */
+/* As the reference calculator, except for what is said above. */
 const sdlf_calculator_class *test_guarded_class(void)
 {
     static sdlf_calculator_class made;
@@ -247,6 +247,7 @@ const sdlf_calculator_class *test_guarded_class(void)
     made.memory_info = memory_info_guarded;
     made.queues = &guarded_queues;
     made.record_begin = guarded_record_begin;
+    made.longest_recording = 512;
     made.record_end = guarded_record_end;
     made.replay = guarded_replay;
     made.discard = guarded_discard;

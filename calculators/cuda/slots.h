@@ -57,6 +57,7 @@ extern const sdlf_fused_slot fusions_cuda[];
     .record_end = record_end_cuda, \
     .replay = replay_cuda, \
     .discard = discard_cuda, \
+    .longest_recording = 512, \
     .run_together = run_fused_cuda
 /* clang-format on */
 

@@ -114,6 +114,7 @@ const sdlf_operation_class sdlf_attention_forward_operation = {
     .out = {{.name = "y"}, {.name = "max", .optional = true}, {.name = "sum", .optional = true}},
     .any_strides = 15u | 1u << SDLF_MAX_INPUTS,
     .storage = 7u | 1u << SDLF_MAX_INPUTS,
+    .reads_parts = 15u,
     .check = check_forward,
     .flops = forward_flops,
 };

@@ -48,6 +48,16 @@ static sdlf_status check_binary(const sdlf_operation *operation)
     return check.status;
 }
 
+/* Squares and quotients want float32's digits or range. */
+static bool binary_suits_16_bits(const sdlf_operation *operation)
+{
+    const sdlf_tensor *a = &operation->in[0], *b = &operation->in[1];
+    bool square = sdlf_tensor_present(a) && a->buffer == b->buffer && a->offset == b->offset;
+    sdlf_binary_function function = operation->binary.function;
+    return function == SDLF_BINARY_ADD || function == SDLF_BINARY_SUBTRACT ||
+           (function == SDLF_BINARY_MULTIPLY && !square);
+}
+
 const sdlf_operation_class sdlf_binary_operation = {
     .name = "binary",
     .in = {{.name = "a", .optional = true}, {.name = "b", .optional = true}},
@@ -58,6 +68,7 @@ const sdlf_operation_class sdlf_binary_operation = {
     .storage = 1u << 0 | 1u << 1 | 1u << SDLF_MAX_INPUTS,
     .float32_beside = 1u << 0 | 1u << 1,
     .check = check_binary,
+    .suits_16_bits = binary_suits_16_bits,
 };
 
 static sdlf_status check_binary_backward(const sdlf_operation *operation)

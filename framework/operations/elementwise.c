@@ -36,6 +36,20 @@ static sdlf_status check_activation(const sdlf_operation *operation)
     return check.status;
 }
 
+/* Angles and exponents want float32's digits or range. */
+static bool activation_suits_16_bits(const sdlf_operation *operation)
+{
+    static const sdlf_activation_function suited[] = {
+        SDLF_IDENTITY, SDLF_RELU, SDLF_CLIP,         SDLF_LEAKY_RELU, SDLF_SIGMOID, SDLF_TANH,
+        SDLF_SILU,     SDLF_GELU, SDLF_GELU_TANH,    SDLF_HARD_SWISH, SDLF_ELU,     SDLF_SELU,
+        SDLF_CELU,     SDLF_MISH, SDLF_HARD_SIGMOID, SDLF_SOFTPLUS,   SDLF_ERF,     SDLF_SOFTSIGN,
+    };
+    bool found = false;
+    for (size_t i = 0; i < sizeof suited / sizeof suited[0]; i++)
+        found = found || operation->activation.function == suited[i];
+    return found;
+}
+
 const sdlf_operation_class sdlf_activation_forward_operation = {
     .name = "activation_forward",
     .in = {{.name = "x"}},
@@ -44,6 +58,7 @@ const sdlf_operation_class sdlf_activation_forward_operation = {
     .nhwc_rule = SDLF_NHWC_ELEMENTS,
     .storage = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_activation,
+    .suits_16_bits = activation_suits_16_bits,
 };
 
 const sdlf_operation_class sdlf_activation_backward_operation = {

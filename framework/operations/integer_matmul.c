@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_matmul: products of batches of matrices of bytes. Contract: <sdlf/operations/kinds.h>. */
+/* integer_matmul: products of batches of matrices of bytes. Contract: <sdlf/operations/quantization.h>. */
 #include <math.h>
 
 #include "framework/operations/check.h"
@@ -77,6 +77,8 @@ const sdlf_operation_class sdlf_integer_matmul_operation = {
            {.name = "bias", .optional = true}},
     .out = {{.name = "y"}},
     .any_strides = 1u << 0 | 1u << 1,
+    .packed = 1u << 1,
+    .unread = 1u << 1,
     .check = check_integer_matmul,
     .flops = integer_matmul_flops,
 };

@@ -35,6 +35,7 @@ const sdlf_operation_class sdlf_copy_operation = {
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
     .any_strides = 1u << 0 | 1u << SDLF_MAX_INPUTS,
+    .reads_parts = 1u << 0,
     .check = check_copy,
     .flops = no_flops,
 };

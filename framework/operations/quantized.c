@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* quantize, dequantize, quantized_conv2d, quantized_add, quantized_pool2d, dynamic_quantize.
- * Contracts: <sdlf/operations/kinds.h>. */
+ * Contracts: <sdlf/operations/quantization.h>. */
 #include <math.h>
 
 #include "framework/operations/check.h"
@@ -115,6 +115,8 @@ const sdlf_operation_class sdlf_quantized_conv2d_operation = {
     .out = {{.name = "y"}},
     .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .stays_row_major = 1u << 0,
+    .packed = 1u << 1,
+    .unread = 1u << 1,
     .check = check_conv2d,
     .flops = conv2d_flops,
 };

@@ -108,7 +108,7 @@ static sdlf_status check_gru_backward(const sdlf_operation *operation)
     return check.status;
 }
 
-/* The products alone; in the backward pass they have as many. */
+/* Only the products; in the backward pass they have as many. */
 static int64_t flops(const sdlf_operation *operation)
 {
     const int64_t *rows = operation->in[0].shape.dim, *weight = operation->in[1].shape.dim;
@@ -124,6 +124,8 @@ const sdlf_operation_class sdlf_lstm_forward_operation = {
            {.name = "c0", .optional = true}},
     .out = {{.name = "y"}, {.name = "gates", .optional = true}, {.name = "cells", .optional = true}},
     .any_strides = 1u | 3u << 3 | 1u << SDLF_MAX_INPUTS,
+    .packed = 1u << 1,
+    .unread = 1u << 1,
     .check = check_lstm_forward,
     .flops = flops,
 };
@@ -133,6 +135,8 @@ const sdlf_operation_class sdlf_gru_forward_operation = {
     .in = {{.name = "a"}, {.name = "weight"}, {.name = "bias", .optional = true}, {.name = "h0", .optional = true}},
     .out = {{.name = "y"}, {.name = "gates", .optional = true}, {.name = "products", .optional = true}},
     .any_strides = 1u | 1u << 3 | 1u << SDLF_MAX_INPUTS,
+    .packed = 1u << 1,
+    .unread = 1u << 1,
     .check = check_gru_forward,
     .flops = flops,
 };

@@ -3,7 +3,7 @@
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
-/* y is x but for the axis. */
+/* y has x's shape except for the axis. */
 static sdlf_status check_resample(const sdlf_operation *operation, const sdlf_tensor *x, const sdlf_tensor *y)
 {
     const sdlf_resample_options *options = &operation->resample;

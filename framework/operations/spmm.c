@@ -32,6 +32,7 @@ const sdlf_operation_class sdlf_spmm_csr_operation = {
     .in = {{.name = "a", .sparse = true}, {.name = "x"}, {.name = "bias", .optional = true}},
     .out = {{.name = "y"}},
     .epilogue = offsetof(sdlf_operation, spmm.activation),
+    .packed = 1u << 0,
     .check = check_spmm,
     .flops = spmm_flops,
 };

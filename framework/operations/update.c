@@ -39,6 +39,7 @@ const sdlf_operation_class sdlf_sgd_update_operation = {
     .name = "sgd_update",
     .in = {{.name = "g"}, {.name = "rate"}, {.name = "scale", .optional = true}},
     .out = {{.name = "w", .updated = true}, {.name = "v", .optional = true, .updated = true}},
+    .updates = true,
     .check = check_sgd,
     .flops = sgd_flops,
 };
@@ -63,6 +64,7 @@ const sdlf_operation_class sdlf_adam_update_operation = {
     .name = "adam_update",
     .in = {{.name = "g"}, {.name = "rate"}, {.name = "scale", .optional = true}, {.name = "step"}},
     .out = {{.name = "w", .updated = true}, {.name = "m", .updated = true}, {.name = "v", .updated = true}},
+    .updates = true,
     .check = check_adam,
     .flops = adam_flops,
 };
@@ -90,6 +92,7 @@ const sdlf_operation_class sdlf_rmsprop_update_operation = {
     .out = {{.name = "w", .updated = true},
             {.name = "v", .updated = true},
             {.name = "b", .optional = true, .updated = true}},
+    .updates = true,
     .check = check_rmsprop,
     .flops = rmsprop_flops,
 };

@@ -57,19 +57,31 @@ static bool shares_prepared(const sdlf_plan *plan, const plan_step *first, const
     return same;
 }
 
-/* What no step changes is prepacked once, where its calculator wants that: weights in inference, sparse matrices
- * always. `before` has for every buffer the last step, counted from 1, that prepacked something of it. */
+/* The first of the operands that the operation could have prepacked: weights in inference, sparse matrices always. 0:
+ * there is none, or steps change one of them. */
+static int packed_buffer(const sdlf_plan *plan, const sdlf_operation *operation)
+{
+    const sdlf_operation_class *type = sdlf_operation_type(operation);
+    int first = 0;
+    for (int i = SDLF_MAX_INPUTS - 1; i >= 0; i--) {
+        const sdlf_tensor *operand = &operation->in[i];
+        if (!(type->packed >> i & 1) || !sdlf_tensor_present(operand)) continue;
+        if (!plan->buffers[operand->buffer].constant) return 0;
+        if (plan->options.mode == SDLF_INFER || type->in[i].sparse) first = operand->buffer;
+    }
+    return first;
+}
+
+/* What no step changes is prepacked once, where its calculator wants that. `before` has for every buffer the last step,
+ * counted from 1, that prepacked something of it. */
 static sdlf_status add_prepared(sdlf_plan *plan, int index, int *before)
 {
     plan_step *step = &plan->steps[index];
     sdlf_operation *operation = &step->operation;
-    bool sparse = operation->in[0].layout == SDLF_CSR;
-    const sdlf_tensor *from = &operation->in[sparse ? 0 : 1];
-    bool constant = sdlf_tensor_present(from) && plan->buffers[from->buffer].constant;
-    if ((plan->options.mode != SDLF_INFER && !sparse) || !constant) return SDLF_OK;
-    int64_t bytes = sdlf_calculator_prepared(step->calculator, operation);
+    int from = packed_buffer(plan, operation);
+    int64_t bytes = from > 0 ? sdlf_calculator_prepared(step->calculator, operation) : 0;
     if (bytes <= 0) return SDLF_OK;
-    int *last = &before[from->buffer];
+    int *last = &before[from];
     bool host = plan_is_host_space(
         plan, plan_space_of(plan, step->calculator)); /* a device's kernels may keep counters there */
     if (host && *last > 0 && shares_prepared(plan, &plan->steps[*last - 1], step)) {

@@ -8,32 +8,26 @@
 
 #include <sdlf/suggest.h>
 
-/* The kinds of operations whose algorithm the options may ask for, under the kind that has all of its names. */
+/* What the options request of a class of kinds, under the kind that has all of its algorithms' names. */
 typedef struct request {
-    const char *wanted; /* "NAME" or "CALCULATOR:NAME"; NULL: nothing is asked for */
+    const char *wanted; /* "NAME" or "CALCULATOR:NAME"; NULL: nothing is requested */
     sdlf_operation_kind kind;
     const char *what;
+    bool strict; /* operations that cannot be had so are an error: nobody would know what was timed */
 } request;
 
-static request conv_request(const sdlf_plan *plan)
+static request request_for(const sdlf_plan *plan, sdlf_algorithm_request which)
 {
-    return (request){plan->options.conv_algorithm, SDLF_CONV2D_FORWARD, "convolution"};
-}
-
-static request gemm_request(const sdlf_plan *plan)
-{
-    return (request){plan->options.gemm_algorithm, SDLF_GEMM, "gemm"};
-}
-
-static bool is_convolution(sdlf_operation_kind kind)
-{
-    return kind == SDLF_CONV2D_FORWARD || kind == SDLF_CONV2D_BACKWARD_INPUT || kind == SDLF_CONV2D_BACKWARD_WEIGHTS;
+    const sdlf_plan_options *options = &plan->options;
+    if (which == SDLF_REQUEST_CONV)
+        return (request){options->conv_algorithm, SDLF_CONV2D_FORWARD, "convolution", false};
+    if (which == SDLF_REQUEST_GEMM) return (request){options->gemm_algorithm, SDLF_GEMM, "gemm", true};
+    return (request){0};
 }
 
 const char *plan_requested_algorithm(const sdlf_plan *plan, sdlf_operation_kind kind)
 {
-    if (is_convolution(kind)) return plan->options.conv_algorithm;
-    return kind == SDLF_GEMM ? plan->options.gemm_algorithm : NULL;
+    return request_for(plan, sdlf_operation_class_of(kind)->request).wanted;
 }
 
 /* The name of the algorithm; NULL: nothing is asked of this calculator. */
@@ -70,40 +64,26 @@ static sdlf_status no_such(const request *r, const sdlf_calculator_class *type)
                      sdlf_suggestion_print(&near).text, known);
 }
 
-/* A convolution takes the algorithm that was asked for, where its calculator has that and it takes the operation. */
-static sdlf_status choose_conv_algorithm(const sdlf_plan *plan, plan_step *step)
+/* An operation takes the algorithm that was requested, where its calculator has that and it takes the operation. */
+static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
 {
-    const request r = conv_request(plan);
+    sdlf_operation *op = &step->operation;
     const sdlf_calculator_class *type = step->calculator->type;
-    sdlf_operation_kind kind = step->operation.kind;
-    const char *name = is_convolution(kind) ? name_for(&r, type) : NULL;
+    const request r = request_for(plan, sdlf_operation_class_of(op->kind)->request);
+    const char *name = name_for(&r, type);
     if (name == NULL) return SDLF_OK;
-    int index = index_of(type, kind, name);
-    if (index < 0 && kind != SDLF_CONV2D_FORWARD) return SDLF_OK; /* the backward pass may have fewer algorithms */
-    if (index < 0) return no_such(&r, type);
-    step->operation.algorithm = index; /* where it takes the operation: one may be for 1x1 windows only, say */
-    if (!sdlf_calculator_supports(step->calculator, &step->operation)) step->operation.algorithm = 0;
-    return SDLF_OK;
+    int index = index_of(type, op->kind, name);
+    if (index < 0) return op->kind == r.kind ? no_such(&r, type) : SDLF_OK; /* a backward pass may have fewer of them */
+    op->algorithm = index; /* where it takes the operation: one may be for 1x1 windows only, say */
+    if (sdlf_calculator_supports(step->calculator, op)) return SDLF_OK;
+    op->algorithm = 0;
+    if (!r.strict) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s': its algorithm '%s' does not take %s of %s %s, %s",
+                     type->name, name, r.what, sdlf_dtype_name(op->in[0].dtype), sdlf_shape_print(op->in[0].shape).text,
+                     sdlf_shape_print(op->in[1].shape).text);
 }
 
-/* A product that cannot be had in the way that was asked for is an error: nobody would know what was timed. */
-static sdlf_status choose_gemm_algorithm(const sdlf_plan *plan, plan_step *step)
-{
-    const request r = gemm_request(plan);
-    const sdlf_calculator_class *type = step->calculator->type;
-    const char *name = step->operation.kind == SDLF_GEMM ? name_for(&r, type) : NULL;
-    if (name == NULL) return SDLF_OK;
-    int index = index_of(type, SDLF_GEMM, name);
-    if (index < 0) return no_such(&r, type);
-    step->operation.algorithm = index;
-    if (sdlf_calculator_supports(step->calculator, &step->operation)) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s': its algorithm '%s' does not take gemm of %s %s, %s",
-                     type->name, name, sdlf_dtype_name(step->operation.in[0].dtype),
-                     sdlf_shape_print(step->operation.in[0].shape).text,
-                     sdlf_shape_print(step->operation.in[1].shape).text);
-}
-
-/* The algorithm that was asked for is one of a calculator that computes here, and of the one that it names: also where
+/* The algorithm that was requested is one of a calculator that computes here, and of the one that it names: also where
  * no operation of this plan has the choice, all being fused, say. */
 static sdlf_status check_request(const sdlf_plan *plan, request r)
 {
@@ -123,14 +103,14 @@ static sdlf_status check_request(const sdlf_plan *plan, request r)
 
 sdlf_status plan_check_support(sdlf_plan *plan)
 {
-    sdlf_status checked = check_request(plan, conv_request(plan));
-    if (checked == SDLF_OK) checked = check_request(plan, gemm_request(plan));
-    if (checked != SDLF_OK) return checked;
+    for (int i = 0; i < SDLF_REQUEST_COUNT; i++) {
+        sdlf_status checked = check_request(plan, request_for(plan, i));
+        if (checked != SDLF_OK) return checked;
+    }
     for (int i = 0; i < plan->step_count; i++) {
         plan_step *step = &plan->steps[i];
         const sdlf_layer *layer = plan->nodes[step->node].layer;
-        sdlf_status status = choose_conv_algorithm(plan, step);
-        if (status == SDLF_OK) status = choose_gemm_algorithm(plan, step);
+        sdlf_status status = choose_algorithm(plan, step);
         if (status != SDLF_OK) return sdlf_fail_context(status, "layer '%s' (%s)", layer->name, layer->type->name);
         step->cost = sdlf_operation_cost(&step->operation);
         if (sdlf_calculator_supports(step->calculator, &step->operation)) continue;

@@ -17,11 +17,6 @@ static bool is_parameter(const sdlf_plan *plan, const sdlf_tensor *tensor)
     return plan->buffers[tensor->buffer].kind == BUFFER_PARAMETER;
 }
 
-static bool is_update(sdlf_operation_kind kind)
-{
-    return kind == SDLF_SGD_UPDATE || kind == SDLF_ADAM_UPDATE || kind == SDLF_RMSPROP_UPDATE;
-}
-
 static step_place place_of(const sdlf_plan *plan, int index)
 {
     const plan_step *step = &plan->steps[index];
@@ -31,7 +26,8 @@ static step_place place_of(const sdlf_plan *plan, int index)
     if (op->kind == SDLF_COPY && index < plan->forward_steps && (to_nhwc || op->in[0].dtype != op->out[0].dtype))
         return is_parameter(plan, &op->in[0]) && plan_count_writers(plan, op->out[0].buffer) == 1 ? PLACE_FIRST
                                                                                                   : PLACE_HERE;
-    if (is_update(op->kind) && is_parameter(plan, &op->out[0]) && sdlf_tensor_bytes(&op->out[0]) <= SMALL_BYTES)
+    if (sdlf_operation_type(op)->updates && is_parameter(plan, &op->out[0]) &&
+        sdlf_tensor_bytes(&op->out[0]) <= SMALL_BYTES)
         return plan_next_reader(plan, op->out[0].buffer, index) < 0 ? PLACE_LATER : PLACE_HERE;
     return PLACE_HERE;
 }

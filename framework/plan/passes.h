@@ -5,6 +5,7 @@
 
 #include "framework/plan/plan_internal.h"
 
+sdlf_status plan_complete_options(sdlf_plan_options *options);
 sdlf_status plan_build_graph(sdlf_plan *plan);
 sdlf_status plan_lower(sdlf_plan *plan);
 sdlf_status plan_find_index_bounds(sdlf_plan *plan); /* of inputs, before anything is fused */
@@ -43,6 +44,8 @@ int plan_source_parameters(const sdlf_plan *plan, const plan_buffer *buffer, int
 /* Does the operation leave operand in[i] unread, as it has it in the form that its kernel likes best? (In the host's
  * memory.) */
 bool plan_is_prepacked(const sdlf_operation *operation, int i);
+/* The input that is added to the result before its activation; -1: the kind has none. */
+int plan_residual_of(const sdlf_operation *operation);
 /* The steps that have something prepacked, in the order in which that is done: the largest weights first, while there
  * is the least beside them. The caller's to free. */
 sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count);

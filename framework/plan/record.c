@@ -3,14 +3,13 @@
  * can record computes them all.
  *
  * A step that draws its own batch takes its indices, its learning rate and its number from the device, so that several
- * steps are one step's operations several times over: of small steps, a recording holds as many. Two of them, one long
- * and one short, leave few steps to recordings of a single one, whatever the number of steps. */
+ * steps are one step's operations several times over: of small steps, a recording holds as many, up to what the
+ * calculator declares (longest_recording). Two of them, one long and one short, leave few steps to recordings of a
+ * single one, whatever the number of steps. */
 #include "framework/plan/plan_internal.h"
 
 #include "framework/saved_error.h"
 
-/* Operations of the longest recording: beyond them, launching costs next to nothing. */
-enum { MOST_OPERATIONS = 512 };
 static const int several_steps[PLAN_SEVERAL] = {64, 8};
 
 /* The one calculator that computes steps [0, count) and can record them; NULL: none. */
@@ -31,9 +30,9 @@ void plan_prepare_recordings(sdlf_plan *plan)
     if (plan->options.mode != SDLF_TRAIN) return;
     sdlf_calculator *calculator = recorder_of(plan, plan->step_count);
     plan->step_recording = (plan_recording){.calculator = calculator, .repeats = 1};
-    if (!plan->feed.present || plan->step_count == 0) return;
+    if (!plan->feed.present || calculator == NULL) return;
     int64_t epoch = (plan->feed.feed.sample_data.shape.dim[0] - plan->feed.feed.skip) / plan->options.batch;
-    int most = MOST_OPERATIONS / plan->step_count;
+    int most = calculator->type->longest_recording / plan->step_count;
     if (epoch < most) most = (int)epoch;
     for (int i = 0; i < PLAN_SEVERAL; i++) {
         int repeats = several_steps[i] < most ? several_steps[i] : most;

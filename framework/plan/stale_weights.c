@@ -13,12 +13,10 @@ static bool writes_parameter(const sdlf_plan *plan, const sdlf_operation *operat
     return false;
 }
 
-/* Has the step weights of the model prepacked? (Sparse matrices are data, and so may be some of several operands.) */
+/* Has the step weights of the model prepacked? (What is prepacked may be data, too: sparse matrices are.) */
 static bool has_prepared_weights(const sdlf_plan *plan, const sdlf_operation *operation)
 {
-    if (!sdlf_tensor_present(&operation->prepared) || operation->in[0].layout == SDLF_CSR) return false;
-    unsigned packed = sdlf_operation_type(operation)->packed;
-    if (packed == 0) packed = 1u << 1;
+    unsigned packed = sdlf_tensor_present(&operation->prepared) ? sdlf_operation_type(operation)->packed : 0;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (!(packed >> i & 1) || !sdlf_tensor_present(&operation->in[i])) continue;
         buffer_kind kind = plan->buffers[operation->in[i].buffer].kind;

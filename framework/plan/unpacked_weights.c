@@ -28,10 +28,8 @@ static bool may_be_raw(const sdlf_plan *plan, const plan_buffer *buffer)
 
 bool plan_is_prepacked(const sdlf_operation *op, int i)
 {
-    unsigned unread = sdlf_operation_type(op)->unread;
-    if (!((unread != 0 ? unread : 1u << 1) >> i & 1)) return false;
-    return sdlf_tensor_present(&op->in[i]) && sdlf_tensor_present(&op->prepared) &&
-           op->in[0].layout != SDLF_CSR; /* of these, the matrix is */
+    bool unread = sdlf_operation_type(op)->unread >> i & 1;
+    return unread && sdlf_tensor_present(&op->in[i]) && sdlf_tensor_present(&op->prepared);
 }
 
 /* What is one operand here and another there would need two rooms. */

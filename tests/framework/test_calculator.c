@@ -3,6 +3,7 @@
 #include "testing.h"
 
 #include <sdlf/calculator.h>
+#include <sdlf/fusion.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,26 @@ static void classes_are_listed(void)
         if (strcmp(type->name, "reference") == 0) reference = true;
     }
     CHECK(reference);
+}
+
+static bool declares_packed(const sdlf_kernel_slot *slot, const sdlf_operation_class *type)
+{
+    return (slot->prepared == NULL || type->packed != 0) && (type->unread & ~type->packed) == 0;
+}
+
+/* Only operands that a kind's class, or a fusion's, names by `packed` are ever prepacked. */
+static void what_is_prepacked_is_declared(void)
+{
+    for (int i = 0; sdlf_calculator_class_at(i) != NULL; i++) {
+        const sdlf_calculator_class *type = sdlf_calculator_class_at(i);
+        for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
+            const sdlf_operation_class *of = sdlf_operation_class_of(kind);
+            if (!CHECK(declares_packed(&type->kernel[kind], of))) printf("%s, %s\n", type->name, of->name);
+        }
+        for (const sdlf_fused_slot *f = type->fusions; f != NULL && f->fusion != NULL; f++)
+            if (!CHECK(declares_packed(&f->slot, &f->fusion->type)))
+                printf("%s, %s\n", type->name, f->fusion->type.name);
+    }
 }
 
 static void the_usual_one_is_on_the_host(void)
@@ -125,6 +146,7 @@ static void one_space_is_shared(void)
 int main(void)
 {
     RUN(classes_are_listed);
+    RUN(what_is_prepacked_is_declared);
     RUN(the_usual_one_is_on_the_host);
     RUN(unknown_names_are_answered_with_the_known);
     RUN(every_class_moves_memory);

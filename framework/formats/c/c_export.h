@@ -140,8 +140,9 @@ const char *c_scratch_name(sdlf_dtype dtype);
 
 /* Prints the statements of a step. */
 void c_print_operation(c_export *e, const c_step *step);
-/* Is there a way to print this kind? */
+/* Is there a way to print this kind? And may its output lie where an input does, as it goes element by element? */
 bool c_knows(sdlf_operation_kind kind);
+bool c_runs_in_place(sdlf_operation_kind kind);
 
 /* Their families, by files. */
 void c_print_fill(c_export *e, const c_step *step);

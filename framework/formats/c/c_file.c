@@ -88,7 +88,7 @@ static void print_head(c_export *e)
 {
     const sdlf_normalization *n = &e->model->normalization;
     c_print(e,
-            "/* %s: a trained network as one file of C99. Written by sdlf %s; it needs the standard library alone "
+            "/* %s: a trained network as one file of C99. Written by sdlf %s; it needs only the standard library "
             "(-lm).\n *\n"
             " * ",
             plain(e->model->name).text, SDLF_VERSION);

@@ -65,13 +65,6 @@ static void place_arguments(c_export *e)
     }
 }
 
-/* May the output of this operation lie where an input does? Element by element, that is. */
-static bool writes_over(sdlf_operation_kind kind)
-{
-    return kind == SDLF_ACTIVATION_FORWARD || kind == SDLF_BINARY || kind == SDLF_ADD ||
-           kind == SDLF_BATCH_NORM2D_INFER || kind == SDLF_COPY || kind == SDLF_SELECT;
-}
-
 /* Input i of step s as the place of what it writes: nobody reads it later, nor now in another order. */
 static bool may_alias(c_export *e, int s, int i)
 {
@@ -89,7 +82,7 @@ static void join_values(c_export *e)
 {
     for (int s = 0; s < e->step_count; s++) {
         const sdlf_operation *o = &e->step[s].operation;
-        if (!writes_over(o->kind) || !c_is_whole(e, &o->out[0])) continue;
+        if (!c_runs_in_place(o->kind) || !c_is_whole(e, &o->out[0])) continue;
         c_value *value = root_of(e, &o->out[0]);
         for (int i = 0; i < 3 && value->kind == C_NOWHERE && value->first == s; i++) {
             if (!may_alias(e, s, i)) continue;

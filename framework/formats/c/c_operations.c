@@ -222,37 +222,47 @@ static void print_softmax(c_export *e, const c_step *step)
 
 /* ---- the table ---- */
 
-static void (*const printers[SDLF_OPERATION_COUNT])(c_export *e, const c_step *step) = {
-    [SDLF_FILL] = c_print_fill,
-    [SDLF_COPY] = c_print_copy,
-    [SDLF_SELECT] = c_print_select,
-    [SDLF_GATHER] = c_print_gather,
-    [SDLF_ACTIVATION_FORWARD] = c_print_activation,
-    [SDLF_BINARY] = c_print_binary,
-    [SDLF_ADD] = c_print_sum,
-    [SDLF_REDUCE] = c_print_reduce,
-    [SDLF_ARG_REDUCE] = c_print_arg_reduce,
-    [SDLF_TOP_K] = c_print_top_k,
-    [SDLF_RESAMPLE] = c_print_resample,
-    [SDLF_CONV2D_FORWARD] = print_conv2d,
-    [SDLF_CONV2D_BACKWARD_INPUT] = print_conv_transpose2d,
-    [SDLF_MAX_POOL2D_FORWARD] = print_pool,
-    [SDLF_AVG_POOL2D_FORWARD] = print_pool,
-    [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = print_global_avg_pool2d,
-    [SDLF_GEMM] = print_gemm,
-    [SDLF_MATMUL] = print_matmul,
-    [SDLF_BATCH_NORM2D_INFER] = print_batch_norm,
-    [SDLF_NORMALIZE_FORWARD] = print_normalize,
-    [SDLF_SOFTMAX_FORWARD] = print_softmax,
-    [SDLF_LOG_SOFTMAX_FORWARD] = print_softmax,
+typedef struct c_printer {
+    void (*print)(c_export *e, const c_step *step);
+    bool in_place; /* it goes element by element: its output may lie where an input does */
+} c_printer;
+
+static const c_printer printers[SDLF_OPERATION_COUNT] = {
+    [SDLF_FILL] = {.print = c_print_fill},
+    [SDLF_COPY] = {.print = c_print_copy, .in_place = true},
+    [SDLF_SELECT] = {.print = c_print_select, .in_place = true},
+    [SDLF_GATHER] = {.print = c_print_gather},
+    [SDLF_ACTIVATION_FORWARD] = {.print = c_print_activation, .in_place = true},
+    [SDLF_BINARY] = {.print = c_print_binary, .in_place = true},
+    [SDLF_ADD] = {.print = c_print_sum, .in_place = true},
+    [SDLF_REDUCE] = {.print = c_print_reduce},
+    [SDLF_ARG_REDUCE] = {.print = c_print_arg_reduce},
+    [SDLF_TOP_K] = {.print = c_print_top_k},
+    [SDLF_RESAMPLE] = {.print = c_print_resample},
+    [SDLF_CONV2D_FORWARD] = {.print = print_conv2d},
+    [SDLF_CONV2D_BACKWARD_INPUT] = {.print = print_conv_transpose2d},
+    [SDLF_MAX_POOL2D_FORWARD] = {.print = print_pool},
+    [SDLF_AVG_POOL2D_FORWARD] = {.print = print_pool},
+    [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.print = print_global_avg_pool2d},
+    [SDLF_GEMM] = {.print = print_gemm},
+    [SDLF_MATMUL] = {.print = print_matmul},
+    [SDLF_BATCH_NORM2D_INFER] = {.print = print_batch_norm, .in_place = true},
+    [SDLF_NORMALIZE_FORWARD] = {.print = print_normalize},
+    [SDLF_SOFTMAX_FORWARD] = {.print = print_softmax},
+    [SDLF_LOG_SOFTMAX_FORWARD] = {.print = print_softmax},
 };
 
 bool c_knows(sdlf_operation_kind kind)
 {
-    return printers[kind] != NULL;
+    return printers[kind].print != NULL;
+}
+
+bool c_runs_in_place(sdlf_operation_kind kind)
+{
+    return printers[kind].in_place;
 }
 
 void c_print_operation(c_export *e, const c_step *step)
 {
-    if (c_ok(e)) printers[step->operation.kind](e, step);
+    if (c_ok(e)) printers[step->operation.kind].print(e, step);
 }

@@ -85,12 +85,12 @@ typedef struct sdlf_kernel_slot {
      * contract allows it? `supports` says which. False: none. */
     bool storage;
 
-    /* Constant weights, operand in[1] (or the matrix in[0], where that is sparse; or what the operation's class says
-     * by `packed`), prepacked once for all runs: the bytes that they take in the form that `run` likes best (0: as they
-     * are), and the kernel that writes that form to operation->prepared from them, with all else of the operation as it
-     * will be run. `run` does without where operation->prepared is absent; what it needs of a workspace may depend on
-     * it, so ask for that afterwards. In the host's memory it leaves in[1], or what the class says by `unread`, unread
-     * where operation->prepared is present. Optional, both or none. */
+    /* Constant operands, weights or a sparse matrix (`packed` of the operation's class), prepacked once for all runs:
+     * the bytes that they take in the form that `run` likes best (0: as they are), and the kernel that writes that form
+     * to operation->prepared from them, with all else of the operation as it will be run. `run` does without where
+     * operation->prepared is absent; what it needs of a workspace may depend on it, so ask for that afterwards. In the
+     * host's memory it leaves unread, where operation->prepared is present, what the class says by `unread`. Optional,
+     * both or none. */
     int64_t (*prepared)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     sdlf_kernel *prepare;
 
@@ -189,6 +189,9 @@ struct sdlf_calculator_class {
     sdlf_status (*record_end)(sdlf_calculator *calculator, void **recording);
     sdlf_status (*replay)(sdlf_calculator *calculator, void *recording);
     void (*discard)(sdlf_calculator *calculator, void *recording);
+    /* How many operations a recording may have for launching them one by one to cost next to nothing: of training steps
+     * that draw their own batches, plans record several as one unit up to there. 0: one step a recording. */
+    int longest_recording;
 
     /* The first few of `count` operations that follow one another, in fewer launches than one for each: *done is how
      * many of them it has computed; 0, where it would not put two of these together: nothing has been done then. All

@@ -200,17 +200,28 @@ typedef enum sdlf_nhwc_rule {
     SDLF_NHWC_ROWS,
 } sdlf_nhwc_rule;
 
+/* The option by which a user requests the algorithm of a kind (sdlf_plan_options). */
+typedef enum sdlf_algorithm_request {
+    SDLF_REQUEST_NONE = 0,
+    SDLF_REQUEST_CONV, /* conv_algorithm */
+    SDLF_REQUEST_GEMM, /* gemm_algorithm */
+    SDLF_REQUEST_COUNT
+} sdlf_algorithm_request;
+
 typedef struct sdlf_operation_class {
     const char *name; /* "conv2d_forward" */
     sdlf_operand in[SDLF_MAX_INPUTS + 1];
     sdlf_operand out[SDLF_MAX_OUTPUTS + 1];
     unsigned may_alias;       /* bit i: out[0] may be the same memory as in[i] */
     unsigned any_strides;     /* bit i: in[i] may have any strides; bit SDLF_MAX_INPUTS + i: out[i] */
+    unsigned reads_parts;     /* of these: parts of other tensors are read as fast, where the last axis has stride 1 */
     unsigned channels_last;   /* bits as in any_strides: may be channels last, together */
     unsigned stays_row_major; /* of these: may be row-major where others are channels last */
     unsigned storage;         /* bits as in any_strides: may be in a storage type, together (see above) */
     unsigned float32_beside;  /* of these: may be float32, row-major, beside others in a storage type */
     sdlf_nhwc_rule nhwc_rule;
+    sdlf_algorithm_request request;
+    bool updates;    /* an optimizer's update of a parameter, out[0], and nothing else */
     size_t epilogue; /* offsetof(sdlf_operation, ...) the sdlf_activation that out[0] goes through; 0: it has none */
     /* Do dtypes, shapes and options fit together? Called once, when a plan is built; kernels rely on it. */
     sdlf_status (*check)(const sdlf_operation *operation);
@@ -221,9 +232,10 @@ typedef struct sdlf_operation_class {
     /* What decides, beside operands and epilogue, which algorithm is the fastest: " stride 2,2 groups 1", by which plan
      * files find the operation again. Optional; NULL: they do not hold the kind. */
     void (*print_options)(const sdlf_operation *operation, char *text, size_t size);
-    /* Bit i: in[i] goes into operation->prepared, so that it must be constant where that is made, and in[i] is left
-     * unread where operation->prepared is present (in the host's memory). 0: in[1], where that has a form to be
-     * prepared. */
+    /* Do 16 bits suffice for what it reads and writes in inference? Optional; NULL: they do. */
+    bool (*suits_16_bits)(const sdlf_operation *operation);
+    /* Bit i: in[i] goes into operation->prepared, so that it must be constant where that is made; and in[i] is left
+     * unread where operation->prepared is present, in the host's memory. */
     unsigned packed, unread;
     void *reserved[3]; /* zero: room for members to come */
 } sdlf_operation_class;

@@ -73,11 +73,10 @@ static bool read_source(const sdlf_operation *copy, sdlf_operation *reader, int 
         operand->offset += from->offset;
         return true;
     }
-    bool any_strides = sdlf_operation_type(reader)->any_strides >> i & 1;
-    bool any_part = reader->kind == SDLF_COPY || reader->kind == SDLF_ATTENTION_FORWARD;
+    const sdlf_operation_class *type = sdlf_operation_type(reader);
+    bool any_strides = type->any_strides >> i & 1, any_part = type->reads_parts >> i & 1;
     sdlf_tensor part = *operand;
-    if (any_strides && any_part && view_source(copy, &part) && has_runs(&part) &&
-        (on_host || part.offset % DEVICE_ALIGNMENT == 0)) {
+    if (any_part && view_source(copy, &part) && has_runs(&part) && (on_host || part.offset % DEVICE_ALIGNMENT == 0)) {
         *operand = part;
         return true;
     }

@@ -50,11 +50,11 @@ static sdlf_status fuse_activation(sdlf_plan *plan, int i)
     sdlf_operation fused = step->operation;
     sdlf_activation *activation = sdlf_operation_epilogue(&fused);
     if (activation == NULL || activation->function != SDLF_IDENTITY) return SDLF_OK;
-    if (fused.kind == SDLF_SPMM_CSR && fused.spmm.log_softmax) return SDLF_OK; /* it has one end */
     int reader = sole_reader(plan, i);
     if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ACTIVATION_FORWARD) return SDLF_OK;
     *activation = plan->steps[reader].operation.activation;
     write_to(&fused, &plan->steps[reader].operation);
+    if (sdlf_operation_check(&fused) != SDLF_OK) return SDLF_OK; /* its result goes through something else */
     return sdlf_calculator_supports(step->calculator, &fused) ? merge(plan, i, reader, &fused) : SDLF_OK;
 }
 
@@ -74,8 +74,7 @@ static sdlf_status fuse_log_softmax(sdlf_plan *plan, int i)
     return sdlf_calculator_supports(step->calculator, &fused) ? merge(plan, i, reader, &fused) : SDLF_OK;
 }
 
-/* The operand that is added to the result before its activation; -1: the kind has none. */
-static int residual_of(const sdlf_operation *op)
+int plan_residual_of(const sdlf_operation *op)
 {
     const sdlf_operation_class *type = sdlf_operation_type(op);
     for (int i = 0; type->in[i].name != NULL; i++) {
@@ -91,7 +90,7 @@ static sdlf_status fuse_residual(sdlf_plan *plan, int i)
     const plan_step *step = &plan->steps[i];
     sdlf_operation fused = step->operation;
     sdlf_activation *activation = sdlf_operation_epilogue(&fused);
-    const int residual = residual_of(&fused);
+    const int residual = plan_residual_of(&fused);
     if (residual < 0 || sdlf_tensor_present(&fused.in[residual])) return SDLF_OK;
     if (activation != NULL && activation->function != SDLF_IDENTITY) return SDLF_OK;
     int reader = sole_reader(plan, i);

@@ -17,10 +17,9 @@ static int parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor)
 
 static bool can_fold_into(const sdlf_plan *plan, const sdlf_operation *op)
 {
-    bool conv = op->kind == SDLF_CONV2D_FORWARD && op->conv2d.activation.function == SDLF_IDENTITY;
-    bool product = op->kind == SDLF_GEMM && op->gemm.activation.function == SDLF_IDENTITY && op->gemm.transpose_b &&
-                   !op->gemm.transpose_a && op->gemm.alpha == 1;
-    if (!conv && !product) return false;
+    bool linear = op->kind == SDLF_GEMM && op->gemm.transpose_b && !op->gemm.transpose_a && op->gemm.alpha == 1;
+    if (op->kind != SDLF_CONV2D_FORWARD && !linear) return false;
+    if (sdlf_operation_epilogue((sdlf_operation *)op)->function != SDLF_IDENTITY) return false;
     if (sdlf_tensor_present(&op->in[3]) || parameter_of(plan, &op->in[1]) < 0) return false;
     return !sdlf_tensor_present(&op->in[2]) || parameter_of(plan, &op->in[2]) >= 0;
 }
@@ -47,10 +46,7 @@ static sdlf_status fold(sdlf_plan *plan, int i, int reader)
     if (status != SDLF_OK) return status;
     sdlf_shape shape = fused.out[0].shape;
     fused.out[0] = sdlf_tensor_reshape(norm->out[0], shape);
-    if (fused.kind == SDLF_CONV2D_FORWARD)
-        fused.conv2d.activation = norm->batch_norm.activation;
-    else
-        fused.gemm.activation = norm->batch_norm.activation;
+    *sdlf_operation_epilogue(&fused) = norm->batch_norm.activation;
     if (!sdlf_calculator_supports(step->calculator, &fused)) return SDLF_OK;
     plan_fold *folds = realloc(plan->folds, (size_t)(plan->fold_count + 1) * sizeof *folds);
     if (folds == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
