@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "framework/calculator_inherit.h"
+#include "framework/operand.h"
 #include "framework/require.h"
 
 static const sdlf_calculator_class *find_class(const char *name)
@@ -179,17 +180,6 @@ sdlf_cost sdlf_calculator_work(const sdlf_calculator *calculator, const sdlf_ope
     return slot && slot->work ? slot->work(calculator, operation) : sdlf_operation_cost(operation);
 }
 
-/* Operand `index` of inputs and outputs, counted through. */
-static const sdlf_tensor *operand_at(const sdlf_operation *operation, int index)
-{
-    return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
-}
-
-static const char *operand_name(const sdlf_operation_class *type, int index)
-{
-    return index < SDLF_MAX_INPUTS ? type->in[index].name : type->out[index - SDLF_MAX_INPUTS].name;
-}
-
 static bool overlap(const sdlf_tensor *a, const sdlf_tensor *b)
 {
     int64_t a_bytes = sdlf_tensor_bytes(a), b_bytes = sdlf_tensor_bytes(b);
@@ -202,22 +192,22 @@ static bool overlap(const sdlf_tensor *a, const sdlf_tensor *b)
  * the same memory as an input. (Operands of any strides may interleave in one block; there the caller is trusted.) */
 static sdlf_status check_memory(const sdlf_operation *operation, const sdlf_operation_class *type)
 {
-    enum { COUNT = SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS };
-    for (int i = 0; i < COUNT; i++) {
-        const sdlf_tensor *tensor = operand_at(operation, i);
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
+        const sdlf_tensor *tensor = sdlf_operand_at(operation, i);
         if (sdlf_tensor_count(tensor) > 0 && !tensor->data) {
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: operand '%s' has no memory", type->name, operand_name(type, i));
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: operand '%s' has no memory", type->name,
+                             sdlf_operand_declared(type, i)->name);
         }
     }
-    for (int o = SDLF_MAX_INPUTS; o < COUNT; o++) {
-        const sdlf_tensor *out = operand_at(operation, o);
+    for (int o = SDLF_MAX_INPUTS; o < SDLF_MAX_OPERANDS; o++) {
+        const sdlf_tensor *out = sdlf_operand_at(operation, o);
         for (int i = 0; i < o; i++) {
-            const sdlf_tensor *other = operand_at(operation, i);
+            const sdlf_tensor *other = sdlf_operand_at(operation, i);
             bool may_alias = o == SDLF_MAX_INPUTS && i < SDLF_MAX_INPUTS && (type->may_alias >> i & 1);
             if (type->any_strides >> o & 1 || type->any_strides >> i & 1) continue;
             if (!overlap(out, other) || (may_alias && out->data == other->data)) continue;
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: operand '%s' overlaps operand '%s'", type->name,
-                             operand_name(type, o), operand_name(type, i));
+                             sdlf_operand_declared(type, o)->name, sdlf_operand_declared(type, i)->name);
         }
     }
     return SDLF_OK;

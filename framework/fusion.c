@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "framework/fusion.h"
+#include "framework/operand.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -68,10 +69,9 @@ static const char *members_fault(const sdlf_fusion *fusion)
     }
     for (int i = 0; i < fusion->shares; i++) {
         const sdlf_fusion_share *s = &fusion->shared[i];
-        const int operands = SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS;
         if (s->member < 0 || s->member >= s->later || s->later >= fusion->members)
             return "a shared operand is of no two members in order";
-        if (s->operand < 0 || s->operand >= operands || s->its < 0 || s->its >= operands)
+        if (s->operand < 0 || s->operand >= SDLF_MAX_OPERANDS || s->its < 0 || s->its >= SDLF_MAX_OPERANDS)
             return "a shared operand is none of its member's";
     }
     return NULL;

@@ -2,6 +2,7 @@
 /* What is known of every kind of operation: the table of classes, the common part of a check, costs. */
 #include <sdlf/fusion.h>
 
+#include "framework/operand.h"
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 #include "framework/require.h"
@@ -79,8 +80,8 @@ bool sdlf_operation_is_channels_last(const sdlf_operation *operation)
 {
     if (operation == NULL) return false;
     const sdlf_operation_class *type = sdlf_operation_type(operation);
-    for (int i = 0; type != NULL && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-        const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
+    for (int i = 0; type != NULL && i < SDLF_MAX_OPERANDS; i++) {
+        const sdlf_tensor *operand = sdlf_operand_at(operation, i);
         if (!(type->channels_last >> i & 1) || !sdlf_tensor_present(operand)) continue;
         if (sdlf_tensor_is_channels_last(operand) && !sdlf_tensor_is_contiguous(operand)) return true;
     }
@@ -91,8 +92,8 @@ bool sdlf_operation_is_mixed(const sdlf_operation *operation)
 {
     if (!sdlf_operation_is_channels_last(operation)) return false;
     unsigned operands = sdlf_operation_type(operation)->channels_last;
-    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-        const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
+        const sdlf_tensor *operand = sdlf_operand_at(operation, i);
         if (operands >> i & 1 && sdlf_tensor_present(operand) && !sdlf_tensor_is_channels_last(operand)) return true;
     }
     return false;
@@ -111,12 +112,6 @@ sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation)
             nhwc.out[i] = sdlf_tensor_channels_last(nhwc.out[i]);
     }
     return nhwc;
-}
-
-/* Operand i of inputs and outputs, counted through. */
-static sdlf_tensor *operand_at(sdlf_operation *operation, int i)
-{
-    return i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
 }
 
 /* Of kinds whose images may be channels last: are float32 weights so too, by their strides? (Of one row and column they
@@ -140,8 +135,8 @@ sdlf_dtype sdlf_operation_storage(const sdlf_operation *operation)
 {
     if (operation == NULL) return SDLF_NONE;
     const sdlf_operation_class *type = sdlf_operation_type(operation);
-    for (int i = 0; type != NULL && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-        const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
+    for (int i = 0; type != NULL && i < SDLF_MAX_OPERANDS; i++) {
+        const sdlf_tensor *operand = sdlf_operand_at(operation, i);
         if (type->storage >> i & 1 && (operand->dtype == SDLF_FLOAT16 || operand->dtype == SDLF_BFLOAT16))
             return operand->dtype;
     }
@@ -153,8 +148,8 @@ sdlf_operation sdlf_operation_stored(const sdlf_operation *operation, sdlf_dtype
     if (operation == NULL) return (sdlf_operation){0};
     sdlf_operation stored = *operation;
     const sdlf_operation_class *type = sdlf_operation_type(operation);
-    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-        sdlf_tensor *operand = operand_at(&stored, i);
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
+        sdlf_tensor *operand = sdlf_operand_at(&stored, i);
         if (!(type->storage >> i & 1) || operand->dtype != SDLF_FLOAT32) continue;
         operand->dtype = dtype;
         if (type->channels_last != 0 && operand->shape.rank == 4) *operand = sdlf_tensor_channels_last(*operand);
@@ -167,14 +162,14 @@ static sdlf_status widen(const sdlf_operation *operation, const sdlf_operation_c
 {
     sdlf_dtype storage = sdlf_operation_storage(operation);
     *wide = *operation;
-    for (int i = 0; storage != SDLF_NONE && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-        sdlf_tensor *operand = operand_at(wide, i);
+    for (int i = 0; storage != SDLF_NONE && i < SDLF_MAX_OPERANDS; i++) {
+        sdlf_tensor *operand = sdlf_operand_at(wide, i);
         if (!(type->storage >> i & 1) || !sdlf_tensor_present(operand)) continue;
         if (type->float32_beside >> i & 1 && operand->dtype == SDLF_FLOAT32) continue;
         if (operand->dtype != storage)
             return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' is %s, expected %s as another operand", type->name,
-                             i < SDLF_MAX_INPUTS ? type->in[i].name : type->out[i - SDLF_MAX_INPUTS].name,
-                             sdlf_dtype_name(operand->dtype), sdlf_dtype_name(storage));
+                             sdlf_operand_declared(type, i)->name, sdlf_dtype_name(operand->dtype),
+                             sdlf_dtype_name(storage));
         operand->dtype = SDLF_FLOAT32;
     }
     return SDLF_OK;
@@ -187,8 +182,8 @@ static unsigned channels_last_operands(const sdlf_operation *operation, const sd
     sdlf_dtype storage = sdlf_operation_storage(operation);
     if (type->channels_last != 0 && storage != SDLF_NONE) {
         unsigned images = 0;
-        for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-            const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
+        for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
+            const sdlf_tensor *operand = sdlf_operand_at(operation, i);
             bool beside = type->float32_beside >> i & 1 && operand->dtype != storage;
             if (operand->shape.rank == 4 && !beside) images |= 1u << i;
         }

@@ -4,19 +4,15 @@
 #include "framework/plan/autotune.h"
 
 #include "framework/clock.h"
+#include "framework/operand.h"
 #include "framework/sort.h"
 
-enum { OPERANDS = SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS, SAMPLES = 5, MOST_REPEATS = 50 };
+enum { SAMPLES = 5, MOST_REPEATS = 50 };
 
 static const double SAMPLE_SECONDS =
     0.002; /* short operations are repeated for so long, so that the clock can see them */
 static const double LIMIT_SECONDS = 0.1;
 static const double HOPELESS = 3; /* times slower than the best: one run is enough to know */
-
-static sdlf_tensor *operand_at(sdlf_operation *operation, int index)
-{
-    return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
-}
 
 /* Numbers in [-1, 1), or zeros where the calculator does not draw this type; unchanged where it does neither. */
 static sdlf_status fill(sdlf_calculator *calculator, sdlf_tensor tensor, int index)
@@ -34,8 +30,8 @@ static sdlf_status fill(sdlf_calculator *calculator, sdlf_tensor tensor, int ind
 
 static sdlf_status take_operands(sdlf_calculator *calculator, sdlf_operation *operation, void **memory)
 {
-    for (int i = 0; i < OPERANDS; i++) {
-        sdlf_tensor *tensor = operand_at(operation, i);
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
+        sdlf_tensor *tensor = sdlf_operand_at(operation, i);
         if (!sdlf_tensor_present(tensor)) continue;
         sdlf_status status = calculator->type->allocate(calculator, sdlf_tensor_bytes(tensor), &memory[i]);
         if (status != SDLF_OK) return status;
@@ -135,7 +131,7 @@ static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation ope
 sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, const sdlf_operation *operation,
                          bool may_use_nhwc)
 {
-    void *memory[OPERANDS] = {NULL};
+    void *memory[SDLF_MAX_OPERANDS] = {NULL};
     sdlf_operation bound = *operation;
     const char *const *names = sdlf_calculator_slot(calculator, operation)->algorithms;
     double best = 0;
@@ -157,7 +153,7 @@ sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, c
         best = seconds;
         result->algorithm = i;
     }
-    for (int i = 0; i < OPERANDS; i++) {
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
         if (memory[i] != NULL) calculator->type->deallocate(calculator, memory[i]);
     }
     return status;

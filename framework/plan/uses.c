@@ -4,15 +4,13 @@
 
 #include <stdlib.h>
 
+#include "framework/operand.h"
 #include "framework/plan/passes.h"
-
-enum { OPERANDS = SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS };
 
 /* The buffer of an operand; 0: absent. */
 static int operand_buffer(const sdlf_operation *operation, int index)
 {
-    const sdlf_tensor *tensor =
-        index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
+    const sdlf_tensor *tensor = sdlf_operand_at(operation, index);
     return sdlf_tensor_present(tensor) ? tensor->buffer : 0;
 }
 
@@ -24,8 +22,8 @@ static sdlf_status no_memory(void)
 /* Room for the uses of one more step. */
 static sdlf_status reserve(plan_uses *uses)
 {
-    if (uses->count + OPERANDS <= uses->capacity) return SDLF_OK;
-    int capacity = 2 * (uses->capacity + OPERANDS);
+    if (uses->count + SDLF_MAX_OPERANDS <= uses->capacity) return SDLF_OK;
+    int capacity = 2 * (uses->capacity + SDLF_MAX_OPERANDS);
     plan_use *use = realloc(uses->use, (size_t)capacity * sizeof *use);
     if (use == NULL) return no_memory();
     uses->use = use;
@@ -57,7 +55,7 @@ static void prepend(plan_uses *uses, int *list, int step)
 static sdlf_status add(plan_uses *uses, const plan_step *steps, int step, bool late)
 {
     sdlf_status status = reserve(uses);
-    for (int i = 0; i < OPERANDS && status == SDLF_OK; i++) {
+    for (int i = 0; i < SDLF_MAX_OPERANDS && status == SDLF_OK; i++) {
         int buffer = operand_buffer(&steps[step].operation, i);
         if (buffer == 0) continue;
         status = widen(uses, buffer);

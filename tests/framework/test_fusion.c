@@ -9,11 +9,7 @@
 #include <sdlf/calculator.h>
 
 #include "framework/fusion.h"
-
-static const sdlf_tensor *operand(const sdlf_operation *operation, int index)
-{
-    return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
-}
+#include "framework/operand.h"
 
 static bool is_same_operand(const sdlf_tensor *a, const sdlf_tensor *b)
 {
@@ -50,8 +46,8 @@ static void check_parts(sdlf_operation fused)
     for (int v = 0; fusion->variant[v] != 0; v++) known = known || fusion->variant[v] == present;
     CHECK(known);
     if (!CHECK(sdlf_fusion_join(fusion, found, &joined))) return;
-    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++)
-        CHECK(is_same_operand(operand(&joined, i), operand(&fused, i)));
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++)
+        CHECK(is_same_operand(sdlf_operand_at(&joined, i), sdlf_operand_at(&fused, i)));
     CHECK(memcmp(joined.fused.options, fused.fused.options, sizeof fused.fused.options) == 0);
     CHECK(joined.kind == SDLF_FUSED && joined.fused.fusion == fusion);
 }
@@ -73,10 +69,10 @@ static void parts_are_the_whole(void)
         const sdlf_operation good = example_at(index);
         const sdlf_operation_class *type = sdlf_operation_type(&good);
         check_forms(&good);
-        for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-            const sdlf_operand *declared = i < SDLF_MAX_INPUTS ? &type->in[i] : &type->out[i - SDLF_MAX_INPUTS];
+        for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
+            const sdlf_operand *declared = sdlf_operand_declared(type, i);
             sdlf_operation less = good;
-            sdlf_tensor *left_out = i < SDLF_MAX_INPUTS ? &less.in[i] : &less.out[i - SDLF_MAX_INPUTS];
+            sdlf_tensor *left_out = sdlf_operand_at(&less, i);
             *left_out = (sdlf_tensor){.dtype = SDLF_NONE};
             if (declared->name != NULL && declared->optional && sdlf_operation_check(&less) == SDLF_OK)
                 check_forms(&less);

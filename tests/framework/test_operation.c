@@ -5,15 +5,7 @@
 
 #include <string.h>
 
-static sdlf_tensor *operand(sdlf_operation *operation, int index)
-{
-    return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
-}
-
-static const sdlf_operand *declared(const sdlf_operation_class *type, int index)
-{
-    return index < SDLF_MAX_INPUTS ? &type->in[index] : &type->out[index - SDLF_MAX_INPUTS];
-}
+#include "framework/operand.h"
 
 static void every_kind_has_a_class(void)
 {
@@ -42,15 +34,15 @@ static void good_operations_pass(void)
     for (int kind = 0; kind < EXAMPLES; kind++) {
         sdlf_operation good = example_at(kind);
         CHECK_OK(sdlf_operation_check(&good));
-        for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) { /* the examples leave out nothing */
-            CHECK(!declared(sdlf_operation_type(&good), i)->name || is_of_another_form(kind, i) ||
-                  sdlf_tensor_present(operand(&good, i)));
+        for (int i = 0; i < SDLF_MAX_OPERANDS; i++) { /* the examples leave out nothing */
+            CHECK(!sdlf_operand_declared(sdlf_operation_type(&good), i)->name || is_of_another_form(kind, i) ||
+                  sdlf_tensor_present(sdlf_operand_at(&good, i)));
         }
         sdlf_cost cost = sdlf_operation_cost(&good);
         CHECK(cost.flops >= 0 && cost.bytes > 0);
         bool quantised = kind >= SDLF_QUANTIZE && kind <= SDLF_DYNAMIC_QUANTIZE;
-        for (int i = 0; !quantised && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) { /* the same in float64 */
-            if (operand(&good, i)->dtype == SDLF_FLOAT32) operand(&good, i)->dtype = SDLF_FLOAT64;
+        for (int i = 0; !quantised && i < SDLF_MAX_OPERANDS; i++) { /* the same in float64 */
+            if (sdlf_operand_at(&good, i)->dtype == SDLF_FLOAT32) sdlf_operand_at(&good, i)->dtype = SDLF_FLOAT64;
         }
         CHECK_OK(sdlf_operation_check(&good));
     }
@@ -62,17 +54,17 @@ static void missing_operands_are_refused(void)
     for (int kind = 0; kind < EXAMPLES; kind++) {
         const sdlf_operation any = example_at(kind);
         const sdlf_operation_class *type = sdlf_operation_type(&any);
-        for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+        for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
             sdlf_operation bad = example_at(kind);
-            if (!declared(type, i)->name) {
-                *operand(&bad, i) = t(sdlf_shape(1));
+            if (!sdlf_operand_declared(type, i)->name) {
+                *sdlf_operand_at(&bad, i) = t(sdlf_shape(1));
                 CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_ARGUMENT, type->name);
                 continue;
             }
-            if (declared(type, i)->optional) continue;
-            *operand(&bad, i) = (sdlf_tensor){.dtype = SDLF_NONE};
+            if (sdlf_operand_declared(type, i)->optional) continue;
+            *sdlf_operand_at(&bad, i) = (sdlf_tensor){.dtype = SDLF_NONE};
             CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_ARGUMENT, "is missing");
-            CHECK(strstr(sdlf_error_message(), declared(type, i)->name));
+            CHECK(strstr(sdlf_error_message(), sdlf_operand_declared(type, i)->name));
         }
     }
 }
@@ -90,30 +82,32 @@ static void wrong_operands_are_refused(void)
         const sdlf_operation any = example_at(kind);
         const sdlf_operation_class *type = sdlf_operation_type(&any);
         bool free_shape = kind == SDLF_FILL || kind == SDLF_RANDOM_UNIFORM || kind == SDLF_RANDOM_NORMAL;
-        for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-            if (!declared(type, i)->name) continue;
+        for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
+            if (!sdlf_operand_declared(type, i)->name) continue;
             sdlf_operation bad = example_at(kind);
             if (is_of_another_form(kind, i)) {
-                *operand(&bad, i) = t(sdlf_shape(1));
+                *sdlf_operand_at(&bad, i) = t(sdlf_shape(1));
                 CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_ARGUMENT, type->name);
                 continue;
             }
             if (!takes_bytes((sdlf_operation_kind)kind, i)) { /* a dtype that fits nowhere */
-                operand(&bad, i)->dtype = operand(&bad, i)->dtype == SDLF_UINT8 ? SDLF_FLOAT16 : SDLF_UINT8;
+                sdlf_operand_at(&bad, i)->dtype =
+                    sdlf_operand_at(&bad, i)->dtype == SDLF_UINT8 ? SDLF_FLOAT16 : SDLF_UINT8;
                 CHECK_FAILS(sdlf_operation_check(&bad),
                             kind >= SDLF_RANDOM_UNIFORM && kind <= SDLF_RANDOM_NORMAL ? SDLF_ERROR_ARGUMENT
                                                                                       : SDLF_ERROR_SHAPE,
                             type->name);
             }
             bad = example_at(kind); /* one dimension more */
-            *operand(&bad, i) = of(operand(&bad, i)->dtype, sdlf_shape_prepend(2, operand(&bad, i)->shape));
+            *sdlf_operand_at(&bad, i) =
+                of(sdlf_operand_at(&bad, i)->dtype, sdlf_shape_prepend(2, sdlf_operand_at(&bad, i)->shape));
             bool any_shape = free_shape || ((kind == SDLF_CLIP_SCALE || kind == SDLF_CHECK_FINITE) && i == 0);
             if (!any_shape) CHECK(sdlf_operation_check(&bad) != SDLF_OK);
             if (any_shape) CHECK_OK(sdlf_operation_check(&bad));
 
             bad = example_at(kind); /* gaps */
-            operand(&bad, i)->stride[0] += 1;
-            if (type->any_strides >> i & 1 || sdlf_tensor_is_contiguous(operand(&bad, i))) continue;
+            sdlf_operand_at(&bad, i)->stride[0] += 1;
+            if (type->any_strides >> i & 1 || sdlf_tensor_is_contiguous(sdlf_operand_at(&bad, i))) continue;
             CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_SHAPE, "gaps");
         }
         sdlf_operation bad = example_at(kind);
@@ -190,20 +184,20 @@ static void storage_is_checked(void)
         CHECK_OK(sdlf_operation_check(&stored));
         CHECK_EQUAL(sdlf_operation_storage(&stored), SDLF_BFLOAT16);
         CHECK(sdlf_operation_cost(&stored).bytes < sdlf_operation_cost(&good).bytes);
-        for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+        for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
             sdlf_operation bad = stored;
             if (!(type->storage >> i & 1)) continue;
             if (type->float32_beside >> i & 1) {
                 if (type->channels_last == 0) continue; /* either may be the one that is not */
-                *operand(&bad, i) = *operand(&good, i);
+                *sdlf_operand_at(&bad, i) = *sdlf_operand_at(&good, i);
                 CHECK_OK(sdlf_operation_check(&bad));
                 continue;
             }
-            operand(&bad, i)->dtype = SDLF_FLOAT32;
+            sdlf_operand_at(&bad, i)->dtype = SDLF_FLOAT32;
             CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_SHAPE, "expected bfloat16");
             bad = stored;
-            if (sdlf_tensor_is_contiguous(operand(&bad, i))) continue;
-            *operand(&bad, i) = of(SDLF_BFLOAT16, operand(&bad, i)->shape);
+            if (sdlf_tensor_is_contiguous(sdlf_operand_at(&bad, i))) continue;
+            *sdlf_operand_at(&bad, i) = of(SDLF_BFLOAT16, sdlf_operand_at(&bad, i)->shape);
             CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_SHAPE, "channels last");
         }
     }

@@ -4,6 +4,8 @@
 #include "operation_examples.h"
 #include "testing.h"
 
+#include "framework/operand.h"
+
 #define REFUSES(operation, status, text) CHECK_FAILS(sdlf_operation_check(&(operation)), status, text)
 
 static void convolutions(void)
@@ -118,11 +120,6 @@ static void inverted_residuals(void)
 
 /* ---- layouts ---- */
 
-static sdlf_tensor *image(sdlf_operation *operation, int index)
-{
-    return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
-}
-
 /* All that may lie channels last does so together; one of them may be row-major if `row_major` has its bit. */
 static void expect_layouts(sdlf_operation operation, unsigned channels_last, unsigned row_major)
 {
@@ -130,12 +127,12 @@ static void expect_layouts(sdlf_operation operation, unsigned channels_last, uns
     CHECK_OK(sdlf_operation_check(&last));
     CHECK(sdlf_operation_is_channels_last(&last) && !sdlf_operation_is_mixed(&last));
     CHECK(!sdlf_operation_is_channels_last(&operation) && !sdlf_operation_is_mixed(&operation));
-    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
         sdlf_operation mixed = last;
-        if (!sdlf_tensor_present(image(&mixed, i))) continue;
-        CHECK_EQUAL(!sdlf_tensor_is_contiguous(image(&mixed, i)), channels_last >> i & 1);
+        if (!sdlf_tensor_present(sdlf_operand_at(&mixed, i))) continue;
+        CHECK_EQUAL(!sdlf_tensor_is_contiguous(sdlf_operand_at(&mixed, i)), channels_last >> i & 1);
         if (!(channels_last >> i & 1)) continue;
-        *image(&mixed, i) = *image(&operation, i);
+        *sdlf_operand_at(&mixed, i) = *sdlf_operand_at(&operation, i);
         CHECK(sdlf_operation_is_mixed(&mixed));
         if (row_major >> i & 1)
             CHECK_OK(sdlf_operation_check(&mixed));

@@ -90,8 +90,8 @@ bool kernel_compare(const kernel_case *made, const kernel_images *found, const k
         kernel_fail(made, who,
                     "%s[%" PRId64 "] is %.9g, expected %.9g (difference %.2g, allowed %.2g), the first of %" PRId64
                     " elements up to %" PRId64,
-                    declared_at(&made->operation, SDLF_MAX_INPUTS + i)->name, all.first, all.found, all.expected,
-                    all.found - all.expected, all.allowed, all.count, all.last);
+                    sdlf_operand_declared(sdlf_operation_type(&made->operation), SDLF_MAX_INPUTS + i)->name, all.first,
+                    all.found, all.expected, all.found - all.expected, all.allowed, all.count, all.last);
         return false;
     }
     return true;
@@ -112,7 +112,8 @@ bool kernel_compare_bits(const kernel_case *made, const kernel_images *found, co
             sdlf_convert(SDLF_FLOAT64, &y, tensor->dtype, b, 1);
             if (isnan(x) && isnan(y) && sdlf_dtype_is_float(tensor->dtype)) continue; /* whatever its payload */
             kernel_fail(made, who, "%s at element %" PRId64 " is %.17g, expected the same bits as %.17g",
-                        declared_at(&made->operation, SDLF_MAX_INPUTS + i)->name, byte / size, x, y);
+                        sdlf_operand_declared(sdlf_operation_type(&made->operation), SDLF_MAX_INPUTS + i)->name,
+                        byte / size, x, y);
             return false;
         }
     }

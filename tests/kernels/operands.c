@@ -110,14 +110,14 @@ void kernel_images_make(kernel_images *images, const kernel_case *made, sdlf_cal
 {
     uint64_t seed = hash_of(made->name);
     *images = (kernel_images){.in = {NULL}};
-    for (int i = 0; i < OPERANDS; i++) {
-        const sdlf_tensor *tensor = tensor_at(&made->operation, i);
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
+        const sdlf_tensor *tensor = sdlf_operand_at(&made->operation, i);
         if (!sdlf_tensor_present(tensor)) continue;
         int64_t extent = kernel_extent(tensor);
         unsigned char *image = need(aligned_alloc(64, (size_t)(extent + 64) / 64 * 64));
         memset(image, POISON, (size_t)extent);
         bool input = i < SDLF_MAX_INPUTS;
-        if (input || declared_at(&made->operation, i)->updated) {
+        if (input || sdlf_operand_declared(sdlf_operation_type(&made->operation), i)->updated) {
             kernel_fill fill = input ? made->in[i] : made->out[i - SDLF_MAX_INPUTS];
             (tensor->layout == SDLF_CSR ? fill_graph : fill_image)(image, tensor, fill, seed, i);
         }
@@ -129,7 +129,7 @@ void kernel_images_make(kernel_images *images, const kernel_case *made, sdlf_cal
 
 void kernel_images_free(kernel_images *images)
 {
-    for (int i = 0; i < OPERANDS; i++) free(*image_at(images, i));
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++) free(*image_at(images, i));
     *images = (kernel_images){.in = {NULL}};
 }
 

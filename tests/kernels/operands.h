@@ -9,24 +9,15 @@
 
 #include "kernels.h"
 
-enum { POISON = 0xFF, OPERANDS = SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS };
+#include "framework/operand.h"
+
+enum { POISON = 0xFF };
 
 static inline void *need(void *memory)
 {
     if (memory) return memory;
     printf("the test itself has run out of memory\n");
     exit(1);
-}
-
-static inline const sdlf_tensor *tensor_at(const sdlf_operation *operation, int index)
-{
-    return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
-}
-
-static inline const sdlf_operand *declared_at(const sdlf_operation *operation, int index)
-{
-    const sdlf_operation_class *type = sdlf_operation_type(operation);
-    return index < SDLF_MAX_INPUTS ? &type->in[index] : &type->out[index - SDLF_MAX_INPUTS];
 }
 
 static inline unsigned char **image_at(kernel_images *images, int index)

@@ -94,8 +94,8 @@ static void place_operands(guarded *block, guarded *room, sdlf_operation *operat
     for (int pass = made->one_block ? 0 : 1; pass < 2; pass++) {
         if (pass == 1 && made->one_block) guarded_allocate(room, calculator, total);
         int64_t at = 0;
-        for (int i = 0; i < OPERANDS; i++) {
-            sdlf_tensor *tensor = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
+        for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
+            sdlf_tensor *tensor = sdlf_operand_at(operation, i);
             if (!sdlf_tensor_present(tensor)) continue;
             int64_t extent = kernel_extent(tensor);
             int64_t moved = tensor->layout == SDLF_CSR ? 0 : skew * (int64_t)sdlf_dtype_size(tensor->dtype);
@@ -133,14 +133,15 @@ static void collect(kernel_images *found, const kernel_case *made, const kernel_
         *image_at(found, index) = copy;
     } else if (!(made->aliased && made->alias == index) &&
                memcmp(data, *image_at(&given, index), (size_t)block[index].extent) != 0) {
-        kernel_fail(made, who, "input '%s' was changed", declared_at(&made->operation, index)->name);
+        kernel_fail(made, who, "input '%s' was changed",
+                    sdlf_operand_declared(sdlf_operation_type(&made->operation), index)->name);
     }
 }
 
 void kernel_run(kernel_images *found, const kernel_case *made, const kernel_images *images, int algorithm,
                 sdlf_calculator *calculator, int skew, bool with_prepared, const char *who)
 {
-    enum { WORKSPACE = OPERANDS, PREPARED, ROOM, BLOCKS };
+    enum { WORKSPACE = SDLF_MAX_OPERANDS, PREPARED, ROOM, BLOCKS };
     guarded block[BLOCKS] = {{.memory = NULL}};
     sdlf_operation operation = made->operation;
     operation.algorithm = algorithm;
@@ -177,10 +178,10 @@ void kernel_run(kernel_images *found, const kernel_case *made, const kernel_imag
             kernel_fail(made, who, "bytes outside of %s were changed",
                         i == WORKSPACE  ? "the workspace"
                         : i == PREPARED ? "the prepared weights"
-                                        : declared_at(&operation, i)->name);
+                                        : sdlf_operand_declared(sdlf_operation_type(&operation), i)->name);
         }
     }
-    for (int i = 0; i < OPERANDS; i++) {
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
         if (block[i].memory) collect(found, made, images, block, i, who);
     }
     for (int i = 0; i < BLOCKS; i++) guarded_free(&block[i], calculator);

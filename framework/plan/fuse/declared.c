@@ -3,6 +3,7 @@
  * found among a calculator's steps, what passes between them is nobody else's, and the calculator takes the fused
  * operation, that stands in the place of one of them. */
 #include "framework/plan/fuse/declared.h"
+#include "framework/operand.h"
 
 typedef fusion_match match;
 
@@ -37,8 +38,7 @@ static bool is_same_memory(const sdlf_tensor *a, const sdlf_tensor *b)
 /* Operand number i of the member; see sdlf_fusion_share. */
 static const sdlf_tensor *operand(const sdlf_plan *plan, const match *m, int member, int i)
 {
-    const sdlf_operation *op = &plan->steps[m->step[member]].operation;
-    return i < SDLF_MAX_INPUTS ? &op->in[i] : &op->out[i - SDLF_MAX_INPUTS];
+    return sdlf_operand_at(&plan->steps[m->step[member]].operation, i);
 }
 
 /* Do the members that have been found fit together? */
@@ -163,7 +163,7 @@ static bool may_move(const sdlf_plan *plan, const match *m, int member, int plac
     return true;
 }
 
-/* All members are there: is it theirs alone what passes between them, and may they be one? */
+/* All members are there: is what passes between them only theirs, and may they be one? */
 static bool is_whole(const sdlf_plan *plan, match *m)
 {
     const sdlf_operation *member[SDLF_FUSION_MEMBERS] = {NULL};

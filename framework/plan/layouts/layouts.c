@@ -18,6 +18,7 @@
  * Everything else, and the world outside, gets row-major activations. What lies channels last has a buffer of its own
  * beside the buffer of the row-major content, which is filled only if somebody reads it. */
 #include "framework/plan/layouts/layouts.h"
+#include "framework/operand.h"
 
 #include <stdlib.h>
 
@@ -144,8 +145,8 @@ static bool channels_last_is_taken(const layout_pass *p, const plan_step *step)
     if (p->storage == SDLF_NONE) return true;
     const sdlf_operation_class *type = sdlf_operation_type(&step->operation);
     sdlf_operation nhwc = sdlf_operation_stored(&step->operation, p->storage);
-    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-        sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &nhwc.in[i] : &nhwc.out[i - SDLF_MAX_INPUTS];
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
+        sdlf_tensor *operand = sdlf_operand_at(&nhwc, i);
         if (!(type->storage >> i & 1) || !layout_is_image(operand)) continue;
         if (type->float32_beside >> i & 1 && !is_full(operand, &step->operation.out[0])) {
             *operand = layout_channels_last(step->operation.in[i]);

@@ -7,7 +7,8 @@
  * FLOPs that layouts.c left, or more, their operands are stored, and so are results of the steps before them, as far as
  * there are kernels for it, and functions that 16 bits suffice for: the wish spreads from readers to writers. Copies go
  * along. A stored content has a buffer of its own beside the float32 one; conversions stand where steps that know
- * float32 alone meet the others. */
+ * only float32 meet the others. */
+#include "framework/operand.h"
 #include "framework/plan/layouts/layouts.h"
 
 #include <stdlib.h>
@@ -32,11 +33,6 @@ typedef struct storage_pass {
     bool *takes, *stores;    /* of each old step: could it be stored, and will it be? */
     sdlf_dtype storage;
 } storage_pass;
-
-static sdlf_tensor *operand_at(sdlf_operation *operation, int i)
-{
-    return i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
-}
 
 static bool is_output(int i)
 {
@@ -67,8 +63,8 @@ static unsigned stored_operands(const storage_pass *p, const sdlf_operation *op)
 {
     const sdlf_operation_class *type = sdlf_operation_type(op);
     unsigned bits = 0;
-    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-        const sdlf_tensor *operand = operand_at((sdlf_operation *)op, i);
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
+        const sdlf_tensor *operand = sdlf_operand_at(op, i);
         if (!(type->storage >> i & 1) || !sdlf_tensor_present(operand)) continue;
         bool beside = type->float32_beside >> i & 1;
         if (beside && (!is_storable(p, operand) || !sdlf_tensor_is_contiguous(operand))) continue;
@@ -91,25 +87,6 @@ static bool is_copy(const plan_step *step)
     return step->operation.kind == SDLF_COPY && step->phase == SDLF_PHASE_FORWARD;
 }
 
-/* Do 16 bits suffice for what the step reads and writes? Angles, exponents and squares want float32's digits or range. */
-static bool is_benign(const sdlf_operation *op)
-{
-    if (op->kind == SDLF_BINARY) {
-        bool square = sdlf_tensor_present(&op->in[0]) && op->in[0].buffer == op->in[1].buffer &&
-                      op->in[0].offset == op->in[1].offset;
-        return op->binary.function == SDLF_BINARY_ADD || op->binary.function == SDLF_BINARY_SUBTRACT ||
-               (op->binary.function == SDLF_BINARY_MULTIPLY && !square);
-    }
-    static const sdlf_activation_function benign[] = {
-        SDLF_IDENTITY, SDLF_RELU, SDLF_CLIP,         SDLF_LEAKY_RELU, SDLF_SIGMOID, SDLF_TANH,
-        SDLF_SILU,     SDLF_GELU, SDLF_GELU_TANH,    SDLF_HARD_SWISH, SDLF_ELU,     SDLF_SELU,
-        SDLF_CELU,     SDLF_MISH, SDLF_HARD_SIGMOID, SDLF_SOFTPLUS,   SDLF_ERF,     SDLF_SOFTSIGN,
-    };
-    bool found = op->kind != SDLF_ACTIVATION_FORWARD;
-    for (size_t i = 0; i < sizeof benign / sizeof benign[0]; i++) found = found || op->activation.function == benign[i];
-    return found;
-}
-
 /* Could the step be stored, as far as its operands and its calculator say? */
 static bool could_take(const storage_pass *p, const plan_step *step)
 {
@@ -117,11 +94,10 @@ static bool could_take(const storage_pass *p, const plan_step *step)
     sdlf_operation stored = step->operation;
     unsigned operands = stored_operands(p, &stored);
     bool images = type->channels_last != 0, any = false;
-    if (operands == 0 || images || !is_benign(&stored) || stored.algorithm != 0 ||
-        sdlf_operation_storage(&stored) != SDLF_NONE)
-        return false;
-    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-        sdlf_tensor *operand = operand_at(&stored, i);
+    if (operands == 0 || images || stored.algorithm != 0 || sdlf_operation_storage(&stored) != SDLF_NONE) return false;
+    if (type->suits_16_bits != NULL && !type->suits_16_bits(&stored)) return false;
+    for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
+        sdlf_tensor *operand = sdlf_operand_at(&stored, i);
         if (!(operands >> i & 1)) continue;
         if (operand->dtype != SDLF_FLOAT32 || operand->layout != SDLF_DENSE || operand->offset % 32 != 0) return false;
         if (is_output(i) && !fills_buffer(p, operand)) return false;
@@ -152,7 +128,7 @@ static void note_writer(storage_pass *p, const plan_step *step, bool takes)
     }
 }
 
-/* A product whose residual may be a mask, of numbers that 16 bits cannot hold: what follows has float32 alone, as
+/* A product whose residual may be a mask, of numbers that 16 bits cannot hold: what follows knows only float32, as
  * softmax does. */
 static void leave_masks(storage_pass *p)
 {
@@ -166,8 +142,9 @@ static void leave_masks(storage_pass *p)
     }
     for (int i = 0; i < p->old_count; i++) {
         const sdlf_operation *op = &p->old[i].operation;
-        bool residual = op->kind == SDLF_GEMM && sdlf_tensor_present(&op->in[3]);
-        if (residual && !p->content[op->out[0].buffer].taken) p->takes[i] = false;
+        int residual = p->takes[i] ? plan_residual_of(op) : -1;
+        if (residual >= 0 && sdlf_tensor_present(&op->in[residual]) && !p->content[op->out[0].buffer].taken)
+            p->takes[i] = false;
     }
 }
 
@@ -197,8 +174,8 @@ static void want_operands(storage_pass *p, int i)
     const sdlf_operation *op = &p->old[i].operation;
     unsigned operands = is_copy(&p->old[i]) ? 1u << 0 | 1u << SDLF_MAX_INPUTS : stored_operands(p, op);
     p->stores[i] = true;
-    for (int j = 0; j < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; j++) {
-        if (operands >> j & 1) p->content[operand_at((sdlf_operation *)op, j)->buffer].wanted = true;
+    for (int j = 0; j < SDLF_MAX_OPERANDS; j++) {
+        if (operands >> j & 1) p->content[sdlf_operand_at(op, j)->buffer].wanted = true;
     }
 }
 
@@ -294,8 +271,8 @@ static sdlf_status append_stored(storage_pass *p, plan_step *step, unsigned oper
     sdlf_operation *op = &step->operation;
     int written[SDLF_MAX_OUTPUTS] = {0};
     sdlf_status status = SDLF_OK;
-    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS && status == SDLF_OK; i++) {
-        sdlf_tensor *operand = operand_at(op, i);
+    for (int i = 0; i < SDLF_MAX_OPERANDS && status == SDLF_OK; i++) {
+        sdlf_tensor *operand = sdlf_operand_at(op, i);
         if (!sdlf_tensor_present(operand)) continue;
         if (!(operands >> i & 1)) {
             if (is_output(i))
