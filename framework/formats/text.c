@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Bytes of the well-formed sequence that starts at `at`, 0 if there is none. */
@@ -55,4 +56,11 @@ text_shown text_show(const char *text)
     }
     shown.text[length] = '\0';
     return shown;
+}
+
+bool text_is_in(const char *list, const char *word)
+{
+    char spaced[64];
+    int length = snprintf(spaced, sizeof spaced, " %s ", word);
+    return length < (int)sizeof spaced && strstr(list, spaced) != NULL;
 }

@@ -14,4 +14,7 @@ typedef struct text_shown {
 } text_shown;
 text_shown text_show(const char *text);
 
+/* Is the word one of a list, in which a space stands before and behind each: " Abs Acos "? */
+bool text_is_in(const char *list, const char *word);
+
 #endif

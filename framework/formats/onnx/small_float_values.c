@@ -71,7 +71,7 @@ uint8_t onnx_small_float_encode(onnx_type type, double number, onnx_rounding rou
     }
     exponent = rounded > 0 ? ilogb(rounded) : lowest;
     if (exponent < lowest) exponent = lowest;
-    int mantissa = (int)ldexp(rounded, f->mantissa - exponent); /* with the leading 1, but for the smallest */
+    int mantissa = (int)ldexp(rounded, f->mantissa - exponent); /* with the leading 1, except for the smallest */
     int bits = ((exponent - lowest) << f->mantissa) + mantissa;
     if (bits == 0 && f->none == 0x80) return 0; /* its one zero */
     return (uint8_t)(sign | bits);

@@ -100,7 +100,7 @@ sdlf_status onnx_tensor_read(onnx_tensor *tensor, wire_reader reader, onnx_folde
 void onnx_tensor_load(const onnx_tensor *tensor, int64_t first, int64_t count);
 
 /* Elements first .. first + count - 1, converted as sdlf_convert does (bool: 0 or 1; what has no dtype goes through
- * int64, exactly but for uint64 from 2^63, which saturates). */
+ * int64, exactly except for uint64 from 2^63, which saturates). */
 void onnx_tensor_convert(const onnx_tensor *tensor, int64_t first, int64_t count, sdlf_dtype to, void *out);
 
 /* Data that lie outside (see external.c): `location` inside the folder, from `offset`, `size` bytes, as the

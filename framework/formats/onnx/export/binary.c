@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of two elements: add, binary, select. Broadcasting means the same in both, but for PRelu. */
+/* Functions of two elements: add, binary, select. Broadcasting means the same in both, except for PRelu. */
 #include "framework/formats/onnx/export/export.h"
 
 void export_add(onnx_export *e)

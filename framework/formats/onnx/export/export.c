@@ -50,6 +50,12 @@ void export_needs_fixed_batch(onnx_export *e)
     e->fixed_batch = true;
 }
 
+void export_check_samples(onnx_export *e)
+{
+    for (int axis = 1; axis < export_in_shape(e, 0).rank; axis++)
+        if (export_varies(e, 0, axis)) export_needs_fixed_batch(e);
+}
+
 /* ---- what a writer sees of its layer ---- */
 
 const void *export_options(const onnx_export *e)

@@ -93,6 +93,8 @@ void export_refuse(onnx_export *e, const char *format, ...) SDLF_PRINTF(2, 3);
 bool export_needs(onnx_export *e, int opset, const char *what);
 /* ONNX can say the layer only for a batch of 1: the graph is made again for that. */
 void export_needs_fixed_batch(onnx_export *e);
+/* The same where one of x's sizes beside the first depends on the batch. */
+void export_check_samples(onnx_export *e);
 void export_no_memory(onnx_export *e);
 bool export_ok(const onnx_export *e);
 

@@ -40,12 +40,6 @@ static const char *reshaped(onnx_export *e, const char *x, sdlf_shape shape)
     return export_step2(e, "Reshape", x, export_shape(e, shape));
 }
 
-static void check_samples(onnx_export *e)
-{
-    for (int axis = 1; axis < export_in_shape(e, 0).rank; axis++)
-        if (export_varies(e, 0, axis)) export_needs_fixed_batch(e);
-}
-
 /* Before opset 21, groups become the channels of an instance normalisation, and channels are scaled after it. */
 static void spelled_out(onnx_export *e, int64_t groups, float epsilon)
 {
@@ -59,7 +53,7 @@ static void spelled_out(onnx_export *e, int64_t groups, float epsilon)
     const char *one = export_list_reals(e, ones, (int)groups), *zero = export_list_reals(e, ones + groups, (int)groups);
     free(ones);
     for (int axis = 1; axis < channels.rank; axis++) channels.dim[axis] = 1;
-    check_samples(e);
+    export_check_samples(e);
     const char *seen = reshaped(e, export_in(e, 0), sdlf_shape(0, groups, -1));
     const char *normal = export_step(e, "InstanceNormalization", (const char *const[]){seen, one, zero, NULL},
                                      (const export_attribute[]){export_real("epsilon", epsilon), {0}});
@@ -107,7 +101,7 @@ void export_lrn(onnx_export *e)
                     });
         return;
     }
-    check_samples(e);
+    export_check_samples(e);
     const char *seen = reshaped(e, export_step2(e, "Mul", in, in), sdlf_shape(0, 1, x.dim[1], -1));
     const char *mean =
         export_step(e, "AveragePool", (const char *const[]){seen, NULL},

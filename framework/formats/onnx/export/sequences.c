@@ -18,13 +18,6 @@ static const char *transposed(onnx_export *e, const char *x, sdlf_shape order)
                        (const export_attribute[]){export_integers("perm", order), {0}});
 }
 
-/* Sizes but the first may not depend on the batch. */
-static void check_samples(onnx_export *e)
-{
-    for (int axis = 1; axis < export_in_shape(e, 0).rank; axis++)
-        if (export_varies(e, 0, axis)) export_needs_fixed_batch(e);
-}
-
 /* A table (rows,columns) whose entries `at` says. */
 typedef double table_entry(const void *context, int64_t row, int64_t column);
 static const char *table(onnx_export *e, int64_t rows, int64_t columns, table_entry *at, const void *context)
@@ -113,7 +106,7 @@ void export_rotary_embedding(onnx_export *e)
     const sdlf_rotary_embedding_options *options = export_options(e);
     sdlf_shape x = export_in_shape(e, 0);
     const char *terms[3];
-    check_samples(e);
+    export_check_samples(e);
     turned(e, export_in(e, 0), (double)options->base, x.dim[x.rank - 2], x.dim[x.rank - 1], terms);
     export_node(e, "Add", terms, NULL);
 }
@@ -155,7 +148,7 @@ void export_multi_head_attention(onnx_export *e)
     sdlf_shape x = export_in_shape(e, 0);
     int64_t length = x.dim[1], heads = options->heads, depth = x.dim[2] / heads;
     const char *cut[3], *terms[3];
-    check_samples(e);
+    export_check_samples(e);
     const char *all = projected(e, export_in(e, 0), "in_proj_weight");
     if (!options->no_bias) all = export_step2(e, "Add", all, export_parameter(e, "in_proj_bias"));
     all = transposed(e, reshaped(e, all, sdlf_shape(0, length, 3, heads, depth)), sdlf_shape(2, 0, 3, 1, 4));

@@ -136,7 +136,7 @@ onnx_flow onnx_reshape_batch(onnx_context *c, onnx_flow x, sdlf_shape shape, int
 }
 
 /* How good an axis is for the batch where the shape leaves several: one of 1 is the batch itself; then the one that is
- * told; then one that begins with the batch; the last one, of features, is left alone while there is another. */
+ * told; then one that begins with the batch; the last one, of features, is left as it is while there is another. */
 static int goodness(sdlf_shape shape, onnx_batch batch, int told)
 {
     if (batch.axis < 0) return 0;

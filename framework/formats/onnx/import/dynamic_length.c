@@ -7,13 +7,6 @@
 
 #include "framework/formats/text.h"
 
-static bool is_in(const char *list, const char *type)
-{
-    char word[64];
-    int length = snprintf(word, sizeof word, " %s ", type);
-    return length < (int)sizeof word && strstr(list, word) != NULL;
-}
-
 /* Every element by itself. */
 static const char single[] =
     " Abs Acos Acosh Asin Asinh Atan Atanh Cast Ceil Celu Clip Cos Cosh Elu Erf Exp Floor Gelu "
@@ -114,9 +107,9 @@ onnx_counted onnx_dynamic_length_before(onnx_context *c)
     for (int i = 0; i < c->input_count && onnx_ok(c); i++) {
         if (!onnx_has(c, i) || !c->input[i]->counted.is) continue;
         counted = c->input[i]->counted;
-        if (is_in(single, type) && i == 0)
+        if (text_is_in(single, type) && i == 0)
             continue;
-        else if (is_in(aligned, type))
+        else if (text_is_in(aligned, type))
             counted.axis = axis_of_aligned(c, i);
         else if (strcmp(type, "Transpose") == 0)
             counted.axis = axis_of_transpose(c, counted.axis);

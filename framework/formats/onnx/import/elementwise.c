@@ -72,45 +72,60 @@ static void convert_clip(onnx_context *c)
 }
 
 /* Functions of the layer unary, and what their attributes are without being written. */
+static const struct {
+    const char *type;
+    sdlf_unary_function function;
+    float alpha, beta;
+    const char *beta_name;
+} functions[] = {
+    {"Elu", SDLF_UNARY_ELU, 1, 0, NULL},
+    {"Selu", SDLF_UNARY_SELU, 1.67326319217681884765625f, 1.05070102214813232421875f, "gamma"},
+    {"Celu", SDLF_UNARY_CELU, 1, 0, NULL},
+    {"HardSigmoid", SDLF_UNARY_HARD_SIGMOID, 0.2f, 0.5f, "beta"},
+    {"HardSwish", SDLF_UNARY_HARD_SWISH, 0, 0, NULL},
+    {"Mish", SDLF_UNARY_MISH, 0, 0, NULL},
+    {"Softplus", SDLF_UNARY_SOFTPLUS, 0, 0, NULL},
+    {"Softsign", SDLF_UNARY_SOFTSIGN, 0, 0, NULL},
+    {"Erf", SDLF_UNARY_ERF, 0, 0, NULL},
+    {"Sqrt", SDLF_UNARY_SQRT, 0, 0, NULL},
+    {"Exp", SDLF_UNARY_EXP, 0, 0, NULL},
+    {"Log", SDLF_UNARY_LOG, 0, 0, NULL},
+    {"Abs", SDLF_UNARY_ABS, 0, 0, NULL},
+    {"Neg", SDLF_UNARY_NEGATE, 0, 0, NULL},
+    {"Reciprocal", SDLF_UNARY_RECIPROCAL, 0, 0, NULL},
+    {"Floor", SDLF_UNARY_FLOOR, 0, 0, NULL},
+    {"Ceil", SDLF_UNARY_CEIL, 0, 0, NULL},
+    {"Round", SDLF_UNARY_ROUND, 0, 0, NULL},
+    {"Sin", SDLF_UNARY_SIN, 0, 0, NULL},
+    {"Cos", SDLF_UNARY_COS, 0, 0, NULL},
+    {"Tan", SDLF_UNARY_TAN, 0, 0, NULL},
+    {"Asin", SDLF_UNARY_ASIN, 0, 0, NULL},
+    {"Acos", SDLF_UNARY_ACOS, 0, 0, NULL},
+    {"Atan", SDLF_UNARY_ATAN, 0, 0, NULL},
+    {"Sinh", SDLF_UNARY_SINH, 0, 0, NULL},
+    {"Cosh", SDLF_UNARY_COSH, 0, 0, NULL},
+    {"Asinh", SDLF_UNARY_ASINH, 0, 0, NULL},
+    {"Acosh", SDLF_UNARY_ACOSH, 0, 0, NULL},
+    {"Atanh", SDLF_UNARY_ATANH, 0, 0, NULL},
+    {"Sign", SDLF_UNARY_SIGN, 0, 0, NULL},
+};
+
+/* Attributes of 0, which to the layer would mean the default, where another layer computes the function then. */
+static bool convert_without_slope(onnx_context *c, const sdlf_unary_options *options, onnx_flow x)
+{
+    if (options->function == SDLF_UNARY_HARD_SIGMOID && (options->alpha == 0 || options->beta == 0)) {
+        x = onnx_with_number(c, "mul", x, (double)options->alpha);
+        x = onnx_with_number(c, "add", x, (double)options->beta);
+        onnx_give(c, 0, onnx_layer(c, "clip", &(sdlf_clip_options){.low = 0, .high = 1}, &x, 1));
+        return true;
+    }
+    if (options->function != SDLF_UNARY_ELU || options->alpha != 0) return false;
+    onnx_give(c, 0, onnx_layer(c, "relu", NULL, &x, 1));
+    return true;
+}
+
 static void convert_unary(onnx_context *c)
 {
-    static const struct {
-        const char *type;
-        sdlf_unary_function function;
-        float alpha, beta;
-        const char *beta_name;
-    } functions[] = {
-        {"Elu", SDLF_UNARY_ELU, 1, 0, NULL},
-        {"Selu", SDLF_UNARY_SELU, 1.67326319217681884765625f, 1.05070102214813232421875f, "gamma"},
-        {"Celu", SDLF_UNARY_CELU, 1, 0, NULL},
-        {"HardSigmoid", SDLF_UNARY_HARD_SIGMOID, 0.2f, 0.5f, "beta"},
-        {"HardSwish", SDLF_UNARY_HARD_SWISH, 0, 0, NULL},
-        {"Mish", SDLF_UNARY_MISH, 0, 0, NULL},
-        {"Softplus", SDLF_UNARY_SOFTPLUS, 0, 0, NULL},
-        {"Softsign", SDLF_UNARY_SOFTSIGN, 0, 0, NULL},
-        {"Erf", SDLF_UNARY_ERF, 0, 0, NULL},
-        {"Sqrt", SDLF_UNARY_SQRT, 0, 0, NULL},
-        {"Exp", SDLF_UNARY_EXP, 0, 0, NULL},
-        {"Log", SDLF_UNARY_LOG, 0, 0, NULL},
-        {"Abs", SDLF_UNARY_ABS, 0, 0, NULL},
-        {"Neg", SDLF_UNARY_NEGATE, 0, 0, NULL},
-        {"Reciprocal", SDLF_UNARY_RECIPROCAL, 0, 0, NULL},
-        {"Floor", SDLF_UNARY_FLOOR, 0, 0, NULL},
-        {"Ceil", SDLF_UNARY_CEIL, 0, 0, NULL},
-        {"Round", SDLF_UNARY_ROUND, 0, 0, NULL},
-        {"Sin", SDLF_UNARY_SIN, 0, 0, NULL},
-        {"Cos", SDLF_UNARY_COS, 0, 0, NULL},
-        {"Tan", SDLF_UNARY_TAN, 0, 0, NULL},
-        {"Asin", SDLF_UNARY_ASIN, 0, 0, NULL},
-        {"Acos", SDLF_UNARY_ACOS, 0, 0, NULL},
-        {"Atan", SDLF_UNARY_ATAN, 0, 0, NULL},
-        {"Sinh", SDLF_UNARY_SINH, 0, 0, NULL},
-        {"Cosh", SDLF_UNARY_COSH, 0, 0, NULL},
-        {"Asinh", SDLF_UNARY_ASINH, 0, 0, NULL},
-        {"Acosh", SDLF_UNARY_ACOSH, 0, 0, NULL},
-        {"Atanh", SDLF_UNARY_ATANH, 0, 0, NULL},
-        {"Sign", SDLF_UNARY_SIGN, 0, 0, NULL},
-    };
     size_t at = 0, count = sizeof functions / sizeof functions[0];
     while (at < count && strcmp(functions[at].type, c->type->type) != 0) at++;
     if (at == count) return;
@@ -122,16 +137,7 @@ static void convert_unary(onnx_context *c)
         onnx_give(c, 0, onnx_integer_function(c, x));
         return;
     }
-    if (options.function == SDLF_UNARY_HARD_SIGMOID && (options.alpha == 0 || options.beta == 0)) {
-        x = onnx_with_number(c, "mul", x, (double)options.alpha); /* to the layer, 0 would mean the default */
-        x = onnx_with_number(c, "add", x, (double)options.beta);
-        onnx_give(c, 0, onnx_layer(c, "clip", &(sdlf_clip_options){.low = 0, .high = 1}, &x, 1));
-        return;
-    }
-    if (options.function == SDLF_UNARY_ELU && options.alpha == 0) {
-        onnx_give(c, 0, onnx_layer(c, "relu", NULL, &x, 1));
-        return;
-    }
+    if (convert_without_slope(c, &options, x)) return;
     if ((functions[at].alpha != 0 && options.alpha == 0) || (functions[at].beta != 0 && options.beta == 0))
         onnx_unsupported(c, "an attribute alpha, beta or gamma of 0");
     onnx_give(c, 0, onnx_layer(c, "unary", &options, &x, 1));

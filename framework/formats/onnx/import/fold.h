@@ -23,7 +23,7 @@ onnx_tensor onnx_new_weight(onnx_context *c, onnx_type type, sdlf_shape shape);
 onnx_tensor onnx_new_integers(onnx_context *c, const int64_t *item, int count);
 
 /* Elements of `from` in another order: y[i0, i1, ...] = from[start + i0 step[0] + i1 step[1] + ...], counted in
- * elements. The positions must lie inside (the caller sees to that). */
+ * elements. The positions must lie inside (up to the caller). */
 onnx_tensor onnx_pick(onnx_context *c, const onnx_tensor *from, sdlf_shape shape, int64_t start, const int64_t *step);
 
 /* The tensor with an element for each, where one stood for all, and all of them there. */

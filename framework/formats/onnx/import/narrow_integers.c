@@ -2,10 +2,10 @@
 /* Integers of sizes that SDLF has no dtype for: int16 and uint16 are computed in int32, uint32 in int64, which hold
  * them exactly. What an operator makes of them is right where it cannot leave their range, or gives another type; where
  * it could (sums and products wrap around in the standard), it is refused. uint64 has nothing larger. */
-#include <stdio.h>
 #include <string.h>
 
 #include "framework/formats/onnx/import/import.h"
+#include "framework/formats/text.h"
 
 /* Elements come out as they went in, or as a bound of their type. */
 static const char keep[] =
@@ -23,13 +23,6 @@ static const char read[] =
     "QuantizeLinear Shape Size ";
 
 static const char stored_read[] = " BitCast Cast CastLike DequantizeLinear QuantizeLinear Shape Size ";
-
-static bool is_in(const char *list, const char *type)
-{
-    char word[64];
-    int length = snprintf(word, sizeof word, " %s ", type);
-    return length < (int)sizeof word && strstr(list, word) != NULL;
-}
 
 onnx_type onnx_narrow_input(const onnx_context *c, int input)
 {
@@ -49,7 +42,7 @@ onnx_type onnx_narrow_check(onnx_context *c)
         found = narrow;
         bool stored = onnx_type_is_small_float(narrow) || onnx_type_packed(narrow) > 1;
         bool base = strcmp(type, "Pow") == 0 && i == 0; /* its result is of that type */
-        if (base || !(is_in(stored ? move : keep, type) || is_in(stored ? stored_read : read, type)))
+        if (base || !(text_is_in(stored ? move : keep, type) || text_is_in(stored ? stored_read : read, type)))
             onnx_unsupported(c, "of %s, whose range its result could leave: SDLF has no numbers of that size",
                              onnx_type_name(narrow));
     }
@@ -58,7 +51,7 @@ onnx_type onnx_narrow_check(onnx_context *c)
 
 void onnx_narrow_outputs(onnx_context *c, onnx_type type)
 {
-    if (type == ONNX_UNDEFINED || !is_in(keep, c->type->type)) return;
+    if (type == ONNX_UNDEFINED || !text_is_in(keep, c->type->type)) return;
     int count = strcmp(c->type->type, "TopK") == 0 ? 1 : c->output_count; /* its indices are int64 */
     for (int i = 0; i < count; i++)
         if (c->output[i] != NULL && c->output[i]->kind == ONNX_FLOW &&

@@ -103,7 +103,7 @@ static bool all_constant(const onnx_context *c)
 }
 
 /* A constant without elements, one in as many samples as the batch has: what is worked out from it has none either, or
- * holds for a batch of 1 alone. */
+ * holds only for a batch of 1. */
 static void check_batched(onnx_context *c)
 {
     const onnx_value *from = NULL;
@@ -114,7 +114,7 @@ static void check_batched(onnx_context *c)
         c->output[i]->tensor.batched = c->output[i]->tensor.count == 0;
         if (c->output[i]->tensor.count > 0)
             onnx_unsupported(c,
-                             "what it makes of '%s', which has no elements, would hold for a batch of 1 alone, and the "
+                             "what it makes of '%s', which has no elements, would hold only for a batch of 1, and the "
                              "batch is the plan's to choose",
                              text_show(from->name).text);
     }
