@@ -25,7 +25,7 @@ static void cell_time(table *t, double seconds, double steps)
 
 static void cell_ratio(table *t, double value)
 {
-    table_cell(t, "%s", value > 0 ? number_ratio(value).text : "");
+    table_cell(t, "%s", value > 0 ? number_three(value).text : "");
 }
 
 static void print_line(table *t, const layer_line *line, const char *name, double steps)

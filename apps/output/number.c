@@ -116,9 +116,9 @@ number_text number_percent(double part, int decimals)
     return result;
 }
 
-number_text number_ratio(double ratio)
+number_text number_three(double value)
 {
-    return number_fixed(ratio, fabs(ratio) < 0.0995 ? 3 : decimals_of(fabs(ratio)));
+    return number_fixed(value, fabs(value) < 0.0995 ? 3 : decimals_of(fabs(value)));
 }
 
 number_text number_loss(double loss, int decimals)

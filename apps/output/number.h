@@ -27,8 +27,8 @@ number_text number_clock(double seconds);
 /* A part of one: number_percent(0.9312, 1) is "93.1%". Never rounds up to 100% what is below it. NaN is "-". */
 number_text number_percent(double part, int decimals);
 
-/* How many times: three digits, "0.048", "1.46", "54.1", "1,203". NaN is "-". */
-number_text number_ratio(double ratio);
+/* Three digits, of a ratio or a rate: "0.048", "1.46", "54.1", "1,203". NaN is "-". */
+number_text number_three(double value);
 
 /* A loss with that many decimals; one of a million or more, as when training runs away, as 3.92e+18. */
 number_text number_loss(double loss, int decimals);

@@ -43,3 +43,10 @@ void xml_text(FILE *file, const char *text)
         at += length > 0 ? length : 1;
     }
 }
+
+void xml_svg_text(FILE *file, double x, double y, const char *attributes, const char *text)
+{
+    fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
+    xml_text(file, text);
+    fputs("</text>\n", file);
+}

@@ -9,4 +9,7 @@
  * written as entities, and what XML cannot hold (control characters, bytes that are no UTF-8) as '?'. */
 void xml_text(FILE *file, const char *text);
 
+/* The same as an element of SVG, at that place. */
+void xml_svg_text(FILE *file, double x, double y, const char *attributes, const char *text);
+
 #endif

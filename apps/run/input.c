@@ -10,18 +10,12 @@
 #include "apps/run/run.h"
 #include "apps/system/memory.h"
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), wanted = strlen(end);
-    return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
-
 /* By its name; standard input has none that says it. */
 static bool is_array(const char *path)
 {
     static const char magic[] = "\x93NUMPY";
     char begin[sizeof magic - 1];
-    if (strcmp(path, INPUT_STANDARD) != 0) return ends_with(path, ".npy") || ends_with(path, ".pb");
+    if (strcmp(path, INPUT_STANDARD) != 0) return run_ends_with(path, ".npy") || run_ends_with(path, ".pb");
     return pread(STDIN_FILENO, begin, sizeof begin, 0) == (ssize_t)sizeof begin &&
            memcmp(begin, magic, sizeof begin) == 0;
 }

@@ -167,7 +167,7 @@ static sdlf_status show_output(run_session *s, int index, json_t *all)
     return status;
 }
 
-static bool ends_with(const char *text, const char *end)
+bool run_ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text), wanted = strlen(end);
     return length >= wanted && strcmp(text + length - wanted, end) == 0;
@@ -187,7 +187,7 @@ sdlf_status run_check_outputs(const run_session *s)
                          s->set.json ? "json" : "top");
     for (int i = 0; i < s->set.outputs.count; i++) {
         const char *path = s->output[i].path;
-        if (ends_with(path, ".pb") || ends_with(path, ".npz"))
+        if (run_ends_with(path, ".pb") || run_ends_with(path, ".npz"))
             return sdlf_fail(SDLF_ERROR_ARGUMENT,
                              "--output %s: outputs are written as arrays of NumPy: expected a name "
                              "such as y.npy",

@@ -106,6 +106,7 @@ sdlf_status run_read_output(const run_session *s, const char *name, sdlf_tensor 
 
 /* Does an array go to standard output, which then takes nothing else? */
 bool run_prints_array(const run_session *s);
+bool run_ends_with(const char *text, const char *end);
 
 /* Can the files of --output be written, one each, as arrays? */
 sdlf_status run_check_outputs(const run_session *s);

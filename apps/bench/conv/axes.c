@@ -39,13 +39,6 @@ double axes_y(const axes *a, double value)
     return AXES_TOP + a->height * (a->y[1] - log10(value)) / (a->y[1] - a->y[0]);
 }
 
-void axes_text(FILE *file, double x, double y, const char *attributes, const char *text)
-{
-    fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
-    xml_text(file, text);
-    fputs("</text>\n", file);
-}
-
 void axes_word(FILE *file, const char *place, const char *style, const char *text)
 {
     fprintf(file, "<text %s fill=\"#fff\" stroke=\"#fff\" stroke-width=\"4\" stroke-linejoin=\"round\">", place);
@@ -74,10 +67,10 @@ static void draw_tick(const axes *a, double value, bool up, bool strong, bool na
             strong ? "#d8d8d8" : "#efefef");
     if (!named) return;
     if (up) {
-        axes_text(a->file, AXES_LEFT - 8, at + 4, "text-anchor=\"end\" fill=\"#555\"", tick_text(value, true).text);
+        xml_svg_text(a->file, AXES_LEFT - 8, at + 4, "text-anchor=\"end\" fill=\"#555\"", tick_text(value, true).text);
     } else {
-        axes_text(a->file, at, AXES_TOP + a->height + 18, "text-anchor=\"middle\" fill=\"#555\"",
-                  tick_text(value, false).text);
+        xml_svg_text(a->file, at, AXES_TOP + a->height + 18, "text-anchor=\"middle\" fill=\"#555\"",
+                     tick_text(value, false).text);
     }
 }
 
@@ -121,8 +114,8 @@ void axes_draw(const axes *a)
         r.y[0], r.x[1], r.y[1], right, r.y[1]);
     fprintf(a->file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#999\"/>\n", AXES_LEFT,
             AXES_TOP, AXES_WIDTH, a->height);
-    axes_text(a->file, AXES_LEFT + AXES_WIDTH / 2.0, AXES_TOP + a->height + 38, "text-anchor=\"middle\" fill=\"#222\"",
-              "FLOP of the convolution for each byte that is moved");
+    xml_svg_text(a->file, AXES_LEFT + AXES_WIDTH / 2.0, AXES_TOP + a->height + 38,
+                 "text-anchor=\"middle\" fill=\"#222\"", "FLOP of the convolution for each byte that is moved");
     fprintf(a->file,
             "<text transform=\"translate(20 %d) rotate(-90)\" text-anchor=\"middle\" fill=\"#222\">FLOP/s of the "
             "convolution</text>\n",

@@ -33,9 +33,6 @@ double axes_y(const axes *axes, double value);
 void axes_draw(const axes *axes);
 void axes_name_roof(axes *axes);
 
-/* Words at a place, with attributes of the element. */
-void axes_text(FILE *file, double x, double y, const char *attributes, const char *text);
-
 /* Words that stand on others' lines: their outline in white, then they themselves. Two elements, since not every viewer
  * knows paint-order, without which an outline covers the words. `place` and `style` are attributes. */
 void axes_word(FILE *file, const char *place, const char *style, const char *text);

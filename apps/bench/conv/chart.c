@@ -18,6 +18,7 @@
 #include "apps/bench/conv/report.h"
 #include "apps/output/file.h"
 #include "apps/output/number.h"
+#include "apps/output/xml.h"
 
 enum {
     WIDTH = 1000,
@@ -155,15 +156,16 @@ static void draw_list(const chart *c)
         const place *p = &c->place[i];
         double y = AXES_TOP + 14 + LIST_GAP * i, base = lab_seconds_beside(l, c->base, p->rung);
         lab_mark_draw(file, lab_mark_of(l, p->rung), LIST, y, 6.5, 1);
-        axes_text(file, LIST + 16, y + 1, "class=\"rung\" font-weight=\"bold\" fill=\"#222\"", l->rung[p->rung].name);
+        xml_svg_text(file, LIST + 16, y + 1, "class=\"rung\" font-weight=\"bold\" fill=\"#222\"",
+                     l->rung[p->rung].name);
         char text[160];
         size_t used = (size_t)snprintf(text, sizeof text, "%s", number_scaled(rate(p), "FLOP/s").text);
         if (p->rung != c->base && !isnan(base))
             used +=
-                (size_t)snprintf(text + used, sizeof text - used, ", %sx", number_ratio(base / p->total.seconds).text);
+                (size_t)snprintf(text + used, sizeof text - used, ", %sx", number_three(base / p->total.seconds).text);
         if (p->total.ran < p->total.asked)
             snprintf(text + used, sizeof text - used, ", %d of %d layers", p->total.ran, p->total.asked);
-        axes_text(file, LIST + 16, y + 14, "font-size=\"11\" fill=\"#555\"", text);
+        xml_svg_text(file, LIST + 16, y + 14, "font-size=\"11\" fill=\"#555\"", text);
     }
 }
 
@@ -175,20 +177,20 @@ static void draw_words(const chart *c, int height)
     bool mode = strcmp(l->math, "fp32") != 0;
     snprintf(text, sizeof text, "Convolution: %s on %s, %s%s%s", l->workload.name, l->calculator,
              sdlf_dtype_name(l->dtype), mode ? " " : "", mode ? l->math : "");
-    axes_text(file, 20, 30, "font-size=\"18\" font-weight=\"bold\" fill=\"#222\"", text);
-    axes_text(file, 20, 50, "font-size=\"12\" fill=\"#222\"", l->workload.about);
-    axes_text(file, 20, 68, "font-size=\"11\" fill=\"#555\"", l->runs_on);
+    xml_svg_text(file, 20, 30, "font-size=\"18\" font-weight=\"bold\" fill=\"#222\"", text);
+    xml_svg_text(file, 20, 50, "font-size=\"12\" fill=\"#222\"", l->workload.about);
+    xml_svg_text(file, 20, 68, "font-size=\"11\" fill=\"#555\"", l->runs_on);
     snprintf(text, sizeof text, "sdlf %s bench conv.%s%s%s%s", SDLF_VERSION,
              l->cases > 1 ? " Small marks: one convolution each; large ones: all that the rung ran, together." : "",
              c->count > 1 ? " Speed-ups (x): against " : "", c->count > 1 ? l->rung[c->base].name : "",
              c->count > 1 ? "." : "");
-    axes_text(file, 20, height - 34, "font-size=\"11\" fill=\"#555\"", text);
+    xml_svg_text(file, 20, height - 34, "font-size=\"11\" fill=\"#555\"", text);
     snprintf(
         text, sizeof text,
         "Thick line: the machine's limits, measured, %s and %s. Above its slope: a cache moved what memory cannot. "
         "Above its flat part: fewer FLOPs than counted.",
         number_scaled(l->ceilings.bytes, "B/s").text, number_scaled(l->ceilings.flops, "FLOP/s").text);
-    axes_text(file, 20, height - 16, "font-size=\"11\" fill=\"#555\"", text);
+    xml_svg_text(file, 20, height - 16, "font-size=\"11\" fill=\"#555\"", text);
 }
 
 static bool draw(FILE *file, const void *subject)

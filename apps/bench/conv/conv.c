@@ -159,11 +159,12 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "bench conv",
         .synopsis = "[options]",
-        .text = "Time every algorithm that a calculator has for a convolution, from the plainest on: on the "
-                "convolutions of a network or an "
-                "experiment, or on any one. Each row says how long it takes, how much of the machine's measured limits "
-                "that is, and "
-                "how far the result is from reference's. docs/guides/convolution-algorithms.md explains the algorithms.",
+        .text =
+            "Time every algorithm that a calculator has for a convolution, from the plainest on: on the "
+            "convolutions of a network or an "
+            "experiment, or on any one. Each row says how long it takes, how much of the machine's measured limits "
+            "that is, and "
+            "how far the result is from reference's. docs/guides/convolution-algorithms.md explains the algorithms.",
         .parts = parts,
         .epilogue = lab_workloads_print,
         .examples = "  sdlf bench conv --workload vgg16 --svg vgg16.svg\n"

@@ -93,12 +93,6 @@ int lab_row_end(const lab *l, int first)
     return end;
 }
 
-/* Three digits, as many of them behind the point as fit. */
-static number_text three_digits(double value)
-{
-    return number_fixed(value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.0995 ? 2 : 3);
-}
-
 static number_text error_text(double error)
 {
     number_text text;
@@ -121,12 +115,12 @@ static void print_result(table *t, const lab *l, int index, int rung, double uni
     double spread = (r->quarter[1] - r->quarter[0]) / 2 / r->seconds;
     table_cell(t, "%s", number_fixed(r->seconds / unit, 3).text);
     table_cell(t, "%s%s", r->samples > 3 ? "+-" : "", r->samples > 3 ? number_percent(spread, 0).text : "");
-    table_cell(t, "%s", three_digits(1e-9 * (double)cost->flops / r->seconds).text);
+    table_cell(t, "%s", number_three(1e-9 * (double)cost->flops / r->seconds).text);
     table_cell(t, "%s", number_fixed((double)r->work.flops / (double)cost->flops, 2).text);
-    table_cell(t, "%s", three_digits(1e-9 * (double)r->work.bytes / r->seconds).text);
+    table_cell(t, "%s", number_three(1e-9 * (double)r->work.bytes / r->seconds).text);
     table_cell(t, "%s", number_fixed((double)r->work.bytes / (double)cost->bytes, 2).text);
     table_cell(t, "%s", number_percent(lab_floor(l, index) / r->seconds, 0).text);
-    table_cell(t, "%s", number_ratio(l->result[index][lab_case_base(l, index)].seconds / r->seconds).text);
+    table_cell(t, "%s", number_three(l->result[index][lab_case_base(l, index)].seconds / r->seconds).text);
     table_cell(t, "%s", l->unchecked ? "-" : error_text(r->error).text);
     table_cell(t, "%s%s%s", r->channels_last ? "channels last" : "", r->channels_last && r->prepared > 0 ? ", " : "",
                r->prepared > 0 ? "weights ready" : "");
@@ -203,7 +197,7 @@ static void print_matrix(const terminal *out, const lab *l)
         for (int i = 0; i < l->rungs; i++) {
             lab_total total = lab_total_of(l, i, first, end);
             bool all = total.ran == total.asked;
-            table_cell(t, "%s", all ? three_digits(total.seconds / unit).text : "-");
+            table_cell(t, "%s", all ? number_three(total.seconds / unit).text : "-");
             if (all && (i == own || i == rival)) of[i == rival] = total.seconds;
             if (!all || total.seconds >= seconds || lab_is_automatic(l, i)) continue;
             seconds = total.seconds;
@@ -211,7 +205,7 @@ static void print_matrix(const terminal *out, const lab *l)
         }
         if (of[0] < clearly * seconds) best = own;
         table_cell(t, "%s", best >= 0 ? l->rung[best].name : "");
-        if (compares) table_cell(t, "%s", isnan(of[1] / of[0]) ? "" : number_ratio(of[1] / of[0]).text);
+        if (compares) table_cell(t, "%s", isnan(of[1] / of[0]) ? "" : number_three(of[1] / of[0]).text);
     }
     fprintf(out->file, "\n%s%s%s  ", terminal_escape(out, TERMINAL_BOLD), l->workload.name,
             terminal_escape(out, TERMINAL_PLAIN));
@@ -237,10 +231,10 @@ static void print_totals(const terminal *out, const lab *l)
         bool ran = total.ran > 0;
         table_cell(t, "%s", l->rung[i].name);
         table_cell(t, "%d of %d", total.ran, total.asked);
-        table_cell(t, "%s", ran ? three_digits((small ? 1e6 : 1e3) * total.seconds).text : "-");
-        table_cell(t, "%s", ran ? three_digits(1e-9 * (double)total.cost.flops / total.seconds).text : "");
+        table_cell(t, "%s", ran ? number_three((small ? 1e6 : 1e3) * total.seconds).text : "-");
+        table_cell(t, "%s", ran ? number_three(1e-9 * (double)total.cost.flops / total.seconds).text : "");
         table_cell(t, "%s", ran ? number_percent(total.floor / total.seconds, 0).text : "");
-        table_cell(t, "%s", ran && !isnan(base) ? number_ratio(base / total.seconds).text : "");
+        table_cell(t, "%s", ran && !isnan(base) ? number_three(base / total.seconds).text : "");
         table_cell(t, "%s", ran && !l->unchecked ? error_text(total.error).text : "");
         table_cell(t, "%s", l->rung[i].summary);
     }

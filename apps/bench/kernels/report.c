@@ -29,12 +29,6 @@ static const char *kind_of(const kernel_result *r)
     return sdlf_operation_type(&r->row->operation)->name;
 }
 
-/* Three digits, as many of them behind the point as fit. */
-static number_text three_digits(double value)
-{
-    return number_fixed(value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.0995 ? 2 : 3);
-}
-
 static void print_row(table *t, const kernel_report *report, const kernel_result *r, const kernel_result *before)
 {
     bool same = before != NULL && before->row == r->row;
@@ -47,9 +41,9 @@ static void print_row(table *t, const kernel_report *report, const kernel_result
         table_cell(t, "%s", r->time.why);
         return;
     }
-    table_cell(t, "%s", three_digits(1e6 * r->time.seconds).text);
-    table_cell(t, "%s", three_digits(1e-9 * (double)r->cost.flops / r->time.seconds).text);
-    table_cell(t, "%s", three_digits(1e-9 * (double)r->cost.bytes / r->time.seconds).text);
+    table_cell(t, "%s", number_three(1e6 * r->time.seconds).text);
+    table_cell(t, "%s", number_three(1e-9 * (double)r->cost.flops / r->time.seconds).text);
+    table_cell(t, "%s", number_three(1e-9 * (double)r->cost.bytes / r->time.seconds).text);
     table_cell(t, "%s", number_percent(share_of(report, r), 0).text);
     table_cell(t, "%s", by_arithmetic(report, r) ? "FLOPs" : "bytes");
 }

@@ -72,7 +72,7 @@ static void draw_figures(FILE *file, const placement_experiment *e, const placem
     double width = per_second * row->seconds;
     int x = LEFT + 7 + (int)(width > BAR + 1 ? BAR : width);
     int length = snprintf(text, sizeof text, "%s, %sx", number_duration(row->seconds).text,
-                          number_ratio(placement_against_first(e, row)).text);
+                          number_three(placement_against_first(e, row)).text);
     fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", x - 4, y + 3,
             length * LETTER + 8, ROW - 6);
     text_at(file, x, y + 16, "fill=\"#222\"", text);

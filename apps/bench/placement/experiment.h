@@ -38,7 +38,7 @@ typedef struct placement_row {
     int copies;          /* between memories in a step */
     int64_t up, down;    /* their bytes, to the device and back */
     double copy_seconds; /* with nothing else going on: a step may hide some of it */
-    double loss;         /* mean over the first run: the same everywhere, but for rounding */
+    double loss;         /* mean over the first run: the same everywhere, except for rounding */
     double
         backward_share; /* of a step, by its layers' times: what no place of the forward pass can make quicker. 0: not
                               taken (only where all is on the host) */

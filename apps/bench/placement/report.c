@@ -28,7 +28,7 @@ double placement_against_host(const placement_experiment *e, const placement_row
 
 static void cell_ratio(table *t, double ratio)
 {
-    table_cell(t, "%s", ratio > 0 ? number_ratio(ratio).text : "");
+    table_cell(t, "%s", ratio > 0 ? number_three(ratio).text : "");
 }
 
 double placement_limit(const placement_experiment *e)
@@ -44,7 +44,7 @@ static void print_limit(const terminal *out, const placement_experiment *e)
     if (placement_limit(e) <= 0) return;
     report_label(out, "limit");
     printf("backward passes and updates take %s of %s: with them there, no row can be more than %s times as fast\n\n",
-           number_percent(host->backward_share, 0).text, host->name, number_ratio(placement_limit(e)).text);
+           number_percent(host->backward_share, 0).text, host->name, number_three(placement_limit(e)).text);
 }
 
 void placement_print(const terminal *out, const placement_experiment *e)

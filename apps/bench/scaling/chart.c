@@ -18,13 +18,6 @@ enum { WIDTH = 990, HEIGHT = 440, TOP = 100, PLOT = 270, LEFT = 70, LINES = 380,
 static const char *const colours[] = {"#3b6ea5", "#e0893b"};
 static const char waited_colour[] = "#b5482f";
 
-static void text_at(FILE *file, double x, double y, const char *attributes, const char *text)
-{
-    fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
-    xml_text(file, text);
-    fputs("</text>\n", file);
-}
-
 /* Ranks stand in even steps, whatever their numbers. */
 static double across(const scaling_report *r, int index)
 {
@@ -39,16 +32,16 @@ static double up(double part)
 static void draw_efficiency(FILE *file, const scaling_report *r)
 {
     char text[64];
-    text_at(file, LEFT, TOP - 14, "font-weight=\"bold\" fill=\"#222\"", "efficiency, by the number of ranks");
+    xml_svg_text(file, LEFT, TOP - 14, "font-weight=\"bold\" fill=\"#222\"", "efficiency, by the number of ranks");
     for (int i = 0; i <= 6; i++) {
         double y = up(0.2 * i);
         fprintf(file, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"%s\"/>\n", LEFT, y, LEFT + LINES, y,
                 i == 5 ? "#999" : "#e4e4e4");
-        text_at(file, LEFT - 8, y + 4, "text-anchor=\"end\" fill=\"#777\"", number_percent(0.2 * i, 0).text);
+        xml_svg_text(file, LEFT - 8, y + 4, "text-anchor=\"end\" fill=\"#777\"", number_percent(0.2 * i, 0).text);
     }
     for (int i = 0; i < r->count; i++) {
         snprintf(text, sizeof text, "%d", r->point[SCALING_WEAK][i].ranks);
-        text_at(file, across(r, i), TOP + PLOT + 20, "text-anchor=\"middle\" fill=\"#222\"", text);
+        xml_svg_text(file, across(r, i), TOP + PLOT + 20, "text-anchor=\"middle\" fill=\"#222\"", text);
     }
     for (int kind = 0; kind < SCALING_KINDS; kind++) {
         fprintf(file, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"", colours[kind]);
@@ -84,8 +77,8 @@ static void draw_bar(FILE *file, double x, double width, const scaling_point *p,
             foot - scale * compute, width, scale * compute, colour);
     fprintf(file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n", x,
             foot - scale * p->seconds, width, scale * (p->seconds - compute), waited_colour);
-    text_at(file, x + width / 2, foot - scale * p->seconds - 5, "text-anchor=\"middle\" font-size=\"11\" fill=\"#222\"",
-            number_duration(p->seconds).text);
+    xml_svg_text(file, x + width / 2, foot - scale * p->seconds - 5,
+                 "text-anchor=\"middle\" font-size=\"11\" fill=\"#222\"", number_duration(p->seconds).text);
     if (p->ranks < 2) return;
     double sums = fmin(scale * p->sums, PLOT);
     fprintf(file,
@@ -98,7 +91,7 @@ static void draw_steps(FILE *file, const scaling_report *r)
 {
     char text[64];
     double group = (double)BARS_WIDTH / r->count, width = group * 0.38, longest = longest_of(r);
-    text_at(file, BARS, TOP - 14, "font-weight=\"bold\" fill=\"#222\"", "time of a step");
+    xml_svg_text(file, BARS, TOP - 14, "font-weight=\"bold\" fill=\"#222\"", "time of a step");
     for (int i = 0; i < r->count; i++) {
         for (int kind = 0; kind < SCALING_KINDS; kind++) {
             const scaling_point *p = &r->point[kind][i];
@@ -106,7 +99,7 @@ static void draw_steps(FILE *file, const scaling_report *r)
             if (p->batch > 0) draw_bar(file, x, width, p, colours[kind], longest);
         }
         snprintf(text, sizeof text, "%d", r->point[SCALING_WEAK][i].ranks);
-        text_at(file, BARS + group * (i + 0.5), TOP + PLOT + 20, "text-anchor=\"middle\" fill=\"#222\"", text);
+        xml_svg_text(file, BARS + group * (i + 0.5), TOP + PLOT + 20, "text-anchor=\"middle\" fill=\"#222\"", text);
     }
     fprintf(file, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#222\"/>\n", BARS, TOP + PLOT,
             BARS + BARS_WIDTH, TOP + PLOT);
@@ -115,7 +108,7 @@ static void draw_steps(FILE *file, const scaling_report *r)
 static void draw_legend(FILE *file, int x, const char *colour, const char *text)
 {
     fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x, TOP + PLOT + 34, colour);
-    text_at(file, x + 18, TOP + PLOT + 45, "fill=\"#222\"", text);
+    xml_svg_text(file, x + 18, TOP + PLOT + 45, "fill=\"#222\"", text);
 }
 
 static bool draw(FILE *file, const void *subject)
@@ -129,15 +122,15 @@ static bool draw(FILE *file, const void *subject)
             WIDTH, HEIGHT, WIDTH, HEIGHT);
     snprintf(text, sizeof text, "Training %s on several ranks (%s), %s samples", r->network, r->communicator,
              number_count(r->batch).text);
-    text_at(file, 20, 30, "font-size=\"18\" font-weight=\"bold\" fill=\"#222\"", text);
-    text_at(file, 20, 52, "font-size=\"11\" fill=\"#777\"", r->runs_on);
+    xml_svg_text(file, 20, 30, "font-size=\"18\" font-weight=\"bold\" fill=\"#222\"", text);
+    xml_svg_text(file, 20, 52, "font-size=\"11\" fill=\"#777\"", r->runs_on);
     draw_efficiency(file, r);
     draw_steps(file, r);
     draw_legend(file, LEFT, colours[SCALING_STRONG], "strong: of all ranks");
     draw_legend(file, LEFT + 180, colours[SCALING_WEAK], "weak: of each rank");
     draw_legend(file, LEFT + 345, waited_colour, "sums that a step waits for; in outline: all of them, by themselves");
     snprintf(text, sizeof text, "sdlf %s bench scaling", SDLF_VERSION);
-    text_at(file, 20, HEIGHT - 6, "font-size=\"11\" fill=\"#777\"", text);
+    xml_svg_text(file, 20, HEIGHT - 6, "font-size=\"11\" fill=\"#777\"", text);
     return fputs("</svg>\n", file) >= 0;
 }
 

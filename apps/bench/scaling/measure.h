@@ -21,7 +21,7 @@ typedef struct scaling_work {
     sdlf_communicator *ranks;
     const machine *machine;
     sdlf_model *model;
-    sdlf_plan_options plan; /* but for the batch and what is about ranks */
+    sdlf_plan_options plan; /* except for the batch and what is about ranks */
     int64_t steps, repeats;
 } scaling_work;
 

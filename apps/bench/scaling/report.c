@@ -55,7 +55,7 @@ static void print_kind(const terminal *out, const scaling_report *r, scaling_kin
         bool several = p->ranks > 1;
         table_cell(t, "%d", p->ranks);
         table_cell(t, "%s", number_fixed((double)p->batch / p->seconds, 0).text);
-        table_cell(t, "%s", number_ratio(scaling_times(r, kind, i)).text);
+        table_cell(t, "%s", number_three(scaling_times(r, kind, i)).text);
         table_cell(t, "%s", number_percent(scaling_efficiency(r, kind, i), 1).text);
         table_cell(t, "%s", number_fixed(1e3 * p->seconds, 3).text);
         table_cell(t, "%s", number_fixed(1e3 * p->compute, 3).text);
