@@ -4,16 +4,14 @@
 #include "calculators/cpu/conv2d_algorithms.h"
 #include "calculators/cpu/threads.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/fusions/inverted_residual.h"
+#include "calculators/host_memory.h"
 #include "calculators/shuffle.h"
-#include "framework/heap.h"
 
 /* ---- opening ---- */
 
@@ -51,40 +49,6 @@ static void describe_cpu(const sdlf_calculator *calculator, char *text, size_t s
 }
 
 /* ---- memory ---- */
-
-static sdlf_status allocate_cpu(sdlf_calculator *calculator, int64_t bytes, void **memory)
-{
-    (void)calculator;
-    *memory = sdlf_heap_allocate(bytes);
-    if (!*memory) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for %" PRId64 " bytes", bytes);
-    return SDLF_OK;
-}
-
-static void deallocate_cpu(sdlf_calculator *calculator, void *memory)
-{
-    (void)calculator;
-    sdlf_heap_free(memory);
-}
-
-static sdlf_status upload_cpu(sdlf_calculator *calculator, void *to, const void *host, int64_t bytes)
-{
-    (void)calculator;
-    if (bytes > 0) memcpy(to, host, (size_t)bytes);
-    return SDLF_OK;
-}
-
-static sdlf_status download_cpu(sdlf_calculator *calculator, void *host, const void *from, int64_t bytes)
-{
-    (void)calculator;
-    if (bytes > 0) memcpy(host, from, (size_t)bytes);
-    return SDLF_OK;
-}
-
-static sdlf_status synchronize_cpu(sdlf_calculator *calculator)
-{
-    (void)calculator; /* nothing is queued */
-    return SDLF_OK;
-}
 
 /* ---- from an operation to the kernel of its element type ---- */
 
@@ -217,11 +181,11 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
         .open = open_cpu,
         .close = close_cpu,
         .describe = describe_cpu,
-        .allocate = allocate_cpu,
-        .deallocate = deallocate_cpu,
-        .upload = upload_cpu,
-        .download = download_cpu,
-        .synchronize = synchronize_cpu,
+        .allocate = host_allocate,
+        .deallocate = host_deallocate,
+        .upload = host_copy,
+        .download = host_copy,
+        .synchronize = host_synchronize,
         .fusions = fusions,
         .kernel =
             {

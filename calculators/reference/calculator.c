@@ -6,14 +6,12 @@
 #include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/fusions/inverted_residual.h"
+#include "calculators/host_memory.h"
 #include "calculators/reference/reference.h"
 #include "calculators/registry.h"
 #include "calculators/shuffle.h"
-#include "framework/heap.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static sdlf_status open_reference(sdlf_calculator *calculator, const sdlf_calculator_options *options)
 {
@@ -33,39 +31,6 @@ static void describe_reference(const sdlf_calculator *calculator, char *text, si
     snprintf(text, size, "plain loops, 1 thread");
 }
 
-static sdlf_status allocate_reference(sdlf_calculator *calculator, int64_t bytes, void **memory)
-{
-    (void)calculator;
-    *memory = sdlf_heap_allocate(bytes);
-    return *memory ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "no memory for %" PRId64 " bytes", bytes);
-}
-
-static void deallocate_reference(sdlf_calculator *calculator, void *memory)
-{
-    (void)calculator;
-    sdlf_heap_free(memory);
-}
-
-static sdlf_status upload_reference(sdlf_calculator *calculator, void *to, const void *host, int64_t bytes)
-{
-    (void)calculator;
-    if (bytes > 0) memcpy(to, host, (size_t)bytes);
-    return SDLF_OK;
-}
-
-static sdlf_status download_reference(sdlf_calculator *calculator, void *host, const void *from, int64_t bytes)
-{
-    (void)calculator;
-    if (bytes > 0) memcpy(host, from, (size_t)bytes);
-    return SDLF_OK;
-}
-
-static sdlf_status synchronize_reference(sdlf_calculator *calculator)
-{
-    (void)calculator;
-    return SDLF_OK;
-}
-
 /* It computes any fusion; these it is offered. */
 static const sdlf_fused_slot fusions[] = {
 #define SDLF_SHARED_FUSION(shared) {.fusion = &(shared)},
@@ -81,11 +46,11 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
     .open = open_reference,
     .close = close_reference,
     .describe = describe_reference,
-    .allocate = allocate_reference,
-    .deallocate = deallocate_reference,
-    .upload = upload_reference,
-    .download = download_reference,
-    .synchronize = synchronize_reference,
+    .allocate = host_allocate,
+    .deallocate = host_deallocate,
+    .upload = host_copy,
+    .download = host_copy,
+    .synchronize = host_synchronize,
     .fusions = fusions,
     .kernel =
         {

@@ -39,11 +39,6 @@ static bool supports(const convolution *v, int algorithm)
     return algorithm != DIRECT || direct_takes_cpu(v) || depthwise_takes(v);
 }
 
-static int64_t bytes_of(const sdlf_calculator *calculator, im2col_space space)
-{
-    return (space.shared + cpu_from_const(calculator)->threads * space.each) * (int64_t)sizeof(element);
-}
-
 static convolution of_operation(const sdlf_operation *operation, const sdlf_tensor *x, const sdlf_tensor *w)
 {
     return convolution_make(x, w, &operation->conv2d.window, operation->conv2d.groups);
@@ -116,10 +111,10 @@ sdlf_status conv2d_prepare_cpu(sdlf_calculator *calculator, const sdlf_operation
 int64_t conv2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
-    if (conv2d_is_nhwc_cpu(operation)) return bytes_of(calculator, conv2d_nhwc_space_cpu(operation, &v));
+    if (conv2d_is_nhwc_cpu(operation)) return im2col_bytes_cpu(calculator, conv2d_nhwc_space_cpu(operation, &v));
     if (is_depthwise(&v, operation->algorithm) || operation->algorithm == CPU_CONV2D_NAIVE) return 0;
     bool direct = is_direct_forward(&v, operation->algorithm);
-    return bytes_of(calculator, direct ? direct_forward_space_cpu(&v, NULL) : im2col_forward_space_cpu(&v));
+    return im2col_bytes_cpu(calculator, direct ? direct_forward_space_cpu(&v, NULL) : im2col_forward_space_cpu(&v));
 }
 
 bool conv2d_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -183,12 +178,12 @@ int64_t conv2d_backward_input_workspace_cpu(const sdlf_calculator *calculator, c
 {
     convolution_backward backward = input_gradient(operation);
     if (sdlf_operation_is_channels_last(operation))
-        return bytes_of(calculator,
-                        conv2d_nhwc_input_space_cpu(&backward.v, sdlf_tensor_present(&operation->prepared)));
+        return im2col_bytes_cpu(calculator,
+                                conv2d_nhwc_input_space_cpu(&backward.v, sdlf_tensor_present(&operation->prepared)));
     if (is_depthwise(&backward.v, operation->algorithm)) return 0;
     bool direct = is_direct(&backward.v, operation->algorithm);
-    return bytes_of(calculator,
-                    direct ? direct_backward_space_cpu(&backward, NULL) : im2col_backward_input_space_cpu(&backward.v));
+    return im2col_bytes_cpu(calculator, direct ? direct_backward_space_cpu(&backward, NULL)
+                                               : im2col_backward_input_space_cpu(&backward.v));
 }
 
 bool conv2d_backward_input_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -231,11 +226,11 @@ int64_t conv2d_backward_weights_workspace_cpu(const sdlf_calculator *calculator,
 {
     convolution_backward backward = weights_gradient(operation);
     if (sdlf_operation_is_channels_last(operation))
-        return bytes_of(calculator, conv2d_nhwc_weights_space_cpu(&backward.v));
+        return im2col_bytes_cpu(calculator, conv2d_nhwc_weights_space_cpu(&backward.v));
     if (is_depthwise(&backward.v, operation->algorithm)) return 0;
     bool direct = is_direct(&backward.v, operation->algorithm);
-    return bytes_of(calculator, direct ? direct_backward_space_cpu(&backward, NULL)
-                                       : im2col_backward_weights_space_cpu(&backward.v));
+    return im2col_bytes_cpu(calculator, direct ? direct_backward_space_cpu(&backward, NULL)
+                                               : im2col_backward_weights_space_cpu(&backward.v));
 }
 
 bool conv2d_backward_weights_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)

@@ -35,18 +35,11 @@ weights_nhwc weights_nhwc_of_cpu(const convolution *v, int64_t units, int64_t ea
 
 /* ---- by rows ---- */
 
-/* Are all rows of x, of all images, one run of pixels, each of which makes one of dy? */
-static bool pixels_follow(const convolution *v)
-{
-    return v->r_s == 1 && v->stride[0] == 1 && v->stride[1] == 1 && v->before[0] == 0 && v->before[1] == 0 &&
-           v->p == v->h && v->q == v->w;
-}
-
 /* Are outputs taken in pieces, whatever row they are of? Where rows are short, a product of each would spend its time on the sums; and
  * filters are padded so. */
 static bool gathers(const convolution *v)
 {
-    return v->k % LANES != 0 || v->q < LONG_ROW || pixels_follow(v);
+    return v->k % LANES != 0 || v->q < LONG_ROW || im2col_is_plain_cpu(v);
 }
 
 /* Rows of outputs that are walked at a time. */
@@ -129,7 +122,7 @@ static void add_piece(const weights_nhwc *all, const share_part *part, int64_t f
         dy_step = part->width;
     }
     for (int64_t tap = 0; tap < v->r_s; tap++) {
-        if (!pixels_follow(v)) {
+        if (!im2col_is_plain_cpu(v)) {
             gather_pixels(v, part->x, tap, first, count, part->pixels);
             x = part->pixels;
             x_step = cpu_round_up(v->c, LANES);

@@ -60,11 +60,6 @@ static direct_pool direct_pool_of(const pool_context *all)
                          .mask_in = all->mask_in};
 }
 
-static int64_t bytes_of(const sdlf_calculator *calculator, im2col_space space)
-{
-    return (space.shared + cpu_from_const(calculator)->threads * space.each) * (int64_t)sizeof(element);
-}
-
 /* ---- forward ---- */
 
 /* One window: the largest of the convolution's elements and 0, and which positions attain it. */
@@ -91,7 +86,7 @@ static void forward_image(void *argument, int64_t image, int thread)
     const convolution *v = &all->v;
     element *convolved = all->scratch + thread * all->scratch_size;
     int64_t g = image % v->groups, planes = v->k, plane = all->p * all->q;
-    /* this image alone, on this thread alone */
+    /* only this image, on this thread */
     convolution_forward forward = {.v = *v,
                                    .x = all->x + image * v->c * v->h * v->w,
                                    .w = all->w + g * v->k * v->taps,
@@ -125,7 +120,7 @@ int64_t conv2d_relu_max_pool_forward_workspace_cpu(const sdlf_calculator *calcul
 {
     pool_context all = forward_context(operation);
     direct_pool pool = direct_pool_of(&all);
-    if (is_direct_forward(&all)) return bytes_of(calculator, direct_forward_space_cpu(&all.v, &pool));
+    if (is_direct_forward(&all)) return im2col_bytes_cpu(calculator, direct_forward_space_cpu(&all.v, &pool));
     int64_t convolved = cpu_round_up(all.v.k * all.v.p_q, LANES);
     return cpu_from_const(calculator)->threads * (convolved + im2col_forward_space_cpu(&all.v).each) *
            (int64_t)sizeof(element);
@@ -219,7 +214,7 @@ int64_t conv2d_relu_max_pool_backward_workspace_cpu(const sdlf_calculator *calcu
     pool_context all = backward_context(operation);
     direct_pool pool = direct_pool_of(&all);
     convolution_backward backward = backward_of(operation, &all);
-    if (direct_takes_cpu(&all.v)) return bytes_of(calculator, direct_backward_space_cpu(&backward, &pool));
+    if (direct_takes_cpu(&all.v)) return im2col_bytes_cpu(calculator, direct_backward_space_cpu(&backward, &pool));
     im2col_space space = backward_space(cpu_from_const(calculator), &all.v);
     return (space.shared + space.each) * (int64_t)sizeof(element);
 }

@@ -25,6 +25,11 @@ typedef struct im2col_space {
     int64_t each, shared;
 } im2col_space;
 
+static inline int64_t im2col_bytes_cpu(const sdlf_calculator *calculator, im2col_space space)
+{
+    return (space.shared + cpu_from_const(calculator)->threads * space.each) * (int64_t)sizeof(element);
+}
+
 typedef struct convolution_forward {
     convolution v;
     const element *x, *w, *bias, *residual;
