@@ -207,7 +207,7 @@ static sdlf_status print_onnx(const session *s, const terminal *out)
     if (s->onnx.external_bytes > 0)
         printf(", and %s in %s", number_bytes(s->onnx.external_bytes).text, s->onnx.external_file);
     printf("): opset %d, %s nodes, %s parameters%s\n", s->onnx.opset, number_count(s->onnx.node_count).text,
-           number_count(s->onnx.parameter_count).text, s->onnx.fixed_batch ? ", a batch of 1 alone" : "");
+           number_count(s->onnx.parameter_count).text, s->onnx.fixed_batch ? ", only for a batch of 1" : "");
     return status == SDLF_ERROR_MEMORY ? status : SDLF_OK;
 }
 

@@ -8,7 +8,7 @@
 
 typedef struct cached_network cached_network;
 
-/* From a network (N,T) -> (N,T,classes) of one input, whose layers look at each position by itself, but for causal
+/* From a network (N,T) -> (N,T,classes) of one input, whose layers look at each position by itself, except for causal
  * self-attention; without its heads turned by position. NULL: it is none of these, or the calculator is not in the
  * host's memory. The model is read, and not kept. */
 cached_network *cached_network_create(sdlf_model *model, sdlf_calculator *calculator, int64_t length, int classes);

@@ -120,7 +120,7 @@ static sdlf_status check_options(session *s, const arguments *given)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "weights are missing: a safetensors file, as train writes it, or ONNX");
     for (size_t i = 0; s->set.only != 0 && i < sizeof of_activations / sizeof of_activations[0]; i++)
         if (arguments_given(given, of_activations[i]))
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for activations, which --weights-only leaves alone",
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for activations, which --weights-only leaves as they are",
                              of_activations[i]);
     if (s->set.only != 0 && !s->set.data) {
         sdlf_status status = check_unused(given);
@@ -228,7 +228,7 @@ static void print_text(const session *s, const terminal *out)
     report_label(out, "saved");
     printf("%s (%s, %s with float32): opset %d, %s nodes%s\n", s->set.out, number_bytes(w->bytes).text,
            number_bytes(w->bytes_before).text, w->opset, number_count(w->node_count).text,
-           w->fixed_batch ? ", a batch of 1 alone" : "");
+           w->fixed_batch ? ", only for a batch of 1" : "");
     interrupt_say(true, " early: ranges and figures are those of fewer samples");
 }
 

@@ -20,7 +20,7 @@ list(TRANSFORM names REPLACE "[(]|\\[" "")
 list(REMOVE_DUPLICATES names)
 list(LENGTH names count)
 
-# A static library is linked whole into one object (below), but for the sections that nothing uses, if it is linked with --gc-sections: so
+# A static library is linked whole into one object (below), except for the sections that nothing uses, if it is linked with --gc-sections: so
 # each function has one of its own, which --unique keeps apart from those of other functions of its name. A shared library's files are
 # compiled alike, so that a compiler's cache has them for both.
 target_compile_options(sdlf_build_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-ffunction-sections -fdata-sections>)

@@ -126,7 +126,7 @@ static sdlf_status check_memory(int64_t bytes, int64_t count)
 
 /* ---- the class ---- */
 
-/* How many images of the split an argument asks for, with which seed. */
+/* The number of images that the argument asks for, and their seed. */
 static sdlf_status read_request(const char *argument, sdlf_split split, int64_t *count, uint64_t *seed)
 {
     uint64_t asked;

@@ -5,7 +5,7 @@
  *     DIR/images/1.jpg, DIR/masks/1.png, ...                    every fifth picture or so is for testing
  *     DIR/train/images/1.jpg, DIR/train/masks/1.png, DIR/test/images/..., DIR/test/masks/...
  *
- * A picture's mask has its name, but for the ending. Value 255 is of pixels that do not count, label -1. DIR/classes.txt names the classes,
+ * A picture's mask has its name, except for the ending. Value 255 is of pixels that do not count, label -1. DIR/classes.txt names the classes,
  * one a line; without it there are as many as the largest value needs. Pictures and masks are cut and scaled alike, masks by their nearest
  * pixels. Pictures that cannot be read are left out and counted, or, if that is asked for, refused. All are held in memory. */
 #include <inttypes.h>

@@ -195,7 +195,7 @@ static sdlf_status check(const char *argument, sdlf_split split)
 
 const sdlf_dataset_class sdlf_text_dataset_class = {
     .name = "text",
-    .summary = "text:FILE, a text in UTF-8, for networks that foretell the next character, as char_gpt; "
+    .summary = "text:FILE, a text in UTF-8, for networks that predict the next character, as char_gpt; "
                "text:FILE,length=128 says how many characters a sample has",
     .load = load,
     .check = check,

@@ -10,7 +10,7 @@ typedef struct unread_files {
     int64_t count; /* of files */
 } unread_files;
 
-/* For a set of so many files; false: out of memory. */
+/* For a set of `count` files; false: out of memory. */
 bool unread_begin(unread_files *unread, int64_t count);
 
 /* That file cannot be read, as this thread's message says (sdlf_error_message). Threads note different files at once.

@@ -18,7 +18,7 @@ typedef struct sdlf_batch_maker {
     sdlf_calculator *
         *helpers; /* of the readers, which gather what they read; owned; NULL: batches are gathered whole */
     int helper_count;
-    sdlf_operation gather; /* bound but for index and y */
+    sdlf_operation gather; /* bound except for index and y */
     void *workspace;       /* of the gather */
     sdlf_tensor read;      /* samples of a batch that are not in memory until they are read; owned */
     int32_t *places;       /* 0, 1, ...: where they lie there; owned */

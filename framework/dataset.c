@@ -21,7 +21,7 @@ static const sdlf_dataset_class *find_class(const char *name, size_t length)
     return NULL;
 }
 
-/* The kind of set that a file or a folder alone could be meant as; NULL: none. */
+/* The kind of set that a bare file or folder could be meant as; NULL: none. */
 static const char *kind_of(const char *path)
 {
     static const char *const ends[][2] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Frozen parameters, which training does not change. A layer keeps a list of them beside its options, but for a value,
+/* Frozen parameters, which training does not change. A layer keeps a list of them beside its options, except for a value,
  * whose option it is. */
 #include "framework/model_internal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The order of an epoch: samples sorted by random keys.
  *
- * The keys come in the samples' order, are uniform, and are all different but for one chance in 10^10 at 60,000
+ * The keys come in the samples' order, are uniform, and are all different except for one chance in 10^10 at 60,000
  * samples; so their upper bytes split them well. They are sorted in place, the most significant byte first ("American
  * flag sort": McIlroy, Bostic, McIlroy, Engineering radix sort, Computing Systems 6 (1), 1993), small groups by
  * insertion. Equal keys are ordered by sample, so that the result does not depend on the way of sorting.

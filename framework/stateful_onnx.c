@@ -17,7 +17,7 @@ void stateful_source_free(void *user)
     free(source);
 }
 
-/* Open dimensions of the states are the length, but for the first; of inputs that grow, what it is behind the step. */
+/* Open dimensions of the states are the length, except for the first; of inputs that grow, what it is behind the step. */
 sdlf_status stateful_source_make(void *user, int64_t length, bool weights, sdlf_model **model)
 {
     const onnx_source *source = user;

@@ -76,7 +76,7 @@ static bool contains(const char *word, const char *candidate)
     return letter(word[length - part - 1]) == '-' && agree(word + length - part, candidate, part);
 }
 
-/* Are they the same but for case and what stands between words? */
+/* Are they the same except for case and what stands between words? */
 static bool same(const char *a, const char *b)
 {
     for (;; a++, b++) {

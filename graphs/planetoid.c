@@ -237,7 +237,7 @@ static sdlf_status read_features_anywhere(sdlf_graph *graph, const char *folder)
 {
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     if (plain == (locale_t)0) return sdlf_fail(SDLF_ERROR_MEMORY, "planetoid: no memory");
-    locale_t before = uselocale(plain); /* of this thread alone */
+    locale_t before = uselocale(plain); /* only of this thread */
     sdlf_status status = read_features(graph, folder);
     uselocale(before);
     freelocale(plain);

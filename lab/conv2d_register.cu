@@ -3,7 +3,7 @@
  * reads 4 numbers of the image and 8 weights, and makes 32 products of these 12; one thread an output needs 64 reads for them.
  *
  * A block is 128 threads and 512 pixels of one image. The 4 pixels of a thread are 128 apart, so that a warp's reads coalesce; all
- * threads read the same weights. Nothing is shared but through the caches. Filters beyond the last of a group are computed in vain. */
+ * threads read the same weights. Nothing is shared but through the caches. Filters beyond the last of a group are computed and dropped. */
 #include "lab/conv2d.cuh"
 
 enum { THREADS = 128, PIXELS = 4, FILTERS = 8 };

@@ -80,7 +80,7 @@ static __global__ void __launch_bounds__(THREADS) tiled(const __grid_constant__ 
     int place[PIXELS];
     for (int i = 0; i < PIXELS; i++) {
         int e = lane + i * 64;
-        if (e >= t.height * t.width) e = 0; /* computed in vain */
+        if (e >= t.height * t.width) e = 0; /* computed and dropped */
         place[i] = (e / t.width * step[0] - low[0]) * width + e % t.width * step[1] - low[1];
     }
     T sum[PIXELS][SHARE] = {};
@@ -148,7 +148,7 @@ static __global__ void __launch_bounds__(THREADS)
     int width = (t.width - 1) * p.stride[1] + (p.taps[1] - 1) * p.dilation[1] + 1;
 
     int own = first_tap + static_cast<int>(threadIdx.x) % TAPS, filter = static_cast<int>(threadIdx.x) / TAPS * SHARE;
-    int tap = own < last_tap ? own : first_tap; /* computed in vain */
+    int tap = own < last_tap ? own : first_tap; /* computed and dropped */
     int place = ((tap / window - first_channel) * height + tap % window / p.taps[1] * p.dilation[0]) * width +
                 tap % p.taps[1] * p.dilation[1];
     T sum[SHARE] = {};

@@ -161,7 +161,7 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 
 /* ---- backward ---- */
 
-/* dl/dx, but for a factor, which is the result. */
+/* dl/dx up to a factor, which is the result. */
 static sdlf_status derivative(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_tensor to, double *factor)
 {
     sdlf_tensor x = flat(context->input[0]), t = flat(context->input[1]), d = scratch(context);

@@ -124,7 +124,7 @@ elif as_user "$(user_of 0)" test -x "$sdlf" 2> /dev/null; then
     has_users=yes
 fi
 
-# The folder of the control group that a worker's runs are put in, but for ".NUMBER", and its file of the limit; empty: none can be made.
+# The folder of the control group that a worker's runs are put in, except for ".NUMBER", and its file of the limit; empty: none can be made.
 group= group_limit=
 if grep -qsw memory /sys/fs/cgroup/cgroup.subtree_control; then
     group=/sys/fs/cgroup/sdlf-faults-$$ group_limit=memory.max

@@ -65,7 +65,7 @@ def write_dictionary(operators, attributes):
 
 
 def with_weights(folder):
-    """The model of a test with its inputs, but for the first, as weights."""
+    """The model of a test with its inputs, except for the first, as weights."""
     model = onnx.load(os.path.join(folder, "model.onnx"))
     model.doc_string = model.graph.doc_string = model.producer_name = ""
     for i in range(len(model.graph.input) - 1, 0, -1):

@@ -5,7 +5,7 @@
 #   scripts/measure-mnist.sh SDLF DIR [OPTION...]
 #
 # SDLF is the program, DIR the folder of the four files; options (--threads 2, --calculator cuda) go to every run. Training
-# gives the same bits at any number of threads, so that accuracies need no particular machine but for its vector instructions
+# gives the same bits at any number of threads, so that accuracies need no particular machine except for its vector instructions
 # (SDLF_SIMD); times do.
 set -euo pipefail
 

@@ -14,7 +14,7 @@
 #include <sdlf/plan.h>
 
 /* Every check is counted; a failed one prints file, line and what was found, and the test goes on. A test that checks
- * nothing fails, but for one that is skipped. */
+ * nothing fails, except for one that is skipped. */
 #define CHECK(condition)     test_check((condition), __FILE__, __LINE__, #condition)
 #define CHECK_OK(expression) test_check_status((expression), SDLF_OK, NULL, __FILE__, __LINE__, #expression)
 /* The call fails with this status, and its message contains `text`. */

@@ -96,7 +96,7 @@ void arguments_manual(const command_usage *usage)
         put_text(usage->examples);
         fputs(".fi\n", stdout);
     }
-    fputs(".SH FILES\nA file that is written appears whole or not at all, but for logs and event files, which grow "
+    fputs(".SH FILES\nA file that is written appears whole or not at all, except for logs and event files, which grow "
           "while a command runs. "
           "\\- in the place of a file is standard input or output where the options say so.\n"
           ".SH EXIT STATUS\n.TP\n.B 0\ndone\n.TP\n.B 1\nit failed: the last line on standard error says why\n.TP\n.B "

@@ -23,7 +23,7 @@ extern const argument dimension_arguments[];
 /* Read --dim, and fill in options, which borrow from `set` until the next call. Errors: SDLF_ERROR_ARGUMENT. */
 sdlf_status onnx_settings_complete(onnx_settings *set, sdlf_onnx_options *options);
 
-/* Of a file that is no ONNX file: its dimensions are known, but for the batch. */
+/* Of a file that is no ONNX file: its dimensions are known, except for the batch. */
 sdlf_status onnx_settings_fit_other(const onnx_settings *set, const char *path);
 void onnx_settings_release(onnx_settings *set);
 

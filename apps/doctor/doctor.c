@@ -69,7 +69,7 @@ static sdlf_status try_calculator(doctor *d, doctor_calculator *entry)
     return status == SDLF_ERROR_MEMORY && !entry->planned && !device_is_full ? status : SDLF_OK;
 }
 
-/* No calculator runs it. Where one could but for memory, that is the reason. */
+/* No calculator runs it. Where one lacks only memory, that is the reason. */
 static sdlf_status fail_everywhere(const doctor *d)
 {
     for (int i = 0; i < d->calculator_count; i++)

@@ -107,7 +107,7 @@ static sdlf_status infer(gcn_inference *s)
     if (status == SDLF_OK && text && ladder.count > 0) gcn_ladder_print(&ladder, &out);
     if (status == SDLF_OK)
         interrupt_say(text, "; %s",
-                      !s->steps ? "whole runs alone were timed" : "times are of fewer runs, or of fewer operations");
+                      !s->steps ? "only whole runs were timed" : "times are of fewer runs, or of fewer operations");
     if (status == SDLF_OK && !text) status = gcn_infer_print_json(s, &ladder);
     return status;
 }

@@ -30,7 +30,7 @@ typedef struct layered {
 } layered;
 
 /* Place every node and bend every edge. Ends the program when memory is out. Errors: SDLF_ERROR_UNSUPPORTED: edges that
- * pass so many ranks, over all, that nobody could follow them. End with layered_release, whatever the status; nodes and
+ * pass too many ranks in total for anyone to follow them. End with layered_release, whatever the status; nodes and
  * edges are the caller's. */
 sdlf_status layered_arrange(layered *graph);
 void layered_release(layered *graph);

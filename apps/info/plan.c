@@ -31,7 +31,7 @@ static void cell_count(table *t, int64_t count)
     table_cell(t, "%s", count >= 0 ? number_count(count).text : "");
 }
 
-/* Does a layer's name say its type, but for the numbers that tell layers of one type apart ("relu_2")? So does the name
+/* Does a layer's name say its type, except for the numbers that tell layers of one type apart ("relu_2")? So does the name
  * of the loss that a plan adds. */
 static bool says_type(const char *name, const char *type)
 {

@@ -25,7 +25,7 @@ static char *folder_of(const char *path)
     return folder;
 }
 
-/* The folder that a file of that name comes to lie in: where it is a link, what that leads to is replaced, or made. */
+/* The folder of a file of that name: where it is a link, what that leads to is replaced, or made. */
 static char *folder_behind(const char *path)
 {
     enum { LINKS_MOST = 40 /* as many as Linux follows */ };

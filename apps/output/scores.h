@@ -7,7 +7,7 @@
 
 #include <sdlf/status.h>
 
-/* Are these scores that can be put in order? Minus infinity is one, of a class that is out of the question, but for all
+/* Are these scores that can be put in order? Minus infinity is one, of a class that is out of the question, except for all
  * of them. Errors: SDLF_ERROR_NUMERIC, with how many of the outputs are not finite. */
 sdlf_status scores_check(const double *score, int64_t count);
 

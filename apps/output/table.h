@@ -26,7 +26,7 @@ void table_rule(table *table);
 
 /* A column whose every cell is empty is left out. `indent` spaces stand before each line. Where lines are wider than a
  * terminal, the texts of a last column without a heading go below their rows, columns that can be spared are left out,
- * the last ones first, and texts of the widest columns, but for numbers, are cut in the middle; a file has all. */
+ * the last ones first, and texts of the widest columns, except for numbers, are cut in the middle; a file has all. */
 void table_print(const table *table, const terminal *out, int indent);
 
 #endif

@@ -63,7 +63,7 @@ void trainable_print(const terminal *out, sdlf_model *model, int at)
     for (int i = 0; i < count; i++) left += !sdlf_model_parameter(model, i)->spec.trainable;
     fprintf(file, "%d parameter%s (%s numbers)", count - left, count - left == 1 ? "" : "s",
             number_count(sdlf_model_trainable_count(model)).text);
-    if (left > 0) fprintf(file, "; left alone %d: ", left);
+    if (left > 0) fprintf(file, "; not trained %d: ", left);
     for (int i = 0; i < count && told < NAMES; i++) {
         const sdlf_parameter *parameter = sdlf_model_parameter(model, i);
         if (parameter->spec.trainable) continue;

@@ -17,7 +17,7 @@ int64_t trainable_total(sdlf_model *model);
 /* Are all numbers of the parameters finite? */
 bool trainable_is_finite(sdlf_model *model);
 
-/* "12 parameters (1,045 numbers); left alone 2: bn.running_mean, bn.running_var", wrapped `at` columns from the left; a few names, then how
+/* "12 parameters (1,045 numbers); not trained 2: bn.running_mean, bn.running_var", wrapped `at` columns from the left; a few names, then how
  * many more. The parameters are listed: of a model that is built, or that a plan was outlined of. */
 void trainable_print(const terminal *out, sdlf_model *model, int at);
 

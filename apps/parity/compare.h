@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How far apart are two tensors that should be equal but for rounding?
+/* How far apart are two tensors that should be equal except for rounding?
  *
  * The scale is the largest magnitude in either, or, if that is larger, the given least scale. The error of an element
  * is |a - b| / scale: a share of what the tensor holds, so that elements near zero, where sums cancel, do not count for

@@ -53,7 +53,7 @@ sdlf_status preprocess_refuse(const arguments *given, const char *path);
  * the model, says how samples are normalised nor the settings do: the message names the options. */
 sdlf_status preprocess_complete(preprocess_settings *settings, const sdlf_normalization *own, const char *path);
 
-/* The same for samples of a data set with so many channels, 0 to 255; not PREPROCESS_AUTO. Errors: SDLF_ERROR_ARGUMENT
+/* The same for samples of a data set with that number of channels, 0 to 255; not PREPROCESS_AUTO. Errors: SDLF_ERROR_ARGUMENT
  * where there is no mean for each channel. */
 sdlf_status preprocess_normalization(sdlf_channel_normalization *channels, preprocess_kind kind, int64_t count);
 extern const char *const preprocess_kind_names[];

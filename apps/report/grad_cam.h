@@ -5,7 +5,7 @@
  *   a[k] = mean over H,W of ds/dA[k];   map (H,W) = max(0, sum over k of a[k] A[k])
  *
  * ds/dA is what the library's backward pass computes, through a training plan in eval mode. Its loss is mae with
- * targets that are the scores themselves, but for the class's, which is below: its slope is 1 there and 0 elsewhere. */
+ * targets that are the scores themselves, except for the class's, which is below: its slope is 1 there and 0 elsewhere. */
 #ifndef SDLF_APPS_REPORT_GRAD_CAM_H
 #define SDLF_APPS_REPORT_GRAD_CAM_H
 
@@ -22,7 +22,7 @@ typedef struct grad_cam {
 
 /* Of a layer by its name, or, for NULL, of the last convolution on the way to the scores whose output is larger than
  * 1x1. The model, with one input and its first output the scores (or their softmax), gets other outputs and is frozen
- * but for what leads to that layer: it serves only the plan, and outlives it. The calculator is a host's. Errors:
+ * except for what leads to that layer: it serves only the plan, and outlives it. The calculator is a host's. Errors:
  * SDLF_ERROR_UNSUPPORTED (there is no such convolution, a loss of the model's own), SDLF_ERROR_ARGUMENT (a layer that
  * it does not have), SDLF_ERROR_SHAPE (its output is no (C,H,W)), those of plans. End with grad_cam_release, whatever
  * the status. */

@@ -40,7 +40,7 @@ typedef struct run_difference {
     char **value;
 } run_difference;
 
-/* What the runs differ in, but for where they are written; of one run: all its options that have a value. *count of
+/* What the runs differ in, except for where they are written; of one run: all its options that have a value. *count of
  * them, the caller's: run_differences_free. */
 run_difference *run_differences(const run_log *runs, int run_count, int *count);
 void run_differences_free(run_difference *differences, int count, int run_count);

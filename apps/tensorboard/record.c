@@ -14,7 +14,7 @@ uint32_t record_crc(const void *bytes, size_t length)
     return ~crc;
 }
 
-/* A sum of bytes that hold sums of their own would be weak: so it is turned and added to. */
+/* A sum of bytes that hold sums of their own would be weak: so it is rotated, and a constant added. */
 static uint32_t masked(const void *bytes, size_t length)
 {
     uint32_t crc = record_crc(bytes, length);

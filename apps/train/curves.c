@@ -68,7 +68,7 @@ void training_curves_progress(training_curves *c, const sdlf_progress *now)
 bool training_curves_go_on(training_curves *c, sdlf_status status)
 {
     if (!c || c->unsaved) return false;
-    bool asked = atomic_exchange(&c->saving, false); /* two presses may have come to one saving, and to one more stop */
+    bool asked = atomic_exchange(&c->saving, false); /* two presses may have led to one saving, and to one more stop */
     bool saved = status == SDLF_ERROR_INTERRUPTED, goes_on = saved || (asked && status == SDLF_ERROR_IO);
     if (goes_on && !saved) terminal_warning("train", "%s; training goes on", sdlf_error_message());
     pthread_mutex_lock(&c->lock);

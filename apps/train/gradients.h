@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Gradients of a network that is being trained, for histograms: of the mean loss over the first samples of its data, a
  * batch of them as they are, by the network as it answers (batch normalisation by its running statistics, no dropout),
- * without class weights. What training computes is left alone, and its next step comes out the same. */
+ * without class weights. Training is not disturbed: its next step computes the same. */
 #ifndef SDLF_APPS_TRAIN_GRADIENTS_H
 #define SDLF_APPS_TRAIN_GRADIENTS_H
 

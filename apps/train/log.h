@@ -47,7 +47,7 @@ typedef struct training_log_start {
 json_t *training_log_start_json(const training_log_start *start);
 void training_log_begin(training_log *log, const training_log_start *start);
 
-/* What a trainer's callback is told: as a line, but for SDLF_PROGRESS_UNSAVED, and into the log. */
+/* What a trainer's callback is told: as a line, except for SDLF_PROGRESS_UNSAVED, and into the log. */
 json_t *training_log_line(const sdlf_progress *now);
 void training_log_progress(training_log *log, const sdlf_progress *now);
 

@@ -30,7 +30,7 @@ typedef struct all_steps {
     step_run run[CPU_MAX_THREADS];
 } all_steps;
 
-/* Tasks of that step that nobody has taken yet, but for the last `left`; returns how many. */
+/* Tasks of that step that nobody has taken yet, except for the last `left`; returns how many. */
 static int64_t take(all_steps *all, step_run *run, int64_t step, int64_t left)
 {
     int64_t begin = step * run->length, end = begin + run->length - left, done = 0;

@@ -33,7 +33,7 @@ typedef struct worker {
 
 struct cpu_threads {
     _Alignas(64) atomic_ullong region; /* number << COUNT_BITS | threads that take part */
-    _Alignas(64) atomic_int pending;   /* of them, but for the caller */
+    _Alignas(64) atomic_int pending;   /* of them, except for the caller */
     _Alignas(64) atomic_int sleeping;  /* threads that wait for `begun` */
     atomic_bool caller_sleeps;         /* for `ended` */
     atomic_flag busy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of two real numbers that `binary` has, but for comparisons. */
+/* The functions of two real numbers that `binary` has, except for comparisons. */
 #ifndef SDLF_CALCULATORS_CUDA_ARITHMETIC_CUH
 #define SDLF_CALCULATORS_CUDA_ARITHMETIC_CUH
 

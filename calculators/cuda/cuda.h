@@ -31,7 +31,7 @@ typedef struct cuda_product {
 
 enum { CUDA_PRODUCTS = 64 };
 
-/* All work goes to one stream, in order, but for the transfers that queues.c puts on a second one; nothing waits for it but
+/* All work goes to one stream, in order, except for the transfers that queues.c puts on a second one; nothing waits for it but
  * download and synchronize. */
 /* Blocks of a cluster, those of them that every device with clusters runs, and blocks that a multiprocessor has room for, that are asked about. */
 enum { CUDA_CLUSTER = 16, CUDA_CLUSTER_PORTABLE = 8, CUDA_CLUSTER_FIT = 6 };

@@ -142,7 +142,7 @@ template <typename T> static __device__ __forceinline__ T activate(const sdlf_ac
     }
 }
 
-/* The same for kernels that have it in their code once for every result of a thread: a call but for the usual functions. */
+/* The same for kernels that have it in their code once for every result of a thread: a call except for the usual functions. */
 template <typename T> static __device__ __noinline__ T activate_by_call(const sdlf_activation &activation, T x)
 {
     return activate(activation, x);

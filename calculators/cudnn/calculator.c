@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cudnn calculator's class: cuda's, but for the slots that cuDNN fills. */
+/* The cudnn calculator's class: cuda's, except for the slots that cuDNN fills. */
 #include "calculators/cudnn/cudnn.h"
 
 #include <assert.h>

@@ -12,7 +12,7 @@ static const int64_t ALIGNMENT = 256;
 
 /* ---- weights channels last ---- */
 
-/* On tensor cores, which read channels side by side. Windows of one pixel alone are no reason to turn a network round: those that are
+/* On tensor cores, which read channels side by side. Windows of one pixel by themselves are no reason to turn a network round: those that are
  * made of them have depthwise convolutions in between, and cuDNN's are slower so. */
 bool conv2d_likes_channels_last_cudnn(const sdlf_calculator *base, const sdlf_operation *op)
 {

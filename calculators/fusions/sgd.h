@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What fusions with the SGD updates of weights and a bias share: two rules that are one but for their decay. */
+/* What fusions with the SGD updates of weights and a bias share: two rules that are one except for their decay. */
 #ifndef SDLF_CALCULATORS_FUSIONS_SGD_H
 #define SDLF_CALCULATORS_FUSIONS_SGD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that sees to it that waiting ends. See watch.h. */
+/* The thread that makes sure that waiting ends. See watch.h. */
 #include "communicators/nccl/watch.h"
 
 #include <errno.h>

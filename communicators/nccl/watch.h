@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A thread beside a communicator of NCCL's, whose kernels wait for the other ranks without an end. It looks whether
- * NCCL has come to know of an error, and whether the hosts' communicator misses a rank. Then it takes NCCL's
- * communicator down, so that kernels which wait come to their end and the calls that wait for them return; the next
+ * NCCL knows of an error, and whether the hosts' communicator misses a rank. Then it takes NCCL's
+ * communicator down, so that kernels which wait end and the calls that wait for them return; the next
  * call of the communicator has the message. Where none comes, because a device or a call does not return, the thread
  * says the message itself and ends all ranks. */
 #ifndef SDLF_COMMUNICATORS_NCCL_WATCH_H

@@ -72,7 +72,7 @@ static int file_of(const unsigned char *bytes, size_t size)
     return file;
 }
 
-/* The library reads these formats from files alone: it gets one of the very bytes whose size was checked. */
+/* The library reads these formats only from files: it gets one of the very bytes whose size was checked. */
 static sdlf_status load(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path, int channels,
                         const char *format)
 {

@@ -116,7 +116,7 @@ static const struct {
     {"mobilenet_v2", "inverted residuals with depthwise convolutions, few operations", network_mobilenet_v2, 3, 32, 1},
     {"vit_tiny", "a vision transformer, 192 channels, 3 heads; images up to 64 pixels in patches of 4x4",
      network_vit_tiny, 3, 32, 16},
-    {"char_gpt", "a transformer of characters, 128 channels, 4 heads, 4 blocks: foretells the next one of a text",
+    {"char_gpt", "a transformer of characters, 128 channels, 4 heads, 4 blocks: predicts the next one of a text",
      network_char_gpt, 0, 128, 1},
 };
 enum { NETWORK_COUNT = sizeof networks / sizeof networks[0], CLASSES = 10, CHARACTERS = 96 };

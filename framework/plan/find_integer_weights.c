@@ -15,7 +15,7 @@ static inline double nearest(double x)
     return x + whole - whole;
 }
 
-/* Is each weight an integer of [-128, 127] times the scale, but for `error` of its size? 0: exactly so, rounded to
+/* Is each weight an integer of [-128, 127] times the scale, except for `error` of its size? 0: exactly so, rounded to
  * float32. */
 static bool are_multiples(const float *weight, int64_t count, double scale, double error)
 {

@@ -284,7 +284,7 @@ void plan_clear_states(sdlf_plan *plan);
 /* Sizes of a plan's operands: shapes, strides, offsets, always in the same order. Called with each of them. */
 typedef void plan_size_visitor(void *user, int64_t *size);
 void plan_visit_sizes(sdlf_plan *plan, plan_size_visitor *visit, void *user);
-/* Are the steps of both the same but for sizes and, unless `options`, for options of operations? */
+/* Are the steps of both the same except for sizes and, unless `options`, for options of operations? */
 bool plan_is_alike(const sdlf_plan *a, const sdlf_plan *b, bool options);
 /* Give the steps of a bound plan the options of the other's, which is alike. */
 void plan_take_options(sdlf_plan *plan, const sdlf_plan *from);

@@ -47,7 +47,7 @@ bool plan_times_on(const sdlf_timing *timing)
     return timing->go_on == NULL || timing->go_on(timing->user);
 }
 
-/* One timed run of all steps into times[step * repeats + repeat]; SDLF_ERROR_INTERRUPTED where it did not come to its
+/* One timed run of all steps into times[step * repeats + repeat]; SDLF_ERROR_INTERRUPTED where it did not reach its
  * end. */
 static sdlf_status time_once(sdlf_plan *plan, double *times, const sdlf_timing *timing, int repeat)
 {

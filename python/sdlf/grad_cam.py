@@ -4,7 +4,7 @@
     A (K,h,w): a layer's output; s: the score (logit) of a class
     a[k] = mean over h,w of ds/dA[k];   map = max(0, sum over k of a[k] A[k])
 
-ds/dA is the library's backward pass in a plan with eval_mode. Its loss is the mean absolute error against the scores themselves, but for
+ds/dA is the library's backward pass in a plan with eval_mode. Its loss is the mean absolute error against the scores themselves, except for
 the class's, which is below: its slope is one over the number of classes there, and 0 elsewhere.
 """
 

@@ -199,7 +199,7 @@ static void no_allocation_is_unchecked(void)
     test_every_allocation("csv", open_and_close, NULL);
 }
 
-/* Samples only: all columns, but for the label's where there is one more than the network takes. */
+/* Samples only: all columns, except for the label's where there is one more than the network takes. */
 static void without_labels(void)
 {
     static const struct {

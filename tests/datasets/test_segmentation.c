@@ -21,7 +21,7 @@ static void write_grey(const char *inside, int height, int width, const unsigned
     free(file.data);
 }
 
-/* Picture i is of shade i, and its mask of i mod 3, but for its first pixel, which does not count. */
+/* Picture i is of shade i, and its mask of i mod 3, except for its first pixel, which does not count. */
 static void write_pairs(const char *in, int count)
 {
     char name[128];

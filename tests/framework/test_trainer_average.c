@@ -214,7 +214,7 @@ static void the_best_epoch_keeps_its_average(void)
 
 /* ---- several batches a step ---- */
 
-/* Two batches of 12 are one of 24, but for rounding, whatever the order in them. */
+/* Two batches of 12 are one of 24, except for rounding, whatever the order in them. */
 static void check_accumulating(const char *calculator, sdlf_optimizer optimizer, float clip)
 {
     history seen = {0};

@@ -63,7 +63,7 @@ static void runs_agree(void)
     }
 }
 
-/* How often the host waits for the device in one epoch, but for the wait at its end. */
+/* How often the host waits for the device in one epoch, except for the wait at its end. */
 static int64_t interruptions(int64_t batch, int64_t data_bytes)
 {
     watcher seen = {.calls = 0};

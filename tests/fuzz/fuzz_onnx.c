@@ -62,7 +62,7 @@ static bool is_small(const sdlf_plan *plan)
     return memory.arena < SMALL && memory.parameters < SMALL && flops < SMALL;
 }
 
-/* A model that was outlined can be filled, planned and run, but for what only running shows, such as memory. */
+/* A model that was outlined can be filled, planned and run, except for what only running shows, such as memory. */
 static void run(const uint8_t *data, size_t size, sdlf_calculator *calculator)
 {
     sdlf_model *model;

@@ -2,7 +2,7 @@
 /* Cases of matmul, normalize and resample.
  *
  * Tolerances: a product within k rounding errors; what is normalised or resampled is computed in float64, or as well,
- * but for the last steps, and sums over rows within their length. Cubic weights of both signs, divided by a small sum,
+ * except for the last steps, and sums over rows within their length. Cubic weights of both signs, divided by a small sum,
  * are larger than 1. */
 #include "kernels.h"
 

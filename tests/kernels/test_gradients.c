@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every backward kind of reference against finite differences of its forward kind, but for windows: those are in
+/* Every backward kind of reference against finite differences of its forward kind, except for windows: those are in
  * test_gradients_windows.c. */
 #include "calculators/fusions/gemm_backward_sgd.h"
 #include "differences.h"

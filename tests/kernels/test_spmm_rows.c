@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A row of y = log_softmax(a x) of spmm_csr depends on its own elements alone: numbers of other rows, which take other
+/* A row of y = log_softmax(a x) of spmm_csr depends only on its own elements: numbers of other rows, which take other
  * ways through a kernel, leave its bits as they are. */
 #include "testing.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that a calculator puts together against the same operations one by one: the same outputs, but for the
+/* Operations that a calculator puts together against the same operations one by one: the same outputs, except for the
  * order of sums.
  *
  *     test_kernels_together [--math MODE]

@@ -245,7 +245,7 @@ static void attention_drops(void)
     CHECK(memcmp(dropped, again, sizeof dropped) == 0);
 }
 
-/* Where what computes has the operation, attention is that in both passes, but for what needs the probabilities. */
+/* Where what computes has the operation, attention is that in both passes, except for what needs the probabilities. */
 static void no_scores_are_stored(void)
 {
     const sdlf_multi_head_attention_options plain = {.heads = 2}, dropping = {.heads = 2, .dropout = 0.25f},

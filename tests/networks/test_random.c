@@ -224,7 +224,7 @@ static bool agree(const result *found, const result *expected, const result *rou
     return true;
 }
 
-/* Has the training on `reference` a value that is 0 but for its rounding? Then rounding decides which side of a kink
+/* Has the training on `reference` a value that is 0 except for its rounding? Then rounding decides which side of a kink
  * (ReLU's, a maximum's) it lies on, and another order of additions may come to another gradient: nothing is wrong. */
 static bool stands_at_a_kink(uint64_t seed, const way *exactly)
 {
@@ -250,7 +250,7 @@ static bool stands_at_a_kink(uint64_t seed, const way *exactly)
     return found;
 }
 
-/* Where a gradient is 0 but for its rounding, an optimizer that divides it by its size makes a whole step of that, in either direction. A
+/* Where a gradient is 0 except for its rounding, an optimizer that divides it by its size makes a whole step of that, in either direction. A
  * mistake of a kernel shows with another optimizer, too. */
 static bool agrees_with_sgd(uint64_t seed, const way *ways)
 {

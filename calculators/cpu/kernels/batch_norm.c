@@ -116,7 +116,7 @@ sdlf_status batch_norm2d_forward_cpu(sdlf_calculator *calculator, const sdlf_ope
     return SDLF_OK;
 }
 
-/* Images of a task in inference: with S = 1, so many that working out the factors is a small part. */
+/* Images of a task in inference: with S = 1, enough for the computation of the factors to be a small part. */
 static int64_t infer_images(const batch_norm_context *norm)
 {
     return norm->s == 1 ? cpu_max(1, TASK_ELEMENTS / CHANNEL_BLOCK) : 1;

@@ -47,7 +47,7 @@ static inline element rounded_down(element a)
     return IS_FLOAT ? (element)floorf((float)a) : (element)floor((double)a);
 }
 
-/* Squares, of normalisations, and cubes, of GELU: products, as the library's pow has them but for the last bit. */
+/* Squares, of normalisations, and cubes, of GELU: products, as the library's pow has them except for the last bit. */
 static inline __attribute__((always_inline)) void powers(element *y, const element *a, int64_t a_step, const element *b,
                                                          int64_t b_step, int64_t count)
 {

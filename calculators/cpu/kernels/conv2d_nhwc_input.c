@@ -12,7 +12,7 @@
 
 enum {
     MOST_PHASES = 16,     /* more of them are small: patches do as well */
-    FLIPPED_CHANNELS = 16 /* of a task that flips filters: w is read in runs, and written to so many */
+    FLIPPED_CHANNELS = 16 /* of a task that flips filters: w is read in runs of that many */
 };
 
 /* Along one axis: dx at first + i step, i < count, reads dy from i - before on, `taps` of them; tap m has w's first_tap - m tap_step. */

@@ -29,7 +29,7 @@ void depthwise_nhwc_pack_cpu(element *packed, const convolution *v, const elemen
 typedef struct context {
     const convolution_forward *forward;
     const element *packed;
-    int64_t rows_per_task, blocks;    /* tasks: runs of rows, and of each so many blocks of channels */
+    int64_t rows_per_task, blocks;    /* of a task; and the blocks of channels that each run of rows has */
     int64_t inside_first, inside_end; /* columns whose windows lie inside the image's width */
 } context;
 

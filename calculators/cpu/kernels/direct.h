@@ -34,7 +34,7 @@ static inline int64_t direct_image_size(const direct_image *image)
 /* Can this convolution be done here? And is it the faster way? */
 bool direct_takes_cpu(const convolution *v);
 bool direct_pays_cpu(const convolution *v);
-/* The forward pass alone: patches of many taps take longer to make than lanes without a filter. */
+/* Only the forward pass: patches of many taps take longer to make than lanes without a filter. */
 bool direct_pays_forward_cpu(const convolution *v);
 
 /* The image as the forward pass reads it, and the gradient as the pass back to the input does. */

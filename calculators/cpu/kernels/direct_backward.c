@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Direct convolution backward, alone or behind ReLU and max-pool. See direct.h.
+/* Direct convolution backward, by itself or behind ReLU and max-pool. See direct.h.
  *
  * A task takes a fixed share of the images. For each it lays out the gradient by the convolution's output as [h][w][filter]
  * (behind a pool: written out from dy and mask, zeros where nothing is marked), adds the gradient by the filters into its

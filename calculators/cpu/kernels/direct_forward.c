@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Direct convolution forward, alone or with ReLU and max-pool 2x2: a task takes one image. See direct.h.
+/* Direct convolution forward, by itself or with ReLU and max-pool 2x2: a task takes one image. See direct.h.
  *
  * The image is laid out (C H W elements), convolved into [position][filter], and transposed into y's (K,P,Q) by blocks in
  * registers; with the pool only a quarter of the results is ever stored. Filters are laid out once for all images. */

@@ -75,7 +75,7 @@ static inline element exponential(element x)
     return IS_FLOAT ? (element)exponential_float((float)x) : (element)exponential_double((double)x);
 }
 
-/* exp(x) for x <= 0, as exponential() computes it but for what is below 2^-125, which comes out as about that: terms of a sum that is 1
+/* exp(x) for x <= 0, as exponential() computes it, except that results below 2^-125 become about that: terms of a sum that is 1
  * or more. Two thirds of the instructions. */
 static inline element exponential_of_negative(element x)
 {

@@ -11,7 +11,7 @@
  *   is small, is packed once for all tasks beforehand.
  * Where b is constant, inference packs all of it once (prepared). Tiles whose b is packed may be as small as sharing them evenly wants.
  * 2 m n k FLOPs; bytes: a, b and c once each. At m = 16 the weights' bandwidth and the arithmetic weigh about the same;
- * above, arithmetic alone counts. docs/notebook/gemm.md has the measurements. */
+ * above, only arithmetic counts. docs/notebook/gemm.md has the measurements. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/gemm_context.h"
 #include "calculators/cpu/kernels/gemm_packed.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_backward_sgd: a fully connected layer's backward pass and its update. Contract: calculators/fusions/gemm_backward_sgd.h.
  *
- * Up to SKINNY_ROWS rows of x it is one pass over w (gemm_backward_sgd_skinny.c). Above, arithmetic is all that counts: dx is a gemm, and so is the
+ * Up to SKINNY_ROWS rows of x it is one pass over w (gemm_backward_sgd_skinny.c). Above, only arithmetic counts: dx is a gemm, and so is the
  * gradient by w, whose tiles go into the update as soon as they are there.
  *
  * 4 N U I FLOPs (2 N U I without dx), 16 U I bytes: at N = 16 on a machine that moves 60 GB/s and computes 400 GFLOP/s both

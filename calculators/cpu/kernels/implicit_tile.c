@@ -115,7 +115,7 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
         activate_cpu(t->y + i * t->step, t->y + i * t->step, t->filters, t->activation);
 }
 
-/* The tile with room for so many pixels that wastes the least. */
+/* The tile that holds `pixels` and wastes the least. */
 static inline __attribute__((always_inline)) void compute_some(const int most, const int vectors,
                                                                const implicit_tile *t)
 {

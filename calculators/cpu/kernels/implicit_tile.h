@@ -29,7 +29,7 @@ typedef struct implicit_tile {
     int64_t ahead; /* from what is read to what is fetched for the next tile, in elements; 0: nothing */
     const element *w, *bias; /* the panel's; of all its vectors */
     const element *fetch;    /* weights that will be needed: a row of the panel is fetched at each step, */
-    int64_t fetch_step;      /* and so many elements lie between what one step and the next begin with */
+    int64_t fetch_step;      /* elements from the beginning of one step to that of the next */
     element *y;              /* where the results of the first pixel go */
     const element *residual; /* of the first pixel; NULL: there is none */
     int64_t step;            /* from one pixel to the next, in y and residual */
@@ -38,7 +38,7 @@ typedef struct implicit_tile {
     const sdlf_activation *activation;
 } implicit_tile;
 
-/* The pixels of a tile of so many vectors, at most. */
+/* The most pixels of a tile of `vectors` vectors. */
 static inline int implicit_tile_pixels(int vectors)
 {
     static const int pixels[] = {
@@ -53,7 +53,7 @@ static inline int implicit_tile_pixels(int vectors)
     return pixels[vectors];
 }
 
-/* The first filter of vector `index` of a panel of so many. A single vector of fewer than LANES filters has lanes too many. */
+/* The first filter of vector `index` of a panel of `filters`. A single vector of fewer than LANES filters leaves lanes unused. */
 static inline int64_t implicit_vector_start(int64_t index, int64_t filters)
 {
     return cpu_max(0, cpu_min(index * LANES, filters - LANES));

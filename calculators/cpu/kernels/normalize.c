@@ -2,7 +2,7 @@
 /* normalize, forward and backward. Contracts: <sdlf/operation.h>.
  *
  * A row is read three times, from memory once if it fits the cache: mean, variance around it, result. Sums are taken in float64,
- * in an order that depends on the row alone. Gradients of the channels: a task owns some channels and walks all rows. */
+ * in an order that depends only on the row. Gradients of the channels: a task owns some channels and walks all rows. */
 #include <math.h>
 
 #include "calculators/cpu/kernels/kernels.h"

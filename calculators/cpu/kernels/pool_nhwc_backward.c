@@ -11,7 +11,7 @@ enum { LEAST_TASKS = 16 };
 typedef struct context {
     const element *x, *y, *dy;
     element *dx;
-    int64_t n, channels, h, w, p, q, blocks; /* blocks of channels, whole vectors but for the last */
+    int64_t n, channels, h, w, p, q, blocks; /* blocks of channels, whole vectors except for the last */
     const sdlf_window2d *window;
     bool first_only, count_padding;
 } context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Vectors for quantised numbers: bytes, the integers and floats that they become, and the way back. For instances of float alone.
+/* Vectors for quantised numbers: bytes, the integers and floats that they become, and the way back. Only for instances of float.
  *
  * A byte is read as uint8; one that is int8 has its upper bit flipped first, which adds 128, as to its zero. Rounding adds a number
  * after which a float32 has no bits below 1: to nearest, ties to even, and the integer stands in the low bits. Sums and products

@@ -8,7 +8,8 @@ enum { TASK_PRODUCTS = 1 << 21, PIXELS_TOGETHER = 24 };
 typedef struct work {
     const quantized_layer *layer;
     quantized_tile_function *tiles;
-    int64_t vectors, blocks, each, pixels, chunk; /* of a group's filters, in blocks of so many; pixels, in chunks */
+    int64_t vectors, blocks, each, pixels,
+        chunk; /* `vectors` of a group's filters, `each` in a block; pixels, in chunks */
 } work;
 
 /* A chunk of pixels of a block of filters; neighbouring tasks have the same pixels. */

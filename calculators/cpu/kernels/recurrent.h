@@ -55,7 +55,7 @@ void recurrent_step_forward_cpu(const recurrent *r, const recurrent_share *share
 void recurrent_step_gradient_cpu(const recurrent *r, const recurrent_share *share, int64_t s);
 void recurrent_step_back_cpu(const recurrent *r, const recurrent_share *share, int64_t s);
 
-/* Rows of the next tile where so many are left: tiles are about as high as each other. */
+/* Rows of the next tile where `left` are left: tiles are of about equal height. */
 static inline int64_t recurrent_tile_rows(int64_t left)
 {
     return cpu_divide_up(left, cpu_divide_up(left, RECURRENT_ROWS));

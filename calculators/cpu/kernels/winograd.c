@@ -3,7 +3,7 @@
  *
  * A task takes one panel over a run of tiles. Neighbouring tasks take the panels of one run, whose patches each thread transforms
  * for itself, once: that costs less than to fetch what another core wrote. Where filters are large and tiles few there is one
- * run, so that each panel is read by one thread alone. */
+ * run, so that only one thread reads each panel. */
 #include "calculators/cpu/kernels/winograd_stages.h"
 
 enum {

@@ -15,7 +15,7 @@
  * as there are runs.
  *
  * Sums and differences of the image come before the multiplication. With m = 2 results are as close to the exact ones as a plain
- * sum's; with m = 4 rounding errors are larger (docs/reference/convolution.md has figures), which is why that runs on request alone. One
+ * sum's; with m = 4 rounding errors are larger (docs/guides/convolution-algorithms.md has figures), which is why that runs only on request. One
  * infinite or NaN pixel spoils all m x m outputs of the tiles that it lies in. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_H
 #define SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* avg_pool2d and global_avg_pool2d. A thread an output (forward) or an input (backward, which gathers: no atomics); global
- * averages take a warp a channel. Every tensor is moved once, but for overlapping windows, which hit the cache. */
+ * averages take a warp a channel. Every tensor is moved once, except for overlapping windows, which hit the cache. */
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/pool2d/nhwc.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"

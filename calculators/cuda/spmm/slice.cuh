@@ -45,7 +45,7 @@ static __device__ __forceinline__ void store_row(const pack<T> &row, int target,
                                mine.valid);
 }
 
-/* Rows that are complete but for their log_softmax, which is taken of two at a time. */
+/* Rows that are complete except for their log_softmax, which is taken of two at a time. */
 template <typename T> struct finished_rows {
     pack<T> row[2];
     int32_t target[2];

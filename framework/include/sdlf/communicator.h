@@ -8,7 +8,7 @@
  * Every rank calls the same functions in the same order, with the same sizes. With the same number of ranks sums have
  * the same bits on every run, and on every rank.
  *
- * Threads: one thread at a time uses a communicator, but for `check`.
+ * Threads: one thread at a time uses a communicator, except for `check`.
  * Ownership: a communicator is the caller's, to be closed after the plans and trainers that use it. Classes are the
  * library's.
  * Errors: a status with a message (status.h). After SDLF_ERROR_DEVICE (a rank that is lost, or does not answer) a

@@ -12,7 +12,7 @@
  * Threads: one thread at a time uses a plan, or any of the plans that have a calculator in common with it. Plans of
  * different models on calculators of their own may be made and run in different threads; plans of one model, if all are
  * for inference, may run in different threads.
- * Ownership: a plan is the caller's (sdlf_plan_free). Options are read before sdlf_plan_create returns, but for what is
+ * Ownership: a plan is the caller's (sdlf_plan_free). Options are read before sdlf_plan_create returns, except for what is
  * said to be borrowed for longer. Bindings and texts are the plan's.
  * Errors: a status with a message (status.h) that names the layer and the operation. */
 #ifndef SDLF_PLAN_H

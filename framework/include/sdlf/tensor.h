@@ -54,7 +54,7 @@ int64_t sdlf_tensor_bytes(const sdlf_tensor *tensor);
 /* Row-major without gaps? (Dimensions of size 1 may have any stride.) A sparse matrix always is. */
 bool sdlf_tensor_is_contiguous(const sdlf_tensor *tensor);
 
-/* Views of dense tensors; none copies. Reshape wants an equal count; with gaps, also the same axes but for 1s. Narrow
+/* Views of dense tensors; none copies. Reshape wants an equal count; with gaps, also the same axes except for 1s. Narrow
  * keeps `length` indices from `start` along `axis`. Transpose exchanges two axes. Of arguments that do not fit, the
  * view is an absent tensor (sdlf_tensor_present). */
 sdlf_tensor sdlf_tensor_reshape(sdlf_tensor tensor, sdlf_shape shape);
@@ -80,7 +80,7 @@ sdlf_tensor sdlf_tensor_broadcast(sdlf_tensor tensor, sdlf_shape shape);
  *     columns (E) int32       of each element, in [0, C)
  *     values  (E) of dtype
  * Within a row columns may come in any order and more than once (equal ones add up). C is at most 2^31 - 1; E needs 64
- * bits. Whoever makes a matrix sees to all of this; sdlf_csr_check checks it. */
+ * bits. All of this is up to whoever makes a matrix; sdlf_csr_check checks it. */
 
 /* A matrix over `data` (borrowed; may be NULL). */
 sdlf_tensor sdlf_csr_view(sdlf_dtype dtype, int64_t rows, int64_t columns, int64_t stored, void *data);

@@ -3,7 +3,7 @@
  *
  *     matmul of q and k^T, [times a number], [a mask added, or a number put where it says], softmax along the keys, matmul with v
  *
- * Where q or k is multiplied by a number for that product alone, the number goes into the scale. Operands that are only copied with their
+ * Where q or k is multiplied by a number only for that product, the number goes into the scale. Operands that are only copied with their
  * axes in another order are read where they lie, and so is the result written. */
 #include "framework/plan/passes.h"
 

@@ -33,7 +33,7 @@ static void doctor_says_what_is_there(void)
 static void doctor_says_what_is_trained(void)
 {
     const program *p = SDLF(0, "doctor", fixture("training/norms/model.onnx"));
-    CHECK_SAYS(p, "trains: 14 parameters (1,186 numbers); left alone 10: ");
+    CHECK_SAYS(p, "trains: 14 parameters (1,186 numbers); not trained 10: ");
     CHECK_SAYS(p, " and 4 more\n");
     p = SDLF(0, "doctor", fixture("training/vit/model.onnx"));
     CHECK_SAYS(p, "trains: 20 parameters (1,197 numbers)\n");

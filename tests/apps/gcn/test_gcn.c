@@ -79,7 +79,7 @@ static void inference_is_shown(void)
                "calculator 'cpu' has no gemm algorithm 'best'");
 }
 
-/* Every rung of the ladder can be taken for X W, and comes to the same numbers but for rounding; text and JSON tell the
+/* Every rung of the ladder can be taken for X W, and comes to the same numbers except for rounding; text and JSON tell the
  * same checksum. */
 static void rungs_can_be_chosen(void)
 {

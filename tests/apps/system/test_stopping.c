@@ -124,7 +124,7 @@ static void a_graph(void)
 {
     const program *p = STOPPED("net  ", "gcn", "infer", "--graph", "uniform:2000,10000,1", "--repeats", "100000", SLOW);
     CHECK_SAYS(p, "all together");
-    CHECK_SAYS(p, "stopped by Ctrl-C; whole runs alone were timed");
+    CHECK_SAYS(p, "stopped by Ctrl-C; only whole runs were timed");
     p = STOPPED("timing 100,000 runs", "gcn", "infer", "--graph", "uniform:2000,10000,1", "--repeats", "100000", SLOW,
                 "--json");
     CHECK(strstr(p->out, "stopped") == NULL); /* that is on standard error */

@@ -68,14 +68,14 @@ static void says_nothing_when_quiet(void)
     CHECK_TEXT(p->err, "");
 }
 
-/* What is left alone is told, kept in files, and listed in the log. */
+/* What is not trained is told, kept in files, and listed in the log. */
 static void freezes_what_it_is_told(void)
 {
     const char *out = test_path("frozen.safetensors"), *log = test_path("frozen.log");
     const program *p = SDLF(0, "train", SMALL, "--epochs", "1", "--no-save");
     CHECK(strstr(p->out, "trains") == NULL);
     p = SDLF(0, "train", SMALL, "--epochs", "1", "--out", out, "--log", log, "--freeze", "fully_connected.*");
-    CHECK_SAYS(p, "trains 2 parameters (170 numbers); left alone 2: fully_connected.weight, fully_connected.bias\n");
+    CHECK_SAYS(p, "trains 2 parameters (170 numbers); not trained 2: fully_connected.weight, fully_connected.bias\n");
     json_t *start = json_loadf(fopen(log, "r"), JSON_DISABLE_EOF_CHECK, NULL);
     json_t *first = json_array_get(json_object_get(start, "trained"), 0);
     CHECK_TEXT(json_string_value(json_object_get(first, "name")), "fully_connected.weight");
@@ -83,7 +83,7 @@ static void freezes_what_it_is_told(void)
     CHECK_EQUAL((int64_t)json_array_size(json_object_get(start, "trained")), 4);
     json_decref(start);
     p = SDLF(0, "train", "--resume", out, "--epochs", "2", "--out", test_path("on.safetensors"));
-    CHECK_SAYS(p, "trains 2 parameters (170 numbers); left alone 2: ");
+    CHECK_SAYS(p, "trains 2 parameters (170 numbers); not trained 2: ");
     p = SDLF(1, "train", "--resume", out, "--epochs", "2", "--no-save", "--unfreeze", "fully_connected.bias");
     CHECK(strstr(p->err, "the checkpoint lacks state 0 of sgd for fully_connected.bias") != NULL);
     p = SDLF(2, "train", SMALL, "--no-save", "--freeze", "fully_connected.wait");

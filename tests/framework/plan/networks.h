@@ -76,7 +76,7 @@ static inline int count_steps(const sdlf_plan *plan, const char *operation)
     return count;
 }
 
-/* Numbers in [-1, 1) that depend on the seed alone. */
+/* Numbers in [-1, 1) that depend only on the seed. */
 static inline void fill_random(float *values, int64_t count, uint64_t seed)
 {
     for (int64_t i = 0; i < count; i++)

@@ -152,7 +152,7 @@ static void timing_ends_early(void)
     CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 2, .forward = reference}));
     int left = 3 * sdlf_plan_step_count(plan);
     const sdlf_timing rows = {.repeats = 3, .together = 2, .go_on = go_on, .user = &left};
-    CHECK_OK(sdlf_plan_time_with(plan, &rows)); /* asked three times a step, but for the first run */
+    CHECK_OK(sdlf_plan_time_with(plan, &rows)); /* asked three times a step, except for the first run */
     CHECK_EQUAL(left, 0);
     left = 1;
     CHECK_FAILS(sdlf_plan_time_with(plan, &rows), SDLF_ERROR_INTERRUPTED, "before all steps had run");

@@ -105,7 +105,7 @@ static void compute(sdlf_calculator *calculator, int runs, float (*y)[NUMBERS / 
     sdlf_model_free(net);
 }
 
-/* Every run gives the same numbers, which are those of the specification but for the rounding of operands. */
+/* Every run gives the same numbers, which are those of the specification except for the rounding of operands. */
 static void results_are_right_on_a_gpu(void)
 {
     static float expected[2][NUMBERS / 2], found[2][NUMBERS / 2];
