@@ -46,7 +46,7 @@ static const argument table_of_arguments[] = {
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .required = true, .help = "a safetensors file, as train writes it, or an ONNX file"},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
-     .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
+     .help = "the network, for weights files that hold none: a built-in name, FILE.json or FILE.onnx"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET",
      .help = "the data set; its test half is used (default: what the weights were trained on, or digits)"},
     {"train-half", ARGUMENT_FLAG, offsetof(settings, train_half), .help = "use the training half"},
@@ -58,7 +58,7 @@ static const argument table_of_arguments[] = {
              "are kept)"},
     {"loss", ARGUMENT_NAME, offsetof(settings, loss), "NAME", .names = loss_name,
      .help = "the loss, for weights whose file does not say (default: what the weights were trained "
-             "with, or cross_entropy); others want a set with float targets"},
+             "with, or cross_entropy); others need a set with float targets"},
     {"tta", ARGUMENT_CHOICE, offsetof(settings, tta), "VIEWS", .choices = view_names, .fallback = "none",
      .help =
          "test-time augmentation: average over each picture and its mirror image (flip), and these moved by a pixel "

@@ -35,7 +35,7 @@ static const argument predict_arguments[] = {
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .required = true, .help = "a safetensors file, as train writes it, or an ONNX file"},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
-     .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
+     .help = "the network, for weights files that hold none: a built-in name, FILE.json or FILE.onnx"},
     {"top", ARGUMENT_INT, offsetof(settings, top), "N", .minimum = 1, .maximum = 1000, .fallback = "1",
      .help = "classes to print, likeliest first; of multi-label networks, at least N"},
     {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE", .standard = ARGUMENT_STANDARD_INPUT,

@@ -40,7 +40,7 @@ static const argument table_of_arguments[] = {
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "the weights, as an option: a safetensors file, as train writes it, or an ONNX file"},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
-     .help = "the network, for weights that do not bring theirs: a built-in name or FILE.json"},
+     .help = "the network, for weights files that hold none: a built-in name or FILE.json"},
     {"weights-only", ARGUMENT_CHOICE, offsetof(settings, only), "TYPE", .choices = only_names, .fallback = "none",
      .help = "quantise weights, and leave activations as they are, which needs no data: int8, or int4 in blocks"},
     {"block", ARGUMENT_INT, offsetof(settings, block), "N", .minimum = 16, .maximum = 1 << 20,

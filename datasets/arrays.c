@@ -144,7 +144,7 @@ static sdlf_status no_labels(const npy_file *file, int64_t count)
                      "%s: expected %" PRId64
                      " labels, one for each image or each of its pixels, uint8, int32 or int64, found %s of (%s)%s",
                      file->name, count, sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text,
-                     sdlf_dtype_is_float(file->tensor.dtype) ? "; float targets want a loss: --loss mse" : "");
+                     sdlf_dtype_is_float(file->tensor.dtype) ? "; float targets need a loss: --loss mse" : "");
 }
 
 /* Label i; -2: it is no whole number. */

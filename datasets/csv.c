@@ -56,7 +56,7 @@ static sdlf_status find_label_columns(csv_table *t, char **names)
                          t->name, text_show(wanted).text, t->columns);
     if (last > t->label && !t->targets && !t->options->unlabelled)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "%s: label=%s: several columns are float targets, which want a loss: --loss mse", t->name,
+                         "%s: label=%s: several columns are float targets, which need a loss: --loss mse", t->name,
                          text_show(wanted).text);
     return last - t->label + 1 < t->columns
                ? SDLF_OK

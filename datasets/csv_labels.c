@@ -36,7 +36,7 @@ static sdlf_status name_classes(sdlf_dataset *dataset, const csv_table *t, char 
     if (names > MOST_CLASSES || names > t->rows / 2 + 1)
         return sdlf_fail(SDLF_ERROR_FORMAT,
                          "%s: column %" PRId64 " holds %" PRId64 " different labels in %" PRId64
-                         " rows; label=COLUMN names another, and float targets want a loss: --loss mse",
+                         " rows; label=COLUMN names another, and float targets need a loss: --loss mse",
                          t->name, t->label + 1, names, t->rows);
     dataset->class_names = calloc((size_t)names, sizeof *dataset->class_names);
     if (dataset->class_names == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);

@@ -45,7 +45,7 @@ const argument preprocess_arguments[] = {
     {"std", ARGUMENT_TEXT, offsetof(preprocess_settings, std), "R,G,B",
      .help = "another deviation, of samples from 0 to 1"},
     {"fit", ARGUMENT_CHOICE, offsetof(preprocess_settings, fit), "HOW", .choices = fit_names, .fallback = "auto",
-     .help = "crop: keep the middle, in the network's proportions; stretch: bring all of it into these; whole: all of "
+     .help = "crop: keep the middle, in the network's proportions; stretch: scale all of it to these; whole: all of "
              "it, with black beside it; digit: cut a digit out, scale and centre it; auto: digit where the network "
              "takes grey and the size is not its own, whole where the file says how samples are normalised, else crop"},
     {"crop", ARGUMENT_FLOAT, offsetof(preprocess_settings, crop), "PART", .minimum = 0, .maximum = 1, .above = true,

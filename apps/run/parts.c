@@ -137,7 +137,7 @@ static sdlf_status append(sdlf_tensor *whole, const sdlf_tensor *more, const cha
     for (int d = 1; d < shape.rank && fits; d++) fits = shape.dim[d] == whole->shape.dim[d];
     if (!fits)
         return sdlf_fail(SDLF_ERROR_SHAPE,
-                         "output '%s' is %s of %lld samples: several devices want one whose first dimension goes with "
+                         "output '%s' is %s of %lld samples: several devices need one whose first dimension goes with "
                          "the batch",
                          name, sdlf_shape_print(shape).text, (long long)batch);
     int64_t rows = whole->shape.dim[0];

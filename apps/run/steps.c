@@ -230,7 +230,7 @@ static sdlf_status collect(run_session *s, sdlf_plan *plan, int64_t step)
 static sdlf_status check(run_session *s, const arguments *given)
 {
     if (s->set.states.count == 0)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s wants --state: what a step goes on from",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s needs --state: what a step goes on from",
                          arguments_given(given, "steps") ? "steps" : "growing");
     if (!network_is_onnx(s->model_path))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--state is for ONNX files, and %s is none", s->model_path);

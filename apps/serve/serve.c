@@ -36,7 +36,7 @@ static const argument serve_arguments[] = {
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .required = true,
      .help = "a safetensors file, as train writes it, or an ONNX file"},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
-     .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
+     .help = "the network, for weights files that hold none: a built-in name, FILE.json or FILE.onnx"},
     {"port", ARGUMENT_INT, offsetof(settings, port), "N", .minimum = 0, .maximum = 65535, .fallback = "0",
      .help = "of 127.0.0.1; 0: a free one"},
     {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE",

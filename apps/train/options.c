@@ -25,7 +25,7 @@ const argument training_arguments[] = {
     {"huber-delta", ARGUMENT_FLOAT, offsetof(training, huber_delta), "X", .minimum = 1e-6, .maximum = 1e6,
      .fallback = "1", .help = "of huber: the difference from which on the loss is linear"},
     {"class-weights", ARGUMENT_TEXT, offsetof(training, class_weights), "LIST",
-     .help = "weight of each class's samples: 1,2,0.5, or balanced: as if all classes had equally many"},
+     .help = "weight of each class's samples: 1,2,0.5, or balanced: as if all classes had as many samples"},
     {"ema", ARGUMENT_FLOAT, offsetof(training, ema), "X", .minimum = 0, .maximum = 0.999999, .above = true,
      .help = "test and keep a moving average of the weights that keeps X of itself in each step, 0.999 say"},
     {"lookahead", ARGUMENT_INT, offsetof(training, lookahead), "K", .minimum = 0, .maximum = 1 << 20,
@@ -37,7 +37,7 @@ const argument training_arguments[] = {
     {"lr-scale", ARGUMENT_TEXT, offsetof(training, rate_scales), "LIST",
      .help = "multiply the learning rate of parameters: trunk=0.1,conv2d.*=0.5; names as for --freeze, and head. With "
              "the linear "
-             "schedule, head=2@0.5 comes to 0 after half of the training"},
+             "schedule, head=2@0.5 reaches 0 half-way through the training"},
     {"decay", ARGUMENT_TEXT, offsetof(training, weight_decays), "LIST",
      .help = "weight decay of parameters, in place of --weight-decay: head=1e-4,norm*=0"},
     {"clip-norm", ARGUMENT_FLOAT, offsetof(training, clip_norm), "X", .minimum = 0, .maximum = 1e6, .above = true,
@@ -72,9 +72,9 @@ const argument schedule_arguments[] = {
 
 const argument augmentation_arguments[] = {
     {.name = "Augmentation: random changes of each picture, drawn anew in each epoch", .type = ARGUMENT_HEADING},
-    {"augment-flip", ARGUMENT_FLAG, offsetof(training, flip), .help = "exchange left and right, of half of them"},
+    {"augment-flip", ARGUMENT_FLAG, offsetof(training, flip), .help = "mirror half of them, left to right"},
     {"augment-flip-alternate", ARGUMENT_FLAG, offsetof(training, flip_alternate),
-     .help = "exchange left and right in every second epoch of each, instead of by chance"},
+     .help = "mirror each picture in every second epoch, instead of at random"},
     {"augment-reflect", ARGUMENT_FLAG, offsetof(training, reflect),
      .help = "beyond its edges is its mirror image, and not black"},
     {"augment-crop", ARGUMENT_INT, offsetof(training, crop), "PIXELS", .minimum = 0, .maximum = 1000,
@@ -98,7 +98,7 @@ const argument augmentation_arguments[] = {
     {"augment-saturation", ARGUMENT_FLOAT, offsetof(training, saturation), "X", .minimum = 0, .maximum = 1,
      .help = "the same for the distance from grey, of three channels"},
     {"augment-trivial", ARGUMENT_FLAG, offsetof(training, trivial),
-     .help = "TrivialAugment, before the others: one operation of 14 on each picture, of a strength by chance"},
+     .help = "TrivialAugment, before the others: one operation of 14 on each picture, of random strength"},
     {"augment-rand", ARGUMENT_INT, offsetof(training, rand_augment), "N", .minimum = 0, .maximum = 8,
      .help = "RandAugment, before the others: N of these operations on each picture, 2 say"},
     {"augment-magnitude", ARGUMENT_INT, offsetof(training, rand_magnitude), "M", .minimum = 1, .maximum = 30,
@@ -106,8 +106,8 @@ const argument augmentation_arguments[] = {
     {"mixup", ARGUMENT_FLOAT, offsetof(training, mixup), "A", .minimum = 0, .maximum = 2,
      .help = "add another picture of the batch, and its label, in shares drawn from Beta(A, A): 0.2 or 1, say"},
     {"cutmix", ARGUMENT_FLOAT, offsetof(training, cutmix), "A", .minimum = 0, .maximum = 2,
-     .help =
-         "put a box of another picture of the batch, and that share of its label, into it; of both, chance picks one"},
+     .help = "put a box of another picture of the batch, and that share of its label, into it; with both, one is "
+             "picked at random"},
     {0},
 };
 

@@ -120,7 +120,7 @@ sdlf_status sdlf_plan_backward(sdlf_plan *plan)
 {
     SDLF_REQUIRE(plan);
     if (plan->options.mode != SDLF_TRAIN || !plan->options.gradients_only || plan->feed.present)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "a backward pass by itself wants a training plan with gradients_only");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "a backward pass by itself needs a training plan with gradients_only");
     return plan_run_steps(plan, plan->forward_steps, plan->step_count);
 }
 

@@ -108,7 +108,7 @@ static void wrong_tables(void)
     refused("1,2,x\n\"4,2,y\n", ",all", "line 2: a quote that is not closed");
     refused("1,2,x\n\"4\"5,2,y\n", ",all", "line 2: expected ',' or the line's end behind a quote");
     refused("1,0.5\n2,0.25\n3,0.75\n4,0.1\n", ",all",
-            "column 2 holds 4 different labels in 4 rows; label=COLUMN names another, and float targets want a loss: "
+            "column 2 holds 4 different labels in 4 rows; label=COLUMN names another, and float targets need a loss: "
             "--loss mse");
     refused("1,a\n2,\n3,a\n", ",all", "label '': expected a name in UTF-8");
     test_write_file(test_path("a.csv"), "1,2\n3,\0\n", 8);

@@ -228,7 +228,7 @@ static void targets(void)
     write_array("labels.npy", "<f8", "(3,)", numbers, 3 * sizeof *numbers);
     CHECK_FAILS(open_targets(&data), SDLF_ERROR_FORMAT, "expected float targets (4) or (4,K)");
     write_array("labels.npy", "<f8", "(4,)", numbers, 4 * sizeof *numbers);
-    CHECK_FAILS(open_it(&data, false), SDLF_ERROR_FORMAT, "float targets want a loss: --loss mse");
+    CHECK_FAILS(open_it(&data, false), SDLF_ERROR_FORMAT, "float targets need a loss: --loss mse");
     for (int behind = 0; behind < 2; behind++) { /* whole numbers are classes, unless targets are asked for */
         write_array("labels.npy", "<f8", behind ? "(4, 1)" : "(4,)", numbers + 2, 4 * sizeof *numbers);
         if (!CHECK_OK(open_it(&data, false))) continue;

@@ -11,8 +11,9 @@
 static const char advice[] = "since it was configured with SDLF_ONNX=OFF (configure it with SDLF_ONNX=ON, which needs "
                              "protobuf-c, and build again)";
 #else
-static const char advice[] = "for want of protobuf-c (on Debian and Ubuntu: protobuf-c-compiler and libprotobuf-c-dev, "
-                             "then configure and build again)";
+static const char advice[] =
+    "because protobuf-c was not found (on Debian and Ubuntu: protobuf-c-compiler and libprotobuf-c-dev, "
+    "then configure and build again)";
 #endif
 
 static sdlf_status refuse(const char *path)

@@ -56,7 +56,7 @@ static void steps_go_on_from_one_another(void)
         CHECK_CLOSE((double)((float *)found.data)[i], (double)((float *)expected.data)[i], 1e-4);
     sdlf_tensor_release(&found, NULL);
     sdlf_tensor_release(&expected, NULL);
-    CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--steps", "12"), "--steps wants --state");
+    CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--steps", "12"), "--steps needs --state");
     CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--state", "past"), "expected INPUT=OUTPUT");
     CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--state", "p.*=present.*"), "inputs of the model that fit");
     CHECK_SAYS(SDLF(2, "run", model, "--state", "past_key_values.*=present.*"), "input 'input_ids' has no file");
@@ -86,7 +86,7 @@ static void masks_grow_with_the_steps(void)
             CHECK_CLOSE((double)((float *)found.data)[i], (double)((float *)expected.data)[i], 1e-4);
     sdlf_tensor_release(&found, NULL);
     sdlf_tensor_release(&expected, NULL);
-    CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--growing", "attention_mask"), "--growing wants --state");
+    CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--growing", "attention_mask"), "--growing needs --state");
     CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--state", states, "--growing", "mask"), "has no such input");
 }
 
