@@ -3,11 +3,11 @@
 #include <stdio.h>
 
 #include "framework/operations/check.h"
-#include "framework/operations/gemm_packed.h"
+#include "framework/operations/gemm_weight_only.h"
 #include "framework/operations/operations.h"
 
-/* b is of integers: see gemm_packed.h. */
-static void expect_packed(sdlf_check *check, const sdlf_operation *operation, int64_t n, int64_t k)
+/* b is of integers: see gemm_weight_only.h. */
+static void expect_weight_only(sdlf_check *check, const sdlf_operation *operation, int64_t n, int64_t k)
 {
     const sdlf_tensor *scale = &operation->in[4], *zero = &operation->in[5];
     bool halves = sdlf_tensor_present(zero);
@@ -35,14 +35,14 @@ static sdlf_status check_gemm(const sdlf_operation *operation)
     sdlf_expect_rank(&check, a, 2);
     sdlf_expect_rank(&check, b, 2);
     if (check.status != SDLF_OK) return check.status;
-    bool packed = sdlf_gemm_is_packed(operation);
+    bool integers = sdlf_gemm_is_weight_only(operation);
     int64_t m = a->shape.dim[transpose_a ? 1 : 0], k = a->shape.dim[transpose_a ? 0 : 1];
     int64_t n = b->shape.dim[transpose_b ? 0 : 1];
-    if (packed)
-        expect_packed(&check, operation, n, k);
+    if (integers)
+        expect_weight_only(&check, operation, n, k);
     else
         sdlf_expect_operand(&check, b, t, transpose_b ? sdlf_shape(n, k) : sdlf_shape(k, n));
-    sdlf_expect(&check, packed || !(sdlf_tensor_present(&operation->in[4]) || sdlf_tensor_present(&operation->in[5])),
+    sdlf_expect(&check, integers || !(sdlf_tensor_present(&operation->in[4]) || sdlf_tensor_present(&operation->in[5])),
                 "operands 'scale' and 'zero' go with a b of integers");
     sdlf_expect_operand(&check, &operation->in[2], t, sdlf_shape(n));
     sdlf_expect_operand(&check, &operation->in[3], t, sdlf_shape(m, n));

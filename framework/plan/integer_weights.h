@@ -25,14 +25,14 @@ typedef struct plan_integers {
 } plan_integers;
 
 /* A fully connected layer's weights (units, inputs) as integers with a scale, and of 4 bits a zero point, for each
- * block of inputs (framework/operations/gemm_packed.h). */
-typedef struct plan_packed {
+ * block of inputs (framework/operations/gemm_weight_only.h). */
+typedef struct plan_weight_only {
     int weight; /* parameter */
     int64_t units, inputs, block, blocks;
     bool halves;                 /* of 4 bits, else of 8 */
     float *scale, *zero;         /* of each block, until they are where they belong */
     int integers, scales, zeros; /* buffers */
-} plan_packed;
+} plan_weight_only;
 
 /* `count` numbers: is each an integer of [-128, 127] times *scale, which is the largest that does it? Then *low and
  * *high are the least and greatest of the integers. */

@@ -142,7 +142,7 @@ static sdlf_status load_buffer(sdlf_plan *plan, int buffer, room *piece)
     const plan_buffer *to = &plan->buffers[buffer];
     if (plan_is_copy_of_model(plan, to)) return load_values(plan, buffer, piece);
     if (to->kind != BUFFER_DERIVED || to->memory == NULL) return SDLF_OK;
-    if (to->packed > 0) return plan_load_packed(plan, buffer);
+    if (to->weight_only > 0) return plan_load_weight_only(plan, buffer);
     return to->integers > 0 ? plan_load_integers(plan, buffer) : load_fold(plan, buffer, piece);
 }
 
@@ -193,7 +193,8 @@ static sdlf_status load_all(sdlf_plan *plan, bool parameters, room *piece)
         status = load_buffer(plan, i, piece);
         if (status == SDLF_OK && taken != NULL) plan_take_after(plan, taken, i, i);
     }
-    for (int i = 0; i < plan->packed_count && plan->options.take_parameters; i++) plan_release_scales(&plan->packed[i]);
+    for (int i = 0; i < plan->weight_only_count && plan->options.take_parameters; i++)
+        plan_release_scales(&plan->weight_only[i]);
     if (status == SDLF_OK) status = prepare_weights(plan, steps, count, taken, piece);
     free(taken);
     free(steps);

@@ -91,13 +91,13 @@ void plan_settle_groups(sdlf_plan *plan);
 bool plan_is_between(const sdlf_plan *plan, const sdlf_tensor *x);
 /* Work out a buffer of a plan_integers from the model's values. */
 sdlf_status plan_load_integers(sdlf_plan *plan, int buffer);
-void plan_release_scales(plan_packed *w);
-sdlf_status plan_load_packed(sdlf_plan *plan, int buffer); /* or of a plan_packed */
+void plan_release_scales(plan_weight_only *w);
+sdlf_status plan_load_weight_only(sdlf_plan *plan, int buffer); /* or of a plan_weight_only */
 
 sdlf_status plan_fuse_qdq_nodes(sdlf_plan *plan);
 sdlf_status plan_fuse_qdq_integers(sdlf_plan *plan);
 sdlf_status plan_fuse_integer_products(sdlf_plan *plan);
-sdlf_status plan_fuse_packed(sdlf_plan *plan);
+sdlf_status plan_fuse_weight_only(sdlf_plan *plan);
 sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
 sdlf_status plan_fuse_rectified_pools(sdlf_plan *plan);
 sdlf_status plan_fuse_activations(sdlf_plan *plan);

@@ -42,8 +42,8 @@ void sdlf_plan_free(sdlf_plan *plan)
     free(plan->folds);
     for (int i = 0; i < plan->integers_count; i++) free(plan->integers[i].scale);
     free(plan->integers);
-    for (int i = 0; i < plan->packed_count; i++) plan_release_scales(&plan->packed[i]);
-    free(plan->packed);
+    for (int i = 0; i < plan->weight_only_count; i++) plan_release_scales(&plan->weight_only[i]);
+    free(plan->weight_only);
     free(plan->tickets);
     free(plan->loss_layers);
     free(plan->rates);

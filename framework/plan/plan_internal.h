@@ -51,7 +51,7 @@ typedef struct plan_buffer {
     int data;             /* which, for BUFFER_DATA: 0 samples, 1 labels, 2 .. the constants */
     int fold;             /* which, for BUFFER_DERIVED */
     int integers;         /* or which of these, counted from 1; 0: a fold */
-    int packed;           /* or of these */
+    int weight_only;      /* or of these */
     bool raw;             /* weights that are only wanted until they are prepacked; with no offset: read from a file */
     int operand;          /* where it is raw, and worked out: which operand of its steps it is */
     bool constant;        /* no step writes it: it is valid in every space from the start */
@@ -174,8 +174,8 @@ struct sdlf_plan {
     int fold_count;
     plan_integers *integers;
     int integers_count;
-    plan_packed *packed;
-    int packed_count;
+    plan_weight_only *weight_only;
+    int weight_only_count;
     int64_t *tickets; /* of the buckets whose sums are under way */
     int bucket_count;
     int control[CONTROL_COUNT];                           /* buffers; 0: not used (buffer 0 is never a real one) */

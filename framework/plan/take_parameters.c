@@ -11,8 +11,8 @@ int plan_source_parameters(const sdlf_plan *plan, const plan_buffer *buffer, int
 {
     if (buffer->kind == BUFFER_PARAMETER) parameter[0] = buffer->parameter;
     if (buffer->kind != BUFFER_DERIVED) return buffer->kind == BUFFER_PARAMETER;
-    if (buffer->packed > 0) {
-        parameter[0] = plan->packed[buffer->packed - 1].weight;
+    if (buffer->weight_only > 0) {
+        parameter[0] = plan->weight_only[buffer->weight_only - 1].weight;
         return 1;
     }
     if (buffer->integers > 0) {

@@ -14,15 +14,15 @@
  * above, only arithmetic counts. docs/notebook/gemm.md has the measurements. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/gemm_context.h"
-#include "calculators/cpu/kernels/gemm_packed.h"
 #include "calculators/cpu/kernels/gemm_skinny.h"
 #include "calculators/cpu/kernels/gemm_tall_skinny.h"
+#include "calculators/cpu/kernels/gemm_weight_only.h"
 #include "calculators/matmul.h"
 
 bool gemm_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_gemm_library *library = cpu_from_const(calculator)->library;
-    if (sdlf_gemm_is_packed(operation)) return IS_FLOAT && operation->algorithm == AUTO;
+    if (sdlf_gemm_is_weight_only(operation)) return IS_FLOAT && operation->algorithm == AUTO;
     if (operation->algorithm == IN_LIBRARY)
         return library && (IS_FLOAT ? library->float32 : library->float64) && (!library->load || library->load());
     return operation->algorithm != TALL_SKINNY || gemm_tall_skinny_fits_cpu(operation);
@@ -46,7 +46,7 @@ bool gemm_takes_alone_cpu(const sdlf_operation *operation)
 
 int64_t gemm_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    if (sdlf_gemm_is_packed(operation)) return gemm_packed_workspace_cpu(operation);
+    if (sdlf_gemm_is_weight_only(operation)) return gemm_weight_only_workspace_cpu(operation);
     const cpu_calculator *cpu = cpu_from_const(calculator);
     if (is_tall_skinny(operation)) return gemm_tall_skinny_workspace_cpu(calculator, operation);
     if (is_skinny(operation)) return 0;
@@ -119,7 +119,7 @@ void gemm_straight_tile_cpu(void *context, int64_t index, int thread)
 
 int64_t gemm_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    if (operation->algorithm == IN_LIBRARY || sdlf_gemm_is_packed(operation) || gemm_takes_alone_cpu(operation))
+    if (operation->algorithm == IN_LIBRARY || sdlf_gemm_is_weight_only(operation) || gemm_takes_alone_cpu(operation))
         return 0;
     gemm_context gemm = gemm_context_of_cpu(cpu_from_const(calculator), operation, 1);
     return gemm_panels_size_cpu(&gemm.all) * (int64_t)sizeof(element);
@@ -137,7 +137,7 @@ sdlf_status gemm_prepare_cpu(sdlf_calculator *calculator, const sdlf_operation *
 sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_calculator *cpu = cpu_from(calculator);
-    if (sdlf_gemm_is_packed(operation)) return gemm_packed_cpu(calculator, operation);
+    if (sdlf_gemm_is_weight_only(operation)) return gemm_weight_only_cpu(calculator, operation);
     if (is_tall_skinny(operation)) return gemm_tall_skinny_cpu(calculator, operation);
     if (is_skinny(operation)) return gemm_skinny_cpu(calculator, operation);
     gemm_context gemm = gemm_context_of_cpu(cpu, operation, 1);

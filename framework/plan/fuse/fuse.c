@@ -18,7 +18,7 @@ sdlf_status plan_fuse(sdlf_plan *plan)
         plan_fuse_epilogues,           /* residual adds, then activations */
         plan_fuse_qdq_integers,        /* after them: products have their activations */
         plan_fuse_integer_products,    /* likewise: what they are multiplied by, and their biases */
-        plan_fuse_packed,              /* products whose weights are integers, and nothing else is */
+        plan_fuse_weight_only,         /* products whose weights are integers, and nothing else is */
         plan_fuse_feed,                /* labels with the batch's indices */
         plan_fuse_loss,                /* forward and backward */
         plan_fuse_norm_backward,       /* with the activation behind it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* MatMulNBits of com.microsoft: a product with weights of 8 or 4 bits, which have a scale and a zero point for each
  * block of inputs. The weights become floats here, and a plan finds the integers again
- * (framework/plan/fuse/packed.c). */
+ * (framework/plan/fuse/weight_only.c). */
 #include "framework/formats/onnx/import/compose.h"
 #include "framework/formats/onnx/import/fold.h"
 

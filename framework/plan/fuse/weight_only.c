@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference in float32: a fully connected layer whose weights are integers with scales in the file keeps them so, and
- * its product makes floats of them as it reads (framework/operations/gemm_packed.h). In the model they are floats, of
- * which the integers are found again: each block's weights are multiples of one number. Those of a range of 16 have 4
- * bits. */
-#include "framework/operations/gemm_packed.h"
+/* Inference in float32: a fully connected layer whose weights are integers with scales in the file keeps them so
+ * (weight-only quantisation), and its product makes floats of them as it reads (framework/operations/gemm_weight_only.h).
+ * In the model they are floats, of which the integers are found again: each block's weights are multiples of one number.
+ * Those of a range of 16 have 4 bits. */
+#include "framework/operations/gemm_weight_only.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "framework/plan/passes.h"
 
-static bool is_candidate(const sdlf_plan *plan, const plan_step *step, plan_packed *w)
+static bool is_candidate(const sdlf_plan *plan, const plan_step *step, plan_weight_only *w)
 {
     const sdlf_operation *op = &step->operation;
     const sdlf_tensor *b = &op->in[1];
     const model_source *source = &plan->model->source;
     if (step->dead || op->kind != SDLF_GEMM || !op->gemm.transpose_b || op->gemm.transpose_a) return false;
-    if (source->file == NULL || source->shared_scale == NULL || sdlf_gemm_is_packed(op)) return false;
+    if (source->file == NULL || source->shared_scale == NULL || sdlf_gemm_is_weight_only(op)) return false;
     const plan_buffer *buffer = &plan->buffers[b->buffer];
     if (buffer->kind != BUFFER_PARAMETER || !buffer->constant || !plan_covers_buffer(plan, b) ||
         strcmp(step->calculator->space, SDLF_HOST_SPACE) != 0 || plan_count_readers(plan, b->buffer) != 1 ||
         step->calculator->type->kernel[SDLF_GEMM].supports == NULL)
         return false;
-    *w = (plan_packed){.weight = buffer->parameter, .units = b->shape.dim[0], .inputs = b->shape.dim[1]};
+    *w = (plan_weight_only){.weight = buffer->parameter, .units = b->shape.dim[0], .inputs = b->shape.dim[1]};
     w->block = source->shared_scale(source->file, w->weight);
     if (w->block <= 0 || w->units < 1 || w->inputs < 1) return false;
     if (w->block > w->inputs) w->block = w->inputs;
@@ -30,7 +30,8 @@ static bool is_candidate(const sdlf_plan *plan, const plan_step *step, plan_pack
     return sdlf_gemm_block(w->inputs, w->blocks) == w->block;
 }
 
-static const float *block_of(const sdlf_plan *plan, const plan_packed *w, int64_t unit, int64_t block, int64_t *count)
+static const float *block_of(const sdlf_plan *plan, const plan_weight_only *w, int64_t unit, int64_t block,
+                             int64_t *count)
 {
     const float *weight = plan->model->parameters[w->weight].value.data;
     int64_t first = block * w->block;
@@ -38,7 +39,7 @@ static const float *block_of(const sdlf_plan *plan, const plan_packed *w, int64_
     return weight + unit * w->inputs + first;
 }
 
-void plan_release_scales(plan_packed *w)
+void plan_release_scales(plan_weight_only *w)
 {
     free(w->scale);
     free(w->zero);
@@ -47,7 +48,7 @@ void plan_release_scales(plan_packed *w)
 
 /* Do all blocks have a scale, and are their integers of 4 bits? The values go again: a plan takes them once, when it
  * has room. */
-static sdlf_status look_at_values(sdlf_plan *plan, plan_packed *w, bool *found)
+static sdlf_status look_at_values(sdlf_plan *plan, plan_weight_only *w, bool *found)
 {
     sdlf_status status = model_fetch_values(plan->model, w->weight);
     w->scale = malloc((size_t)(w->units * w->blocks) * sizeof *w->scale);
@@ -70,7 +71,7 @@ static sdlf_status look_at_values(sdlf_plan *plan, plan_packed *w, bool *found)
 }
 
 /* *taken: the plan has w's scales now. */
-static sdlf_status replace(sdlf_plan *plan, int step, plan_packed *w, bool *taken)
+static sdlf_status replace(sdlf_plan *plan, int step, plan_weight_only *w, bool *taken)
 {
     sdlf_operation op = plan->steps[step].operation;
     int64_t groups = (w->inputs + SDLF_GEMM_GROUP - 1) / SDLF_GEMM_GROUP;
@@ -81,11 +82,11 @@ static sdlf_status replace(sdlf_plan *plan, int step, plan_packed *w, bool *take
     if (w->halves) op.in[5] = op.in[4];
     if (sdlf_operation_check(&op) != SDLF_OK || !sdlf_calculator_supports(plan->steps[step].calculator, &op))
         return SDLF_OK;
-    plan_packed *list = realloc(plan->packed, (size_t)(plan->packed_count + 1) * sizeof *list);
+    plan_weight_only *list = realloc(plan->weight_only, (size_t)(plan->weight_only_count + 1) * sizeof *list);
     if (list == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    plan->packed = list;
-    list[plan->packed_count] = *w;
-    w = &list[plan->packed_count++];
+    plan->weight_only = list;
+    list[plan->weight_only_count] = *w;
+    w = &list[plan->weight_only_count++];
     *taken = true;
     sdlf_status status = SDLF_OK;
     for (int i = 1; i < 6 && status == SDLF_OK; i++)
@@ -95,17 +96,17 @@ static sdlf_status replace(sdlf_plan *plan, int step, plan_packed *w, bool *take
     w->integers = op.in[1].buffer, w->scales = op.in[4].buffer, w->zeros = op.in[5].buffer;
     for (int i = 1; i < 6; i++)
         if ((i == 1 || i > 3) && sdlf_tensor_present(&op.in[i]))
-            plan->buffers[op.in[i].buffer].packed = plan->packed_count;
+            plan->buffers[op.in[i].buffer].weight_only = plan->weight_only_count;
     return plan_replace_operation(plan, step, &op);
 }
 
-sdlf_status plan_fuse_packed(sdlf_plan *plan)
+sdlf_status plan_fuse_weight_only(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
     const sdlf_plan_options *options = &plan->options;
     if (options->mode != SDLF_INFER || options->dtype != SDLF_FLOAT32 || !options->take_parameters) return SDLF_OK;
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
-        plan_packed w;
+        plan_weight_only w;
         bool found = is_candidate(plan, &plan->steps[i], &w);
         bool candidate = found, taken = false;
         if (found) status = look_at_values(plan, &w, &found);
@@ -117,8 +118,8 @@ sdlf_status plan_fuse_packed(sdlf_plan *plan)
 
 /* ---- once there is room ---- */
 
-/* The integers of a block, packed. */
-static void pack(const plan_packed *w, const float *values, int64_t first, int64_t count, double scale, int zero,
+/* The integers of a block, side by side. */
+static void pack(const plan_weight_only *w, const float *values, int64_t first, int64_t count, double scale, int zero,
                  uint8_t *row)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -133,10 +134,10 @@ static void pack(const plan_packed *w, const float *values, int64_t first, int64
     }
 }
 
-sdlf_status plan_load_packed(sdlf_plan *plan, int buffer)
+sdlf_status plan_load_weight_only(sdlf_plan *plan, int buffer)
 {
     const plan_buffer *to = &plan->buffers[buffer];
-    plan_packed *w = &plan->packed[to->packed - 1];
+    plan_weight_only *w = &plan->weight_only[to->weight_only - 1];
     int64_t bytes = to->bytes / w->units;
     if (to->source == w->scales) return plan_upload(plan, buffer, 0, w->scale, to->bytes);
     if (to->source == w->zeros) return plan_upload(plan, buffer, 0, w->zero, to->bytes);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm with weights of integers: b (k,n) float32, transposed, as q (n,...) and scales, block by block along k.
+/* gemm with weights of integers (weight-only quantisation): b (k,n) float32, transposed, as q (n,...) and scales, block
+ * by block along k.
  *
  *   b[j,p] = (q[j,p] - zero[j,g]) scale[j,g], g = p / block, block = sdlf_gemm_block(k, blocks)
  *   in: a (m,k) float32, q (n,k) int8 or (n, 16 ceil(k / 32)) uint8, bias? (n), residual? (m,n), scale (n,blocks)
- *   float32,
- *       zero? (n,blocks) float32: with uint8 only
+ *       float32, zero? (n,blocks) float32: with uint8 only
  * uint8 has two of 4 bits in a byte: of each 32 the first 16 are the low ones of 16 bytes, the last 16 the high ones.
  * Only calculators that say so in `supports` are given it. */
-#ifndef SDLF_FRAMEWORK_OPERATIONS_GEMM_PACKED_H
-#define SDLF_FRAMEWORK_OPERATIONS_GEMM_PACKED_H
+#ifndef SDLF_FRAMEWORK_OPERATIONS_GEMM_WEIGHT_ONLY_H
+#define SDLF_FRAMEWORK_OPERATIONS_GEMM_WEIGHT_ONLY_H
 
 #include <sdlf/operation.h>
 
@@ -21,7 +21,7 @@ static inline int64_t sdlf_gemm_block(int64_t k, int64_t blocks)
     return blocks <= 1 ? k : (groups + blocks - 1) / blocks * SDLF_GEMM_GROUP;
 }
 
-static inline bool sdlf_gemm_is_packed(const sdlf_operation *operation)
+static inline bool sdlf_gemm_is_weight_only(const sdlf_operation *operation)
 {
     return operation->kind == SDLF_GEMM && sdlf_tensor_present(&operation->in[4]);
 }

@@ -4,7 +4,7 @@
  * c[i,j] = sum over blocks g of scale[j,g] (sum over p in g of a[i,p] q[j,p] - zero[j,g] sum over p in g of a[i,p]). Integers become floats in
  * registers, where up to 6 rows of a use them; what zero points take is made of the sums of a's blocks, apart. Floor for few rows: the bytes of q, a quarter or an
  * eighth of float32's, over the bandwidth. A task takes a run of q's rows. */
-#include "calculators/cpu/kernels/gemm_packed.h"
+#include "calculators/cpu/kernels/gemm_weight_only.h"
 
 #include "calculators/cpu/kernels/activate.h"
 
@@ -38,14 +38,14 @@ static inline whole widen_bytes(const uint8_t *from, const bool is_signed)
 #endif
 }
 
-typedef struct packed_product {
+typedef struct weight_only_product {
     const element *a, *bias, *residual, *scale, *zero;
     const uint8_t *q;
     element *c, *sums; /* sums: of a's blocks (m, blocks), where there are zeros */
     int64_t m, n, k, row_bytes, blocks, block, columns_per_task;
     element alpha;
     const sdlf_activation *activation;
-} packed_product;
+} weight_only_product;
 
 static inline int nibble(const uint8_t *row, int64_t p)
 {
@@ -55,7 +55,7 @@ static inline int nibble(const uint8_t *row, int64_t p)
 
 /* sum += a q over elements [first, last), of 8 bits; a multiple of LANES. */
 static inline __attribute__((always_inline)) void add_bytes(const int rows, const int columns,
-                                                            const packed_product *all, const element *a,
+                                                            const weight_only_product *all, const element *a,
                                                             const uint8_t *q, int64_t first, int64_t last,
                                                             vector sum[MOST_ROWS][MOST_COLUMNS])
 {
@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) void add_bytes(const int rows, cons
 
 /* The same of 4 bits; multiples of GROUP. */
 static inline __attribute__((always_inline)) void add_halves(const int rows, const int columns,
-                                                             const packed_product *all, const element *a,
+                                                             const weight_only_product *all, const element *a,
                                                              const uint8_t *q, int64_t first, int64_t last,
                                                              vector sum[MOST_ROWS][MOST_COLUMNS])
 {
@@ -98,7 +98,7 @@ static element rest_of(bool of_halves, const element *a, const uint8_t *q, int64
 }
 
 /* What zero points take from c's element (i,j). */
-static inline element zeros_of(const packed_product *all, int64_t i, int64_t j)
+static inline element zeros_of(const weight_only_product *all, int64_t i, int64_t j)
 {
     const element *scale = all->scale + j * all->blocks, *zero = all->zero + j * all->blocks;
     const element *sums = all->sums + i * all->blocks;
@@ -112,7 +112,7 @@ static inline element zeros_of(const packed_product *all, int64_t i, int64_t j)
 
 /* Rows [i, i + rows) and columns [j, j + columns) of c, before bias and activation; rows and columns are constants. */
 static inline __attribute__((always_inline)) void multiply(const int rows, const int columns, const bool of_halves,
-                                                           const packed_product *all, int64_t i, int64_t j)
+                                                           const weight_only_product *all, int64_t i, int64_t j)
 {
     const element *a = all->a + i * all->k;
     const uint8_t *q = all->q + j * all->row_bytes;
@@ -147,14 +147,14 @@ static inline __attribute__((always_inline)) void multiply(const int rows, const
 }
 
 static inline __attribute__((always_inline)) void multiply_columns(const int rows, const int columns,
-                                                                   const bool of_halves, const packed_product *all,
+                                                                   const bool of_halves, const weight_only_product *all,
                                                                    int64_t i, int64_t j, int64_t last)
 {
     for (; j + columns <= last; j += columns) multiply(rows, columns, of_halves, all, i, j);
     for (; j < last; j++) multiply(rows, 1, of_halves, all, i, j);
 }
 
-static void multiply_rows(const packed_product *all, const bool of_halves, int64_t i, int64_t rows, int64_t j,
+static void multiply_rows(const weight_only_product *all, const bool of_halves, int64_t i, int64_t rows, int64_t j,
                           int64_t last)
 {
     switch (rows + (of_halves ? 10 : 0)) {
@@ -175,7 +175,7 @@ static void multiply_rows(const packed_product *all, const bool of_halves, int64
 
 static void compute_columns(void *context, int64_t index, int thread)
 {
-    const packed_product *all = context;
+    const weight_only_product *all = context;
     int64_t first = index * all->columns_per_task, last = cpu_min(first + all->columns_per_task, all->n);
     (void)thread;
     for (int64_t i = 0; i < all->m; i += MOST_ROWS)
@@ -188,7 +188,7 @@ static void compute_columns(void *context, int64_t index, int thread)
     }
 }
 
-static void sum_blocks(const packed_product *all)
+static void sum_blocks(const weight_only_product *all)
 {
     for (int64_t i = 0; i < all->m; i++)
         for (int64_t g = 0; g < all->blocks; g++) {
@@ -199,31 +199,31 @@ static void sum_blocks(const packed_product *all)
         }
 }
 
-int64_t gemm_packed_workspace_cpu(const sdlf_operation *operation)
+int64_t gemm_weight_only_workspace_cpu(const sdlf_operation *operation)
 {
     bool sums = sdlf_tensor_present(&operation->in[5]);
     return sums ? operation->out[0].shape.dim[0] * operation->in[4].shape.dim[1] * (int64_t)sizeof(element) : 0;
 }
 
-sdlf_status gemm_packed_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+sdlf_status gemm_weight_only_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     int64_t k = operation->in[0].shape.dim[1], blocks = operation->in[4].shape.dim[1];
-    packed_product all = {.a = input(operation, 0),
-                          .bias = input(operation, 2),
-                          .residual = input(operation, 3),
-                          .scale = input(operation, 4),
-                          .zero = input(operation, 5),
-                          .q = operation->in[1].data,
-                          .c = output(operation, 0),
-                          .sums = operation->workspace.data,
-                          .m = operation->out[0].shape.dim[0],
-                          .n = operation->out[0].shape.dim[1],
-                          .k = k,
-                          .row_bytes = operation->in[1].shape.dim[1],
-                          .blocks = blocks,
-                          .block = sdlf_gemm_block(k, blocks),
-                          .alpha = (element)operation->gemm.alpha,
-                          .activation = &operation->gemm.activation};
+    weight_only_product all = {.a = input(operation, 0),
+                               .bias = input(operation, 2),
+                               .residual = input(operation, 3),
+                               .scale = input(operation, 4),
+                               .zero = input(operation, 5),
+                               .q = operation->in[1].data,
+                               .c = output(operation, 0),
+                               .sums = operation->workspace.data,
+                               .m = operation->out[0].shape.dim[0],
+                               .n = operation->out[0].shape.dim[1],
+                               .k = k,
+                               .row_bytes = operation->in[1].shape.dim[1],
+                               .blocks = blocks,
+                               .block = sdlf_gemm_block(k, blocks),
+                               .alpha = (element)operation->gemm.alpha,
+                               .activation = &operation->gemm.activation};
     if (all.m == 0 || all.n == 0) return SDLF_OK;
     if (all.zero != NULL) sum_blocks(&all);
     all.columns_per_task = cpu_max(4, TASK_BYTES / cpu_max(all.row_bytes, 1) / 4 * 4);
