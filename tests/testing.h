@@ -86,7 +86,7 @@ void test_every_allocation(const char *name, sdlf_status (*attempt)(void *), voi
 
 /* The registered calculator classes that work on this machine, in order, and last "guarded", a pretended device whose
  * memory the host cannot touch (see guarded.c); NULL past it. One that lacks its device is left out, and one that
- * computes some operations alone (tests/kernels has those), which is said once.
+ * computes only some operations (tests/kernels has those), which is said once.
  * All of them can be opened by name. */
 const sdlf_calculator_class *test_calculator_class_at(int index);
 const sdlf_calculator_class *test_guarded_class(void);
@@ -98,8 +98,8 @@ sdlf_calculator *test_open(const char *name);
  * started for. False where this machine lacks them, which is said once a call; then nothing has changed. */
 bool test_set_level(const char *level);
 
-/* Does a calculator's CUDA device have what every kernel wants? Some are for compute capability 9.0 alone, and others
- * want more shared memory than smaller devices have. Any other calculator has all. */
+/* Does a calculator's CUDA device have what every kernel needs? Some are only for compute capability 9.0, and others
+ * need more shared memory than smaller devices have. Any other calculator has all. */
 bool test_runs_all_kernels(const sdlf_calculator *calculator);
 
 /* Give "guarded" this much memory (0: no end); make its n-th allocation from now on fail (0: none); say which of its
@@ -131,6 +131,8 @@ void test_release(sdlf_binding *binding);
 /* A fresh directory for this test program, removed at exit. A path below it (static storage, 8 in rotation). */
 const char *test_path(const char *name);
 void test_write_file(const char *path, const void *bytes, size_t count);
+/* Entries of a folder, without those whose names begin with a dot. */
+int test_count_files(const char *folder);
 /* Write the last byte of a file anew, and let it be some seconds later: files' clocks are coarse. */
 void test_change_file(const char *path);
 /* The folder of SDLF_DATA joined with `name`, or NULL when the variable is unset or the file is not there. */

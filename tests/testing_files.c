@@ -2,6 +2,7 @@
 /* The test harness: temporary files, and where real data are. */
 #include "testing.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -81,4 +82,13 @@ const char *test_data(const char *name)
     if (!folder || !*folder) return NULL;
     const char *path = join(folder, name);
     return access(path, R_OK) == 0 ? path : NULL;
+}
+
+int test_count_files(const char *folder)
+{
+    int count = 0;
+    DIR *list = opendir(folder);
+    for (struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) count += entry->d_name[0] != '.';
+    if (list != NULL) closedir(list);
+    return count;
 }

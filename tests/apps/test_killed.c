@@ -4,7 +4,6 @@
  * few. */
 #include "testing.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,15 +60,6 @@ static bool choices_are_whole(const char *path)
 
 /* ---- killing ---- */
 
-static int files_in(const char *folder)
-{
-    int count = 0;
-    DIR *list = opendir(folder);
-    for (struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) count += entry->d_name[0] != '.';
-    if (list != NULL) closedir(list);
-    return count;
-}
-
 typedef struct job {
     const char *path;                          /* of the file, in a folder of its own */
     bool (*is_whole)(const char *path);        /* the file that is there */
@@ -94,7 +84,7 @@ static double finish(const job *j, const char *folder)
     double seconds = sdlf_clock() - begun;
     CHECK_EQUAL(p.code, 0);
     CHECK(j->is_whole(j->path));
-    CHECK_EQUAL(files_in(folder), j->files);
+    CHECK_EQUAL(test_count_files(folder), j->files);
     return seconds;
 }
 
@@ -121,7 +111,7 @@ static void kill_often(const job *j)
         CHECK(p.signal == SIGKILL || p.code == 0);
         killed += p.signal == SIGKILL;
         CHECK(j->is_whole(j->path));
-        left += files_in(folder) > j->files;
+        left += test_count_files(folder) > j->files;
     }
     printf("%s: killed %d times; something was left beside it %d times\n", strrchr(j->path, '/') + 1, killed, left);
     finish(j, folder);

@@ -4,7 +4,6 @@
  * the environment: N kills of each kind, instead of a few. */
 #include "testing.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,15 +35,6 @@ static double chance(void)
 {
     static uint64_t drawn;
     return sdlf_philox4x32(11, drawn++, 0, 0).word[0] / 4294967296.0;
-}
-
-static int files_in(const char *folder)
-{
-    int count = 0;
-    DIR *list = opendir(folder);
-    for (struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) count += entry->d_name[0] != '.';
-    if (list != NULL) closedir(list);
-    return count;
 }
 
 static uint32_t hash_of(const char *path)
@@ -113,7 +103,7 @@ static int kill_until_it_ends(const paths *at, uint32_t expected)
         if (p.code == 0) CHECK_EQUAL(epochs, 60);
     }
     CHECK_EQUAL((int64_t)hash_of(at->weights), (int64_t)expected);
-    if (p.code == 0) CHECK_EQUAL(files_in(at->folder), 2); /* else no save has come behind the last kill */
+    if (p.code == 0) CHECK_EQUAL(test_count_files(at->folder), 2); /* else no save has come behind the last kill */
     return killed;
 }
 
@@ -154,7 +144,7 @@ static void two_save_to_one_file(void)
         }
     }
     sdlf_run(__FILE__, __LINE__, 0, once);
-    CHECK_EQUAL(files_in(at.folder), 1);
+    CHECK_EQUAL(test_count_files(at.folder), 1);
 }
 
 int main(void)

@@ -3,7 +3,6 @@
  * whole, and what is left beside it goes with the next save. */
 #include "testing.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -144,15 +143,6 @@ typedef struct subject {
     int files; /* that it is */
 } subject;
 
-static int files_in(const char *folder)
-{
-    int count = 0;
-    DIR *list = opendir(folder);
-    for (struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) count += entry->d_name[0] != '.';
-    if (list != NULL) closedir(list);
-    return count;
-}
-
 /* Was it killed? */
 static bool save_in_child(const subject *s, const char *path, int seed, int at)
 {
@@ -181,12 +171,12 @@ static void kill_everywhere(const subject *s)
         at++;
     }
     CHECK_OK(s->save(path, 1));
-    CHECK_EQUAL(files_in(folder), s->files);
+    CHECK_EQUAL(test_count_files(folder), s->files);
     for (at = 1; save_in_child(s, path, 2, at) && at < 1000; at++) {
         int seed = s->read(path);
         CHECK(seed == 1 || seed == 2);
         *(seed == 1 ? &old : &new) += 1;
-        left += files_in(folder) > s->files;
+        left += test_count_files(folder) > s->files;
         if (seed == 2) CHECK_OK(s->save(path, 1));
     }
     printf("%s: killed at %d calls; the old file %d times, the new one %d; something left %d times\n", s->name, at - 1,
@@ -194,7 +184,7 @@ static void kill_everywhere(const subject *s)
     CHECK(old > 3 && new > 0 && left > 1);
     CHECK_OK(s->save(path, 1)); /* the other content's leftovers go, too */
     CHECK_EQUAL(s->read(path), 1);
-    CHECK_EQUAL(files_in(folder), s->files);
+    CHECK_EQUAL(test_count_files(folder), s->files);
 }
 
 static bool onnx_is_there(void)

@@ -6,13 +6,6 @@
 #include "framework/plan/networks.h"
 #include "testing.h"
 
-static sdlf_calculator *opened(const char *name)
-{
-    sdlf_calculator *calculator = NULL;
-    CHECK_OK(sdlf_calculator_open(&calculator, name, NULL));
-    return calculator;
-}
-
 /* How many copies for `serves` move `content`? */
 static int count_copies(const sdlf_plan *plan, sdlf_phase serves, const char *content)
 {
@@ -32,7 +25,7 @@ static int count_copies(const sdlf_plan *plan, sdlf_phase serves, const char *co
 /* Forward on the device, backward on the host. */
 static void copies_say_what_they_move(void)
 {
-    sdlf_calculator *host = opened("reference"), *device = opened("guarded");
+    sdlf_calculator *host = test_open("reference"), *device = test_open("guarded");
     sdlf_model *net = small_cnn();
     sdlf_plan *plan = NULL;
     sdlf_plan_options options = {
@@ -61,7 +54,7 @@ static void copies_say_what_they_move(void)
 /* Every layer of the model, fused or not, is found in the line that names it. */
 static void layers_are_found_in_their_lines(void)
 {
-    sdlf_calculator *host = opened("cpu");
+    sdlf_calculator *host = test_open("cpu");
     sdlf_model *net = small_cnn();
     for (int fused = 0; fused < 2; fused++) {
         sdlf_plan *plan = NULL;
@@ -87,7 +80,7 @@ static void layers_are_found_in_their_lines(void)
 /* The backward pass by itself takes the activations that are there, whoever put them there. */
 static void backward_takes_what_it_finds(void)
 {
-    sdlf_calculator *host = opened("reference");
+    sdlf_calculator *host = test_open("reference");
     sdlf_model *net = small_cnn();
     sdlf_plan *plan = NULL;
     sdlf_binding relu, gradient;
@@ -128,7 +121,7 @@ static void backward_takes_what_it_finds(void)
 /* An algorithm may be meant for one calculator's convolutions; the other's go their own way. */
 static void algorithms_of_one_calculator(void)
 {
-    sdlf_calculator *cpu = opened("cpu"), *reference = opened("reference");
+    sdlf_calculator *cpu = test_open("cpu"), *reference = test_open("reference");
     sdlf_model *net = small_cnn();
     sdlf_plan *plan = NULL;
     sdlf_plan_options options = {
@@ -172,7 +165,7 @@ static int count_products(const sdlf_plan *plan, const char *calculator, const c
 /* And so of dense products, which must have it. */
 static void product_algorithms_of_one_calculator(void)
 {
-    sdlf_calculator *cpu = opened("cpu"), *reference = opened("reference");
+    sdlf_calculator *cpu = test_open("cpu"), *reference = test_open("reference");
     sdlf_model *net = small_cnn();
     sdlf_plan *plan = NULL;
     sdlf_plan_options options = {
@@ -208,7 +201,7 @@ static void product_algorithms_of_one_calculator(void)
 /* The loss that a training plan adds may be placed, and the plan that tests meanwhile has none. */
 static void the_loss_has_a_place(void)
 {
-    sdlf_calculator *host = opened("reference"), *device = opened("guarded");
+    sdlf_calculator *host = test_open("reference"), *device = test_open("guarded");
     sdlf_model *net = small_cnn();
     const sdlf_placement loss = {.layer = "loss", .forward = device, .backward = host};
     sdlf_plan_options options = {
@@ -229,7 +222,7 @@ static void the_loss_has_a_place(void)
 
 static void steps_beyond_are_nothing(void)
 {
-    sdlf_calculator *reference = opened("reference");
+    sdlf_calculator *reference = test_open("reference");
     sdlf_model *net = small_cnn();
     sdlf_plan *plan = NULL;
     if (CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = reference}))) {

@@ -9,13 +9,6 @@
 
 enum { BATCH = 64, SIDE = 784 }; /* an arena that is worth pinning */
 
-static sdlf_calculator *opened(const char *name)
-{
-    sdlf_calculator *calculator = NULL;
-    CHECK_OK(sdlf_calculator_open(&calculator, name, NULL));
-    return calculator;
-}
-
 /* h = tanh(x); y = sigmoid(h); z = relu(h), which may lie where h lay; y + z. */
 static sdlf_model *forked(void)
 {
@@ -29,7 +22,7 @@ static sdlf_model *forked(void)
 /* The device has yet to read h when the host writes z over it. */
 static void the_host_waits_before_it_writes(void)
 {
-    sdlf_calculator *host = opened("reference"), *device = opened("guarded");
+    sdlf_calculator *host = test_open("reference"), *device = test_open("guarded");
     sdlf_model *net = forked();
     float *x = calloc(BATCH * SIDE, sizeof *x), *sum[2];
     fill_random(x, BATCH * SIDE, 5);
@@ -105,7 +98,7 @@ static uint32_t train(sdlf_calculator *forward, sdlf_calculator *backward)
 
 static void parameters_go_up_after_they_are_written(void)
 {
-    sdlf_calculator *host = opened("reference"), *device = opened("guarded");
+    sdlf_calculator *host = test_open("reference"), *device = test_open("guarded");
     CHECK_EQUAL(train(device, host), train(host, host));
     test_guarded_late(SDLF_QUEUE_TRANSFER);
     CHECK_EQUAL(train(device, host), train(host, host));
@@ -130,7 +123,7 @@ static sdlf_status make_and_run(void *argument)
 
 static void nothing_stays_pinned(void)
 {
-    sdlf_calculator *calculator[2] = {opened("reference"), opened("guarded")};
+    sdlf_calculator *calculator[2] = {test_open("reference"), test_open("guarded")};
     test_every_allocation("pinned plans", make_and_run, calculator);
     sdlf_calculator_close(calculator[1]);
     sdlf_calculator_close(calculator[0]);
