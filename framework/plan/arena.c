@@ -276,7 +276,7 @@ sdlf_status plan_lay_out(sdlf_plan *plan)
     if (status == SDLF_OK) status = plan_list_reused(plan);
     if (status != SDLF_OK) return status;
     find_lifetimes(plan);
-    plan_find_raw_weights(plan);
+    plan_find_unpacked_weights(plan);
     if (!plan->options.keep_activations) {
         for (int i = 0; i < plan->step_count; i++) reuse_in_place(plan, i);
     }

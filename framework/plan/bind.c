@@ -118,7 +118,7 @@ static void bind_operation(const sdlf_plan *plan, sdlf_operation *op)
 static void bind_steps(sdlf_plan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) bind_operation(plan, &plan->steps[i].operation);
-    plan_introduce_neighbours(plan);
+    plan_give_step_hints(plan);
     if (plan->feed.present) bind_operation(plan, &plan->feed.shuffle);
 }
 

@@ -308,7 +308,7 @@ static sdlf_status rebuild(summing *s)
     return status;
 }
 
-sdlf_status plan_add_sums(sdlf_plan *plan)
+sdlf_status plan_bucket_gradients(sdlf_plan *plan)
 {
     if (plan->options.communicator == NULL || plan->options.mode != SDLF_TRAIN) return SDLF_OK;
     size_t buffers = 2 * (size_t)plan->buffer_count + 2 + (size_t)plan->bucket_count +

@@ -67,7 +67,7 @@ static sdlf_status reorder(sdlf_plan *plan)
     return status;
 }
 
-sdlf_status plan_line_up_parameters(sdlf_plan *plan)
+sdlf_status plan_order_multi_tensor(sdlf_plan *plan)
 {
     const sdlf_plan_options *options = &plan->options;
     if (options->mode != SDLF_TRAIN || options->no_fusion || options->keep_activations) return SDLF_OK;

@@ -20,9 +20,9 @@ sdlf_status plan_store_rows(sdlf_plan *plan); /* inference, after layouts: row-m
  * for images channels last have. */
 sdlf_status plan_fuse_stored(sdlf_plan *plan);
 sdlf_status plan_fuse_copies(sdlf_plan *plan); /* inference, after layouts: contents read where they are copied from */
-sdlf_status plan_line_up_parameters(sdlf_plan *plan); /* training: small steps of parameters, side by side */
-sdlf_status plan_sync_norms(sdlf_plan *plan); /* training with a communicator: batch normalisation of all ranks */
-sdlf_status plan_add_sums(sdlf_plan *plan);   /* training with a communicator */
+sdlf_status plan_order_multi_tensor(sdlf_plan *plan); /* training: small steps of parameters, side by side */
+sdlf_status plan_sync_norms(sdlf_plan *plan);       /* training with a communicator: batch normalisation of all ranks */
+sdlf_status plan_bucket_gradients(sdlf_plan *plan); /* training with a communicator */
 /* A sum over all ranks of a whole buffer, and the step that begins it, or waits for it. */
 typedef struct plan_sum {
     int buffer;
@@ -35,7 +35,7 @@ typedef struct plan_sum {
 sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits);
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
-void plan_find_raw_weights(sdlf_plan *plan); /* part of it: lifetimes are known */
+void plan_find_unpacked_weights(sdlf_plan *plan); /* part of it: lifetimes are known */
 /* Does the buffer hold a copy of a model's tensor? (And not one that another plan keeps.) */
 bool plan_is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer);
 /* The parameters whose values the buffer's content is made of. Returns how many. */

@@ -8,7 +8,7 @@
  *   choose   algorithms by measurement, if asked for                            plan_choose
  *   layouts  activations channels last, for inference where that is faster      plan_choose_layouts
  *   storage  row-major activations in 16 bits, likewise                         plan_store_rows
- *   sums     gradients in buckets, added over all ranks                           plan_add_sums
+ *   sums     gradients in buckets, added over all ranks                           plan_bucket_gradients
  *   place    copies between memory spaces                                           plan_place
  *   arena    one offset for every buffer, by lifetime                               plan_lay_out
  *   bind     memory is allocated, operands get addresses, parameters are loaded     plan_bind

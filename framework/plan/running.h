@@ -78,7 +78,7 @@ sdlf_status plan_download_tensor(sdlf_plan *plan, const sdlf_tensor *tensor, voi
 /* Set a control in every space. */
 sdlf_status plan_set_control(sdlf_plan *plan, plan_control control, double value);
 /* Tell bound steps of inference what follows them, and whether the one before matters to them (step_hints.c). */
-void plan_introduce_neighbours(struct sdlf_plan *plan);
+void plan_give_step_hints(struct sdlf_plan *plan);
 /* Address of a tensor in its (bound) buffer. */
 sdlf_tensor plan_bound(const sdlf_plan *plan, sdlf_tensor tensor);
 

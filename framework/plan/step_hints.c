@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the steps of inference are told of those around them, once their operands have addresses. */
+/* Hints for the steps of inference (`ahead`, `before`), once their operands have addresses. */
 #include "framework/plan/plan_internal.h"
 #include "framework/plan/running.h"
 
@@ -44,7 +44,7 @@ static bool are_independent(const plan_step *a, const plan_step *b)
     return !conflicts_with(&a->operation, &b->operation) && !conflicts_with(&b->operation, &a->operation);
 }
 
-void plan_introduce_neighbours(sdlf_plan *plan)
+void plan_give_step_hints(sdlf_plan *plan)
 {
     if (plan->options.mode != SDLF_INFER) return;
     const plan_step *next = NULL; /* whose weights were prepacked */

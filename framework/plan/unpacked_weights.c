@@ -45,7 +45,7 @@ static void look_at_step(sdlf_plan *plan, const plan_step *step)
     }
 }
 
-void plan_find_raw_weights(sdlf_plan *plan)
+void plan_find_unpacked_weights(sdlf_plan *plan)
 {
     int largest[SDLF_MAX_INPUTS] = {0}; /* of each operand */
     for (int i = 1; i < plan->buffer_count; i++) plan->buffers[i].raw = may_be_raw(plan, &plan->buffers[i]);
