@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* A plan from the inside: nodes, buffers, steps, and the passes that make them.
  *
- *   graph    nodes with shapes, calculators; dead and idle layers gone              plan_build_graph
- *   lower    layers describe their operations: a straight list of steps             plan_lower
- *   norms    statistics of batch normalisation over all ranks, if asked for       plan_sync_norms
- *   fuse     neighbouring steps become one where a calculator can                   plan_fuse
- *   choose   algorithms by measurement, if asked for                            plan_choose
- *   layouts  activations channels last, for inference where that is faster      plan_choose_layouts
- *   storage  row-major activations in 16 bits, likewise                         plan_store_rows
- *   sums     gradients in buckets, added over all ranks                           plan_bucket_gradients
- *   place    copies between memory spaces                                           plan_place
- *   arena    one offset for every buffer, by lifetime                               plan_lay_out
- *   bind     memory is allocated, operands get addresses, parameters are loaded     plan_bind
+ *   graph    nodes with shapes, calculators; dead and idle layers gone             plan_build_graph
+ *   lower    layers describe their operations: a straight list of steps            plan_lower
+ *   norms    statistics of batch normalisation over all ranks, if asked for        plan_sync_norms
+ *   fuse     neighbouring steps become one where a calculator can                  plan_fuse
+ *   choose   algorithms by measurement, if asked for                               plan_choose
+ *   layouts  activations channels last, for inference where that is faster         plan_choose_layouts
+ *   storage  row-major activations in 16 bits, likewise                            plan_store_rows
+ *   sums     gradients in buckets, added over all ranks                            plan_bucket_gradients
+ *   place    copies between memory spaces                                          plan_place
+ *   arena    one offset for every buffer, by lifetime                              plan_lay_out
+ *   bind     memory is allocated, operands get addresses, parameters are loaded    plan_bind
  *
  * A buffer is written in program order and read after it: every gradient and activation is made once, so aliases are
  * safe and the passes reason only about buffers. */
