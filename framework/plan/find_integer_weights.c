@@ -192,12 +192,23 @@ static sdlf_status load_filter(sdlf_plan *plan, const plan_integers *w, const fl
     return status;
 }
 
-/* The sum that the bias of filter k adds. */
-static int32_t bias_sum(const sdlf_plan *plan, const plan_integers *w, int64_t k, double scale)
+bool plan_find_bias_sum(float bias, double scale, int32_t *sum)
 {
-    double sum =
-        rint((double)((const float *)plan->model->parameters[w->bias].value.data)[k] / ((double)w->x_scale * scale));
-    return sum < INT32_MIN ? INT32_MIN : sum > INT32_MAX ? INT32_MAX : (int32_t)sum;
+    const double most = 1 << 30; /* as much is left for the products that are added to it */
+    double found = rint((double)bias / scale);
+    *sum = fabs(found) <= most ? (int32_t)found : 0;
+    return fabs(found) <= most;
+}
+
+/* The sum that the bias of filter k adds. */
+static sdlf_status bias_sum(const sdlf_plan *plan, const plan_integers *w, int64_t k, double scale, int32_t *sum)
+{
+    const sdlf_parameter *bias = &plan->model->parameters[w->bias];
+    float value = ((const float *)bias->value.data)[k];
+    if (plan_find_bias_sum(value, (double)w->x_scale * scale, sum)) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                     "parameter %s: its number %lld, %g, is too large for integers now; make the plan anew", bias->name,
+                     (long long)k, (double)value);
 }
 
 static float multiplier_of(const sdlf_plan *plan, const plan_integers *w, int64_t k, double scale)
@@ -228,8 +239,9 @@ sdlf_status plan_load_integers(sdlf_plan *plan, int buffer)
             float multiplier = multiplier_of(plan, w, k, scale);
             status = plan_upload(plan, buffer, k * (int64_t)sizeof multiplier, &multiplier, sizeof multiplier);
         } else {
-            int32_t sum = bias_sum(plan, w, k, scale);
-            status = plan_upload(plan, buffer, k * (int64_t)sizeof sum, &sum, sizeof sum);
+            int32_t sum;
+            status = bias_sum(plan, w, k, scale, &sum);
+            if (status == SDLF_OK) status = plan_upload(plan, buffer, k * (int64_t)sizeof sum, &sum, sizeof sum);
         }
     }
     free(filters.tile);

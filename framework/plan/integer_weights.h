@@ -41,6 +41,10 @@ bool plan_find_largest_scale(const float *weight, int64_t count, double *scale, 
 /* `count` numbers: is each an integer of [-128, 127] times *scale? On the way in *scale is a guess, or 0. */
 bool plan_find_scale(const float *weight, int64_t count, double *scale);
 
+/* What a filter's bias adds to its sum, in units of `scale`; false: it is no number, or so large that the sum could
+ * leave int32. */
+bool plan_find_bias_sum(float bias, double scale, int32_t *sum);
+
 /* The filters of such weights one after the other, in order: of transposed ones some are brought together at a time. Free
  * `tile`. */
 enum { PLAN_FILTERS_TOGETHER = 16 };

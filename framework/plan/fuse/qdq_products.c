@@ -129,9 +129,12 @@ static int parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor)
 static sdlf_status has_integers(sdlf_plan *plan, plan_integers *w, bool *found)
 {
     sdlf_status status = model_fetch_values(plan->model, w->weight);
+    if (status == SDLF_OK && w->bias >= 0) status = model_fetch_values(plan->model, w->bias);
     const float *weight = plan->model->parameters[w->weight].value.data;
+    const float *bias = w->bias >= 0 ? plan->model->parameters[w->bias].value.data : NULL;
     double scale = 0;
-    *found = weight != NULL && w->each > 0;
+    int32_t sum;
+    *found = weight != NULL && w->each > 0 && (bias != NULL || w->bias < 0);
     if (status != SDLF_OK || !*found) return status;
     w->scale = malloc((size_t)w->filters * sizeof *w->scale);
     if (w->scale == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
@@ -139,6 +142,7 @@ static sdlf_status has_integers(sdlf_plan *plan, plan_integers *w, bool *found)
     status = plan_filters_open(&filters, w, weight);
     for (int64_t k = 0; k < w->filters && *found && status == SDLF_OK; k++) {
         *found = plan_find_scale(plan_filters_at(&filters, k), w->each, &scale);
+        if (bias != NULL) *found = *found && plan_find_bias_sum(bias[k], (double)w->x_scale * scale, &sum);
         w->scale[k] = (float)scale;
     }
     free(filters.tile);

@@ -149,6 +149,36 @@ static void other_weights_stay_floats(void)
     }
 }
 
+/* A bias that is no number, or no sum that int32 holds beside others, leaves its convolution in floats. */
+static void large_biases_stay_floats(void)
+{
+    static const float biases[] = {NAN, INFINITY, -INFINITY, 3e5f};
+    static float image[BATCH * PIXELS], found[BATCH * CLASSES], parts[BATCH * CLASSES];
+    fill_random(image, BATCH * PIXELS, 3);
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
+        bool integers = computes_integers(calculator);
+        for (size_t i = 0; i < sizeof biases / sizeof *biases; i++) {
+            sdlf_model *net = quantised_net();
+            float *bias = sdlf_model_parameter(net, 1)->value.data, usual = bias[1];
+            bias[1] = biases[i];
+            sdlf_plan *plan = plan_of(net, calculator, false, image, found);
+            if (plan != NULL && integers) CHECK_EQUAL(count_steps(plan, "quantized_conv2d"), 3);
+            sdlf_plan_free(plan);
+            sdlf_plan_free(plan_of(net, calculator, true, image, parts));
+            for (int j = 0; j < BATCH * CLASSES; j++) CHECK_CLOSE((double)found[j], (double)parts[j], 2e-3);
+            bias[1] = usual;
+            plan = plan_of(net, calculator, false, image, found);
+            bias[1] = biases[i];
+            if (plan != NULL && integers)
+                CHECK_FAILS(sdlf_plan_load_parameters(plan), SDLF_ERROR_ARGUMENT, "too large for integers now");
+            sdlf_plan_free(plan);
+            sdlf_model_free(net);
+        }
+        sdlf_calculator_close(calculator);
+    }
+}
+
 /* Sums of bytes less a zero point, one that is known or one that is an input, that become int32. */
 static sdlf_model *sums_net(bool computed, bool integers)
 {
@@ -212,6 +242,7 @@ int main(void)
 {
     RUN(quantised_networks_run_in_integers);
     RUN(other_weights_stay_floats);
+    RUN(large_biases_stay_floats);
     RUN(sums_become_int32);
     return test_summary();
 }
