@@ -85,6 +85,7 @@ static void graphs_that_are_wrong_are_told(void)
         {"inputs too many", {{"Relu", "x x", "y"}}, 13, SDLF_ERROR_FORMAT, "2 inputs; 1 was expected"},
         {"computed weight", {{"Conv", "x x", "y"}}, 13, SDLF_ERROR_UNSUPPORTED, "must be known"},
         {"ranks", {{"Conv", "x w", "y"}}, 13, SDLF_ERROR_FORMAT, "its weight is 4 and its input 1x4"},
+        {"numbers for bools", {{"Compress", "x w", "y"}}, 13, SDLF_ERROR_FORMAT, "a condition is of bools"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bytes nodes = {.size = 0};

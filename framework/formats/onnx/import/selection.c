@@ -47,7 +47,8 @@ static void convert_compress(onnx_context *c)
     }
     onnx_numbers is = onnx_load_numbers(c, onnx_known(c, 1));
     int64_t taken = 0;
-    for (int64_t i = 0; i < is.count; i++)
+    if (onnx_ok(c) && is.real) onnx_wrong(c, "a condition is of bools");
+    for (int64_t i = 0; onnx_ok(c) && i < is.count; i++)
         if (is.integer[i] != 0) is.integer[taken++] = i;
     if (onnx_ok(c) && taken == 0) onnx_unsupported(c, "a condition that is false throughout");
     if (onnx_ok(c)) onnx_give(c, 0, onnx_gather(c, x, onnx_int64s(c, is.integer, sdlf_shape(taken)), axis));
