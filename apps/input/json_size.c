@@ -2,27 +2,39 @@
 /* See json_size.h. */
 #include "apps/input/json_size.h"
 
+#include <stdlib.h>
+#include <sys/stat.h>
+
 #include <sdlf/machine.h>
 
+#include "apps/input/bytes.h"
+#include "apps/system/memory.h"
 #include "framework/json_cost.h"
 
-enum { LITTLE = 16 << 20, LEAST = 128 << 20, TIMES = 32 };
+enum { LITTLE = 16 << 20 }; /* whatever the machine has, which is looked up in files */
 
-sdlf_status input_json_check(const char *path, const void *text, size_t size)
+static sdlf_status check(int64_t needed, int64_t stored, const char *path)
 {
-    double needed = 0, most = LEAST + TIMES * (double)size;
-    for (size_t i = 0; i < size; i++) needed += json_cost(((const char *)text)[i]);
-    if (needed <= LITTLE) return SDLF_OK; /* whatever the machine has, which is looked up in files */
-    sdlf_machine machine;
-    sdlf_status status = sdlf_machine_look(&machine);
-    if (status != SDLF_OK) return status;
-    const char *by = "32 times a file and 128 MB";
-    if ((double)machine.available / 2 < most) {
-        most = (double)machine.available / 2;
-        by = machine.available_by;
-    }
-    if (needed <= most) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_MEMORY,
-                     "%s: its JSON becomes %.3g GB, more than the %.3g GB that reading it may take (%s)", path,
-                     needed * 1e-9, most * 1e-9, by);
+    if (needed <= LITTLE && getenv("SDLF_READ_MEMORY") == NULL) return SDLF_OK;
+    char *what = memory_print("%s: its JSON", path);
+    sdlf_status status = sdlf_machine_check_reading(needed, stored, what);
+    free(what);
+    return status;
+}
+
+sdlf_status input_json_read(unsigned char **bytes, size_t *size, const char *path, size_t limit)
+{
+    struct stat about;
+    int64_t needed = 0;
+    bool regular = stat(path, &about) == 0 && S_ISREG(about.st_mode);
+    *bytes = NULL;
+    *size = 0;
+    sdlf_status status = regular ? check((int64_t)about.st_size, (int64_t)about.st_size, path) : SDLF_OK;
+    if (status == SDLF_OK) status = input_read(bytes, size, path, limit);
+    for (size_t i = 0; status == SDLF_OK && i < *size; i++) needed += json_cost((char)(*bytes)[i]);
+    if (status == SDLF_OK) status = check(needed, (int64_t)*size, path);
+    if (status == SDLF_OK) return SDLF_OK;
+    free(*bytes);
+    *bytes = NULL;
+    return status;
 }

@@ -7,9 +7,9 @@
 
 #include <sdlf/status.h>
 
-/* May the values in this text, one or one in each line, all be held at once? What they take is estimated from the text's signs, in one walk.
- * It may be 128 MB and 32 times the text, which no report or log of ours comes near, and half of the memory that the process can have
- * (SDLF_MEMORY sets that). Errors: SDLF_ERROR_MEMORY, with the name of the file; those of sdlf_machine_look. */
-sdlf_status input_json_check(const char *path, const void *text, size_t size);
+/* Read a file of JSON values, one or one in each line, which may all be held at once: input_read, and what the values take, estimated from the
+ * text's signs in one walk, is what reading may take (sdlf_machine_check_reading). A regular file that is too large by itself is not
+ * read. Errors: those of the two, SDLF_ERROR_MEMORY with the file's name. */
+sdlf_status input_json_read(unsigned char **bytes, size_t *size, const char *path, size_t limit);
 
 #endif

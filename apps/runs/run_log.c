@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/input/bytes.h"
 #include "apps/input/json_size.h"
 #include "apps/system/memory.h"
 
@@ -57,9 +56,8 @@ sdlf_status run_log_read(run_log *run, const char *path)
     *run = (run_log){.name = name_of(path), .steps = json_array(), .epochs = json_array()};
     unsigned char *bytes = NULL;
     size_t size = 0;
-    sdlf_status status = input_read(&bytes, &size, path, MOST_BYTES);
+    sdlf_status status = input_json_read(&bytes, &size, path, MOST_BYTES);
     if (status != SDLF_OK) return status;
-    status = input_json_check(path, bytes, size);
     const char *line = (const char *)bytes, *end = line + size;
     for (long number = 1; status == SDLF_OK && line < end; number++) {
         const char *next = memchr(line, '\n', (size_t)(end - line));

@@ -71,6 +71,15 @@ sdlf_status read_budget_fail(const read_budget *budget)
     return fail(budget, "", budget->limit);
 }
 
+sdlf_status sdlf_machine_check_reading(int64_t bytes, int64_t stored, const char *what)
+{
+    read_budget budget;
+    sdlf_status status = read_budget_make(&budget, stored > 0 ? stored : 0, 0);
+    if (status != SDLF_OK || read_budget_take(&budget, bytes)) return status;
+    return sdlf_fail_context(read_budget_fail(&budget), "%s becomes %s", what != NULL ? what : "what is read",
+                             size_show(bytes).text);
+}
+
 sdlf_status read_budget_check(const read_budget *budget, int64_t bytes, const char *what)
 {
     if (budget->most == 0 || bytes <= budget->most) return SDLF_OK;

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/input/bytes.h"
 #include "apps/input/json_size.h"
 
 enum { MOST_BYTES = 4 << 20 }; /* twice what the most rungs and convolutions need */
@@ -281,13 +280,11 @@ sdlf_status lab_read(lab *l, const char *path, const argument_list *wanted)
     *l = (lab){.cases = 0};
     unsigned char *bytes = NULL;
     size_t size = 0;
-    sdlf_status status = input_read(&bytes, &size, path, MOST_BYTES);
+    sdlf_status status = input_json_read(&bytes, &size, path, MOST_BYTES);
     if (status != SDLF_OK) return status;
     json_error_t error;
-    status = input_json_check(path, bytes, size);
-    if (status == SDLF_OK) l->source = json_loadb((const char *)bytes, size, JSON_REJECT_DUPLICATES, &error);
+    l->source = json_loadb((const char *)bytes, size, JSON_REJECT_DUPLICATES, &error);
     free(bytes);
-    if (status != SDLF_OK) return status;
     if (!l->source)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %d: %s; expected what `sdlf bench conv --json` writes", path,
                          error.line, error.text);

@@ -39,6 +39,13 @@ sdlf_status sdlf_machine_look(sdlf_machine *machine);
  * process later, without a word. */
 sdlf_status sdlf_machine_check(int64_t bytes, const char *what);
 
+/* The same for what is made of a file of `stored` bytes while it is read, such as JSON out of text, beside what the file
+ * stores as such. It may be 128 MB and 32 times the file, and half of what can be had now at most; SDLF_READ_MEMORY in
+ * the environment, a size as SDLF_MEMORY, takes the place of both. All readers of this library keep to that.
+ * SDLF_ERROR_MEMORY: "WHAT becomes 4.3 GB: more than the 129.0 MB ..."; SDLF_ERROR_ARGUMENT where one of the two
+ * variables is no size. */
+sdlf_status sdlf_machine_check_reading(int64_t bytes, int64_t stored, const char *what);
+
 /* Only sdlf_machine.processors. */
 int sdlf_machine_processors(void);
 

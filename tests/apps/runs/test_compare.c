@@ -98,8 +98,18 @@ static void reads_so_much_and_no_more(void)
     text[LONG] = '\0';
     check_refused(text, "wrong.jsonl:1: expected at most 16777216 bytes in a line, found 16777316");
     for (int i = 0; i < LONG; i += 4) memcpy(text + i, "[{}\n", 4);
-    check_fails(text, SDLF_ERROR_MEMORY, "wrong.jsonl: its JSON becomes 1.69 GB, more than the ");
+    check_fails(text, SDLF_ERROR_MEMORY, "wrong.jsonl: its JSON becomes 1.7 GB: more than the ");
     free(text);
+    CHECK(setenv("SDLF_READ_MEMORY", "2000", 1) == 0); /* as every reader has it */
+    check_fails("{\"event\":\"start\",\"a\":[[],[],[],[],[],[],[],[],[],[]]}\n", SDLF_ERROR_MEMORY,
+                "wrong.jsonl: its JSON becomes 3.0 kB: more than the 2.0 kB of memory that reading a file of 54 bytes may "
+                "take; SDLF_READ_MEMORY sets another limit");
+    CHECK(setenv("SDLF_READ_MEMORY", "20", 1) == 0);
+    check_fails("{\"event\":\"start\"}          \n", SDLF_ERROR_MEMORY, "wrong.jsonl: its JSON becomes 28 bytes: more");
+    CHECK_SAYS(SDLF(1, "compare", test_path("wrong.jsonl")), "SDLF_READ_MEMORY sets another limit");
+    CHECK(setenv("SDLF_READ_MEMORY", "some", 1) == 0);
+    check_fails("{\"event\":\"start\"}\n", SDLF_ERROR_ARGUMENT, "SDLF_READ_MEMORY is 'some'");
+    CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
     CHECK_SAYS(SDLF(1, "compare", "/dev/zero"), "/dev/zero: expected at most 268435456 bytes, found more");
 }
 

@@ -95,6 +95,23 @@ static void whole_files(void)
     CHECK(unsetenv("SDLF_MEMORY") == 0);
 }
 
+/* What readers outside of the library ask. */
+static void others_may_ask(void)
+{
+    CHECK_OK(sdlf_machine_check_reading(mega, 0, "it"));
+    CHECK_OK(sdlf_machine_check_reading(INT64_MIN, INT64_MIN, "it"));
+    CHECK_FAILS(sdlf_machine_check_reading(INT64_MAX, mega, "a.jsonl: its JSON"), SDLF_ERROR_MEMORY,
+                "a.jsonl: its JSON becomes 9.2 EB: more than the ");
+    CHECK(setenv("SDLF_READ_MEMORY", "1M", 1) == 0);
+    CHECK_OK(sdlf_machine_check_reading(mega, 0, "it"));
+    CHECK_FAILS(sdlf_machine_check_reading(mega + 1, 7 * mega, NULL), SDLF_ERROR_MEMORY,
+                "what is read becomes 1.0 MB: more than the 1.0 MB of memory that reading a file of 7.3 MB may take; "
+                "SDLF_READ_MEMORY");
+    CHECK(setenv("SDLF_READ_MEMORY", "much", 1) == 0);
+    CHECK_FAILS(sdlf_machine_check_reading(0, 0, "it"), SDLF_ERROR_ARGUMENT, "SDLF_READ_MEMORY is 'much'");
+    CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
+}
+
 /* "[" and so many of `item`, with commas. */
 static char *list_of(const char *before, const char *item, int count, const char *after)
 {
@@ -156,6 +173,7 @@ int main(void)
     RUN(who_asks_for_more_has_it);
     RUN(it_comes_to_its_end);
     RUN(whole_files);
+    RUN(others_may_ask);
     RUN(json_is_weighed_before_it_is_parsed);
     RUN(real_headers_pass);
     RUN(arrays_are_held_against_the_machine);

@@ -119,6 +119,7 @@ static void machine(void)
 {
     REFUSED(sdlf_machine_look(NULL), "machine");
     CHECK_OK(sdlf_machine_check(0, NULL)); /* the name may be left out */
+    CHECK_OK(sdlf_machine_check_reading(0, 0, NULL));
 }
 
 static void suggestions(void)
