@@ -65,6 +65,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, int code)
     const char *text = code == 403   ? "refused: another host or another site\n"
                        : code == 405 ? "refused: neither GET nor POST\n"
                        : code == 413 ? "refused: too large\n"
+                       : code == 503 ? "refused: out of memory\n"
                                      : "there is nothing here\n";
     return send_body(connection, code, "text/plain; charset=utf-8", memory_copy_text(text), strlen(text));
 }
@@ -104,7 +105,7 @@ static void take(incoming *in, const char *data, size_t size)
         in->capacity = 2 * (in->length + size);
         unsigned char *more = realloc(in->bytes, in->capacity);
         if (!more) {
-            in->refused = 413;
+            in->refused = 503;
             return;
         }
         in->bytes = more;
