@@ -187,12 +187,13 @@ static void convert_split(onnx_context *c)
                                        : (onnx_list){NULL, -1};
     int64_t parts = onnx_integer(c, "num_outputs", c->output_count), at = 0;
     if (!onnx_ok(c)) return;
-    int64_t length = shape.dim[axis], part = parts > 0 ? (length + parts - 1) / parts : 0;
+    int64_t length = shape.dim[axis];
     if (parts != c->output_count || (split.count >= 0 && split.count != c->output_count)) {
         onnx_wrong(c, "%d outputs, and %d parts were asked for", c->output_count,
                    split.count >= 0 ? split.count : (int)parts);
         return;
     }
+    int64_t part = parts > 0 ? (length + parts - 1) / parts : 0;
     ranges range = all_of(shape);
     int batch = batch_axis(c);
     for (int i = 0; i < c->output_count && onnx_ok(c); i++) {
