@@ -230,6 +230,9 @@ sdlf_status network_graph_add_outputs(network_graph *graph, const json_t *output
         return network_fail(graph->file, &place,
                             "'outputs' must be an object such as {\"class\": \"softmax\"}, found %s",
                             network_show(outputs).text);
+    if (json_object_size(outputs) > NETWORK_MAX_OUTPUTS)
+        return network_fail(graph->file, &place, "a network has at most %d outputs, found %zu", NETWORK_MAX_OUTPUTS,
+                            json_object_size(outputs));
     const char *name;
     json_t *reference;
     json_object_foreach((json_t *)outputs, name, reference)

@@ -14,6 +14,8 @@
 
 /* More inputs and layers than that are refused. */
 #define NETWORK_MAX_LAYERS 30000
+/* And more outputs, each of whose names is compared with all others. */
+#define NETWORK_MAX_OUTPUTS 4096
 
 /* An input or a layer of the file. They are numbered in one row, inputs first, by the position they get in the
  * model. */

@@ -97,6 +97,19 @@ static void chosen_names_are_those_of_the_calls(void)
     sdlf_model_free(read);
 }
 
+/* So many outputs of one layer. */
+static char *with_outputs(int count)
+{
+    size_t size = 200 + (size_t)count * 32, at = 0;
+    char *text = malloc(size);
+    if (!CHECK(text != NULL)) return NULL;
+    at += (size_t)snprintf(text, size, "{" INPUT ", \"layers\": [{\"type\": \"relu\"}], \"outputs\": {");
+    for (int i = 0; i < count; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s\"o%d\": \"relu\"", i > 0 ? ", " : "", i);
+    snprintf(text + at, size - at, "}}");
+    return text;
+}
+
 /* A text of `count` copies of `part` between two others. */
 static char *repeat(const char *before, const char *part, size_t count, const char *after)
 {
@@ -121,6 +134,17 @@ static void limits(void)
     if (text != NULL && CHECK_OK(parse(&model, text))) {
         CHECK_TEXT(sdlf_model_layer(model, 10000)->name, "relu_10000");
         CHECK_TEXT(sdlf_model_layer(model, 10000)->origin, "net.json:10000");
+        sdlf_model_free(model);
+    }
+    free(text);
+    text = with_outputs(NETWORK_MAX_OUTPUTS + 1);
+    if (text != NULL)
+        CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT,
+                    "net.json:1: a network has at most 4096 outputs, found 4097");
+    free(text);
+    text = with_outputs(NETWORK_MAX_OUTPUTS);
+    if (text != NULL && CHECK_OK(parse(&model, text))) {
+        CHECK_EQUAL(sdlf_model_output_count(model), NETWORK_MAX_OUTPUTS);
         sdlf_model_free(model);
     }
     free(text);
