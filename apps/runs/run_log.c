@@ -157,10 +157,11 @@ static bool all_equal(const run_log *runs, int run_count, const char *key)
     return true;
 }
 
-static bool is_listed(const run_difference *list, int count, const char *key)
+/* Did one of the runs before have that option? Then it was looked at there. */
+static bool is_seen(const run_log *runs, int before, const char *key)
 {
-    for (int i = 0; i < count; i++)
-        if (strcmp(list[i].option, key) == 0) return true;
+    for (int i = 0; i < before; i++)
+        if (json_object_get(runs[i].start, key) != NULL) return true;
     return false;
 }
 
@@ -175,7 +176,7 @@ run_difference *run_differences(const run_log *runs, int run_count, int *count)
         {
             bool wanted =
                 run_count == 1 ? !json_is_null(value) && !json_is_false(value) : !all_equal(runs, run_count, key);
-            if (!wanted || is_told_elsewhere(key) || is_listed(list, *count, key)) continue;
+            if (!wanted || is_told_elsewhere(key) || is_seen(runs, r, key)) continue;
             list = memory_resize(list, (size_t)(*count + 1) * sizeof *list);
             run_difference *difference = &list[(*count)++];
             *difference = (run_difference){.option = key, .value = memory_allocate((size_t)run_count * sizeof(char *))};

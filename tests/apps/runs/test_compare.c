@@ -101,9 +101,10 @@ static void reads_so_much_and_no_more(void)
     check_fails(text, SDLF_ERROR_MEMORY, "wrong.jsonl: its JSON becomes 1.7 GB: more than the ");
     free(text);
     CHECK(setenv("SDLF_READ_MEMORY", "2000", 1) == 0); /* as every reader has it */
-    check_fails("{\"event\":\"start\",\"a\":[[],[],[],[],[],[],[],[],[],[]]}\n", SDLF_ERROR_MEMORY,
-                "wrong.jsonl: its JSON becomes 3.0 kB: more than the 2.0 kB of memory that reading a file of 54 bytes may "
-                "take; SDLF_READ_MEMORY sets another limit");
+    check_fails(
+        "{\"event\":\"start\",\"a\":[[],[],[],[],[],[],[],[],[],[]]}\n", SDLF_ERROR_MEMORY,
+        "wrong.jsonl: its JSON becomes 3.0 kB: more than the 2.0 kB of memory that reading a file of 54 bytes may "
+        "take; SDLF_READ_MEMORY sets another limit");
     CHECK(setenv("SDLF_READ_MEMORY", "20", 1) == 0);
     check_fails("{\"event\":\"start\"}          \n", SDLF_ERROR_MEMORY, "wrong.jsonl: its JSON becomes 28 bytes: more");
     CHECK_SAYS(SDLF(1, "compare", test_path("wrong.jsonl")), "SDLF_READ_MEMORY sets another limit");
@@ -111,6 +112,27 @@ static void reads_so_much_and_no_more(void)
     check_fails("{\"event\":\"start\"}\n", SDLF_ERROR_ARGUMENT, "SDLF_READ_MEMORY is 'some'");
     CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
     CHECK_SAYS(SDLF(1, "compare", "/dev/zero"), "/dev/zero: expected at most 268435456 bytes, found more");
+}
+
+/* Options that no command has, which only some runs have, are shown once, in the order in which they come. */
+static void every_option_is_told_once(void)
+{
+    static const char *const texts[] = {"{\"event\":\"start\",\"a\":1,\"b\":2}\n",
+                                        "{\"event\":\"start\",\"c\":3,\"b\":4}\n",
+                                        "{\"event\":\"start\",\"b\":2,\"a\":1,\"c\":3}\n"};
+    static const char *const expected[] = {"a", "b", "c"};
+    run_log runs[3];
+    int count = 0;
+    for (int i = 0; i < 3; i++) {
+        const char *path = test_path("options.jsonl");
+        test_write_file(path, texts[i], strlen(texts[i]));
+        CHECK_OK(run_log_read(&runs[i], path));
+    }
+    run_difference *differences = run_differences(runs, 3, &count);
+    CHECK_EQUAL(count, 3);
+    for (int i = 0; i < count; i++) CHECK_TEXT(differences[i].option, expected[i]);
+    run_differences_free(differences, count, 3);
+    for (int i = 0; i < 3; i++) run_log_release(&runs[i]);
 }
 
 /* Values of other types than train writes; a last line that is being written; a run that went on. */
@@ -142,6 +164,7 @@ int main(void)
     RUN(a_log_says_the_command_that_repeats_it);
     RUN(refuses_what_is_no_log);
     RUN(reads_so_much_and_no_more);
+    RUN(every_option_is_told_once);
     RUN(takes_logs_as_they_are);
     return test_summary();
 }
