@@ -14,6 +14,8 @@
 
 #include "framework/portable.h"
 
+enum { MOST_SCANS = 500 };
+
 static sdlf_status damaged(const char *path, const char *format, const char *reason)
 {
     return sdlf_fail(SDLF_ERROR_FORMAT, "%s: damaged %s: %s", path, format, reason);
@@ -23,6 +25,20 @@ static sdlf_status damaged(const char *path, const char *format, const char *rea
 static sdlf_status unreadable(const char *path, const char *format, const char *reason)
 {
     return sdlf_fail(SDLF_ERROR_FORMAT, "%s: cannot read this %s: %s", path, format, reason);
+}
+
+/* Every scan of a progressive file goes through all of the picture, and may be a few bytes: those that people make have
+ * some ten. A scan begins with these two bytes, which stand nowhere else but in comments and thumbnails. */
+static bool has_many_scans(const unsigned char *bytes, size_t size)
+{
+    int scans = 0;
+    for (const unsigned char *at = bytes, *end = bytes + size; at < end && scans <= MOST_SCANS;) {
+        at = memchr(at, 0xff, (size_t)(end - at));
+        if (at == NULL) break;
+        at++;
+        if (at < end && *at == 0xda) scans++;
+    }
+    return scans > MOST_SCANS;
 }
 
 sdlf_status image_decode_jpeg(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path)
@@ -41,6 +57,10 @@ sdlf_status image_decode_jpeg(sdlf_image *picture, const unsigned char *bytes, s
     }
     if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
         status = unreadable(path, "JPEG", "its colours are those of a printer (CMYK); expected RGB or grey");
+        goto done;
+    }
+    if (has_many_scans(bytes, size)) {
+        status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: this JPEG has more than %d scans", path, (int)MOST_SCANS);
         goto done;
     }
     bool grey = colours == TJCS_GRAY;
@@ -141,6 +161,20 @@ static sdlf_status unsupported(const char *path, const char *format)
 {
     return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
                      "%s: this build reads no %s: it was made without libturbojpeg (libturbojpeg0-dev)", path, format);
+}
+
+/* Every scan of a progressive file goes through all of the picture, and may be a few bytes: those that people make have
+ * some ten. A scan begins with these two bytes, which stand nowhere else but in comments and thumbnails. */
+static bool has_many_scans(const unsigned char *bytes, size_t size)
+{
+    int scans = 0;
+    for (const unsigned char *at = bytes, *end = bytes + size; at < end && scans <= MOST_SCANS;) {
+        at = memchr(at, 0xff, (size_t)(end - at));
+        if (at == NULL) break;
+        at++;
+        if (at < end && *at == 0xda) scans++;
+    }
+    return scans > MOST_SCANS;
 }
 
 sdlf_status image_decode_jpeg(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path)

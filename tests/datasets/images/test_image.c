@@ -139,6 +139,44 @@ static void jpeg_of_four_inks(void)
 #endif
 }
 
+/* A progressive picture of 8x8 and so many scans, of 12 bytes each, that change nothing. */
+static size_t write_scans(unsigned char *to, int scans)
+{
+    static const unsigned char begin[] = {0xff, 0xd8, 0xff, 0xc2, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0};
+    static const unsigned char codes[] = {0xff, 0xc4, 0, 20, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    static const unsigned char constant[] = {0xff, 0xda, 0, 8, 1, 1, 0, 0, 0, 1, 0x7f};
+    static const unsigned char others[] = {0xff, 0xda, 0, 8, 1, 1, 0, 1, 63, 0, 0x7f}; /* one bit: none */
+    unsigned char *at = to;
+    memcpy(at, begin, sizeof begin), at += sizeof begin;
+    *at++ = 0xff, *at++ = 0xdb, *at++ = 0, *at++ = 67, *at++ = 0;
+    memset(at, 1, 64), at += 64;
+    for (int kind = 0; kind < 2; kind++) {
+        memcpy(at, codes, sizeof codes);
+        at[4] = (unsigned char)(16 * kind);
+        at += sizeof codes;
+    }
+    memcpy(at, constant, sizeof constant), at += sizeof constant;
+    for (int i = 1; i < scans; i++) memcpy(at, others, sizeof others), at += sizeof others;
+    *at++ = 0xff, *at++ = 0xd9;
+    return (size_t)(at - to);
+}
+
+/* A few bytes of each go through the whole picture. */
+static void jpeg_of_many_scans(void)
+{
+#if defined SDLF_HAVE_TURBOJPEG
+    enum { MOST = 500 };
+    static unsigned char bytes[200 + (MOST + 1) * 12];
+    sdlf_image picture;
+    size_t size = write_scans(bytes, MOST);
+    if (CHECK_OK(read_bytes(&picture, bytes, size))) sdlf_image_release(&picture);
+    size = write_scans(bytes, MOST + 1);
+    CHECK_FAILS(read_bytes(&picture, bytes, size), SDLF_ERROR_FORMAT, "this JPEG has more than 500 scans");
+#else
+    test_skip("built without libturbojpeg");
+#endif
+}
+
 /* ---- IDX ---- */
 
 static void idx_pictures(void)
@@ -225,6 +263,7 @@ int main(void)
     RUN(bitmaps);
     RUN(jpeg_pictures);
     RUN(jpeg_of_four_inks);
+    RUN(jpeg_of_many_scans);
     RUN(idx_pictures);
     RUN(no_pictures);
     RUN(animated_files);
