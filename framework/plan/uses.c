@@ -38,7 +38,7 @@ static sdlf_status widen(plan_uses *uses, int buffer)
     int count = 2 * (buffer + 1);
     plan_use_list *list = realloc(uses->list, (size_t)count * sizeof *list);
     if (list == NULL) return no_memory();
-    for (int i = uses->buffer_count; i < count; i++) list[i] = (plan_use_list){.first = -1, .late = -1};
+    for (int i = uses->buffer_count; i < count; i++) list[i] = (plan_use_list){.first = -1, .late = -1, .found = -1};
     uses->list = list;
     uses->buffer_count = count;
     return SDLF_OK;
@@ -170,7 +170,11 @@ int plan_first_writer(const sdlf_plan *plan, int buffer)
 int plan_next_reader(const sdlf_plan *plan, int buffer, int after)
 {
     int at = plan_uses_first(&plan->uses, buffer);
+    if (at < 0) return -1;
+    int *found = &plan->uses.list[buffer].found;
+    if (*found >= 0 && plan->uses.use[*found].step <= after) at = *found;
     for (; at >= 0 && plan->uses.use[at].step <= after; at = plan->uses.use[at].next) ++*plan->uses.looks;
     at = next_use(plan, buffer, at, plan_step_reads);
+    if (at >= 0) *found = at;
     return at >= 0 ? plan->uses.use[at].step : -1;
 }

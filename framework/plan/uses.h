@@ -22,6 +22,7 @@ typedef struct plan_use {
 typedef struct plan_use_list {
     int first; /* in the order of steps */
     int late;  /* those that were added since, in any order: put in their place when somebody asks */
+    int found; /* what plan_next_reader found last, from where the next question goes on: uses stay in their lists */
 } plan_use_list;
 
 typedef struct plan_uses {

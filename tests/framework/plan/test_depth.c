@@ -9,7 +9,8 @@
 #include "framework/plan/plan_internal.h"
 #include "testing.h"
 
-/* So many blocks of convolution, normalisation, ReLU and addition, and as many of a product and ReLU. */
+/* So many blocks of convolution, normalisation, ReLU and addition, as many of a product and ReLU, and as many additions
+ * of one value. */
 static sdlf_model *deep_net(int blocks)
 {
     sdlf_model *net = sdlf_model_create("deep");
@@ -20,6 +21,8 @@ static sdlf_model *deep_net(int blocks)
     }
     for (int i = 0; i < blocks; i++)
         x = sdlf_relu(net, sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 3 + i % 4}));
+    const sdlf_node shared = sdlf_value(net, &(sdlf_value_options){.shape = sdlf_shape(1)});
+    for (int i = 0; i < blocks; i++) x = sdlf_binary(net, (const sdlf_node[]){x, shared}, 2, NULL);
     sdlf_output(net, "class", sdlf_softmax(net, x));
     return net;
 }
@@ -94,7 +97,7 @@ static void layers_take_little(void)
     int64_t before = test_live_bytes();
     if (CHECK_OK(sdlf_plan_outline(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = calculator}))) {
         int64_t taken = test_live_bytes() - before, layers = sdlf_model_layer_count(net);
-        CHECK(layers == 6 * BLOCKS + 2);
+        CHECK(layers == 7 * BLOCKS + 3);
         if (!CHECK(taken < layers * LAYER + (int64_t)plan->step_count * STEP))
             printf("    %lld bytes for %lld layers and %d steps\n", (long long)taken, (long long)layers,
                    plan->step_count);
