@@ -93,6 +93,7 @@ sdlf_status agreement_measure(agreement *a, sdlf_model *before, sdlf_model *afte
     int64_t samples = data->samples.shape.dim[0];
     if (samples > most) samples = most;
     int64_t batch = samples < BATCH ? samples : BATCH;
+    samples -= samples % batch; /* as many where a batch has one, for which memory may be the reason */
     *a = (agreement){.samples = 0};
     sdlf_dataset_normalize_for(data, before);
     sdlf_status status = open_side(&sides[0], before, data, calculator, batch);
