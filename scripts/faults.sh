@@ -51,36 +51,59 @@ info | - | info --net net.json --mode train --json
 info_text | - | info --net lenet5
 info_graph | out.svg | info --net net.json --graph out.svg
 info_network | - | info --net net.json --json-network
+info_time | - | info --weights whole.safetensors --time --threads 2
+version | - | --version --json
 tensorboard | - | train --data digits:60 --net net.json --epochs 1 --threads 2 --no-save --quiet --tensorboard events --histograms
 compare | - | compare whole.jsonl --json
 report | out.html | report whole.jsonl whole.safetensors --no-time --threads 2 -o out.html
+report_data | out.html | report whole.safetensors --data digits:60 --sample 1 --class 3 --mistakes 2 --no-time --threads 2 -o out.html
 sweep | - | sweep --try batch=1,2 --list
+sweep_run | - | sweep --try batch=20,30 --folder runs --json -- --data digits:60 --net net.json --epochs 1 --threads 1
 config | - | train --data digits:60 --no-save --dry-run --quiet @run.conf
 train | out.safetensors | train --data digits:60 --net net.json --epochs 1 --threads 2 -o out.safetensors --log log.jsonl
 train_targets | out.safetensors | train --data csv:t.csv,label=3..4 --loss mse --net mlp --epochs 1 --batch 4 --accumulate 2 --ema 0.9 --threads 2 --quiet -o out.safetensors
 train_mixed | out.safetensors | train --data digits:60 --net net.json --epochs 1 --threads 2 --quiet --mixup 1 --augment-trivial --class-weights balanced -o out.safetensors
+train_pictures | out.safetensors | train --data digits:60 --net net.json --epochs 1 --threads 2 --quiet --augment-rotate 9 --augment-elastic 2 --augment-cutout 4 --lookahead 2 --schedule cosine --optimizer adam -o out.safetensors
+train_arrays | out.safetensors | train --data npy:images.npy,labels.npy,all --net mlp --epochs 1 --batch 2 --threads 2 --quiet -o out.safetensors
+train_masks | out.safetensors | train --data segmentation:masks --net masks.json --epochs 1 --batch 2 --threads 2 --quiet -o out.safetensors
 train_folder | out.safetensors | train --data folder:pictures --net mlp --epochs 1 --batch 2 --threads 2 --quiet -o out.safetensors
 train_from | out.safetensors | train --data folder:pictures --from whole.safetensors --epochs 1 --batch 2 --threads 2 --quiet -o out.safetensors
 resume | whole.safetensors | train --resume whole.safetensors --epochs 2 --quiet
 train_text | out.safetensors | train --data text:words.txt,length=8 --net char_gpt --epochs 1 --threads 2 --quiet -o out.safetensors
 generate | - | generate --weights words.safetensors --text green --tokens 4 --threads 2 --json
+generate_window | - | generate --weights words.safetensors --text green --tokens 4 --threads 2 --whole-window
 eval | - | eval --weights whole.safetensors --data digits:60 --json
 eval_views | - | eval --weights whole.safetensors --data digits:60 --tta flip --json
+eval_confusion | - | eval --weights whole.safetensors --data digits:60 --confusion
 data | out.png | data digits:60 --show out.png --augment-flip
 data_targets | - | data csv:t.csv --targets --json
+data_folder | - | data folder:pictures
 predict | - | predict --weights whole.safetensors --top 2 two.png
+predict_labels | - | predict --weights whole.safetensors --labels names.txt --json two.png
+predict_rows | - | predict --weights rows.safetensors --json rows.csv
 export_onnx | out.onnx | export whole.safetensors -o out.onnx
+export_outside | outside.onnx | export whole.safetensors -o outside.onnx --external-data
 quantize | out.onnx | quantize whole.safetensors -o out.onnx --weights-only int8
+quantize_data | out.onnx | quantize whole.safetensors -o out.onnx --data digits:60 --samples 20 --compare 20 --calibration entropy --threads 2
+quantize_onnx | out.onnx | quantize whole.onnx -o out.onnx --weights-only int4 --json
 export_c | out.c | export --c whole.safetensors -o out.c
 import | out.onnx | export whole.onnx -o out.onnx --json
 doctor | - | doctor whole.onnx
 doctor_json | - | doctor --json whole.onnx
+doctor_nodes | - | doctor --nodes whole.onnx
 run | out.npy | run whole.onnx --input x.npy --output out.npy
 run_picture | - | run whole.safetensors --input two.png --top 3 --json
+serve | - | serve --weights whole.safetensors --threads 2
 bench | - | bench --net net.json --data digits:64 --steps 2 --repeats 1 --copy-size 1MB --json
 plan_file | plan.txt | bench --net net.json --data digits:64 --steps 2 --repeats 1 --copy-size 1MB --threads 2 --plan-file plan.txt
+bench_model | - | bench model whole.onnx --repeats 3 --threads 2 --json
+bench_epoch | - | bench epoch --net net.json --data digits:64 --batch 16 --steps 2 --repeats 1 --device-calculator cpu --threads 2 --json
+bench_placement | chart.svg | bench placement --net net.json --data digits:64 --batch 16 --iterations 1 --device-calculator cpu --threads 2 --svg chart.svg
+bench_kernels | kernels.json | bench kernels --operation softmax_forward --elements 4096 --repeats 1 --copy-size 1MB --threads 2 --json kernels.json
+conv_again | chart.svg | bench conv --from report.json --svg chart.svg
 conv | report.json | bench conv --shape 2x3x9x9 --kernel 4x3x3 --repeats 1 --copy-size 1MB --json report.json --svg chart.svg
 gcn_infer | - | gcn infer --graph rmat:300,2000 --features 10 --hidden 6 --repeats 1 --threads 2
+gcn_edges | - | gcn infer --graph snap:cora/edges.txt,undirected --features 10 --hidden 6 --repeats 1 --threads 2
 gcn_train | out.safetensors | gcn train --graph planetoid:cora --epochs 3 --out out.safetensors --json
 parity | - | parity --net net.json --batch 2 --data digits:60
 cuda_info | - | info --net lenet5 --calculator cuda
@@ -151,6 +174,9 @@ group_was_full() { grep -qsE '^(max |oom_kill )?[1-9]' "$group.$1/memory.events"
 
 # ---- what the commands read ----
 
+# numpy TYPE SHAPE: how a .npy file begins.
+numpy() { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': $1, 'fortran_order': False, 'shape': $2, }"; }
+
 make_inputs() {
     mkdir -p "$work/inputs/cora"
     cd "$work/inputs"
@@ -171,10 +197,8 @@ END
         has_onnx=no
     fi
     rm export.out
-    { # 784 zeros
-        printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 28, 28), }"
-        head -c 3136 /dev/zero
-    } > x.npy
+    numpy "'<f4'" "(1, 1, 28, 28)" > x.npy
+    head -c 3136 /dev/zero >> x.npy
     local class split
     for split in train test; do
         for class in one two; do
@@ -183,6 +207,26 @@ END
             cp two.png "pictures/$split/$class/2.png"
         done
     done
+    mkdir -p masks/images masks/masks
+    for i in 1 2 3 4 5 6 7 8; do # pictures of 8x8, as IDX: the lower half is of class 1
+        {
+            printf '\0\0\x08\x03\0\0\0\x01\0\0\0\x08\0\0\0\x08'
+            head -c 32 /dev/zero
+            head -c 32 /dev/zero | tr '\0' '\1'
+        } | tee "masks/images/$i.png" > "masks/masks/$i.png"
+    done
+    cat > masks.json << 'END'
+{"name": "masks", "input": {"name": "image", "shape": [1, 8, 8]}, "layers": [{"type": "conv2d", "filters": 3, "kernel": 3, "padding": 1},
+ {"type": "relu"}, {"type": "conv2d", "name": "classes", "filters": 2, "kernel": 1}], "outputs": {"class": "classes"}}
+END
+    numpy "'<f4'" "(4, 1, 28, 28)" > images.npy
+    head -c 12544 /dev/zero >> images.npy
+    numpy "'|u1'" "(4,)" > labels.npy
+    printf '\0\1\0\1' >> labels.npy
+    printf '%s\n' zero one two three four five six seven eight nine > names.txt
+    "$sdlf" train --data csv:t.csv,label=3 --net mlp --epochs 1 --threads 2 --quiet -o rows.safetensors > /dev/null
+    cut -d, -f1-3 t.csv > rows.csv
+    "$sdlf" bench conv --shape 2x3x9x9 --kernel 4x3x3 --repeats 1 --copy-size 1MB --json report.json > /dev/null
     printf 'sdlf plan file 1\n' > plan.txt
     local i part=(train val test)
     for ((i = 0; i < 20; i++)); do # two groups of nodes in rings
@@ -210,6 +254,8 @@ attempt() {
     local number=${folder##*.}
     shift 2
     [[ $fault != -* ]] || preloaded=$under
+    local program=(LD_PRELOAD="$preloaded" "$sdlf")
+    [ "$1" != serve ] || program=(SDLF_PRELOAD="$preloaded" "$root/tests/faults/serve.sh" "$sdlf" two.png)
     [[ $fault != -u* || $has_users != yes ]] || start=(setpriv --reuid "$(user_of "$number")" --regid "$(user_of "$number")" --clear-groups --)
     if [[ $fault == -g* ]]; then
         group_of "$number" "${fault#-g }"
@@ -217,7 +263,7 @@ attempt() {
     fi
     { # the shell's own word on a signal is not wanted
         (cd "$folder" && { [[ $fault != -[fnuv]* ]] || ulimit -S $fault; } && exec timeout -k 1 60 "${start[@]}" env OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive SDLF_FAULT="$fault" \
-            SDLF_FAULT_COUNTS="$folder.counts" LD_PRELOAD="$preloaded" "$sdlf" "$@") > "$folder.out" 2> "$folder.err" < /dev/null || status=$?
+            SDLF_FAULT_COUNTS="$folder.counts" "${program[@]}" "$@") > "$folder.out" 2> "$folder.err" < /dev/null || status=$?
     } 2> /dev/null
     return "$status"
 }
@@ -368,6 +414,10 @@ while IFS='|' read -r name output words; do
     if [ ${#commands[@]} -gt 0 ] && [[ " ${commands[*]} " != *" $name "* ]]; then continue; fi
     if [ "$has_onnx" = no ] && [[ "$output $words" == *.onnx* ]]; then
         echo "$name is left out: this build has no ONNX"
+        continue
+    fi
+    if [ "$name" = serve ] && "$sdlf" --version --json | grep -q '"libmicrohttpd": *null'; then
+        echo "$name is left out: this build serves no pages"
         continue
     fi
     if [ "$has_cuda" = no ] && [[ $name == cuda_* ]]; then
