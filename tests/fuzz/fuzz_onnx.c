@@ -16,7 +16,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #if defined SDLF_FUZZING
-enum { SMALL = 1 << 16 }; /* bytes, and FLOPs, of what is run */
+enum { SMALL = 1 << 13 }; /* bytes, and FLOPs, of what is run */
 #else
 enum { SMALL = 1 << 20 };
 #endif
