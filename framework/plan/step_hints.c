@@ -3,22 +3,30 @@
 #include "framework/plan/plan_internal.h"
 #include "framework/plan/running.h"
 
-/* Bytes from an operand's first number to behind its last; of one without numbers 0. */
-static int64_t extent_of(const sdlf_tensor *tensor)
+/* Where an operand's bytes lie, from its lowest one to behind its highest: strides may be negative. One without numbers
+ * has none. */
+static void find_extent(const sdlf_tensor *tensor, uintptr_t *begin, uintptr_t *end)
 {
-    int64_t last = 0;
-    if (sdlf_shape_count(tensor->shape) <= 0) return 0;
-    for (int axis = 0; axis < tensor->shape.rank; axis++) last += (tensor->shape.dim[axis] - 1) * tensor->stride[axis];
-    return (last + 1) * (int64_t)sdlf_dtype_size(tensor->dtype);
+    int64_t size = (int64_t)sdlf_dtype_size(tensor->dtype), below = 0, above = size;
+    *begin = *end = (uintptr_t)tensor->data;
+    if (sdlf_shape_count(tensor->shape) <= 0) return;
+    for (int axis = 0; axis < tensor->shape.rank; axis++) {
+        int64_t reach = (tensor->shape.dim[axis] - 1) * tensor->stride[axis] * size;
+        *(reach < 0 ? &below : &above) += reach < 0 ? -reach : reach;
+    }
+    *begin -= (uintptr_t)below;
+    *end += (uintptr_t)above;
 }
 
 /* May they have a byte in common? Of a sparse matrix that is not looked at. */
 static bool may_overlap(const sdlf_tensor *a, const sdlf_tensor *b)
 {
+    uintptr_t begin[2], end[2];
     if (!sdlf_tensor_present(a) || !sdlf_tensor_present(b)) return false;
     if (a->layout != SDLF_DENSE || b->layout != SDLF_DENSE) return true;
-    uintptr_t first = (uintptr_t)a->data, second = (uintptr_t)b->data;
-    return first < second + (uintptr_t)extent_of(b) && second < first + (uintptr_t)extent_of(a);
+    find_extent(a, &begin[0], &end[0]);
+    find_extent(b, &begin[1], &end[1]);
+    return begin[0] < end[1] && begin[1] < end[0];
 }
 
 /* Does one write what the other reads or writes? */

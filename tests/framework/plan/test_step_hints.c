@@ -48,6 +48,39 @@ static void apart_are_those_that_share_an_input(void)
     sdlf_calculator_close(reference);
 }
 
+/* A step that reads more than what the one before wrote, and backwards: strides are negative. */
+static void backwards_is_not_apart(void)
+{
+    sdlf_model *net = sdlf_model_create("backwards");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(CHANNELS));
+    sdlf_node parts[] = {sdlf_unary(net, x, &(sdlf_unary_options){.function = SDLF_UNARY_EXP}),
+                         sdlf_unary(net, x, &(sdlf_unary_options){.function = SDLF_UNARY_NEGATE})};
+    sdlf_output(net, "part", parts[1]); /* whose memory nothing else has, then */
+    x = sdlf_concat(net, parts, 2, NULL);
+    x = sdlf_slice(net, x,
+                   &(sdlf_slice_options){.axes = sdlf_shape(1),
+                                         .start = sdlf_shape(-1),
+                                         .end = sdlf_shape(-2 * CHANNELS - 1),
+                                         .step = sdlf_shape(-1)});
+    sdlf_output(net, "y", sdlf_unary(net, x, &(sdlf_unary_options){.function = SDLF_UNARY_NEGATE}));
+    CHECK_OK(sdlf_model_build(net, 1));
+    sdlf_calculator *reference = NULL;
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = reference}));
+    int backwards = 0;
+    for (int i = 0; plan != NULL && i < plan->step_count; i++) {
+        const sdlf_operation *op = &plan->steps[i].operation;
+        bool reads_backwards = op->in[0].stride[op->in[0].shape.rank - 1] < 0;
+        backwards += reads_backwards;
+        if (reads_backwards) CHECK(op->before == NULL);
+    }
+    CHECK_EQUAL(backwards, 1);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(reference);
+}
+
 static void weights_ahead_are_the_next_that_were_made_ready(void)
 {
     sdlf_model *net = fork_of_two();
@@ -136,6 +169,7 @@ static void results_are_right_on_a_gpu(void)
 int main(void)
 {
     RUN(apart_are_those_that_share_an_input);
+    RUN(backwards_is_not_apart);
     RUN(weights_ahead_are_the_next_that_were_made_ready);
     RUN(results_are_right_on_a_gpu);
     return test_summary();
