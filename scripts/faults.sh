@@ -99,7 +99,7 @@ plan_file | plan.txt | bench --net net.json --data digits:64 --steps 2 --repeats
 bench_model | - | bench model whole.onnx --repeats 3 --threads 2 --json
 bench_epoch | - | bench epoch --net net.json --data digits:64 --batch 16 --steps 2 --repeats 1 --device-calculator cpu --threads 2 --json
 bench_placement | chart.svg | bench placement --net net.json --data digits:64 --batch 16 --iterations 1 --device-calculator cpu --threads 2 --svg chart.svg
-bench_kernels | kernels.json | bench kernels --operation softmax_forward --elements 4096 --repeats 1 --copy-size 1MB --threads 2 --json kernels.json
+bench_kernels | - | bench kernels --operation softmax_forward --elements 4096 --repeats 1 --copy-size 1MB --threads 2 --json
 conv_again | chart.svg | bench conv --from report.json --svg chart.svg
 conv | report.json | bench conv --shape 2x3x9x9 --kernel 4x3x3 --repeats 1 --copy-size 1MB --json report.json --svg chart.svg
 gcn_infer | - | gcn infer --graph rmat:300,2000 --features 10 --hidden 6 --repeats 1 --threads 2
