@@ -93,11 +93,13 @@ static void convert_gather_nd(onnx_context *c)
 static void convert_reverse_sequence(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), length = onnx_cast(c, onnx_in(c, 1), SDLF_INT64);
-    int time = (int)onnx_integer(c, "time_axis", 0), batch = (int)onnx_integer(c, "batch_axis", 1);
-    if (onnx_ok(c) && (x.shape.rank < 2 || time + batch != 1 || time < 0 || time > 1 || length.shape.rank != 1))
-        onnx_wrong(c, "attributes 'time_axis' and 'batch_axis' are %d and %d for an input %s", time, batch,
-                   sdlf_shape_print(x.shape).text);
+    int64_t time_axis = onnx_integer(c, "time_axis", 0), batch_axis = onnx_integer(c, "batch_axis", 1);
+    if (onnx_ok(c) &&
+        (x.shape.rank < 2 || time_axis < 0 || time_axis > 1 || batch_axis != 1 - time_axis || length.shape.rank != 1))
+        onnx_wrong(c, "attributes 'time_axis' and 'batch_axis' are %lld and %lld for an input %s", (long long)time_axis,
+                   (long long)batch_axis, sdlf_shape_print(x.shape).text);
     if (!onnx_ok(c)) return;
+    const int time = (int)time_axis, batch = (int)batch_axis;
     if (onnx_batch_axis(c, x) >= 0) x = onnx_batch_fixed(c, x);
     int64_t size = x.shape.dim[time], count = x.shape.dim[batch];
     length =

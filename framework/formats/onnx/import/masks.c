@@ -46,10 +46,11 @@ static void fold_eye_like(onnx_context *c)
     size_t size = onnx_type_size((int)type);
     if (!onnx_ok(c)) return;
     memset((void *)eye.data, 0, (size_t)eye.count * size);
-    for (int64_t i = 0; i < shape.dim[0]; i++)
-        if (i + k >= 0 && i + k < shape.dim[1])
-            sdlf_convert(onnx_type_dtype((int)type), (char *)eye.data + (size_t)(i * shape.dim[1] + i + k) * size,
-                         SDLF_FLOAT64, &one, 1);
+    int64_t rows = eye.count > 0 ? shape.dim[0] : 0, columns = shape.dim[1]; /* of 2^62 rows without a column none */
+    bool crosses = k > -rows && k < columns;
+    for (int64_t i = k < 0 ? -k : 0; crosses && i < rows && i + k < columns; i++)
+        sdlf_convert(onnx_type_dtype((int)type), (char *)eye.data + (size_t)(i * columns + i + k) * size, SDLF_FLOAT64,
+                     &one, 1);
     onnx_give_constant(c, 0, &eye);
 }
 

@@ -27,7 +27,7 @@ static void fold_concat(onnx_context *c)
     int64_t outer = onnx_ok(c) ? sdlf_shape_span(shape, 0, axis) : 0,
             inner = sdlf_shape_span(shape, axis + 1, shape.rank);
     int64_t at = 0;
-    for (int i = 0; i < c->input_count && onnx_ok(c); i++) {
+    for (int i = 0; i < c->input_count && whole.count > 0 && onnx_ok(c); i++) {
         onnx_tensor part = onnx_solid(c, onnx_known(c, i));
         int64_t length = part.shape.dim[axis] * inner;
         for (int64_t o = 0; o < outer && length > 0 && onnx_ok(c); o++)
