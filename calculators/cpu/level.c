@@ -66,7 +66,7 @@ sdlf_status cpu_level_choose(const cpu_level **level, const char *name)
         if (name) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF_SIMD is '%s', which this machine lacks", name);
     }
     char names[64] = "";
-    for (size_t i = sizeof levels / sizeof levels[0]; i-- > 0;)
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " or " : "", levels[i].name);
+    for (size_t i = sizeof levels / sizeof levels[0]; i > 0; i--)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " or " : "", levels[i - 1].name);
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "SDLF_SIMD is '%s', expected %s (those built for this machine)", name, names);
 }

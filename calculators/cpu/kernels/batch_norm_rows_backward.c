@@ -22,7 +22,7 @@ static const element *slopes_of(const norm_rows *all, int64_t first, int64_t cou
     static const sdlf_activation identity = {.function = SDLF_IDENTITY};
     const sdlf_activation *activation = &all->operation->batch_norm.activation;
     const bool reads_input = sdlf_activation_reads_input(activation->function);
-    const element *y = all->y_in + first;
+    const element *y = all->y_in != NULL ? all->y_in + first : NULL;
     if (all->y_in == NULL) {
         element *made = scratch + cpu_min(all->block, all->count);
         batch_norm_rows_scale_cpu(all, made, all->x + first, NULL, count, reads_input ? &identity : activation);

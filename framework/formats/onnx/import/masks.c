@@ -29,7 +29,7 @@ static void convert_trilu(onnx_context *c)
     if (!onnx_ok(c)) return;
     int64_t rows = x.shape.dim[x.shape.rank - 2], columns = x.shape.dim[x.shape.rank - 1];
     double within = k < -(double)rows ? -(double)rows - 1 : k > (double)columns ? (double)columns + 1 : k;
-    onnx_flow mask = triangle(c, rows, columns, (int64_t)within, onnx_integer(c, "upper", 1) != 0);
+    onnx_flow mask = triangle(c, rows, columns, onnx_to_integer(within), onnx_integer(c, "upper", 1) != 0);
     onnx_give(c, 0, onnx_choose(c, mask, x, onnx_number(c, x.dtype, 0)));
 }
 
@@ -97,7 +97,7 @@ static void convert_running(onnx_context *c)
     onnx_flow x = onnx_in(c, 0);
     double number = onnx_known_number(c, 1, 0), neutral = products ? 1 : 0;
     if (!onnx_ok(c)) return;
-    int axis = onnx_axis(c, (int64_t)number, x.shape.rank);
+    int axis = onnx_axis(c, onnx_to_integer(number), x.shape.rank);
     if (!onnx_ok(c)) return;
     int64_t length = x.shape.dim[axis];
     if (axis == onnx_batch_axis(c, x)) x = onnx_batch_fixed(c, x);

@@ -155,7 +155,7 @@ static void convert_dft(onnx_context *c)
     bool inverse = onnx_integer(c, "inverse", 0) != 0, half = onnx_integer(c, "onesided", 0) != 0;
     if (onnx_ok(c) && (x.shape.rank < 3 - 1 || x.shape.dim[x.shape.rank - 1] > 2))
         onnx_wrong(c, "its input is %s", sdlf_shape_print(x.shape).text);
-    int64_t wanted = c->opset < 20 ? onnx_integer(c, "axis", 1) : (int64_t)onnx_known_number(c, 2, -2);
+    int64_t wanted = c->opset < 20 ? onnx_integer(c, "axis", 1) : onnx_to_integer(onnx_known_number(c, 2, -2));
     int axis = onnx_axis(c, wanted, x.shape.rank);
     if (onnx_ok(c) && axis == x.shape.rank - 1) onnx_wrong(c, "axis %d holds real and imaginary parts", axis);
     if (!onnx_ok(c)) return;

@@ -193,7 +193,7 @@ static void convert_split(onnx_context *c)
                    split.count >= 0 ? split.count : (int)parts);
         return;
     }
-    int64_t part = parts > 0 ? (length + parts - 1) / parts : 0;
+    int64_t part = parts > 0 ? length / parts + (length % parts != 0) : 0;
     ranges range = all_of(shape);
     int batch = batch_axis(c);
     for (int i = 0; i < c->output_count && onnx_ok(c); i++) {
