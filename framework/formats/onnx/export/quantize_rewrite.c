@@ -101,8 +101,8 @@ void quantize_mark(quantizing *q)
     q->value = onnx_arena_array(&q->e->arena, 3 * nodes + 1, sizeof *q->value);
     q->values = (onnx_name_table){.arena = &q->e->arena};
     if (q->role == NULL || q->value == NULL) export_no_memory(q->e);
-    for (size_t i = nodes; i-- > 0 && export_ok(q->e);) {
-        const Onnx__NodeProto *node = quantize_node(q, (int)i);
+    for (int i = (int)nodes - 1; i >= 0 && export_ok(q->e); i--) {
+        const Onnx__NodeProto *node = quantize_node(q, i);
         if (is_layer(q, node)) {
             bool skipped = is_skipped(q, node);
             *(skipped ? &q->result->left : &q->result->layers) += 1;
