@@ -10,6 +10,7 @@
 #include "calculators/cuda/strided.cuh"
 
 enum { CONVERT_SHARED = 4 * LIST_PIECE, CONVERT_PAD = 4, CONVERT_LOADS = 8, CONVERT_TAPS = 256 };
+static_assert(CONVERT_SHARED / CONVERT_TAPS / 4 * 4 - CONVERT_PAD >= VECTOR, "a run of channels is not empty");
 
 /* x (filters, channels, taps) -> y (filters, taps, channels), both contiguous. */
 template <typename T> struct converted {

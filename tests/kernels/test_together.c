@@ -200,11 +200,12 @@ static void checks_are_one(void)
 static void weights_all(sdlf_calculator *calculator, sdlf_math math)
 {
     (void)math;
-    static const int64_t sizes[][4] = {{16, 3, 3, 3}, {64, 16, 1, 1}, {8, 24, 5, 3}, {1, 1, 1, 1}, {40, 8, 7, 7}};
+    static const int64_t sizes[][4] = {{16, 3, 3, 3}, {64, 16, 1, 1}, {8, 24, 5, 3},   {1, 1, 1, 1},
+                                       {40, 8, 7, 7}, {3, 460, 3, 3}, {2, 24, 16, 16}, {2, 4100, 1, 1}};
     for (int half = 0; half < 2; half++) {
         sequence *s = calloc(1, sizeof *s);
         for (int i = 0; i < 70; i++) {
-            const int64_t *n = sizes[i % 5];
+            const int64_t *n = sizes[i % 8];
             sdlf_tensor x =
                 sequence_add(s, (sequence_operand){SDLF_FLOAT32, sdlf_shape(n[0], n[2], n[3], n[1]), .scale = 1});
             const int64_t stride[] = {n[1] * n[2] * n[3], n[3], 1, n[2] * n[3]};

@@ -69,7 +69,15 @@ static bool backward_class(image_class *of, const engine_conv2d *conv, int chunk
 
 /* ---- launches ---- */
 
-enum { MOST_SPLITS = 8, LEAST_STEPS = 4 };
+enum { MOST_SPLITS = 4, LEAST_STEPS = 4 };
+
+/* Clusters of `size` blocks, two of which a multiprocessor has room for, that any device of this model runs at once: how the reduction is cut decides
+ * on bits, and devices of a model differ (clusters.cu). */
+static int clusters_at_once(const cuda_calculator *calculator, int size)
+{
+    const int most = 2 * calculator->multiprocessors / size;
+    return size > 2 ? most * 15 / 16 : most;
+}
 
 /* Blocks of a cluster that share the reduction of each of so many tiles: while all of them are under way at once, and each has some k-steps. Each
  * ends with 16 columns or more. */
@@ -77,7 +85,7 @@ static int cluster_of(const cuda_calculator *calculator, int64_t tiles, int64_t 
 {
     int cluster = 1;
     while (2 * cluster <= MOST_SPLITS && 32 * cluster <= columns && steps >= 2 * cluster * LEAST_STEPS &&
-           tiles <= cuda_clusters_at_once(calculator, 2 * cluster, 2))
+           tiles <= clusters_at_once(calculator, 2 * cluster))
         cluster *= 2;
     return cluster;
 }

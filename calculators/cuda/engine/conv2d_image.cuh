@@ -100,7 +100,6 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
 {
 #ifdef SDLF_HAS_WGMMA
     using residual = typename Work::residual;
-    constexpr int CONSUMERS = engine_sizes<Work>::CONSUMERS;
     extern __shared__ uint8_t unaligned[];
     __shared__ engine_barriers<Work> barriers;
     __shared__ channel_numbers<Work::BN> numbers;
@@ -108,12 +107,12 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
         tma_prefetch(&p.of[0].read);
         tma_prefetch(&p.weights);
     }
-    barriers.init(CONSUMERS);
+    barriers.init();
     await_kernels();
     const int warp = static_cast<int>(threadIdx.x) / 32, number = static_cast<int>(blockIdx.x) / p.cluster;
     const int rank = static_cast<int>(blockIdx.x) - number * p.cluster;
     const int slot = number / p.column_tiles, column = number - slot * p.column_tiles;
-    const bool produces = warp == CONSUMERS / 32;
+    const bool produces = warp == ENGINE_CONSUMERS / 32;
     engine_ring<Work> ring = {&barriers, ring_start(unaligned), 0, produces};
     if (produces) {
         if (threadIdx.x % 32 != 0) return;

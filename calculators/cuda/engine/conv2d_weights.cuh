@@ -98,14 +98,13 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
     }
 
     /* 8 channels of a tap of a filter a thread. */
-    template <int CONSUMERS>
     static __device__ __forceinline__ void finish(const Params &p, const Place &at, const float *sums, int thread)
     {
         constexpr int ACROSS = BN / 8;
         const int across = thread % ACROSS * 8, number = at.chunk + across / CHUNK;
         const int tap = number / p.chunks, channel = (number - tap * p.chunks) * CHUNK + across % CHUNK;
         if (tap >= p.taps || channel >= p.channels) return;
-        for (int r = thread / ACROSS; r < BM && at.row + r < at.end; r += CONSUMERS / ACROSS) {
+        for (int r = thread / ACROSS; r < BM && at.row + r < at.end; r += ENGINE_CONSUMERS / ACROSS) {
             const int64_t filter = static_cast<int64_t>(at.split) * p.filters + at.row + r;
             float *to = p.sums + (filter * p.taps + tap) * p.channels + channel;
             const float4 *from = reinterpret_cast<const float4 *>(sums + r * (BN + ENGINE_PAD) + across);

@@ -148,7 +148,7 @@ struct no_ring {
 };
 
 template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct image_epilogue {
-    static constexpr int GROUPS = BN / 16, LINE = BN + ENGINE_PAD, THREADS = 256;
+    static constexpr int GROUPS = BN / 16, LINE = BN + ENGINE_PAD;
     static constexpr bool STAGED = MODE == STAGED_RESIDUAL;
     using staged = staged_residual<T, BN, STAGED ? Ring::STAGE_BYTES : 128 * BN *static_cast<int>(sizeof(T))>;
     static constexpr int PART_GROUPS = GROUPS / staged::PARTS;
@@ -166,33 +166,33 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         for (int i = lane; i < BN; i += 32) numbers.sums[warp][i] = make_float2(0, 0);
         const int c = static_cast<int>(threadIdx.x), channel = column + c;
         if (c < BN) numbers.bias[c] = channel < end && p.bias != nullptr ? p.bias[channel] : 0.0f;
-        barrier_of_threads(THREADS);
+        barrier_of_threads(ENGINE_CONSUMERS);
     }
 
     /* The blocks of a cluster, 2^n of them, add their sums up: each has those of its columns, which it reads from the others line by line. */
     __device__ __forceinline__ void exchange(const image_params &p, float *sums, float (&c)[BN / 8][4])
     {
-        constexpr int ONCE = 8;      /* loads under way: of the most blocks that there are, or of several places */
-        barrier_of_threads(THREADS); /* the ring's memory is free */
+        constexpr int LOADS = 8;              /* under way: of all blocks, of some vectors */
+        barrier_of_threads(ENGINE_CONSUMERS); /* the ring's memory is free */
         store_fragments(sums + warp / 4 * 64 * LINE, LINE, c);
         __syncwarp();
         await_cluster();
-        const int log = __ffs(p.cluster) - 1, fours = BN / 4 >> log; /* of a row */
-        const int thread = static_cast<int>(threadIdx.x), next = THREADS / fours * LINE;
-        float *mine = sums + thread / fours * LINE + first_group * 16 + thread % fours * 4;
+        const int bits = __ffs(p.cluster) - 1, vectors = BN / 4 >> bits; /* of four columns, of a row */
+        const int thread = static_cast<int>(threadIdx.x), next = ENGINE_CONSUMERS / vectors * LINE;
+        float *mine = sums + thread / vectors * LINE + first_group * 16 + thread % vectors * 4;
 #pragma unroll 1
-        for (int load = 0; load < BN / 8; load += ONCE, mine += (ONCE >> log) * next) {
-            float4 four[ONCE], all = {};
+        for (int load = 0; load < BN / 8; load += LOADS, mine += (LOADS >> bits) * next) {
+            float4 vector[LOADS], all = {};
 #pragma unroll
-            for (int i = 0; i < ONCE; i++) four[i] = read_other(mine + (i >> log) * next, i & (p.cluster - 1));
+            for (int i = 0; i < LOADS; i++) vector[i] = read_other(mine + (i >> bits) * next, i & (p.cluster - 1));
 #pragma unroll
-            for (int i = 0; i < ONCE; i++) {
+            for (int i = 0; i < LOADS; i++) {
                 const int block = i & (p.cluster - 1);
-                all = block == 0 ? four[i] : plus(all, four[i]);
-                if (block == p.cluster - 1) *reinterpret_cast<float4 *>(mine + (i >> log) * next) = all;
+                all = block == 0 ? vector[i] : plus(all, vector[i]);
+                if (block == p.cluster - 1) *reinterpret_cast<float4 *>(mine + (i >> bits) * next) = all;
             }
         }
-        barrier_of_threads(THREADS);
+        barrier_of_threads(ENGINE_CONSUMERS);
         const float *from = sums + (warp / 4 * 64 + warp % 4 * 16 + lane / 4) * LINE + lane % 4 * 2;
 #pragma unroll
         for (int j = 0; j < BN / 8; j++) {
@@ -218,7 +218,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
                 numbers.center[8 * j + 2 * lane + 1] = c[j][1] + numbers.bias[8 * j + 2 * lane + 1];
             }
         }
-        barrier_of_threads(THREADS);
+        barrier_of_threads(ENGINE_CONSUMERS);
     }
 
     /* Four numbers of columns c to c + 3, and of the residual. */
@@ -294,8 +294,8 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         for (int a = 0; a < GROUPS; a++) {
             if (a < first_group || a >= last_group) continue;
             if (MODE != SUM_VALUES && !STAGED && column + 16 * a >= end) break;
-            bits4<T> more[2] = {}; /* both loads before either is used */
-            if constexpr (STAGED) {
+            bits4<T> more[2] = {};
+            if constexpr (STAGED) { /* both before either is used */
                 if (a % PART_GROUPS == 0) ring->consumer_wait();
 #pragma unroll
                 for (int h = 0; h < 2; h++) more[h] = staged::load(ring->tile_a() + in_stage, a % PART_GROUPS, 8 * h);
@@ -336,12 +336,12 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
     __device__ __forceinline__ void leave(const image_params &p, int part) const
     {
         if constexpr (MODE == SUM_VALUES) {
-            barrier_of_threads(THREADS);
+            barrier_of_threads(ENGINE_CONSUMERS);
             const int c = static_cast<int>(threadIdx.x), channel = column + c;
             if (c >= BN || channel >= end || c / 16 < first_group || c / 16 >= last_group) return;
             float2 sum = make_float2(0, 0);
 #pragma unroll
-            for (int w = 0; w < THREADS / 32; w++) {
+            for (int w = 0; w < ENGINE_CONSUMERS / 32; w++) {
                 sum.x += numbers.sums[w][c].x;
                 sum.y += numbers.sums[w][c].y;
             }

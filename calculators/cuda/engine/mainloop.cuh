@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The mainloop of all products: a block computes tiles BM x BN of c = a b, 128 bytes of the reduction a k-step. A producer warp
  * loads tiles of both operands by TMA into a ring of stages; two consumer warpgroups multiply them as they come, by wgmma, and then run the
- * epilogue. Operands that are both MN-major in tf32, which wgmma does not take, are multiplied by mma.sync (engine/mma_tf32.cuh). Two blocks share
- * a multiprocessor, so that one's epilogue runs beside the other's mainloop. Compute capability 9.0a.
+ * epilogue. Operands that are both MN-major in tf32, which wgmma does not take, are multiplied by mma.sync (engine/mma_tf32.cuh), by as many warps,
+ * each of which loads a part. Two blocks share a multiprocessor, so that one's epilogue runs beside the other's mainloop. Compute capability 9.0a.
  *
  * What is loaded and where sums go is the Work's:
  *   Element, BM, BN, CHUNK_A, CHUNK_B, MN_A, MN_B, STAGES    types and constants; see wgmma16.cuh. BM is 64 or 128
@@ -13,7 +13,7 @@
  *   prefetch(params)                                          of its tensor maps
  *   PARTS, Part, part(params, place, number)                  loads of a k-step, and what each keeps from one to the next
  *   load(params, place, part, number, step, a, b, barrier)    queue one: together STAGE_BYTES, absent elements as 0
- *   finish<CONSUMERS>(params, place, sums, thread)            the epilogue of so many threads; row r of the tile's sums at
+ *   finish(params, place, sums, thread)                       the epilogue of ENGINE_CONSUMERS threads; row r of the tile's sums at
  *                                                             sums + r (BN + ENGINE_PAD), float32, in shared memory */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
@@ -23,7 +23,7 @@
 #include "calculators/cuda/engine/wgmma16.cuh"
 #include "calculators/cuda/tma.cuh"
 
-enum { K_BYTES = 128, ENGINE_PAD = 8 };
+enum { K_BYTES = 128, ENGINE_PAD = 8, ENGINE_CONSUMERS = 256 };
 
 /* A warpgroup's fragments of a product of COLUMNS columns (wgmma.cuh), as rows of `line` floats from its first row on. */
 template <int EIGHTS>
@@ -43,10 +43,8 @@ template <typename Work> struct engine_sizes {
     static constexpr int STAGE_BYTES = A_BYTES + B_BYTES, RING_BYTES = Work::STAGES * STAGE_BYTES;
     static constexpr int SUM_BYTES = Work::BM * (Work::BN + ENGINE_PAD) * 4;
     static constexpr int SHARED = (RING_BYTES > SUM_BYTES ? RING_BYTES : SUM_BYTES) + 1024; /* 1024: to align it */
-    /* two warpgroups side by side where the tile has rows for one only */
-    static constexpr int WN = Work::BM == 64 ? Work::BN / 2 : Work::BN;
     static constexpr bool BY_MMA = sizeof(typename Work::Element) == 4 && Work::MN_A;
-    static constexpr int CONSUMERS = 256, THREADS = CONSUMERS + (BY_MMA ? 0 : 32);
+    static constexpr int THREADS = ENGINE_CONSUMERS + (BY_MMA ? 0 : 32);
 };
 
 /* The descriptor of an operand's rows (of M or N) from `row` on, for 32 bytes of the k-step's reduction. `rows` are the tile's. */
@@ -67,12 +65,12 @@ static __device__ __forceinline__ uint64_t operand_descriptor(uint32_t tile, int
 template <typename Work> struct engine_barriers {
     uint64_t full[Work::STAGES], empty[Work::STAGES];
 
-    __device__ __forceinline__ void init(int consumers)
+    __device__ __forceinline__ void init()
     {
         if (threadIdx.x == 0) {
             for (int s = 0; s < Work::STAGES; s++) {
                 barrier_init(&full[s], 1);
-                barrier_init(&empty[s], consumers / 32);
+                barrier_init(&empty[s], ENGINE_CONSUMERS / 32);
             }
             barriers_made();
         }
@@ -114,7 +112,7 @@ template <typename Work> struct engine_ring {
         advance();
     }
 
-    /* One thread: wait until the stage is empty. Returns its barrier. The parity of who loads begins with 1: the first round finds every stage empty. */
+    /* One thread: wait until the stage is empty. Returns its barrier. */
     __device__ __forceinline__ uint32_t producer_wait() const
     {
         barrier_await(&barriers->empty[stage], parity);
@@ -197,7 +195,7 @@ static __device__ __forceinline__ void product_by_mma(const typename Work::Param
 {
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const bool loads = threadIdx.x % 32 == 0 && warp < Work::PARTS;
-    product_loads<Work, engine_sizes<Work>::CONSUMERS / 32> ahead(p, at, ring, warp);
+    product_loads<Work, ENGINE_CONSUMERS / 32> ahead(p, at, ring, warp);
     if (loads) {
         while (ahead.step < Work::STAGES - 1 && ahead.step < at.steps) ahead.queue(p, at);
     }
@@ -219,12 +217,13 @@ template <typename Work>
 static __device__ __forceinline__ void product_by_wgmma(const typename Work::Place &at, engine_ring<Work> ring,
                                                         float *sums)
 {
-    constexpr int WN = engine_sizes<Work>::WN, LINE = Work::BN + ENGINE_PAD;
+    /* side by side where the tile has rows for one only */
+    constexpr int WN = Work::BM == 64 ? Work::BN / 2 : Work::BN, LINE = Work::BN + ENGINE_PAD;
     const int group = static_cast<int>(threadIdx.x) / 128;
     const int row = Work::BM == 128 ? 64 * group : 0, column = Work::BM == 64 ? WN * group : 0;
     float c[WN / 8][4];
     ring.template multiply<WN>(at.steps, row, column, c);
-    barrier_of_threads(engine_sizes<Work>::CONSUMERS);
+    barrier_of_threads(ENGINE_CONSUMERS);
     store_fragments(sums + row * LINE + column, LINE, c);
 }
 
@@ -234,11 +233,10 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     engine_product(const __grid_constant__ typename Work::Params p)
 {
 #ifdef SDLF_HAS_WGMMA
-    constexpr int CONSUMERS = engine_sizes<Work>::CONSUMERS;
     extern __shared__ uint8_t unaligned[];
     __shared__ engine_barriers<Work> barriers;
     if (threadIdx.x == 0) Work::prefetch(p);
-    barriers.init(CONSUMERS);
+    barriers.init();
     await_kernels();
     const int thread = static_cast<int>(threadIdx.x);
     const typename Work::Place at = Work::place(p);
@@ -248,16 +246,16 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     if constexpr (engine_sizes<Work>::BY_MMA) {
         product_by_mma<Work>(p, at, ring, sums);
     } else {
-        if (thread >= CONSUMERS) {
-            if (thread != CONSUMERS) return;
+        if (thread >= ENGINE_CONSUMERS) {
+            if (thread != ENGINE_CONSUMERS) return;
             product_loads<Work, 1> all(p, at, ring, 0);
             while (all.step < at.steps) all.queue(p, at);
             return;
         }
         product_by_wgmma<Work>(at, ring, sums);
     }
-    barrier_of_threads(CONSUMERS);
-    Work::template finish<CONSUMERS>(p, at, sums, thread);
+    barrier_of_threads(ENGINE_CONSUMERS);
+    Work::finish(p, at, sums, thread);
 #endif
 }
 

@@ -2,15 +2,16 @@
 /* The product of a k-step by mma.sync in tf32, of operands that are MN-major in shared memory: rows of 32 of the reduction (pixels) as
  * tma.cuh loads them, [BM / 32][32][32] and [128 / CHUNK][32][CHUNK]. Eight warps, two rows of four, have BM/2 x 32 of the tile each.
  *
- * A fragment's rows g and g + 8 are elements 2 g and 2 g + 1 of 16, which a lane loads at once. Its columns t and t + 4 are pixels 0, 3, 4, 7 and
- * 1, 2, 5, 6 of eight, in both operands, so that the lanes of a load find different banks in rows of 64 and of 128 bytes, however these are swizzled. */
+ * A fragment's rows g and g + 8 are elements 2 g and 2 g + 1 of 16, which a lane loads at once. Its columns t and t + 4 are pixels 0, 3, 4, 7
+ * and 1, 2, 5, 6 of eight, in both operands, so that the lanes of a load find different banks in rows of 64 and of 128 bytes, however these are
+ * swizzled. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_MMA_TF32_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_MMA_TF32_CUH
 
 #include "calculators/cuda/mma.cuh"
 
-/* Where a lane finds element `first` of its pixels of the first eight, in rows of WIDTH elements, swizzled in units of 16 bytes over 128; elements that
- * are a multiple of 8 further along M (or N) and of 8 further along K are at constants from it. */
+/* Where a lane finds element `first` of its pixels of the first eight, in rows of WIDTH elements, swizzled in units of 16 bytes over 128; elements
+ * that are a multiple of 8 further along M (or N) and of 8 further along K are at constants from it. */
 template <int WIDTH> struct mma_operand {
     uint32_t at[2];
 

@@ -14,11 +14,11 @@ enum { SUM_THREADS = 256, SUM_LINES = SUM_THREADS / 8, SUM_CHANNELS = 32 };
 struct split_sums : engine_splits {
     packed_lines lines;
     divider<int32_t> by_group_filters, by_joined, by_taps;
-    int64_t split; /* numbers of one */
-    int columns;   /* of a line that are read */
-    int channels;  /* where a line holds the channels of one pixel and nothing before them: how many; otherwise 0 */
-    bool quads;    /* all taps are a block's, and four numbers of dw can be written at once */
-    int lanes;     /* a power of 2 up to SUM_LINES */
+    int64_t split;   /* numbers of one */
+    int columns;     /* of a line that are read */
+    int channels;    /* where a line holds the channels of one pixel and nothing before them: how many; otherwise 0 */
+    bool vectorized; /* all taps are a block's, and four numbers of dw can be written at once */
+    int lanes;       /* a power of 2 up to SUM_LINES */
     int filters_each,
         taps_each; /* of a block: SUM_LINES lines at most, where there are several filters all of their taps */
 };
@@ -64,7 +64,7 @@ static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sum
         }
         __syncthreads();
     }
-    if (sums.quads) { /* channels of a filter, with their taps, follow each other: four numbers a thread */
+    if (sums.vectorized) { /* channels of a filter, with their taps, follow each other: four numbers a thread */
         int within = static_cast<int>(threadIdx.x) % 8, tap;
         const int f = divide(static_cast<int>(threadIdx.x) / 8, sums.by_taps, tap);
         within += 8 * tap;
@@ -111,8 +111,8 @@ void engine_add_splits(const cuda_calculator *calculator, const engine_splits &g
     sums.taps_each = static_cast<int>(std::min<int64_t>(sums.taps, lines));
     sums.filters_each = sums.taps_each < sums.taps ? 1 : static_cast<int>(lines / sums.taps);
     sums.by_taps = divider<int32_t>(sums.taps_each);
-    sums.quads = sums.taps_each == sums.taps && sums.channels == sums.lines.channels && sums.channels % 4 == 0 &&
-                 reinterpret_cast<uintptr_t>(sums.dw) % 16 == 0;
+    sums.vectorized = sums.taps_each == sums.taps && sums.channels == sums.lines.channels && sums.channels % 4 == 0 &&
+                      reinterpret_cast<uintptr_t>(sums.dw) % 16 == 0;
     sums.by_group_filters = divider<int32_t>(std::max(sums.group_filters, 1));
     sums.by_joined = divider<int32_t>(std::max(sums.joined, 1));
     const dim3 blocks(static_cast<unsigned>((sums.filters + sums.filters_each - 1) / sums.filters_each),
