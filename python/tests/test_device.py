@@ -3,11 +3,13 @@
 refused everywhere."""
 
 import ctypes
+import gc
 
 import numpy as np
 import pytest
 
 import sdlf
+from sdlf import optim
 
 
 @pytest.fixture
@@ -68,13 +70,17 @@ def test_between_plans_on_a_gpu(small, gpu):
     np.testing.assert_allclose(small(plan.input("x")), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_pytorch(small, gpu):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    if not torch.cuda.is_available():
-        pytest.skip("PyTorch has no CUDA here")
+@pytest.fixture
+def torch(gpu):
+    found = pytest.importorskip("torch", reason="PyTorch is not installed")
+    return found if found.cuda.is_available() else pytest.skip("PyTorch has no CUDA here")
+
+
+def test_pytorch(small, torch):
     small.use("cuda")
     x = torch.randn(2, 1, 8, 8, device="cuda")
     expected = small(x.cpu().numpy())
+    np.testing.assert_array_equal(small(x.cpu()), expected)  # a tensor of the host's, too
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):  # not the default one
         torch.cuda._sleep(200_000_000)  # cycles: y is not there yet when it is given
@@ -82,22 +88,79 @@ def test_pytorch(small, gpu):
         np.testing.assert_allclose(small(y), expected, rtol=1e-4, atol=1e-5)
     strided = torch.randn(2, 1, 8, 16, device="cuda")[..., ::2]
     np.testing.assert_allclose(small(strided), small(strided.cpu().numpy()), rtol=1e-4, atol=1e-5)
-    plan = small.plan(2, calculator="cuda")
-    torch.from_dlpack(plan.input("x")).copy_(x)
-    torch.cuda.synchronize()
-    plan.forward()
-    found = torch.from_dlpack(plan.output("y"))
-    assert found.device == x.device
-    np.testing.assert_allclose(found.cpu().numpy(), expected, rtol=1e-4, atol=1e-5)
     with pytest.raises(TypeError, match="float32, found float64"):
         small(x.double())
+
+
+def test_pytorch_in_place(small, torch):
+    x = torch.randn(2, 1, 8, 8, device="cuda")
+    expected = small(x.cpu().numpy())
+    plan = small.plan(2, calculator="cuda")
+    given = torch.from_dlpack(plan.input("x"))
+    assert given.device == x.device and given.shape == x.shape and given.dtype == x.dtype
+    for scale in (2, 1):  # the same memory in each run
+        given.copy_(x * scale)
+        torch.cuda.synchronize()
+        plan.forward()
+        found = torch.from_dlpack(plan.output("y"))
+        assert found.device == x.device and found.data_ptr() == torch.from_dlpack(plan.output("y")).data_ptr()
+        assert found.data_ptr() != given.data_ptr() == torch.from_dlpack(plan.input("x")).data_ptr()
+    np.testing.assert_allclose(found.cpu().numpy(), expected, rtol=1e-4, atol=1e-5)
+    del plan  # what PyTorch holds keeps the memory
+    gc.collect()
+    np.testing.assert_allclose(found.cpu().numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_pytorch_trains(small, separable, torch):
+    samples, labels = separable
+    x, labels = (samples[:64] / 255).astype(np.float32), labels[:64].astype(np.int32)
+    host, device = (small.plan(64, "train", optimizer=optim.SGD(momentum=0.9), calculator=name) for name in ("cpu", "cuda"))
+    on_device = torch.from_numpy(x).cuda(), torch.from_numpy(labels).cuda()
+    losses = []
+    for _ in range(10):
+        for plan, (batch, truth) in ((host, (x, labels)), (device, on_device)):
+            plan.clear_metrics()
+            plan.step(0.05, batch, labels=truth)
+        losses.append((host.metrics()["loss"], device.metrics()["loss"]))
+    np.testing.assert_allclose(*zip(*losses), rtol=1e-3)
+    assert losses[-1][1] < losses[0][1]
+    with pytest.raises(TypeError, match="'labels' is of int32, found int64"):
+        device.step(0.05, on_device[0], labels=on_device[1].long())
+
+
+def test_pytorch_keeps_its_memory(small, torch):
+    small.use("cuda")
+    x = torch.randn(64, 1, 8, 8, device="cuda")
+    plan = small.plan(64, calculator="cuda")
+
+    def calls(count):
+        for _ in range(count):
+            small(x + 1)
+            plan.run(torch.from_dlpack(plan.input("x")).clone())
+            torch.from_dlpack(plan.output("y")).sum().item()
+        gc.collect()
+        return torch.cuda.memory_allocated(), torch.cuda.mem_get_info()[0]
+
+    allocated, free = calls(20)
+    again, left = calls(1000)
+    assert again == allocated and free - left < 4 << 20
 
 
 def test_cupy(small, gpu):
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
     small.use("cuda")
     x = cupy.random.standard_normal((2, 1, 8, 8), dtype=cupy.float32)
-    np.testing.assert_allclose(small(x), small(x.get()), rtol=1e-4, atol=1e-5)
+    expected = small(x.get())
+    np.testing.assert_allclose(small(x), expected, rtol=1e-4, atol=1e-5)
+    with cupy.cuda.Stream(non_blocking=True):
+        np.testing.assert_allclose(small(x * 2 / 2), expected, rtol=1e-4, atol=1e-5)
+    strided = cupy.random.standard_normal((2, 1, 8, 16), dtype=cupy.float32)[..., ::2]
+    np.testing.assert_allclose(small(strided), small(strided.get()), rtol=1e-4, atol=1e-5)
     plan = small.plan(2, calculator="cuda")
-    expected = plan.run(x)
-    np.testing.assert_allclose(cupy.from_dlpack(plan.output("y")).get(), expected)
+    np.testing.assert_allclose(plan.run(x), expected, rtol=1e-4, atol=1e-5)
+    cupy.from_dlpack(plan.input("x"))[...] = x[::-1]
+    cupy.cuda.Device().synchronize()
+    plan.forward()
+    found = cupy.from_dlpack(plan.output("y"))
+    assert isinstance(found, cupy.ndarray) and found.data.ptr == cupy.from_dlpack(plan.output("y")).data.ptr
+    np.testing.assert_allclose(found.get(), expected[::-1], rtol=1e-4, atol=1e-5)
