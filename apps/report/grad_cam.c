@@ -39,9 +39,35 @@ static int last_convolution(const sdlf_model *model, sdlf_node scores)
     return found;
 }
 
+/* The only layer that reads `layer`'s output; -1: none does, or several. */
+static int only_reader(const sdlf_model *model, int layer)
+{
+    int reader = -1;
+    for (int i = layer + 1; i < sdlf_model_layer_count(model); i++)
+        for (int k = 0; k < sdlf_model_layer_input_count(model, i); k++) {
+            if (sdlf_model_layer_input(model, i, k).layer != layer) continue;
+            if (reader >= 0) return -1;
+            reader = i;
+        }
+    return reader;
+}
+
+/* From a convolution through what keeps its shape, normalisation, a residual's sum, activation: values before a ReLU are mostly below zero,
+ * and hide what speaks for a class. */
+static int behind_activation(const sdlf_model *model, int layer, sdlf_node scores)
+{
+    sdlf_shape shape = sdlf_model_node_shape(model, (sdlf_node){.layer = layer});
+    while (layer >= 0 && layer != scores.layer) {
+        int next = only_reader(model, layer);
+        if (next < 0 || !sdlf_shape_equal(shape, sdlf_model_node_shape(model, (sdlf_node){.layer = next}))) break;
+        layer = next;
+    }
+    return layer;
+}
+
 static sdlf_status find_layer(const sdlf_model *model, sdlf_node scores, const char *name, int *layer)
 {
-    *layer = name ? -1 : last_convolution(model, scores);
+    *layer = name ? -1 : behind_activation(model, last_convolution(model, scores), scores);
     for (int i = 0; name && i < sdlf_model_layer_count(model); i++)
         if (strcmp(sdlf_model_layer(model, i)->name, name) == 0) *layer = i;
     if (*layer < 0 && name)

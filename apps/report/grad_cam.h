@@ -21,8 +21,9 @@ typedef struct grad_cam {
 } grad_cam;
 
 /* Of a layer by its name, or, for NULL, of the last convolution on the way to the scores whose output is larger than
- * 1x1. The model, with one input and its first output the scores (or their softmax), gets other outputs and is frozen
- * except for what leads to that layer: it serves only the plan, and outlives it. The calculator is a host's. Errors:
+ * 1x1, or of what comes behind it in its shape: a normalisation, a residual's sum, an activation. The model, with one
+ * input and its first output the scores (or their softmax), gets other outputs and is frozen except for what leads to
+ * that layer: it serves only the plan, and outlives it. The calculator is a host's. Errors:
  * SDLF_ERROR_UNSUPPORTED (there is no such convolution, a loss of the model's own), SDLF_ERROR_ARGUMENT (a layer that
  * it does not have), SDLF_ERROR_SHAPE (its output is no (C,H,W)), those of plans. End with grad_cam_release, whatever
  * the status. */

@@ -56,7 +56,8 @@ static const argument report_arguments[] = {
     {"class", ARGUMENT_INT, offsetof(settings, class), "N", .minimum = 0, .maximum = 1e8,
      .help = "Grad-CAM for this class"},
     {"cam-layer", ARGUMENT_TEXT, offsetof(settings, cam_layer), "NAME",
-     .help = "Grad-CAM by the output of this layer (default: the last convolution with an output larger than 1x1)"},
+     .help = "Grad-CAM by the output of this layer (default: the last convolution with an output larger than 1x1, with "
+             "its normalisation and activation)"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 65536, .fallback = "16",
      .help = "samples of the pass whose layers are timed, and of the steps whose memory is shown"},
     {"no-time", ARGUMENT_FLAG, offsetof(settings, no_time), .help = "time no layer"},

@@ -17,7 +17,7 @@ train, test = sdlf.Dataset.open("digits:10000", "train"), sdlf.Dataset.open("dig
 model = sdlf.Model.sequential((1, 28, 28), [
     nn.Conv2d(filters=16, kernel=5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
     nn.Conv2d(filters=32, kernel=3, padding=1), nn.ReLU(),
-    nn.Conv2d(filters=64, kernel=3, padding=1), nn.BatchNorm2d(), nn.ReLU(name="seen"),
+    nn.Conv2d(filters=64, kernel=3, padding=1), nn.BatchNorm2d(), nn.ReLU(),
     nn.GlobalAvgPool2d(), nn.Flatten(), nn.Linear(10), nn.Softmax()])
 history = sdlf.Trainer(model, train, test, epochs=5, optimizer=optim.SGD(momentum=0.9), schedule=optim.OneCycle(0.05)).run()
 
@@ -33,7 +33,7 @@ pictures = test.samples[:8]
 mean, deviation = (np.reshape(part, (1, -1, 1, 1)) for part in model.normalization)
 x = ((pictures - mean) / deviation).astype(np.float32)
 figure, axes = plt.subplots(2, 8, figsize=(9, 2.6))
-for column, (picture, heat, scores) in enumerate(zip(pictures, model.grad_cam(x, layer="seen"), model(x))):
+for column, (picture, heat, scores) in enumerate(zip(pictures, model.grad_cam(x), model(x))):
     axes[0, column].imshow(picture[0], cmap="gray")
     axes[0, column].set_title(int(scores.argmax()))
     axes[1, column].imshow(picture[0], cmap="gray")

@@ -45,10 +45,22 @@ def _last_convolution(layers: dict[str, dict[str, Any]], scores: str) -> str:
     wanted = {scores}
     for name in reversed(layers):
         if name in wanted and layers[name]["type"] == "conv2d" and _is_map(layers[name]):
-            return name
+            return _behind_activation(layers, name, scores)
         if name in wanted:
             wanted.update(layers[name]["inputs"])
     raise UnsupportedError("the network has no convolution with an output larger than 1x1: name a layer")
+
+
+def _behind_activation(layers: dict[str, dict[str, Any]], name: str, scores: str) -> str:
+    """From a convolution through what keeps its shape, normalisation, a residual's sum, activation: values before a ReLU are mostly below
+    zero, and hide what speaks for a class."""
+    shape = layers[name]["shape"]
+    while name != scores:
+        readers = [reader for reader in layers for source in layers[reader]["inputs"] if source == name]
+        if len(readers) != 1 or layers[readers[0]]["shape"] != shape:
+            break
+        name = readers[0]
+    return name
 
 
 def _train_only(model: Model, layers: dict[str, dict[str, Any]], name: str) -> None:

@@ -177,7 +177,7 @@ class Model(_sdlf.Model):
         """Grad-CAM (Selvaraju and others 2017): where each sample (N,C,H,W) has what speaks for its class. Maps (N,h,w) float32, from 0 on.
 
         classes: one for all, or one of each sample; None: the likeliest. layer: whose output is weighed; None: the last convolution
-        with an output larger than 1x1, whose h and w the maps have.
+        with an output larger than 1x1, whose h and w the maps have, or what follows it in its shape (normalisation, activation).
         """
         from .grad_cam import grad_cam
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import sdlf
-from sdlf import nn, optim
+from sdlf import layers, nn, optim
 
 
 def make(*end):
@@ -60,9 +60,22 @@ def test_weights_are_the_slopes_of_the_score(separable):
         slopes.append((scores[0] - scores[1]) / (2 * step))
     model.parameters["last.bias"] = bias
     expected_map = np.maximum(np.tensordot(np.array(slopes) / 64, a, 1), 0)
-    found = model.grad_cam(x, int(labels[0]))[0]
+    found = model.grad_cam(x, labels[:1], layer="last")[0]
     np.testing.assert_allclose(found, expected_map, atol=0.02 * max(expected_map.max(), np.abs(a).max() * np.abs(slopes).max() / 64))
-    np.testing.assert_array_equal(model.grad_cam(x, labels[:1], layer="last")[0], found)
+    np.testing.assert_array_equal(model.grad_cam(x, int(labels[0])), model.grad_cam(x, int(labels[0]), layer="sigmoid"))
+
+
+def test_by_default_it_is_behind_the_activation():
+    model = sdlf.Model("residual")
+    x = model.input("x", (3, 8, 8))
+    x = layers.relu(layers.conv2d(x, filters=4, kernel=3, padding=1), name="first")
+    y = layers.batch_norm2d(layers.conv2d(x, filters=4, kernel=3, padding=1, name="last"))
+    y = layers.relu(layers.add(x, y), name="second")
+    model.output("y", layers.fully_connected(layers.flatten(layers.max_pool2d(y, window=2)), units=3))
+    model.build(1)
+    x = np.random.default_rng(3).standard_normal((2, 3, 8, 8)).astype(np.float32)
+    np.testing.assert_array_equal(model.grad_cam(x), model.grad_cam(x, layer="second"))
+    assert not np.array_equal(model.grad_cam(x), model.grad_cam(x, layer="last"))
 
 
 def test_what_cannot_be_is_told():
