@@ -14,7 +14,8 @@
 packages=python3,python3-dev,python3-venv,gcc,g++,libc6-dev,make,ninja-build,pkg-config,zlib1g-dev,libjansson-dev,libpng-dev
 packages+=,libturbojpeg0-dev,libprotobuf-c-dev,protobuf-c-compiler,libdnnl-dev,ccache,ca-certificates
 declare -A more=([bullseye]=",clang-16" [jammy]=",clang-14") # whose GCC is 10, and 11
-declare -A sections=([jammy]=main,universe [noble]=main,universe)
+declare -A sections=([jammy]=main,universe [noble]=main,universe) # these are Ubuntu's
+folder_of_scripts=/usr/share/debootstrap/scripts
 
 [ "$(id -u)" -eq 0 ] || { echo "Not root: no installations can be made." && exit 0; }
 command -v debootstrap > /dev/null || { echo "There is no debootstrap: no installations can be made." && exit 0; }
@@ -31,7 +32,10 @@ make_root() {
     [ ! -e "$2/complete" ] || return 0
     rm -rf --one-file-system "$2"
     mkdir -p "$2"
-    debootstrap --variant=minbase "--components=${sections[$1]:-main}" "--include=$packages${more[$1]:-}" "$1" "$2" ${SDLF_DEBIAN_MIRROR:+"$SDLF_DEBIAN_MIRROR"} > "$2.log" 2>&1 || return 1
+    local from=(${SDLF_DEBIAN_MIRROR:+"$SDLF_DEBIAN_MIRROR"})
+    # a debootstrap that is older than a release of Ubuntu's makes it like those that it knows
+    [ -z "${sections[$1]:-}" ] || [ -e "$folder_of_scripts/$1" ] || from=("${from[0]:-http://archive.ubuntu.com/ubuntu}" "$folder_of_scripts/gutsy")
+    debootstrap --variant=minbase "--components=${sections[$1]:-main}" "--include=$packages${more[$1]:-}" "$1" "$2" "${from[@]}" > "$2.log" 2>&1 || return 1
     touch "$2/complete"
 }
 
