@@ -125,10 +125,10 @@ static sdlf_status print_json(const run_log *runs, int count)
     for (int i = 0; i < differing; i++) {
         json_t *values = json_array();
         for (int k = 0; k < count; k++) {
-            json_t *value = json_object_get(runs[k].start, differences[i].option);
+            json_t *value = json_object_get(runs[k].start, differences[i].key);
             json_array_append_new(values, value ? json_incref(value) : json_null());
         }
-        json_object_set_new(options, differences[i].option, values);
+        json_object_set_new(options, differences[i].key, values);
     }
     run_differences_free(differences, differing, count);
     for (int i = 0; i < count; i++) json_array_append_new(list, run_json(&runs[i]));

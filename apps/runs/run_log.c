@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apps/input/json_size.h"
+#include "apps/output/number.h"
 #include "apps/system/memory.h"
 
 enum { MOST_BYTES = 1 << 28, MOST_OF_A_LINE = 1 << 24 };
@@ -137,8 +138,10 @@ static bool is_told_elsewhere(const char *key)
     return false;
 }
 
-static char *text_of(const json_t *value)
+static char *text_of(const char *key, const json_t *value)
 {
+    if (json_is_integer(value) && strcmp(key, "memory") == 0)
+        return memory_copy_text(number_bytes(json_integer_value(value)).text);
     if (!value || json_is_null(value)) return memory_copy_text("-");
     if (json_is_string(value)) return memory_copy_text(json_string_value(value));
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(7));
@@ -179,8 +182,12 @@ run_difference *run_differences(const run_log *runs, int run_count, int *count)
             if (!wanted || is_told_elsewhere(key) || is_seen(runs, r, key)) continue;
             list = memory_resize(list, (size_t)(*count + 1) * sizeof *list);
             run_difference *difference = &list[(*count)++];
-            *difference = (run_difference){.option = key, .value = memory_allocate((size_t)run_count * sizeof(char *))};
-            for (int k = 0; k < run_count; k++) difference->value[k] = text_of(json_object_get(runs[k].start, key));
+            *difference = (run_difference){.key = key,
+                                           .option = memory_copy_text(key),
+                                           .value = memory_allocate((size_t)run_count * sizeof(char *))};
+            for (char *c = difference->option; *c; c++) *c = *c == '_' ? '-' : *c;
+            for (int k = 0; k < run_count; k++)
+                difference->value[k] = text_of(key, json_object_get(runs[k].start, key));
         }
     }
     return list;
@@ -191,6 +198,7 @@ void run_differences_free(run_difference *differences, int count, int run_count)
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < run_count; k++) free(differences[i].value[k]);
         free(differences[i].value);
+        free(differences[i].option);
     }
     free(differences);
 }

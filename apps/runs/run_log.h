@@ -36,7 +36,8 @@ run_figures run_figures_of(const run_log *run);
 
 /* An option that runs differ in, with its value in each as text: "-" where it has none. */
 typedef struct run_difference {
-    const char *option; /* borrowed from a run */
+    const char *key; /* in the logs, borrowed from one: "learning_rate" */
+    char *option;    /* the option's name: "learning-rate" */
     char **value;
 } run_difference;
 
