@@ -96,8 +96,10 @@ static void print_value(FILE *file, const chart *c, double value, double step, b
 {
     if (up && c->percent)
         fputs(number_percent(value, (int)fmax(0, ceil(-log10(100 * step) - 1e-9))).text, file);
-    else if (value != 0 && (fabs(value) >= 1e5 || fabs(value) < 1e-3))
+    else if (value != 0 && (fabs(value) >= 1e7 || fabs(value) < 1e-3))
         fprintf(file, "%.*g", (int)fmax(2, 1 + ceil(log10(fabs(value) / step))), value);
+    else if (fabs(value) >= 1000 && step >= 1)
+        fputs(number_fixed(value, 0).text, file);
     else
         fprintf(file, "%.6g", value);
 }

@@ -33,7 +33,11 @@ static const char style[] =
     "th,td{padding:.18rem .6rem;text-align:left;border-bottom:1px solid var(--rule);vertical-align:top}"
     "th{font-weight:600}thead th{background:var(--band)}.n{text-align:right}td.n,th.n{white-space:nowrap}\n"
     "code{font:12.5px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}"
-    "pre{background:var(--band);padding:.6rem .8rem;white-space:pre-wrap;overflow-wrap:anywhere;margin:.3rem 0}\n"
+    "pre{background:var(--band);padding:.6rem .8rem;white-space:pre-wrap;overflow-wrap:anywhere;margin:.3rem 0}"
+    "pre span{display:inline-block;max-width:100%}\n"
+    "button{font:inherit;padding:.3rem .9rem;border:1px solid var(--line);border-radius:5px;background:var(--band);"
+    "color:inherit;cursor:pointer;margin-right:.3rem}button:disabled{color:var(--dim);cursor:default}"
+    "button:focus-visible{outline:3px solid var(--link);outline-offset:2px}\n"
     ".charts{margin-top:1.2rem;display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));gap:1."
     "2rem}"
     "figure{margin:0}figcaption{font-weight:600}.chart{width:100%;height:auto}"
@@ -46,8 +50,9 @@ static const char style[] =
     ".c6{stroke:var(--c6)}.c7{stroke:var(--c7)}.mark{fill:var(--paper);stroke-width:1.5}\n"
     ".heat td{text-align:center;min-width:2.6rem;border:1px solid var(--paper);font-size:12.5px}.heat "
     ".right{font-weight:700}\n"
-    ".shots{display:grid;grid-template-columns:repeat(auto-fill,minmax(132px,1fr));gap:1rem}"
-    "img{image-rendering:pixelated;max-width:100%;background:#fff;display:block}\n"
+    ".shots{display:grid;grid-template-columns:repeat(auto-fill,minmax(132px,1fr));gap:1rem;margin-bottom:1rem}"
+    ".large{grid-template-columns:repeat(auto-fill,minmax(min(100%,200px),1fr))}.shots p{margin:.4rem 0}"
+    "img{image-rendering:pixelated;max-width:100%;height:auto;background:#fff;display:block}\n"
     ".view{max-height:80vh;overflow:auto;border:1px solid var(--rule)}tr:has(:target){background:var(--mark)}"
     ".bar{display:inline-block;height:.7em;background:var(--c0);vertical-align:baseline}\n"
     "@media "
@@ -72,14 +77,16 @@ void page_number(FILE *file, const char *text)
     fputs("</td>", file);
 }
 
-void page_picture(FILE *file, const unsigned char *samples, sdlf_shape sample, int count, const char *alt)
+void page_picture(FILE *file, const unsigned char *samples, sdlf_shape sample, int count, int side, const char *alt)
 {
     png_picture picture;
     if (!sheet_shows(sample)) return;
     sdlf_status status = sheet_write(&picture, samples, sample, count);
     if (status == SDLF_ERROR_MEMORY) memory_exhausted();
     if (status != SDLF_OK) return; /* a build without libpng */
-    fprintf(file, "<img width=\"%d\" height=\"%d\" alt=\"", picture.width, picture.height);
+    int larger = picture.width > picture.height ? picture.width : picture.height, zoom = (side + larger - 1) / larger;
+    if (zoom < 1) zoom = 1;
+    fprintf(file, "<img width=\"%d\" height=\"%d\" alt=\"", zoom * picture.width, zoom * picture.height);
     xml_text(file, alt);
     fputs("\" src=\"data:image/png;base64,", file);
     base64_print(file, picture.bytes, picture.length);

@@ -58,7 +58,7 @@ void page_print_network(FILE *file, const page *page); /* graph, layers with the
 void page_cell(FILE *file, const char *text);
 void page_number(FILE *file, const char *text);
 
-/* Pixels as an <img>. What is no picture is left out. */
-void page_picture(FILE *file, const unsigned char *samples, sdlf_shape sample, int count, const char *alt);
+/* Pixels as an <img>, a small one magnified by a whole number to at least `side` pixels. What is no picture is left out. */
+void page_picture(FILE *file, const unsigned char *samples, sdlf_shape sample, int count, int side, const char *alt);
 
 #endif

@@ -10,7 +10,10 @@
 #include "apps/report/page.h"
 #include "apps/system/memory.h"
 
-enum { HEAT_MOST = 40 }; /* classes; of more, a matrix can be read by nobody */
+enum {
+    HEAT_MOST = 40,    /* classes; of more, a matrix can be read by nobody */
+    MISTAKE_SIDE = 96, /* pixels on the page, of a small picture */
+};
 
 /* "3", or with a name "3 cat". */
 static char *class_name(const json_t *test, int class)
@@ -106,7 +109,8 @@ static void print_mistakes(FILE *file, const page *p)
         fputs("<figure>", file);
         sdlf_status status = augmented_read(values, pixels, p->data, m->sample);
         if (status == SDLF_ERROR_MEMORY) memory_exhausted();
-        if (status == SDLF_OK) page_picture(file, pixels, sample, 1, alt); /* a picture may have vanished */
+        if (status == SDLF_OK)
+            page_picture(file, pixels, sample, 1, MISTAKE_SIDE, alt); /* a picture may have vanished */
         fprintf(file, "<p>sample %s<br>is <b>", number_count(m->sample).text);
         xml_text(file, truth);
         fputs("</b><br>taken for <b>", file);

@@ -92,7 +92,7 @@ static void print_filters(FILE *file, const page *p)
     fputs("<h3>First filters</h3>\n<p>", file);
     xml_text(file, filters->name);
     fprintf(file, ", %s, each from its least value (black) to its greatest.</p>\n", sdlf_shape_print(shape).text);
-    page_picture(file, pixels, sample, count, "The filters of the first convolution, side by side");
+    page_picture(file, pixels, sample, count, 0, "The filters of the first convolution, side by side");
     free(pixels);
 }
 

@@ -7,6 +7,8 @@
 #include "apps/report/page.h"
 #include "apps/system/memory.h"
 
+enum { SIDE = 168 }; /* pixels on the page, of a small picture */
+
 /* "3", or with a name "3 cat". */
 static char *class_name(const page *p, int class)
 {
@@ -27,16 +29,26 @@ static float map_at(const single_picture *c, const float *map, double y, double 
     return (float)((1 - v) * upper + v * lower);
 }
 
-/* The picture in grey, and over it the map: red where it is greatest. */
+/* How many times a small picture is magnified. */
+static int64_t zoom_of(const single_picture *c)
+{
+    int64_t larger = c->shape.dim[1] > c->shape.dim[2] ? c->shape.dim[1] : c->shape.dim[2];
+    return larger < SIDE ? (SIDE + larger - 1) / larger : 1;
+}
+
+/* The picture in grey, and over it the map, which is smooth where the picture is magnified: red where it is greatest. */
 static unsigned char *draw_map(const single_picture *c, const float *map, float greatest)
 {
-    int64_t rows = c->shape.dim[1], columns = c->shape.dim[2], size = rows * columns;
+    int64_t zoom = zoom_of(c), plane = c->shape.dim[1] * c->shape.dim[2];
+    int64_t rows = zoom * c->shape.dim[1], columns = zoom * c->shape.dim[2], size = rows * columns;
     unsigned char *pixels = memory_allocate((size_t)(3 * size));
     for (int64_t i = 0; i < size; i++) {
         double y = ((double)(i / columns) + 0.5) * (double)c->cam_rows / (double)rows - 0.5;
         double x = ((double)(i % columns) + 0.5) * (double)c->cam_columns / (double)columns - 0.5;
         double strength = greatest > 0 ? (double)(map_at(c, map, y, x) / greatest) : 0, grey = 0;
-        for (int64_t k = 0; k < c->shape.dim[0]; k++) grey += (double)c->pixels[k * size + i] / (double)c->shape.dim[0];
+        int64_t from = i / columns / zoom * c->shape.dim[2] + i % columns / zoom;
+        for (int64_t k = 0; k < c->shape.dim[0]; k++)
+            grey += (double)c->pixels[k * plane + from] / (double)c->shape.dim[0];
         double cover = 0.75 * strength;
         pixels[i] = (unsigned char)((1 - cover) * grey + cover * 255);
         pixels[size + i] = (unsigned char)((1 - cover) * grey + cover * 255 * (1 - strength));
@@ -59,7 +71,7 @@ static void print_map(FILE *file, const page *p, const picture_cam *cam)
             : memory_print("Grad-CAM for class %s: nothing speaks for it", name);
     unsigned char *pixels = draw_map(c, cam->map, cam->map[at]);
     fputs("<figure>", file);
-    page_picture(file, pixels, sdlf_shape(3, c->shape.dim[1], c->shape.dim[2]), 1, alt);
+    page_picture(file, pixels, sdlf_shape(3, zoom_of(c) * c->shape.dim[1], zoom_of(c) * c->shape.dim[2]), 1, 0, alt);
     fputs("<p>Grad-CAM for <b>", file);
     xml_text(file, name);
     fprintf(file, "</b>, %s</p></figure>\n", number_percent(c->probability[cam->class], 1).text);
@@ -93,7 +105,7 @@ static void print_layer(FILE *file, const picture_layer *layer)
     if (layer->count < layer->shape.dim[0]) fprintf(file, "the first %d channels, ", layer->count);
     fputs("each channel from its least value (black) to its greatest.</p>\n", file);
     char *alt = memory_print("The output of %s, %d channels side by side", layer->name, layer->count);
-    page_picture(file, layer->grey, sdlf_shape(1, layer->shape.dim[1], layer->shape.dim[2]), layer->count, alt);
+    page_picture(file, layer->grey, sdlf_shape(1, layer->shape.dim[1], layer->shape.dim[2]), layer->count, 0, alt);
     free(alt);
 }
 
@@ -121,8 +133,8 @@ void page_print_picture(FILE *file, const page *p)
         xml_text(file, c->cam_missing);
         fputs(".</p>\n", file);
     }
-    fputs("<div class=\"shots\">\n<figure>", file);
-    page_picture(file, c->pixels, c->shape, 1, "The picture as the network sees it");
+    fputs("<div class=\"shots large\">\n<figure>", file);
+    page_picture(file, c->pixels, c->shape, 1, SIDE, "The picture as the network sees it");
     fputs("<p>as the network sees it</p></figure>\n", file);
     for (int i = 0; i < c->cam_count; i++) print_map(file, p, &c->cam[i]);
     fputs("</div>\n", file);

@@ -2,6 +2,7 @@
 /* Training: how the runs went, as a table and as curves, and how their options differ. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "apps/output/number.h"
 #include "apps/output/xml.h"
@@ -9,7 +10,7 @@
 #include "apps/report/page.h"
 #include "apps/system/memory.h"
 
-enum { COLOURS = 8 };
+enum { COLOURS = 8, WINDOWS = 40 };
 
 static const char *percent(double part)
 {
@@ -51,13 +52,41 @@ static double place_of(const json_t *line)
     return isfinite(step) && steps > 0 ? epoch - 1 + step / steps : epoch;
 }
 
-/* What lines hold, over epochs; "speed" is worked out. */
-static void add_line(chart *c, const run_log *run, int colour, const char *key, const char *suffix, bool within,
-                     bool dashed)
+static chart_line *add_named(chart *c, const run_log *run, int colour, const char *suffix, bool dashed)
 {
     char *name = memory_print("%s%s", run->name, suffix);
     chart_line *line = chart_add(c, name, colour % COLOURS, dashed);
     free(name);
+    return line;
+}
+
+/* A mean over samples, or with `key` NULL samples a second, over the last steps at each step. What lines hold is over the epoch so far,
+ * and would jump where one begins. */
+static void add_moving(chart *c, const run_log *run, int colour, const char *key, const char *suffix)
+{
+    chart_line *line = add_named(c, run, colour, suffix, false);
+    size_t count = json_array_size(run->steps), window = count / WINDOWS > 1 ? count / WINDOWS : 1;
+    double *sum = memory_allocate(2 * (count + 1) * sizeof *sum), *over = sum + count + 1, before[3] = {0, 0, NAN};
+    sum[0] = over[0] = 0;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *one = json_array_get(run->steps, i);
+        double samples = run_number(one, "samples"), epoch = run_number(one, "epoch");
+        double now[2] = {key ? run_number(one, key) * samples : samples, key ? samples : run_number(one, "seconds")};
+        bool same = epoch == before[2];
+        sum[i + 1] = sum[i] + now[0] - (same ? before[0] : 0);
+        over[i + 1] = over[i] + now[1] - (same ? before[1] : 0);
+        before[0] = now[0], before[1] = now[1], before[2] = epoch;
+        size_t from = i + 1 > window ? i + 1 - window : 0;
+        chart_point(line, place_of(one), (sum[i + 1] - sum[from]) / (over[i + 1] - over[from]));
+    }
+    free(sum);
+}
+
+/* What lines hold, over epochs; "speed" is worked out. */
+static void add_line(chart *c, const run_log *run, int colour, const char *key, const char *suffix, bool within,
+                     bool dashed)
+{
+    chart_line *line = add_named(c, run, colour, suffix, dashed);
     const json_t *lines = within && json_array_size(run->steps) > 0 ? run->steps : run->epochs;
     for (size_t i = 0; i < json_array_size(lines); i++) {
         const json_t *one = json_array_get(lines, i);
@@ -81,13 +110,21 @@ void page_print_curves(FILE *file, const page *p)
     chart speed = {.title = "Speed", .across = "epoch", .up = "samples a second"};
     for (int i = 0; i < p->run_count; i++) {
         const run_log *run = &p->runs[i];
-        bool tested = isfinite(run_figures_of(run).test_loss);
-        add_line(&loss, run, i, "loss", tested ? ", training" : "", p->within_epochs, false);
+        bool tested = isfinite(run_figures_of(run).test_loss),
+             moving = p->within_epochs && json_array_size(run->steps) > 0;
+        const char *training = tested ? ", training" : "";
+        if (moving) {
+            add_moving(&loss, run, i, "loss", training);
+            add_moving(&accuracy, run, i, "accuracy", training);
+            add_moving(&speed, run, i, NULL, "");
+        } else {
+            add_line(&loss, run, i, "loss", training, false, false);
+            add_line(&accuracy, run, i, "accuracy", training, false, false);
+            add_line(&speed, run, i, NULL, "", false, false);
+        }
         if (tested) add_line(&loss, run, i, "test_loss", ", test", false, true);
-        add_line(&accuracy, run, i, "accuracy", tested ? ", training" : "", p->within_epochs, false);
         if (tested) add_line(&accuracy, run, i, "test_accuracy", ", test", false, true);
         add_line(&rate, run, i, "learning_rate", "", true, false);
-        add_line(&speed, run, i, NULL, "", p->within_epochs, false);
         if (scales_loss(run)) add_line(&scale, run, i, "loss_scale", "", false, false);
         scaled = scaled || scales_loss(run);
     }
@@ -98,6 +135,23 @@ void page_print_curves(FILE *file, const page *p)
         chart_release(all[i]);
     }
     fputs("</div>\n", file);
+}
+
+/* Lines break between words, and not behind the hyphens of an option. */
+static void print_words(FILE *file, const char *words)
+{
+    char *copy = memory_copy_text(words), *rest = copy;
+    while (*rest) {
+        char *word = rest, *end = word + strcspn(word, " ");
+        rest = end + strspn(end, " ");
+        char next = *end;
+        *end = '\0';
+        fputs("<span>", file);
+        xml_text(file, word);
+        fputs("</span>", file);
+        for (; next && end < rest; end++) fputc(' ', file);
+    }
+    free(copy);
 }
 
 void page_print_options(FILE *file, const page *p)
@@ -132,7 +186,7 @@ void page_print_options(FILE *file, const page *p)
         fputs("<h3>", file);
         xml_text(file, p->runs[i].name);
         fputs(" again</h3><pre><code>", file);
-        xml_text(file, words);
+        print_words(file, words);
         fputs("</code></pre>\n", file);
     }
 }

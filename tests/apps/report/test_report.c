@@ -17,6 +17,8 @@
 #include "apps/report/chart.h"
 #include "apps/report/evaluate.h"
 #include "apps/report/grad_cam.h"
+#include "apps/report/page.h"
+#include "apps/system/memory.h"
 
 static char log_path[512], other_path[512], weights[512];
 
@@ -57,7 +59,7 @@ static void shows_runs_and_a_model(void)
     const char *path = test_path("report.html");
     const program *p = SDLF(0, "report", log_path, other_path, weights, "-o", path, "--mistakes", "5");
     CHECK_SAYS(p, "report.html (");
-    char *page = contents(path);
+    char *html = contents(path);
     static const char *const parts[] = {"<!DOCTYPE html>",
                                         "<h2 id=\"runs\">",
                                         "<figcaption>Loss</figcaption>",
@@ -65,7 +67,9 @@ static void shows_runs_and_a_model(void)
                                         "<figcaption>Loss scale</figcaption>",
                                         "<h2 id=\"options\">",
                                         "<td>batch</td><td>64</td><td>32</td>",
-                                        "sdlf train --data",
+                                        "<span>sdlf</span> <span>train</span> <span>--data</span>",
+                                        "<td>learning-rate</td>",
+                                        "<td>memory</td>",
                                         "<h2 id=\"classes\">",
                                         "class=\"heat\"",
                                         "<h2 id=\"mistakes\">",
@@ -75,23 +79,23 @@ static void shows_runs_and_a_model(void)
                                         "a&lt;b",
                                         "role=\"img\" aria-label=\"Loss"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (!CHECK(strstr(page, parts[i]) != NULL)) fprintf(stderr, "no %s\n", parts[i]);
+        if (!CHECK(strstr(html, parts[i]) != NULL)) fprintf(stderr, "no %s\n", parts[i]);
     }
-    CHECK(strstr(page, "a<b") == NULL);
-    CHECK_EQUAL(count_of(page, ", was taken for"), 5);
-    CHECK_EQUAL(count_of(page, "<img "), count_of(page, " alt=\""));
+    CHECK(strstr(html, "a<b") == NULL);
+    CHECK_EQUAL(count_of(html, ", was taken for"), 5);
+    CHECK_EQUAL(count_of(html, "<img "), count_of(html, " alt=\""));
     /* nothing is fetched, nothing runs */
-    CHECK(strstr(page, "<script") == NULL && strstr(page, "<link") == NULL && strstr(page, "src=\"http") == NULL);
-    CHECK_EQUAL(count_of(page, "http"), count_of(page, "http-equiv") + count_of(page, "http://www.w3.org/2000/svg"));
-    CHECK(strstr(page, "default-src 'none'") != NULL);
+    CHECK(strstr(html, "<script") == NULL && strstr(html, "<link") == NULL && strstr(html, "src=\"http") == NULL);
+    CHECK_EQUAL(count_of(html, "http"), count_of(html, "http-equiv") + count_of(html, "http://www.w3.org/2000/svg"));
+    CHECK(strstr(html, "default-src 'none'") != NULL);
     /* every link in the page leads somewhere */
-    for (const char *at = page; (at = strstr(at, "href=\"#")); at++) {
+    for (const char *at = html; (at = strstr(at, "href=\"#")); at++) {
         char name[64], target[80];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 7, "\""), at + 7);
         snprintf(target, sizeof target, "id=\"%s\"", name);
-        if (!CHECK(strstr(page, target) != NULL)) fprintf(stderr, "nothing has %s\n", target);
+        if (!CHECK(strstr(html, target) != NULL)) fprintf(stderr, "nothing has %s\n", target);
     }
-    free(page);
+    free(html);
 }
 
 static void shows_what_there_is(void)
@@ -214,6 +218,31 @@ static void grad_cam_is_what_its_formula_says(void)
     sdlf_calculator_close(calculator);
 }
 
+/* Where no layer is named: what keeps the last convolution's shape, up to where it is read twice or changes it. */
+static void grad_cam_is_of_what_an_activation_leaves(void)
+{
+    sdlf_calculator *calculator = test_open("cpu");
+    for (int reads = 1; reads <= 2; reads++) {
+        sdlf_model *net = sdlf_model_create("residual");
+        const sdlf_conv2d_options same = {.filters = 2, .kernel = {3, 3}, .padding = {1, 1}};
+        sdlf_node x = sdlf_conv2d(net, sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, 6, 6)), &same);
+        sdlf_node y = sdlf_batch_norm2d(net, sdlf_conv2d(net, x, &same), NULL);
+        y = sdlf_relu(net, sdlf_add(net, x, y));
+        sdlf_node pooled = sdlf_max_pool2d(net, y, &(sdlf_pool2d_options){.window = {2, 2}});
+        if (reads == 2)
+            pooled = sdlf_add(net, pooled, sdlf_avg_pool2d(net, y, &(sdlf_pool2d_options){.window = {2, 2}}));
+        sdlf_output(net, "class",
+                    sdlf_fully_connected(net, sdlf_flatten(net, pooled), &(sdlf_fully_connected_options){.units = 3}));
+        CHECK_OK(sdlf_model_build(net, 2));
+        grad_cam cam;
+        CHECK_OK(grad_cam_open(&cam, net, calculator, NULL));
+        CHECK_TEXT(cam.layer, "relu");
+        grad_cam_release(&cam);
+        sdlf_model_free(net);
+    }
+    sdlf_calculator_close(calculator);
+}
+
 static void shows_one_picture(void)
 {
     const program *p = SDLF(0, "report", weights, "--out", "-", "--no-time", "--mistakes", "0", "--sample", "7");
@@ -269,10 +298,10 @@ static void shows_targets(void)
         SDLF(0, "train", "--data", data, "--loss", losses[i], "--net", "mlp", "--epochs", "1", "--quiet", "--out",
              model);
         SDLF(0, "report", model, "--no-time", "-o", path);
-        char *page = contents(path);
-        CHECK(strstr(page, "id=\"targets\"") != NULL && strstr(page, "id=\"classes\"") == NULL);
-        CHECK(strstr(page, headings[i]) != NULL && strstr(page, "<td>height</td>") != NULL);
-        free(page);
+        char *html = contents(path);
+        CHECK(strstr(html, "id=\"targets\"") != NULL && strstr(html, "id=\"classes\"") == NULL);
+        CHECK(strstr(html, headings[i]) != NULL && strstr(html, "<td>height</td>") != NULL);
+        free(html);
     }
 }
 
@@ -296,6 +325,33 @@ static void ticks_tell_values_apart(void)
         free(text);
         chart_release(&c);
     }
+}
+
+/* What lines say is a mean over the epoch so far; curves of a run under way show the last steps, without a jump where an epoch begins. */
+static void curves_within_epochs_are_of_the_last_steps(void)
+{
+    static const double said[][5] = {/* epoch, step, samples, loss, seconds */
+                                     {1, 1, 1000, 4, 1},
+                                     {1, 2, 2000, 3, 2},
+                                     {2, 1, 1000, 1.5, 0.5},
+                                     {2, 2, 2000, 1.25, 0.75}};
+    run_log run = {
+        .name = memory_copy_text("r"), .start = json_object(), .steps = json_array(), .epochs = json_array()};
+    for (int i = 0; i < 4; i++)
+        json_array_append_new(run.steps, json_pack("{sf sf si sf sf sf sn sf}", "epoch", said[i][0], "step", said[i][1],
+                                                   "steps", 2, "samples", said[i][2], "loss", said[i][3], "seconds",
+                                                   said[i][4], "accuracy", "learning_rate", 0.1));
+    const page p = {.runs = &run, .run_count = 1, .within_epochs = true};
+    memory_text text;
+    CHECK(memory_text_open(&text));
+    page_print_curves(text.file, &p);
+    CHECK(memory_text_close(&text));
+    CHECK(strstr(text.text, "epoch 0.5: 4<") && strstr(text.text, "epoch 1: 2<") &&
+          strstr(text.text, "epoch 1.5: 1.5<") && strstr(text.text, "epoch 2: 1<"));
+    CHECK(strstr(text.text, "aria-label=\"Speed: r ends at 4,000\"") != NULL); /* and 1,000, 1,000, 2,000 before */
+    CHECK(strstr(text.text, "Accuracy") == NULL && strstr(text.text, "nan") == NULL);
+    free(text.text);
+    run_log_release(&run);
 }
 
 static void charts_take_any_numbers(void)
@@ -327,11 +383,13 @@ int main(void)
     RUN(takes_a_folder);
     RUN(says_what_is_wrong);
     RUN(grad_cam_is_what_its_formula_says);
+    RUN(grad_cam_is_of_what_an_activation_leaves);
     RUN(shows_one_picture);
     RUN(judges_as_evaluate_does);
     RUN(base64_is_the_standards);
     RUN(shows_targets);
     RUN(ticks_tell_values_apart);
+    RUN(curves_within_epochs_are_of_the_last_steps);
     RUN(charts_take_any_numbers);
     return test_summary();
 }
