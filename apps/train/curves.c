@@ -99,7 +99,7 @@ static void print_now(FILE *file, const training_curves *c)
             fprintf(file, ", %s samples a second", number_fixed((double)now->samples / now->seconds, 0).text);
         fputs(atomic_load(&c->over) ? ". Training has ended." : ".", file);
     }
-    fputs("</p>\n<p>", file);
+    fputs("</p>\n<p id=\"note\">", file);
     if (c->note) xml_text(file, c->note);
     fputs("</p>\n", file);
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 'use strict';
 const live = document.getElementById('live'), said = document.getElementById('said');
+let noted = ''; /* what had come of the buttons */
 
 async function look() {
   try {
     const reply = await fetch('live');
     if (!reply.ok) throw new Error(reply.status);
     live.innerHTML = await reply.text();
+    const note = document.getElementById('note').textContent;
+    if (note !== noted) said.textContent = ''; /* it is done, or has failed */
+    noted = note;
     setTimeout(look, 1000);
   } catch (problem) {
     said.textContent = 'The program has ended. What it showed last stays here.';

@@ -38,6 +38,7 @@ def main(sdlf, folder):
             before = os.stat(weights).st_mtime_ns if os.path.exists(weights) else 0
             browser.click("#save")
             browser.wait("document.body.innerText.includes('Saved after step ')")
+            browser.wait(f"{SAID} === ''")  # and no longer that it will be
             assert os.stat(weights).st_mtime_ns > before
             browser.click("#stop")
             assert training.end() == 130
