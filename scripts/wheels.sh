@@ -7,8 +7,9 @@
 #                                       jammy (3.10), bookworm (3.11) and noble (3.12)
 #
 # Wheels lie in build/wheels. Installations are kept in build/wheel-roots, with what was compiled, for the next time. A release whose
-# archive cannot be reached is told and left out; if all are, that is no error. Packages come from debootstrap's usual mirror, or from the one
-# that SDLF_DEBIAN_MIRROR names (old releases move to another).
+# archive cannot be reached is told and left out; if all are, that is no error. Packages come from debootstrap's usual mirror and from
+# archive.ubuntu.com, or from those that SDLF_DEBIAN_MIRROR and SDLF_UBUNTU_MIRROR name (old releases move to others). Signatures of Ubuntu's
+# are checked where its keyring is installed (ubuntu-keyring).
 . "$(dirname "$0")/common.sh"
 
 packages=python3,python3-dev,python3-venv,gcc,g++,libc6-dev,make,ninja-build,pkg-config,zlib1g-dev,libjansson-dev,libpng-dev
@@ -33,8 +34,8 @@ make_root() {
     rm -rf --one-file-system "$2"
     mkdir -p "$2"
     local from=(${SDLF_DEBIAN_MIRROR:+"$SDLF_DEBIAN_MIRROR"})
-    # a debootstrap that is older than a release of Ubuntu's makes it like those that it knows
-    [ -z "${sections[$1]:-}" ] || [ -e "$folder_of_scripts/$1" ] || from=("${from[0]:-http://archive.ubuntu.com/ubuntu}" "$folder_of_scripts/gutsy")
+    # Without Ubuntu's keyring debootstrap would look at Debian's mirror; one that is older than a release makes it like those that it knows.
+    [ -z "${sections[$1]:-}" ] || from=("${SDLF_UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}" "$folder_of_scripts/gutsy")
     debootstrap --variant=minbase "--components=${sections[$1]:-main}" "--include=$packages${more[$1]:-}" "$1" "$2" "${from[@]}" > "$2.log" 2>&1 || return 1
     touch "$2/complete"
 }
