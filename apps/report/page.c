@@ -28,7 +28,8 @@ static const char style[] =
     "h3{font-size:1rem;margin:1.4rem 0 .4rem}p{max-width:75ch}.dim{color:var(--dim)}a{color:var(--link)}\n"
     "nav ul{display:flex;flex-wrap:wrap;gap:.3rem 1.2rem;list-style:none;padding:0}\n"
     "a:focus-visible,[tabindex]:focus-visible,summary:focus-visible{outline:3px solid var(--link);outline-offset:2px}\n"
-    ".wide{overflow:auto;max-width:100%}table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
+    ".wide{overflow:auto;max-width:100%}table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
+    "margin-bottom:.8rem}"
     "caption{text-align:left;color:var(--dim);padding-bottom:.3rem}"
     "th,td{padding:.18rem .6rem;text-align:left;border-bottom:1px solid var(--rule);vertical-align:top}"
     "th{font-weight:600}thead th{background:var(--band)}.n{text-align:right}td.n,th.n{white-space:nowrap}\n"
@@ -59,7 +60,7 @@ static const char style[] =
     "print{body{max-width:none;padding:0;font-size:11px}nav{display:none}.view{max-height:none;overflow:visible;border:"
     "0}"
     ".view svg{max-width:100%;height:auto}.wide{overflow:visible}figure,tr,.shots "
-    "figure{break-inside:avoid}h2{break-after:avoid}"
+    "figure{break-inside:avoid}h2,h3,h2+p,h3+p{break-after:avoid}"
     ".heat td,.bar,.net rect{print-color-adjust:exact;-webkit-print-color-adjust:exact}"
     ":root{--paper:#fff;--ink:#000;--dim:#333;--rule:#ccc;--band:#f2f2f2}}\n";
 
