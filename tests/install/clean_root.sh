@@ -64,6 +64,7 @@ history = sdlf.Trainer(model, sdlf.Dataset.open("digits:600"), epochs=1, progres
 scores = model(np.zeros((2, 1, 28, 28), np.float32))
 print(f"Python: sdlf {sdlf.__version__}, loss {history['loss'][0]:.3f}, scores {scores.shape}, from {sdlf.__file__}")
 END
+    [ -s "$root/usr/share/doc/python3-sdlf/examples/see.py" ] || { echo "the examples are missing" && exit 1; }
     [ -n "$(find "$root/usr/lib/python3/dist-packages/sdlf" -name '*.pyc')" ] || { echo "postinst has compiled nothing" && exit 1; }
 fi
 
