@@ -72,7 +72,7 @@ static void add_moving(chart *c, const run_log *run, int colour, const char *key
         const json_t *one = json_array_get(run->steps, i);
         double samples = run_number(one, "samples"), epoch = run_number(one, "epoch");
         double now[2] = {key ? run_number(one, key) * samples : samples, key ? samples : run_number(one, "seconds")};
-        bool same = epoch == before[2];
+        bool same = epoch == before[2] && now[1] >= before[1];
         sum[i + 1] = sum[i] + now[0] - (same ? before[0] : 0);
         over[i + 1] = over[i] + now[1] - (same ? before[1] : 0);
         before[0] = now[0], before[1] = now[1], before[2] = epoch;

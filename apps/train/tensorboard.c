@@ -107,6 +107,24 @@ static void put_gradients(tensorboard_log *board)
     board->gradients = NULL;
 }
 
+/* What progress says are means over the epoch so far, which would jump where one begins; written are those of the steps since the last
+ * time. */
+static void put_training(tensorboard_log *board, const sdlf_progress *now)
+{
+    const sdlf_progress none = {.samples = 0}, *last = &none;
+    if (board->written.epoch == now->epoch && board->written.samples <= now->samples) last = &board->written;
+    double samples = (double)(now->samples - last->samples), seconds = now->seconds - last->seconds;
+    if (samples <= 0) return; /* the step that ended the epoch was written */
+    double before = (double)last->samples, all = (double)now->samples;
+    double loss = (now->loss * all - (before > 0 ? last->loss * before : 0)) / samples;
+    double accuracy = (now->accuracy * all - (before > 0 ? last->accuracy * before : 0)) / samples;
+    event_scalar(board->file, "loss/train", board->step, loss);
+    if (!isnan(accuracy)) event_scalar(board->file, "accuracy/train", board->step, fmin(fmax(accuracy, 0), 1));
+    event_scalar(board->file, "learning_rate", board->step, (double)now->learning_rate);
+    if (seconds > 0) event_scalar(board->file, "samples_per_second", board->step, samples / seconds);
+    board->written = *now;
+}
+
 void tensorboard_log_progress(tensorboard_log *board, const sdlf_progress *now)
 {
     bool epoch = now->event == SDLF_PROGRESS_EPOCH;
@@ -115,10 +133,7 @@ void tensorboard_log_progress(tensorboard_log *board, const sdlf_progress *now)
     if (!epoch && (board->every == 0 || now->step % board->every != 0)) return;
     event_file *file = board->file;
     int64_t at = board->step;
-    event_scalar(file, "loss/train", at, now->loss);
-    if (!isnan(now->accuracy)) event_scalar(file, "accuracy/train", at, now->accuracy);
-    event_scalar(file, "learning_rate", at, (double)now->learning_rate);
-    if (now->seconds > 0) event_scalar(file, "samples_per_second", at, (double)now->samples / now->seconds);
+    put_training(board, now);
     if (!epoch) return;
     event_scalar(file, "loss/test", at, now->test_loss);
     if (now->loss_scale > 0) {

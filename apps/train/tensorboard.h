@@ -16,6 +16,7 @@ typedef struct tensorboard_log {
     sdlf_model *model;             /* borrowed, from tensorboard_log_begin on */
     training_gradients *gradients; /* owned; NULL: none are written */
     int64_t step;                  /* the last, over all epochs */
+    sdlf_progress written;         /* when loss/train was written last */
 } tensorboard_log;
 
 /* A NULL folder: nothing is written. */

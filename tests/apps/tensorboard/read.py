@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Does TensorBoard read what 'sdlf train --tensorboard' writes?  read.py SDLF"""
 
+import json
 import os
 import subprocess
 import sys
@@ -24,7 +25,7 @@ def check(what, found, expected):
 with tempfile.TemporaryDirectory() as folder:
     runs = os.path.join(folder, "runs")
     subprocess.run([sys.argv[1], "train", "--net", "lenet5", "--data", f"digits:{SAMPLES}", "--epochs", str(EPOCHS), "--batch", str(BATCH),
-                    "--augment-shift", "2", "--no-save", "--quiet", "--tensorboard", runs, "--histograms", "--gradient-histograms", "--log-steps", "5"], check=True)
+                    "--augment-shift", "2", "--no-save", "--quiet", "--tensorboard", runs, "--log", os.path.join(folder, "run.jsonl"), "--histograms", "--gradient-histograms", "--log-steps", "5"], check=True)
     events = event_accumulator.EventAccumulator(runs, size_guidance=dict.fromkeys(("scalars", "images", "histograms", "tensors"), 0)).Reload()
     tags = events.Tags()
     check("scalars", sorted(tags["scalars"]),
@@ -32,6 +33,16 @@ with tempfile.TemporaryDirectory() as folder:
     steps = SAMPLES // BATCH
     train = events.Scalars("loss/train")
     check("steps of loss/train", sorted({e.step for e in train}), [5, 10, 15, 20])
+    with open(os.path.join(folder, "run.jsonl"), encoding="utf-8") as file:
+        lines = [line for line in map(json.loads, file) if line["event"] == "step"]
+    for tag, key in (("loss/train", "loss"), ("accuracy/train", "accuracy")):
+        found = events.Scalars(tag)
+        check(f"one value of {tag} a step", [e.step for e in found], [5, 10, 15, 20])
+        for scalar, line, before in zip(found, lines, [None, *lines]):
+            half = before is not None and before["epoch"] == line["epoch"]  # lines are of the epoch so far, scalars of the last steps
+            expected = 2 * line[key] - before[key] if half else line[key]
+            if abs(scalar.value - expected) > 1e-5 * max(1, abs(expected)):
+                sys.exit(f"{tag} at step {scalar.step}: expected {expected}, found {scalar.value}")
     check("steps of loss/test", [e.step for e in events.Scalars("loss/test")], [steps, 2 * steps])
     if not 0 < events.Scalars("accuracy/test")[-1].value <= 1:
         sys.exit("accuracy/test is no part of one")
