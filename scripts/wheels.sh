@@ -12,9 +12,9 @@
 # are checked where its keyring is installed (ubuntu-keyring).
 . "$(dirname "$0")/common.sh"
 
-packages=python3,python3-dev,python3-venv,gcc,g++,libc6-dev,make,ninja-build,pkg-config,zlib1g-dev,libjansson-dev,libpng-dev
-packages+=,libturbojpeg0-dev,libprotobuf-c-dev,protobuf-c-compiler,libdnnl-dev,ccache,ca-certificates
-declare -A more=([bullseye]=",clang-16" [jammy]=",clang-14") # whose GCC is 10, and 11
+packages=(python3 python3-dev python3-venv gcc g++ libc6-dev make ninja-build pkg-config zlib1g-dev libjansson-dev libpng-dev
+    libturbojpeg0-dev libprotobuf-c-dev protobuf-c-compiler libdnnl-dev ccache ca-certificates)
+declare -A more=([bullseye]=clang-16 [jammy]=clang-14) # whose GCC is 10, and 11
 declare -A sections=([jammy]=main,universe [noble]=main,universe) # these are Ubuntu's
 folder_of_scripts=/usr/share/debootstrap/scripts
 
@@ -36,8 +36,17 @@ make_root() {
     local from=(${SDLF_DEBIAN_MIRROR:+"$SDLF_DEBIAN_MIRROR"})
     # Without Ubuntu's keyring debootstrap would look at Debian's mirror; one that is older than a release makes it like those that it knows.
     [ -z "${sections[$1]:-}" ] || from=("${SDLF_UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}" "$folder_of_scripts/gutsy")
-    debootstrap --variant=minbase "--components=${sections[$1]:-main}" "--include=$packages${more[$1]:-}" "$1" "$2" "${from[@]}" > "$2.log" 2>&1 || return 1
+    debootstrap --variant=minbase "--components=${sections[$1]:-main}" "$1" "$2" "${from[@]}" > "$2.log" 2>&1 || return 1
     touch "$2/complete"
+}
+
+# install_packages RELEASE FOLDER: by apt, which knows packages that stand in for others
+install_packages() {
+    [ ! -e "$2/installed" ] || return 0
+    local apt=(env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 chroot "$2" apt-get -q -y --no-install-recommends)
+    "${apt[@]}" update > "$2.log" 2>&1 || return 1
+    "${apt[@]}" install "${packages[@]}" ${more[$1]:+"${more[$1]}"} >> "$2.log" 2>&1 || return 1
+    touch "$2/installed"
 }
 
 build='
@@ -67,11 +76,17 @@ for release in "${releases[@]}"; do
         continue
     fi
     cp /etc/resolv.conf "$root/etc/resolv.conf"
+    mount -t proc proc "$root/proc" && mounted+=("$root/proc")
+    if ! install_packages "$release" "$root"; then
+        tail -n 3 "$root.log"
+        echo "No wheel for the Python of $release: apt has not installed what it needs."
+        end
+        continue
+    fi
     cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" # this machine may trust others, too
     rm -rf "$root/sdlf"
     mkdir -p "$root/sdlf"
     git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$root/sdlf"
-    mount -t proc proc "$root/proc" && mounted+=("$root/proc")
     LC_ALL=C.UTF-8 chroot "$root" /bin/bash -euo pipefail -c "$build"
     end
     cp "$root"/wheel/whole/*.whl build/wheels/
