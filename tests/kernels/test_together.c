@@ -367,6 +367,7 @@ static void convolve_all(sdlf_calculator *calculator, sdlf_math math)
         {40, 21, 24, 16, 3, 1, false, 1},  /* all weights at hand; tiles that are cut off */
         {70, 13, 32, 32, 5, 1, false, 1},  /* a window of 5 x 5 */
         {67, 16, 136, 200, 3, 1, false, 1}, /* several columns and several loads of channels */
+        {600, 4, 72, 128, 3, 1, false, 1},  /* tiles of 128 columns, each shared by two blocks of a large GPU */
     };
     if (math != SDLF_MATH_TF32 && math != SDLF_MATH_BF16) return;
     const sdlf_dtype dtype = math == SDLF_MATH_BF16 ? SDLF_BFLOAT16 : SDLF_FLOAT32;
