@@ -48,8 +48,6 @@ static void describe_cpu(const sdlf_calculator *calculator, char *text, size_t s
              cpu->level->name, cpu->library ? " or " : "", library);
 }
 
-/* ---- memory ---- */
-
 /* ---- from an operation to the kernel of its element type ---- */
 
 /* The type that an operation computes in: that of its first floating operand; quantised numbers have one only. */

@@ -28,15 +28,23 @@ static sdlf_status unreadable(const char *path, const char *format, const char *
 }
 
 /* Every scan of a progressive file goes through all of the picture, and may be a few bytes: those that people make have
- * some ten. A scan begins with these two bytes, which stand nowhere else but in comments and thumbnails. */
+ * some ten. From marker to marker, by the lengths of segments (comments and thumbnails hold what they like), up to the
+ * end of the image: what follows is not read. */
 static bool has_many_scans(const unsigned char *bytes, size_t size)
 {
+    enum { SCAN = 0xda, END = 0xd9 };
+    const unsigned char *at = bytes, *end = bytes + size;
     int scans = 0;
-    for (const unsigned char *at = bytes, *end = bytes + size; at < end && scans <= MOST_SCANS;) {
+    while (scans <= MOST_SCANS) {
         at = memchr(at, 0xff, (size_t)(end - at));
-        if (at == NULL) break;
-        at++;
-        if (at < end && *at == 0xda) scans++;
+        if (at == NULL || end - at < 4 || at[1] == END) break;
+        const int marker = at[1];
+        scans += marker == SCAN;
+        /* a byte of a scan, one that fills, or a marker by itself */
+        const bool alone = marker <= 0x01 || (marker >= 0xd0 && marker <= 0xd8);
+        const ptrdiff_t segment = marker == 0xff ? 1 : alone ? 2 : 2 + (at[2] << 8 | at[3]);
+        if (segment > end - at) break;
+        at += segment;
     }
     return scans > MOST_SCANS;
 }
@@ -161,20 +169,6 @@ static sdlf_status unsupported(const char *path, const char *format)
 {
     return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
                      "%s: this build reads no %s: it was made without libturbojpeg (libturbojpeg0-dev)", path, format);
-}
-
-/* Every scan of a progressive file goes through all of the picture, and may be a few bytes: those that people make have
- * some ten. A scan begins with these two bytes, which stand nowhere else but in comments and thumbnails. */
-static bool has_many_scans(const unsigned char *bytes, size_t size)
-{
-    int scans = 0;
-    for (const unsigned char *at = bytes, *end = bytes + size; at < end && scans <= MOST_SCANS;) {
-        at = memchr(at, 0xff, (size_t)(end - at));
-        if (at == NULL) break;
-        at++;
-        if (at < end && *at == 0xda) scans++;
-    }
-    return scans > MOST_SCANS;
 }
 
 sdlf_status image_decode_jpeg(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path)

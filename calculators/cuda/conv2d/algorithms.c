@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The ways to a convolution on the GPU: names, notes and work. conv2d/automatic.c has the rule of "auto", conv2d/conv2d.c what each of them takes;
- * docs/reference/convolution.md explains them. */
+ * docs/guides/convolution-algorithms.md explains them. */
 #include "calculators/cuda/conv2d/algorithms.h"
 
 #include "calculators/cuda/conv2d/conv2d.h"

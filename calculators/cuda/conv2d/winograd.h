@@ -10,7 +10,7 @@
  *   winograd-2x2-steps   the same in three: patches, 16 matrix products by cuBLAS, outputs (conv2d/winograd_steps.cu)
  *   winograd-4x4         so too, 36 multiplications for 144 (lab/conv2d_winograd.cu)
  *
- * Transformed filters are what `prepare` makes; where they are not ready, each call makes them in its workspace. docs/reference/convolution.md
+ * Transformed filters are what `prepare` makes; where they are not ready, each call makes them in its workspace. docs/guides/convolution-algorithms.md
  * says how exact the results are. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_WINOGRAD_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_WINOGRAD_H

@@ -48,7 +48,7 @@ static void fold_eye_like(onnx_context *c)
     memset((void *)eye.data, 0, (size_t)eye.count * size);
     int64_t rows = eye.count > 0 ? shape.dim[0] : 0, columns = shape.dim[1]; /* of 2^62 rows without a column none */
     bool crosses = k > -rows && k < columns;
-    for (int64_t i = k < 0 ? -k : 0; crosses && i < rows && i + k < columns; i++)
+    for (int64_t i = crosses && k < 0 ? -k : 0; crosses && i < rows && i + k < columns; i++)
         sdlf_convert(onnx_type_dtype((int)type), (char *)eye.data + (size_t)(i * columns + i + k) * size, SDLF_FLOAT64,
                      &one, 1);
     onnx_give_constant(c, 0, &eye);

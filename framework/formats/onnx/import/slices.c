@@ -189,8 +189,8 @@ static void convert_split(onnx_context *c)
     if (!onnx_ok(c)) return;
     int64_t length = shape.dim[axis];
     if (parts != c->output_count || (split.count >= 0 && split.count != c->output_count)) {
-        onnx_wrong(c, "%d outputs, and %d parts were asked for", c->output_count,
-                   split.count >= 0 ? split.count : (int)parts);
+        onnx_wrong(c, "%d outputs, and %lld parts were asked for", c->output_count,
+                   (long long)(split.count >= 0 ? split.count : parts));
         return;
     }
     int64_t part = parts > 0 ? length / parts + (length % parts != 0) : 0;
