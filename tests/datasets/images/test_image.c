@@ -170,6 +170,10 @@ static void jpeg_of_many_scans(void)
     sdlf_image picture;
     size_t size = write_scans(bytes, MOST);
     if (CHECK_OK(read_bytes(&picture, bytes, size))) sdlf_image_release(&picture);
+    /* what follows the picture, such as a film, is not read */
+    size = write_scans(bytes, 3);
+    for (int i = 0; i <= MOST; i++) bytes[size++] = 0xff, bytes[size++] = 0xda;
+    if (CHECK_OK(read_bytes(&picture, bytes, size))) sdlf_image_release(&picture);
     size = write_scans(bytes, MOST + 1);
     CHECK_FAILS(read_bytes(&picture, bytes, size), SDLF_ERROR_FORMAT, "this JPEG has more than 500 scans");
 #else
