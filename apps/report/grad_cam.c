@@ -52,24 +52,37 @@ static int only_reader(const sdlf_model *model, int layer)
     return reader;
 }
 
-/* From a convolution through what keeps its shape, normalisation, a residual's sum, activation: values before a ReLU are mostly below zero,
- * and hide what speaks for a class. */
+static bool keeps_places(const sdlf_model *model, int layer)
+{
+    static const char *const types[] = {"add",  "batch_norm2d", "clip",    "dropout", "leaky_relu",
+                                        "relu", "relu6",        "sigmoid", "tanh",    "unary"};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(sdlf_model_layer(model, layer)->type->name, types[i]) == 0) return true;
+    return false;
+}
+
+/* From a convolution through normalisation, a residual's sum and activation, each read by one layer: values before a ReLU are mostly below
+ * zero, and hide what speaks for a class. */
 static int behind_activation(const sdlf_model *model, int layer, sdlf_node scores)
 {
     sdlf_shape shape = sdlf_model_node_shape(model, (sdlf_node){.layer = layer});
     while (layer >= 0 && layer != scores.layer) {
         int next = only_reader(model, layer);
-        if (next < 0 || !sdlf_shape_equal(shape, sdlf_model_node_shape(model, (sdlf_node){.layer = next}))) break;
+        if (next < 0 || !keeps_places(model, next) ||
+            !sdlf_shape_equal(shape, sdlf_model_node_shape(model, (sdlf_node){.layer = next})))
+            break;
         layer = next;
     }
     return layer;
 }
 
-static sdlf_status find_layer(const sdlf_model *model, sdlf_node scores, const char *name, int *layer)
+/* `trained`: the layer by whose parameters, or those before it, gradients come as far as `layer`. */
+static sdlf_status find_layer(const sdlf_model *model, sdlf_node scores, const char *name, int *layer, int *trained)
 {
-    *layer = name ? -1 : behind_activation(model, last_convolution(model, scores), scores);
+    *trained = name ? -1 : last_convolution(model, scores);
+    *layer = name ? -1 : behind_activation(model, *trained, scores);
     for (int i = 0; name && i < sdlf_model_layer_count(model); i++)
-        if (strcmp(sdlf_model_layer(model, i)->name, name) == 0) *layer = i;
+        if (strcmp(sdlf_model_layer(model, i)->name, name) == 0) *layer = *trained = i;
     if (*layer < 0 && name)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no layer '%s'", sdlf_model_name(model), name);
     if (*layer < 0)
@@ -98,13 +111,18 @@ static sdlf_status freeze_rest(sdlf_model *model, int layer)
 {
     for (int i = 0; i < sdlf_model_parameter_count(model); i++)
         sdlf_model_freeze(model, sdlf_model_parameter(model, i)->name, true); /* of what nothing trains, an error */
-    const char *name = sdlf_model_layer(model, layer)->name;
-    while (!thaw(model, layer)) {
-        if (sdlf_model_layer_input_count(model, layer) == 0)
-            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "layer '%s' has no parameters of its own or before it", name);
-        layer = sdlf_model_layer_input(model, layer, 0).layer;
+    bool *before = memory_allocate(((size_t)layer + 1) * sizeof *before), found = false;
+    before[layer] = true;
+    for (int i = layer; i >= 0 && !found; i--) {
+        if (!before[i]) continue;
+        found = thaw(model, i);
+        for (int k = 0; k < sdlf_model_layer_input_count(model, i); k++)
+            before[sdlf_model_layer_input(model, i, k).layer] = true;
     }
-    return SDLF_OK;
+    free(before);
+    return found ? SDLF_OK
+                 : sdlf_fail(SDLF_ERROR_UNSUPPORTED, "layer '%s' has no parameters of its own or before it",
+                             sdlf_model_layer(model, layer)->name);
 }
 
 static sdlf_status make_plan(grad_cam *cam, sdlf_model *model, sdlf_calculator *calculator, sdlf_node scores)
@@ -141,7 +159,7 @@ static sdlf_status make_plan(grad_cam *cam, sdlf_model *model, sdlf_calculator *
 sdlf_status grad_cam_open(grad_cam *cam, sdlf_model *model, sdlf_calculator *calculator, const char *name)
 {
     *cam = (grad_cam){.class_count = 0};
-    int layer;
+    int layer, trained;
     if (sdlf_model_input_count(model) != 1)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "network '%s' has %d inputs, and one for a picture was expected",
                          sdlf_model_name(model), sdlf_model_input_count(model));
@@ -150,8 +168,8 @@ sdlf_status grad_cam_open(grad_cam *cam, sdlf_model *model, sdlf_calculator *cal
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "network '%s' has a loss of its own, '%s'", sdlf_model_name(model),
                              sdlf_model_layer(model, i)->name);
     sdlf_node scores = score_node(model);
-    sdlf_status status = find_layer(model, scores, name, &layer);
-    if (status == SDLF_OK) status = freeze_rest(model, layer);
+    sdlf_status status = find_layer(model, scores, name, &layer, &trained);
+    if (status == SDLF_OK) status = freeze_rest(model, trained);
     if (status != SDLF_OK) return status;
     sdlf_shape shape = sdlf_model_node_shape(model, (sdlf_node){.layer = layer});
     cam->input = sdlf_model_layer(model, sdlf_model_input(model, 0).layer)->name;

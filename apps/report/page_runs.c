@@ -61,23 +61,29 @@ static chart_line *add_named(chart *c, const run_log *run, int colour, const cha
 }
 
 /* A mean over samples, or with `key` NULL samples a second, over the last steps at each step. What lines hold is over the epoch so far,
- * and would jump where one begins. */
+ * and would jump where one begins. Lines that bring no samples are left out: a device's figures come every so many steps. */
 static void add_moving(chart *c, const run_log *run, int colour, const char *key, const char *suffix)
 {
     chart_line *line = add_named(c, run, colour, suffix, false);
-    size_t count = json_array_size(run->steps), window = count / WINDOWS > 1 ? count / WINDOWS : 1;
-    double *sum = memory_allocate(2 * (count + 1) * sizeof *sum), *over = sum + count + 1, before[3] = {0, 0, NAN};
+    size_t count = json_array_size(run->steps), kept = 0;
+    double *sum = memory_allocate(3 * (count + 1) * sizeof *sum), *over = sum + count + 1, *place = over + count + 1;
+    double before[2] = {0, 0}, before_samples = 0, before_epoch = NAN;
     sum[0] = over[0] = 0;
     for (size_t i = 0; i < count; i++) {
         const json_t *one = json_array_get(run->steps, i);
         double samples = run_number(one, "samples"), epoch = run_number(one, "epoch");
         double now[2] = {key ? run_number(one, key) * samples : samples, key ? samples : run_number(one, "seconds")};
-        bool same = epoch == before[2] && now[1] >= before[1];
-        sum[i + 1] = sum[i] + now[0] - (same ? before[0] : 0);
-        over[i + 1] = over[i] + now[1] - (same ? before[1] : 0);
-        before[0] = now[0], before[1] = now[1], before[2] = epoch;
-        size_t from = i + 1 > window ? i + 1 - window : 0;
-        chart_point(line, place_of(one), (sum[i + 1] - sum[from]) / (over[i + 1] - over[from]));
+        bool same = epoch == before_epoch && samples >= before_samples;
+        if (!(samples > 0) || !isfinite(now[0]) || !isfinite(now[1]) || (same && samples == before_samples)) continue;
+        sum[kept + 1] = sum[kept] + now[0] - (same ? before[0] : 0);
+        over[kept + 1] = over[kept] + now[1] - (same ? before[1] : 0);
+        place[++kept] = place_of(one);
+        before[0] = now[0], before[1] = now[1], before_samples = samples, before_epoch = epoch;
+    }
+    size_t window = kept / WINDOWS > 1 ? kept / WINDOWS : 1;
+    for (size_t i = 1; i <= kept; i++) {
+        size_t from = i > window ? i - window : 0;
+        chart_point(line, place[i], (sum[i] - sum[from]) / (over[i] - over[from]));
     }
     free(sum);
 }

@@ -108,19 +108,18 @@ static void put_gradients(tensorboard_log *board)
 }
 
 /* What progress says are means over the epoch so far, which would jump where one begins; written are those of the steps since the last
- * time. */
-static void put_training(tensorboard_log *board, const sdlf_progress *now)
+ * time, up to the last ones whose figures have come: a device's come every so many steps. */
+static void put_training(tensorboard_log *board)
 {
-    const sdlf_progress none = {.samples = 0}, *last = &none;
+    const sdlf_progress none = {.samples = 0}, *last = &none, *now = &board->seen;
     if (board->written.epoch == now->epoch && board->written.samples <= now->samples) last = &board->written;
     double samples = (double)(now->samples - last->samples), seconds = now->seconds - last->seconds;
-    if (samples <= 0) return; /* the step that ended the epoch was written */
+    if (samples <= 0) return; /* nothing new: or the step that ended the epoch was written */
     double before = (double)last->samples, all = (double)now->samples;
     double loss = (now->loss * all - (before > 0 ? last->loss * before : 0)) / samples;
     double accuracy = (now->accuracy * all - (before > 0 ? last->accuracy * before : 0)) / samples;
     event_scalar(board->file, "loss/train", board->step, loss);
     if (!isnan(accuracy)) event_scalar(board->file, "accuracy/train", board->step, fmin(fmax(accuracy, 0), 1));
-    event_scalar(board->file, "learning_rate", board->step, (double)now->learning_rate);
     if (seconds > 0) event_scalar(board->file, "samples_per_second", board->step, samples / seconds);
     board->written = *now;
 }
@@ -130,10 +129,13 @@ void tensorboard_log_progress(tensorboard_log *board, const sdlf_progress *now)
     bool epoch = now->event == SDLF_PROGRESS_EPOCH;
     board->step = (int64_t)(now->epoch - 1) * now->steps + now->step;
     if (!board->file || now->event == SDLF_PROGRESS_UNSAVED) return;
+    if (now->epoch != board->seen.epoch || now->samples != board->seen.samples) board->seen = *now;
     if (!epoch && (board->every == 0 || now->step % board->every != 0)) return;
     event_file *file = board->file;
     int64_t at = board->step;
-    put_training(board, now);
+    if (at != board->rated) event_scalar(file, "learning_rate", at, (double)now->learning_rate);
+    board->rated = at;
+    put_training(board);
     if (!epoch) return;
     event_scalar(file, "loss/test", at, now->test_loss);
     if (now->loss_scale > 0) {

@@ -16,7 +16,8 @@ typedef struct tensorboard_log {
     sdlf_model *model;             /* borrowed, from tensorboard_log_begin on */
     training_gradients *gradients; /* owned; NULL: none are written */
     int64_t step;                  /* the last, over all epochs */
-    sdlf_progress written;         /* when loss/train was written last */
+    sdlf_progress written, seen;   /* when loss/train was written last, and the last figures that have come */
+    int64_t rated;                 /* the step whose learning rate was written last */
 } tensorboard_log;
 
 /* A NULL folder: nothing is written. */

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .model import Model
 
 SOFTMAXES = ("softmax", "log_softmax")
+KEEP_PLACES = {"add", "batch_norm2d", "clip", "dropout", "leaky_relu", "relu", "relu6", "sigmoid", "tanh", "unary"}
 
 
 def _copy(model: Model) -> Model:
@@ -42,22 +43,23 @@ def _scores(layers: dict[str, dict[str, Any]], last: str) -> str:
 
 
 def _last_convolution(layers: dict[str, dict[str, Any]], scores: str) -> str:
+    """The last one before the scores whose values lie on a map."""
     wanted = {scores}
     for name in reversed(layers):
         if name in wanted and layers[name]["type"] == "conv2d" and _is_map(layers[name]):
-            return _behind_activation(layers, name, scores)
+            return name
         if name in wanted:
             wanted.update(layers[name]["inputs"])
     raise UnsupportedError("the network has no convolution with an output larger than 1x1: name a layer")
 
 
 def _behind_activation(layers: dict[str, dict[str, Any]], name: str, scores: str) -> str:
-    """From a convolution through what keeps its shape, normalisation, a residual's sum, activation: values before a ReLU are mostly below
-    zero, and hide what speaks for a class."""
+    """From a convolution through normalisation, a residual's sum and activation, each read by one layer: values before a ReLU are mostly
+    below zero, and hide what speaks for a class."""
     shape = layers[name]["shape"]
     while name != scores:
         readers = [reader for reader in layers for source in layers[reader]["inputs"] if source == name]
-        if len(readers) != 1 or layers[readers[0]]["shape"] != shape:
+        if len(readers) != 1 or layers[readers[0]]["type"] not in KEEP_PLACES or layers[readers[0]]["shape"] != shape:
             break
         name = readers[0]
     return name
@@ -69,11 +71,14 @@ def _train_only(model: Model, layers: dict[str, dict[str, Any]], name: str) -> N
     for parameter in model.parameters:
         of.setdefault(model.parameters.info(parameter)["layer"], []).append(parameter)
         _freeze(model, parameter, True)
-    at = name
-    while not any([_freeze(model, parameter, False) for parameter in of.get(at, [])]):
-        if not layers[at]["inputs"]:
-            raise UnsupportedError(f"layer '{name}' has no parameters of its own or before it")
-        at = layers[at]["inputs"][0]
+    wanted = {name}
+    for at in reversed(layers):
+        if at not in wanted:
+            continue
+        if any([_freeze(model, parameter, False) for parameter in of.get(at, [])]):
+            return
+        wanted.update(layers[at]["inputs"])
+    raise UnsupportedError(f"layer '{name}' has no parameters of its own or before it")
 
 
 def _freeze(model: Model, parameter: str, frozen: bool) -> bool:
@@ -93,10 +98,11 @@ def grad_cam(model: Model, samples: Any, classes: Any = None, layer: str | None 
         raise ArgumentError(f"'{model.name}' has no layer '{layer}'")
     copy = _copy(model)
     scores = _scores(layers, model._output_layer(0))
-    layer = layer or _last_convolution(layers, scores)
+    trained = layer or _last_convolution(layers, scores)
+    layer = layer or _behind_activation(layers, trained, scores)
     if not _is_map(layers[layer]):
         raise ShapeError(f"layer '{layer}' has an output of {layers[layer]['shape'][1:]}, and (C,H,W) larger than 1x1 was expected")
-    _train_only(copy, layers, layer)
+    _train_only(copy, layers, trained)
     copy.clear_outputs()
     copy.output("score", copy.node(scores))
     plan: Any = copy.plan(1, "train", loss="mae", gradients_only=True, eval_mode=True, keep_activations=True)

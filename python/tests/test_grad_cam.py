@@ -88,3 +88,26 @@ def test_what_cannot_be_is_told():
         make().grad_cam(x, layer="head")
     with pytest.raises(sdlf.ArgumentError, match="expected 0 to 2, found 3"):
         make().grad_cam(x, 3)
+
+
+@pytest.mark.parametrize("order", [None, (0, 2, 3, 1)])
+def test_the_usual_layer_is_behind_the_residual_and_moves_nothing(order):
+    """The residual comes from the input, and a transposition, of equal shape, is not looked through. Scores are a matrix of the activation."""
+    model = sdlf.Model("branched")
+    x = model.input("x", (8, 8, 8))
+    y = layers.relu(layers.add(x, layers.conv2d(x, filters=8, kernel=3, padding=1)), name="relu")
+    if order is not None:
+        y = layers.transpose(y, order=order)
+    model.output("y", layers.fully_connected(layers.flatten(y), units=3, name="head"))
+    model.build(1)
+    sample = np.random.default_rng(3).standard_normal((1, 8, 8, 8)).astype(np.float32)
+    plan = model.plan(1, keep_activations=True)
+    plan.run(sample)
+    a, weight = plan.activation("relu")[0], model.parameters["head.weight"]
+    slopes = (weight[1] if weight.shape[0] == 3 else weight[:, 1]).reshape(8, 8, 8)
+    if order is not None:
+        slopes = slopes.transpose(2, 0, 1)
+    wanted = np.maximum(np.tensordot(slopes.mean((1, 2)), a, 1), 0)
+    assert wanted.max() > 0
+    np.testing.assert_allclose(model.grad_cam(sample, 1)[0], wanted, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(model.grad_cam(sample, 1), model.grad_cam(sample, 1, layer="relu"))

@@ -218,6 +218,32 @@ static void grad_cam_is_what_its_formula_says(void)
     sdlf_calculator_close(calculator);
 }
 
+/* A residual that comes from the input has no parameters behind it; what transposes is not looked through. */
+static void grad_cam_is_of_a_residual_from_the_input(void)
+{
+    sdlf_calculator *calculator = test_open("cpu");
+    sdlf_model *net = sdlf_model_create("residual");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(4, 4, 4));
+    sdlf_node y =
+        sdlf_conv2d(net, x, &(sdlf_conv2d_options){.name = "c", .filters = 4, .kernel = {3, 3}, .padding = {1, 1}});
+    y = sdlf_relu(net, sdlf_add(net, x, y));
+    const char *relu = sdlf_model_layer(net, y.layer)->name;
+    y = sdlf_transpose(net, y, &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 3, 1)});
+    sdlf_output(net, "class", sdlf_fully_connected(net, y, &(sdlf_fully_connected_options){.units = 3}));
+    CHECK_OK(sdlf_model_build(net, 2));
+    for (int named = 0; named < 2; named++) {
+        grad_cam cam;
+        float sample[64], map[16];
+        for (int i = 0; i < 64; i++) sample[i] = (float)sin(i * 1.3);
+        CHECK_OK(grad_cam_open(&cam, net, calculator, named ? relu : NULL));
+        CHECK_TEXT(cam.layer, relu);
+        CHECK_OK(grad_cam_make(&cam, sample, 1, map));
+        grad_cam_release(&cam);
+    }
+    sdlf_model_free(net);
+    sdlf_calculator_close(calculator);
+}
+
 /* Where no layer is named: what keeps the last convolution's shape, up to where it is read twice or changes it. */
 static void grad_cam_is_of_what_an_activation_leaves(void)
 {
@@ -330,17 +356,17 @@ static void ticks_tell_values_apart(void)
 /* What lines say is a mean over the epoch so far; curves of a run under way show the last steps, without a jump where an epoch begins. */
 static void curves_within_epochs_are_of_the_last_steps(void)
 {
-    static const double said[][5] = {/* epoch, step, samples, loss, seconds */
-                                     {1, 1, 1000, 4, 1},
-                                     {1, 2, 2000, 3, 2},
-                                     {2, 1, 1000, 1.5, 0.5},
-                                     {2, 2, 2000, 1.25, 0.75}};
+    static const double said[][5] = {                   /* epoch, step, samples, loss, seconds */
+                                     {1, 0, 0, 0, 0.5}, /* figures that have not come, and the same again */
+                                     {1, 1, 1000, 4, 1},     {1, 1.5, 1000, 4, 1.5},  {1, 2, 2000, 3, 2},
+                                     {2, 1, 1000, 1.5, 0.5}, {2, 2, 2000, 1.25, 0.75}};
     run_log run = {
         .name = memory_copy_text("r"), .start = json_object(), .steps = json_array(), .epochs = json_array()};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 6; i++)
         json_array_append_new(run.steps, json_pack("{sf sf si sf sf sf sn sf}", "epoch", said[i][0], "step", said[i][1],
                                                    "steps", 2, "samples", said[i][2], "loss", said[i][3], "seconds",
                                                    said[i][4], "accuracy", "learning_rate", 0.1));
+    json_object_set_new(json_array_get(run.steps, 0), "loss", json_null());
     const page p = {.runs = &run, .run_count = 1, .within_epochs = true};
     memory_text text;
     CHECK(memory_text_open(&text));
@@ -384,6 +410,7 @@ int main(void)
     RUN(says_what_is_wrong);
     RUN(grad_cam_is_what_its_formula_says);
     RUN(grad_cam_is_of_what_an_activation_leaves);
+    RUN(grad_cam_is_of_a_residual_from_the_input);
     RUN(shows_one_picture);
     RUN(judges_as_evaluate_does);
     RUN(base64_is_the_standards);
