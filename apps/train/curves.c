@@ -28,12 +28,14 @@ struct training_curves {
     int64_t seen, every; /* steps; every `every`-th line is kept */
     sdlf_progress now;
     char *note; /* what came of the buttons */
+    int notes;  /* so many so far: the same may be said again */
 };
 
 static void say(training_curves *c, char *note)
 {
     free(c->note);
     c->note = note;
+    c->notes++;
 }
 
 /* ---- the trainer's thread ---- */
@@ -99,7 +101,7 @@ static void print_now(FILE *file, const training_curves *c)
             fprintf(file, ", %s samples a second", number_fixed((double)now->samples / now->seconds, 0).text);
         fputs(atomic_load(&c->over) ? ". Training has ended." : ".", file);
     }
-    fputs("</p>\n<p id=\"note\">", file);
+    fprintf(file, "</p>\n<p id=\"note\" data-number=\"%d\">", c->notes);
     if (c->note) xml_text(file, c->note);
     fputs("</p>\n", file);
 }

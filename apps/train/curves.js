@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 'use strict';
 const live = document.getElementById('live'), said = document.getElementById('said');
-let noted = ''; /* what had come of the buttons */
+const permanent = said.textContent; /* why nothing can be saved */
+let noted; /* how often something had come of the buttons */
 
 async function look() {
   try {
     const reply = await fetch('live');
     if (!reply.ok) throw new Error(reply.status);
     live.innerHTML = await reply.text();
-    const note = document.getElementById('note').textContent;
-    if (note !== noted) said.textContent = ''; /* it is done, or has failed */
-    noted = note;
+    const number = document.getElementById('note').dataset.number;
+    if (noted !== undefined && number !== noted) said.textContent = permanent; /* it is done, or has failed */
+    noted = number;
     setTimeout(look, 1000);
   } catch (problem) {
     said.textContent = 'The program has ended. What it showed last stays here.';
