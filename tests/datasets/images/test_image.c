@@ -139,6 +139,7 @@ static void jpeg_of_four_inks(void)
 #endif
 }
 
+#if defined SDLF_HAVE_TURBOJPEG
 /* A progressive picture of 8x8 and so many scans, of 12 bytes each, that change nothing. */
 static size_t write_scans(unsigned char *to, int scans)
 {
@@ -160,6 +161,7 @@ static size_t write_scans(unsigned char *to, int scans)
     *at++ = 0xff, *at++ = 0xd9;
     return (size_t)(at - to);
 }
+#endif
 
 /* A few bytes of each go through the whole picture. */
 static void jpeg_of_many_scans(void)
