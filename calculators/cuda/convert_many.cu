@@ -18,10 +18,10 @@ template <typename T> struct converted {
     T *y;
     int64_t count; /* as many as there are blocks for: LIST_PIECE each */
     int filters, channels, taps;
-    int filters_each, run,
-        runs;     /* of a block: whole filters; or a run of channels of one, of which a filter has so many */
-    int line;     /* from a tap to the next in shared memory */
-    bool aligned; /* eight channels can be stored at once */
+    int filters_each;                             /* whole filters of a block */
+    int run, runs;                                /* channels of a block, and blocks of a filter where it has several */
+    int line;                                     /* from a tap to the next in shared memory */
+    bool aligned;                                 /* eight channels can be stored at once */
     divider<int32_t> by_taps, by_run, by_vectors; /* vectors of a run */
 };
 
