@@ -110,9 +110,26 @@ static __device__ __forceinline__ void load_all(const halo_params &p, halo_barri
     const image_class &of = p.image.of[0];
     const int channels = p.row_bytes / static_cast<int>(sizeof(T)), box_load = p.box[0] * p.box[1] * p.row_bytes;
     ring_place box = {0, 1}, tap = {0, 1}; /* the first round finds every stage empty */
-    if (p.resident)
+    auto load_taps = [&](int chunk) {
+        for (int i = 0; i < of.taps[0]; i++) {
+            for (int j = 0; j < of.taps[1]; j++) {
+                const int filter = (of.first[0] + of.step[0] * i) * p.image.filter_width + of.first[1] + of.step[1] * j;
+                uint32_t barrier = shared_address(&bar.weights_full[0]);
+                if (!p.resident) {
+                    barrier = shared_address(&bar.weights_full[tap.stage]);
+                    barrier_await(&bar.weights_empty[tap.stage], tap.parity);
+                    tma_expect(barrier, p.weight_bytes);
+                }
+                load_weights<T, BN, COLUMNS_INNER>(p, filter, chunk * channels, column * BN,
+                                                   weights + tap.stage * p.weight_bytes, barrier);
+                tap.advance(p.weight_stages);
+            }
+        }
+    };
+    if (p.resident) { /* before any box: that of other channels may need the place of one that waits for them */
         tma_expect(shared_address(&bar.weights_full[0]), of.taps[0] * of.taps[1] * p.image.chunks * p.weight_bytes);
-    bool are_there = false;
+        for (int chunk = 0; chunk < p.image.chunks; chunk++) load_taps(chunk);
+    }
     for (int pair = slot; pair < p.image.row_tiles; pair += p.image.slots) {
         const int tiles = min(HALO_PAIR, p.tiles - pair * HALO_PAIR);
         for (int chunk = 0; chunk < p.image.chunks; chunk++) {
@@ -126,24 +143,8 @@ static __device__ __forceinline__ void load_all(const halo_params &p, halo_barri
                 tma_load_image(boxes + (box.stage * HALO_PAIR + i) * p.box_bytes, &of.read, from, full);
             }
             box.advance(p.box_stages);
-            if (are_there) continue;
-            for (int i = 0; i < of.taps[0]; i++) {
-                for (int j = 0; j < of.taps[1]; j++) {
-                    const int filter =
-                        (of.first[0] + of.step[0] * i) * p.image.filter_width + of.first[1] + of.step[1] * j;
-                    uint32_t barrier = shared_address(&bar.weights_full[0]);
-                    if (!p.resident) {
-                        barrier = shared_address(&bar.weights_full[tap.stage]);
-                        barrier_await(&bar.weights_empty[tap.stage], tap.parity);
-                        tma_expect(barrier, p.weight_bytes);
-                    }
-                    load_weights<T, BN, COLUMNS_INNER>(p, filter, chunk * channels, column * BN,
-                                                       weights + tap.stage * p.weight_bytes, barrier);
-                    tap.advance(p.weight_stages);
-                }
-            }
+            if (!p.resident) load_taps(chunk);
         }
-        are_there = p.resident;
     }
 }
 
