@@ -85,6 +85,17 @@ template <typename T> static __device__ __forceinline__ T clamp(T x, T low, T hi
     return x < low ? low : x > high ? high : x;
 }
 
+static __device__ __forceinline__ float clamp(float x, float low, float high)
+{
+#if __CUDA_ARCH__ >= 800
+    asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(low));
+    asm("min.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(high));
+    return x;
+#else
+    return x < low ? low : x > high ? high : x;
+#endif
+}
+
 /* The functions that convolutional networks have rarely behind a product: a call, so that they cost a kernel that applies
  * an epilogue neither registers nor code. */
 template <typename T> static __device__ __noinline__ T activate_rarely(const sdlf_activation &activation, T x)

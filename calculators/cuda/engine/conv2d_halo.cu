@@ -10,13 +10,13 @@
 /* By what its epilogue does; a gradient has a residual at most. */
 template <typename T, int BN, bool COLUMNS_INNER> static auto kernel_of(const image_params &p) -> void (*)(halo_params)
 {
+    const image_mode mode = image_mode_of(p);
     if constexpr (!COLUMNS_INNER) {
-        if (p.parts != nullptr) return halo_kernel<T, BN, false, SUM_VALUES>;
-        if (p.activation.function != SDLF_IDENTITY || p.bias != nullptr)
-            return is_line_activation(p.activation) ? halo_kernel<T, BN, false, LINE_ACTIVATION>
-                                                    : halo_kernel<T, BN, false, ANY_ACTIVATION>;
+        if (mode == SUM_VALUES) return halo_kernel<T, BN, false, SUM_VALUES>;
+        if (mode == ANY_ACTIVATION) return halo_kernel<T, BN, false, ANY_ACTIVATION>;
     }
-    return halo_kernel<T, BN, COLUMNS_INNER, ADD_RESIDUAL>;
+    return mode == LINE_RESIDUAL ? halo_kernel<T, BN, COLUMNS_INNER, LINE_RESIDUAL>
+                                 : halo_kernel<T, BN, COLUMNS_INNER, CLIP_VALUES>;
 }
 
 /* ---- which convolutions, and how their shared memory is shared out ---- */

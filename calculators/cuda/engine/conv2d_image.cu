@@ -120,17 +120,32 @@ static bool make_residual_map(sdlf_dtype dtype, image_params *p)
     return make_tiled_map(&p->residual_tiles, dtype, all);
 }
 
+void engine_set_activation(image_params *params, const sdlf_activation &activation, sdlf_dtype dtype)
+{
+    params->activation = activation;
+    params->line = line_activation_of(activation);
+    const float bounds[2] = {params->line.low, params->line.high};
+    with_storage(dtype, [&](auto zero) {
+        using T = decltype(zero);
+        for (int i = 0; sizeof(T) == 2 && i < 2; i++) {
+            const T pair[2] = {static_cast<T>(bounds[i]), static_cast<T>(bounds[i])};
+            memcpy(&params->clip_pair[i], pair, sizeof params->clip_pair[i]);
+        }
+    });
+}
+
 /* By what its epilogue does. */
 template <typename Work, int DGRAD> static auto kernel_of(const image_params &p, bool staged) -> void (*)(image_params)
 {
     if constexpr (Work::PARTS == 1) {
         if (staged) return image_kernel<Work, STAGED_RESIDUAL>;
     }
-    constexpr image_mode sums = DGRAD ? ADD_RESIDUAL : SUM_VALUES; /* a gradient has a residual at most */
-    constexpr image_mode line = DGRAD ? ADD_RESIDUAL : LINE_ACTIVATION, any = DGRAD ? ADD_RESIDUAL : ANY_ACTIVATION;
-    if (p.parts != nullptr) return image_kernel<Work, sums>;
-    if (p.activation.function == SDLF_IDENTITY && p.bias == nullptr) return image_kernel<Work, ADD_RESIDUAL>;
-    return is_line_activation(p.activation) ? image_kernel<Work, line> : image_kernel<Work, any>;
+    switch (image_mode_of(p)) { /* a gradient has a residual at most */
+    case SUM_VALUES: return image_kernel < Work, DGRAD ? CLIP_VALUES : SUM_VALUES > ;
+    case ANY_ACTIVATION: return image_kernel < Work, DGRAD ? CLIP_VALUES : ANY_ACTIVATION > ;
+    case LINE_RESIDUAL: return image_kernel<Work, LINE_RESIDUAL>;
+    default: return image_kernel<Work, CLIP_VALUES>;
+    }
 }
 
 template <typename T, int DGRAD>
@@ -263,8 +278,7 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
     params.bias = static_cast<const float *>(conv.bias);
     params.residual = conv.residual;
     params.result = conv.y;
-    params.activation = conv.activation;
-    params.line = line_activation_of(conv.activation);
+    engine_set_activation(&params, conv.activation, conv.dtype);
     if (conv.moments != nullptr) {
         params.parts = reinterpret_cast<float2 *>(conv.moments->parts);
         params.rows = conv.moments->rows;
@@ -299,7 +313,7 @@ sdlf_status engine_backward_input(const cuda_calculator *calculator, const engin
     params.width = static_cast<int>(conv->w);
     params.residual = conv->residual;
     params.result = conv->x;
-    params.line = line_activation_of(params.activation);
+    engine_set_activation(&params, {}, conv->dtype);
     for (int i = 0; i < conv->stride[0]; i++) {
         for (int j = 0; j < conv->stride[1]; j++) {
             const int at[2] = {i, j};

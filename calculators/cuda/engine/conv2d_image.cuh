@@ -24,9 +24,10 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
     struct Place {
         int part, row, column; /* class, first pixel, first column of the weights */
         int read;              /* first channel of the image that is read */
-        int steps;             /* the block's k-steps */
-        int w, h, n;           /* base pixel */
-        int chunk, i, j;       /* what is loaded next: channels of a tap */
+        int steps,
+            parts;   /* the block's k-steps; its chunks of a tap, of which the last step may have fewer than PARTS */
+        int w, h, n; /* base pixel */
+        int chunk, i, j; /* what is loaded next: channels of a tap */
     };
 
     /* Tile `tile` of the rows of all classes. */
@@ -42,9 +43,10 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
         at.n = divide(divide(at.row, of.count[1], j), of.count[0], i);
         at.h = of.lower[0] + of.stride[0] * i;
         at.w = of.lower[1] + of.stride[1] * j;
-        const int steps = (of.taps[0] * of.taps[1] * p.chunks + PARTS - 1) / PARTS;
+        const int parts = of.taps[0] * of.taps[1] * p.chunks, steps = (parts + PARTS - 1) / PARTS;
         const int each = (steps + p.cluster - 1) / p.cluster, first = rank * each;
         at.steps = min(each, steps - first);
+        at.parts = min(each * PARTS, parts - first * PARTS);
         if (first > 0) {
             const int tap = first * PARTS / p.chunks;
             at.chunk = first * PARTS - tap * p.chunks;
@@ -54,17 +56,18 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
         return at;
     }
 
-    /* Queue the loads of the next k-step. */
-    static __device__ __forceinline__ void load(const Params &p, Place &at, uint32_t a, uint32_t b, uint32_t barrier)
+    /* Queue the loads of the next k-step: so many chunks. */
+    static __device__ __forceinline__ void load(const Params &p, Place &at, int count, uint32_t a, uint32_t b,
+                                                uint32_t barrier)
     {
         const image_class &of = p.of[at.part];
 #pragma unroll
         for (int part = 0; part < PARTS; part++) {
-            const bool is_tap = at.i < of.taps[0]; /* beyond the last: weights of channels that do not exist */
-            const int i = is_tap ? at.i : 0, j = is_tap ? at.j : 0, chunk = is_tap ? at.chunk : p.chunks;
-            const int filter = (of.first[0] + of.step[0] * i) * p.filter_width + of.first[1] + of.step[1] * j;
+            if (PARTS > 1 && part >= count) break;
+            const int chunk = at.chunk;
+            const int filter = (of.first[0] + of.step[0] * at.i) * p.filter_width + of.first[1] + of.step[1] * at.j;
             tma_load_im2col(a + part * BM * CHUNK_BYTES, &of.read, barrier, at.read + chunk * CHUNK, at.w, at.h, at.n,
-                            of.tap_offset[1] * j, of.tap_offset[0] * i);
+                            of.tap_offset[1] * at.j, of.tap_offset[0] * at.i);
             if constexpr (MN_B) {
 #pragma unroll
                 for (int c = 0; c < BN; c += 64)
@@ -121,7 +124,9 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
             typename Work::Place at = Work::place(p, tile, column, rank);
             for (int step = 0; step < at.steps; step++, ring.advance()) {
                 const uint32_t a = ring.tile_a(), b = a + engine_sizes<Work>::A_BYTES;
-                Work::load(p, at, a, b, ring.producer_acquire(engine_sizes<Work>::STAGE_BYTES));
+                const int parts = min(Work::PARTS, at.parts - step * Work::PARTS);
+                Work::load(p, at, parts, a, b,
+                           ring.producer_acquire(parts * engine_sizes<Work>::STAGE_BYTES / Work::PARTS));
             }
             if constexpr (MODE == STAGED_RESIDUAL) {
                 for (int part = 0; part < residual::PARTS; part++, ring.advance())
@@ -137,7 +142,7 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     float c[Work::BN / 8][4];
     for (int tile = slot; tile < p.row_tiles; tile += p.slots) {
         const typename Work::Place at = Work::place(p, tile, column, rank);
-        ring.template multiply<Work::BN>(at.steps, 64 * (warp / 4), 0, c);
+        ring.template multiply<Work::BN, Work::PARTS>(at.steps, 64 * (warp / 4), 0, c, at.parts);
         if (p.cluster > 1) epilogue.exchange(p, sums, c);
         const image_class &of = p.of[at.part];
         epilogue.finish(p, class_pixels{p, of, at.row}, max(min(Work::BM, of.pixels - at.row), 0), c, &ring);

@@ -23,49 +23,11 @@ template <int BN> struct channel_numbers {
     float2 sums[8][BN];
 };
 
-/* Four neighbouring elements as they lie. */
-template <typename T> struct bits4 {
-    uint32_t word[sizeof(T)];
-};
-
-template <typename T> static __device__ __forceinline__ bits4<T> load_bits4(const T *from)
-{
-    bits4<T> bits;
-    if constexpr (sizeof(T) == 2)
-        *reinterpret_cast<uint2 *>(bits.word) = *reinterpret_cast<const uint2 *>(from);
-    else
-        *reinterpret_cast<uint4 *>(bits.word) = *reinterpret_cast<const uint4 *>(from);
-    return bits;
-}
-
-template <typename T> static __device__ __forceinline__ void store_bits4(T *to, const bits4<T> &bits)
-{
-    if constexpr (sizeof(T) == 2)
-        *reinterpret_cast<uint2 *>(to) = *reinterpret_cast<const uint2 *>(bits.word);
-    else
-        *reinterpret_cast<uint4 *>(to) = *reinterpret_cast<const uint4 *>(bits.word);
-}
-
-template <typename T> static __device__ __forceinline__ bits4<T> pack4(const float (&value)[4])
-{
-    alignas(16) T made[4];
-#pragma unroll
-    for (int v = 0; v < 4; v++) made[v] = static_cast<T>(value[v]);
-    return *reinterpret_cast<const bits4<T> *>(made);
-}
-
-template <typename T> static __device__ __forceinline__ float element(const bits4<T> &bits, int v)
-{
-    alignas(16) T stored[4];
-    *reinterpret_cast<bits4<T> *>(stored) = bits;
-    return static_cast<float>(stored[v]);
-}
-
 /* Two lanes, two numbers in each: the odd lane gets the other's second one for its first. */
-static __device__ __forceinline__ void exchange_pair(float (&v)[2], int lane)
+template <typename Number> static __device__ __forceinline__ void exchange_pair(Number (&v)[2], int lane)
 {
     const bool odd = lane & 1;
-    const float other = __shfl_xor_sync(0xffffffffu, odd ? v[0] : v[1], 1);
+    const Number other = __shfl_xor_sync(0xffffffffu, odd ? v[0] : v[1], 1);
     v[0] = odd ? other : v[0];
     v[1] = odd ? v[1] : other;
 }
@@ -88,9 +50,17 @@ static __device__ __forceinline__ float2 add_over_rows(float2 (&v)[4], int lane)
     return v[0];
 }
 
-/* What follows the sum: a residual; bias, residual and an activation that is a straight line; the same with a residual that comes through the
- * ring; or bias, residual and any activation; or a bias, and sums for batch normalisation. */
-enum image_mode { ADD_RESIDUAL, LINE_ACTIVATION, STAGED_RESIDUAL, ANY_ACTIVATION, SUM_VALUES };
+/* What follows the sum: bias, and clipping; bias, residual and an activation that is a straight line; the same with a residual that comes through
+ * the ring; or bias, residual and any activation; or a bias, and sums for batch normalisation. */
+enum image_mode { CLIP_VALUES, LINE_RESIDUAL, STAGED_RESIDUAL, ANY_ACTIVATION, SUM_VALUES };
+
+/* Of one whose residual, if it has one, does not come through the ring. */
+static inline image_mode image_mode_of(const image_params &p)
+{
+    if (p.parts != nullptr) return SUM_VALUES;
+    if (p.residual != nullptr) return is_line_activation(p.activation) ? LINE_RESIDUAL : ANY_ACTIVATION;
+    return is_clip_activation(p.activation) ? CLIP_VALUES : ANY_ACTIVATION;
+}
 
 /* The residual of a tile of 128 x BN in stages of STAGE_BYTES: PARTS of COLUMNS columns, each in boxes of 128 bytes a row, swizzled. */
 template <typename T, int BN, int STAGE_BYTES> struct staged_residual {
@@ -208,14 +178,26 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         }
     }
 
+    __device__ __forceinline__ void add_bias(float (&c)[BN / 8][4]) const
+    {
+#pragma unroll
+        for (int j = 0; j < BN / 8; j++) {
+            const float2 bias = *reinterpret_cast<const float2 *>(&numbers.bias[8 * j + 2 * (lane % 4)]);
+            c[j][0] += bias.x;
+            c[j][1] += bias.y;
+            c[j][2] += bias.x;
+            c[j][3] += bias.y;
+        }
+    }
+
     /* Deviations of forward's are from the first row of the block's first tile. */
     __device__ __forceinline__ void begin(const float (&c)[BN / 8][4])
     {
         if (warp == 0 && lane < 4) {
 #pragma unroll
             for (int j = 0; j < BN / 8; j++) {
-                numbers.center[8 * j + 2 * lane] = c[j][0] + numbers.bias[8 * j + 2 * lane];
-                numbers.center[8 * j + 2 * lane + 1] = c[j][1] + numbers.bias[8 * j + 2 * lane + 1];
+                numbers.center[8 * j + 2 * lane] = c[j][0];
+                numbers.center[8 * j + 2 * lane + 1] = c[j][1];
             }
         }
         barrier_of_threads(ENGINE_CONSUMERS);
@@ -227,11 +209,50 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
     {
 #pragma unroll
         for (int v = 0; v < 4; v++) {
-            const float bias = MODE == ADD_RESIDUAL ? 0.0f : numbers.bias[c + v];
-            value[v] += bias + (MODE == SUM_VALUES ? 0.0f : element(more, v));
-            if constexpr (MODE == LINE_ACTIVATION || STAGED) value[v] = p.line.value(value[v]);
+            value[v] += numbers.bias[c + v] + element(more, v);
+            if constexpr (MODE == LINE_RESIDUAL || STAGED) value[v] = p.line.value(value[v]);
             if constexpr (MODE == ANY_ACTIVATION) value[v] = activate_often(p.activation, value[v]);
         }
+    }
+
+    /* The same of a row `h` and a group of 16 columns without a residual, as they come out of the product, where they are rounded and clipped before
+     * lanes exchange them. */
+    __device__ __forceinline__ bits4<T> clipped(const image_params &p, const float (&c)[BN / 8][4], int group, int h,
+                                                const float2 (&bias)[2]) const
+    {
+        bits4<T> stored;
+        float value[2][2];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            value[i][0] = c[2 * group + i][2 * h] + bias[i].x;
+            value[i][1] = c[2 * group + i][2 * h + 1] + bias[i].y;
+        }
+        if constexpr (sizeof(T) == 2) {
+            using pair = pair16<T>;
+            alignas(8) typename pair::type both[2];
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                both[i] = pair::of(value[i][0], value[i][1]);
+                if constexpr (MODE == CLIP_VALUES) {
+                    const uint32_t low = p.clip_pair[0], high = p.clip_pair[1];
+                    both[i] = clamp_pair(both[i], reinterpret_cast<const typename pair::type &>(low),
+                                         reinterpret_cast<const typename pair::type &>(high));
+                }
+            }
+            uint32_t(&words)[2] = *reinterpret_cast<uint32_t(*)[2]>(both);
+            exchange_pair(words, lane);
+            stored.word[0] = words[0];
+            stored.word[1] = words[1];
+        } else {
+            float low[2] = {value[0][0], value[1][0]}, high[2] = {value[0][1], value[1][1]};
+            exchange_pair(low, lane);
+            exchange_pair(high, lane);
+            float all[4] = {low[0], high[0], low[1], high[1]};
+#pragma unroll
+            for (int v = 0; MODE == CLIP_VALUES && v < 4; v++) all[v] = clamp(all[v], p.line.low, p.line.high);
+            stored = pack4<T>(all);
+        }
+        return stored;
     }
 
     /* Bias and activation where no residual stands between them: of all of a thread's numbers, as they come out of the product. */
@@ -266,28 +287,71 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         }
     }
 
+    /* The row of the tile that is row `h` of the lane's two; and where its four channels of 16 begin. */
+    __device__ __forceinline__ int row_of(int h) const
+    {
+        return warp / 4 * 64 + warp % 4 * 16 + h * 8 + lane / 4;
+    }
+    __device__ __forceinline__ int first_of_16() const
+    {
+        return lane % 2 * 8 + lane % 4 / 2 * 4;
+    }
+
+    /* All that there is to a tile without a residual and sums. */
+    template <typename Pixels>
+    __device__ __forceinline__ void store_clipped(const image_params &p, const Pixels &pixels,
+                                                  const float (&c)[BN / 8][4]) const
+    {
+        T *row[2];
+        int groups[2]; /* of 16 channels that the lane stores */
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            int64_t pixel;
+            const int first = column + first_of_16();
+            groups[h] = pixels.locate(row_of(h), pixel) ? (end - first + 15) / 16 : 0;
+            row[h] = static_cast<T *>(p.result) + pixel * p.channels + first;
+        }
+        const int last = min(last_group, (end - column + 15) / 16);
+#pragma unroll
+        for (int a = 0; a < GROUPS; a++) {
+            if (a < first_group || a >= last) continue;
+            float2 bias[2];
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                bias[i] = *reinterpret_cast<const float2 *>(&numbers.bias[16 * a + 8 * i + 2 * (lane % 4)]);
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const bits4<T> stored = clipped(p, c, a, h, bias);
+                if (a < groups[h]) store_bits4<T>(row[h] + 16 * a, stored);
+            }
+        }
+    }
+
     /* A tile of which `count` pixels are there. pixels.locate(row, pixel): is that row of the tile one, and which of the result? */
     template <typename Pixels>
     __device__ __forceinline__ void finish(const image_params &p, const Pixels &pixels, int count,
                                            float (&c)[BN / 8][4], Ring *ring)
     {
-        const bool activated = MODE == ANY_ACTIVATION && p.residual == nullptr;
-        if (activated) activate_fragments(p, c);
+        if constexpr (MODE == CLIP_VALUES) {
+            store_clipped(p, pixels, c);
+            return;
+        }
+        const bool alone = MODE == SUM_VALUES || (MODE == ANY_ACTIVATION && p.residual == nullptr);
+        if (MODE == ANY_ACTIVATION && alone) activate_fragments(p, c);
         if constexpr (MODE == SUM_VALUES) {
+            if (p.bias != nullptr) add_bias(c);
             if (!begun) begin(c);
             begun = true;
         }
         rows += count;
-        const bool plain =
-            activated || (MODE == ADD_RESIDUAL && p.residual == nullptr) || (MODE == SUM_VALUES && p.bias == nullptr);
-        const int within = lane % 2 * 8 + lane % 4 / 2 * 4; /* of 16 channels */
-        const int left = end - column - within;             /* a group of 16 is there where it begins below */
-        const uint32_t in_stage = staged::first_of(warp / 4 * 64 + warp % 4 * 16 + lane / 4, within);
+        const int within = first_of_16();
+        const int left = end - column - within; /* a group of 16 is there where it begins below */
+        const uint32_t in_stage = staged::first_of(row_of(0), within);
         int64_t to[2]; /* of the result; -1: there is no pixel */
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             int64_t pixel;
-            const bool there = pixels.locate(warp / 4 * 64 + warp % 4 * 16 + h * 8 + lane / 4, pixel);
+            const bool there = pixels.locate(row_of(h), pixel);
             to[h] = there ? pixel * p.channels + column + within : -1;
         }
 #pragma unroll
@@ -303,19 +367,23 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
             float2 sums[MODE == SUM_VALUES ? 4 : 1] = {};
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                float low[2] = {c[2 * a][2 * h], c[2 * a + 1][2 * h]};
-                float high[2] = {c[2 * a][2 * h + 1], c[2 * a + 1][2 * h + 1]};
-                exchange_pair(low, lane);
-                exchange_pair(high, lane);
-                if (to[h] < 0 || 16 * a >= left) continue;
                 const int64_t at = to[h] + 16 * a;
-                float value[4] = {low[0], high[0], low[1], high[1]};
-                if (!plain) {
-                    if (MODE != SUM_VALUES && !STAGED && p.residual != nullptr)
-                        more[h] = load_bits4<T>(static_cast<const T *>(p.residual) + at);
+                const bool is_there = to[h] >= 0 && 16 * a < left;
+                bits4<T> stored;
+                if (alone) {
+                    stored = clipped(p, c, a, h, {});
+                    if (!is_there) continue;
+                } else {
+                    float low[2] = {c[2 * a][2 * h], c[2 * a + 1][2 * h]};
+                    float high[2] = {c[2 * a][2 * h + 1], c[2 * a + 1][2 * h + 1]};
+                    exchange_pair(low, lane);
+                    exchange_pair(high, lane);
+                    if (!is_there) continue;
+                    float value[4] = {low[0], high[0], low[1], high[1]};
+                    if (!STAGED) more[h] = load_bits4<T>(static_cast<const T *>(p.residual) + at);
                     complete(p, value, 16 * a + within, more[h]);
+                    stored = pack4<T>(value);
                 }
-                const bits4<T> stored = pack4<T>(value);
                 store_bits4<T>(static_cast<T *>(p.result) + at, stored);
                 if constexpr (MODE == SUM_VALUES) add(stored, 16 * a + within, sums);
             }

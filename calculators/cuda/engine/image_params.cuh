@@ -39,10 +39,14 @@ struct image_params {
     const void *residual;
     void *result;
     sdlf_activation activation;
-    line_activation line; /* the same, where it is one */
-    float2 *parts;        /* of engine_moments, (slots, channels), and their rows; NULL: none are wanted */
+    line_activation line;  /* the same, where it is one */
+    uint32_t clip_pair[2]; /* its bounds, each as two numbers of 16 bits */
+    float2 *parts;         /* of engine_moments, (slots, channels), and their rows; NULL: none are wanted */
     float *rows;
 };
+
+/* Sets the activation, of results of that type. */
+void engine_set_activation(image_params *params, const sdlf_activation &activation, sdlf_dtype dtype);
 
 /* The result's channels of a column of tiles: from `first` to before `end`. */
 struct channel_range {

@@ -126,11 +126,12 @@ template <typename Work> struct engine_ring {
         return barrier;
     }
 
-    /* A warpgroup: c = its rows and columns of a b. */
-    template <int COLUMNS>
-    __device__ __forceinline__ void multiply(int steps, int row, int column, float (&c)[COLUMNS / 8][4])
+    /* A warpgroup: c = its rows and columns of a b. parts: of a PARTS-th of a k-step each, of which the last step may have fewer. */
+    template <int COLUMNS, int PARTS = 1>
+    __device__ __forceinline__ void multiply(int steps, int row, int column, float (&c)[COLUMNS / 8][4], int parts = 0)
     {
         using Element = typename Work::Element;
+        constexpr int PART_BYTES = K_BYTES / PARTS;
         wgmma_clear(c);
         int before = -1;
         for (int step = 0; step < steps; step++, advance()) {
@@ -138,10 +139,12 @@ template <typename Work> struct engine_ring {
             barrier_await(&barriers->full[stage], parity);
             wgmma_begin();
 #pragma unroll
-            for (int k = 0; k < K_BYTES / 32; k++)
+            for (int k = 0; k < K_BYTES / 32; k++) {
+                if (PARTS > 1 && k * 32 / PART_BYTES >= parts - step * PARTS) break;
                 wgmma16<Element, COLUMNS, Work::MN_A, Work::MN_B>::run(
                     c, operand_descriptor<Element, Work::CHUNK_A, Work::MN_A>(a, Work::BM, row, k),
                     operand_descriptor<Element, Work::CHUNK_B, Work::MN_B>(b, Work::BN, column, k));
+            }
             wgmma_commit();
             wgmma_await<1>();
             if (before >= 0) release(before);

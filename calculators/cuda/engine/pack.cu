@@ -124,6 +124,39 @@ static __global__ void pack_lines(const T *from, T *to, int64_t count, const div
     }
 }
 
+/* The same of pixels of a few channels that lie side by side, each packed to WIDTH elements. */
+template <int WIDTH, typename T>
+static __global__ void pack_pixels(const T *from, T *to, int64_t count, const divider<int32_t> across,
+                                   const divider<int32_t> rows, const engine_lines of)
+{
+    await_kernels();
+    for (int64_t i = grid_first(); i < count; i += grid_step()) {
+        int vector, line;
+        const int image = divide(divide(static_cast<int>(i), across, vector), rows, line);
+        const int first = vector * (VECTOR / WIDTH) - of.padding, row = line - of.above;
+        const bool is_row = row >= 0 && row < of.height;
+        const T *pixels = from + ((static_cast<int64_t>(image) * of.height + row) * of.pixels + first) * of.channels;
+        float8 values;
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) {
+            const int pixel = v / WIDTH, channel = v % WIDTH;
+            const bool is_there = is_row && channel < of.channels && first + pixel >= 0 && first + pixel < of.pixels;
+            values.at[v] = is_there ? rounded<T>(pixels[pixel * of.channels + channel]) : 0.0f;
+        }
+        store8(to, i, values);
+    }
+}
+
+template <int WIDTH, typename T>
+static bool launch_pixels(const cuda_calculator *calculator, const T *from, T *to, int64_t count,
+                          const engine_lines &lines)
+{
+    if (lines.width != WIDTH || lines.spread != 1 || count > INT32_MAX) return false;
+    launch_overlapped(calculator, pack_pixels<WIDTH, T>, cuda_blocks(calculator, count, THREADS), THREADS, 0, from, to,
+                      count, divider<int32_t>(lines.length / VECTOR), divider<int32_t>(lines.rows), lines);
+    return true;
+}
+
 int64_t engine_pack_bytes(const engine_conv2d *conv, engine_lines lines)
 {
     return (lines.lines * lines.length * static_cast<int64_t>(sdlf_dtype_size(conv->dtype)) + 63) / 64 * 64;
@@ -135,12 +168,18 @@ sdlf_status engine_pack(const cuda_calculator *calculator, const engine_conv2d *
     if (lines.lines == 0) return SDLF_OK;
     const int64_t count = lines.lines * (lines.length / 8);
     with_storage(conv->dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const T *from = static_cast<const T *>(*data);
+        T *packed = static_cast<T *>(to);
+        if (launch_pixels<2>(calculator, from, packed, count, lines) ||
+            launch_pixels<4>(calculator, from, packed, count, lines) ||
+            launch_pixels<8>(calculator, from, packed, count, lines))
+            return;
         with_narrow_index(count, [&](auto index) {
-            using T = decltype(zero);
             using Index = decltype(index);
             launch_overlapped(calculator, pack_lines<T, Index>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
-                              static_cast<const T *>(*data), static_cast<T *>(to), count,
-                              divider<Index>(lines.length / 8), divider<Index>(lines.rows), packed_lines(lines));
+                              from, packed, count, divider<Index>(lines.length / 8), divider<Index>(lines.rows),
+                              packed_lines(lines));
         });
     });
     *data = to;

@@ -7,18 +7,19 @@
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/engine/groups.h"
 
-/* Inference: images from which on the engine's tiles fill the device, where a tap's sum is all there is and elsewhere; and 3x3 convolutions of many
- * channels over wide images, in which kernels that keep a part of the image in shared memory for all taps are faster (measured on an H200,
- * docs/notebook/cuda.md). */
-enum { LEAST_IMAGES_1X1 = 4, LEAST_IMAGES = 8, WIDE = 56, MANY_CHANNELS = 64 };
+/* Inference: work of a 1x1 convolution, and images of any other, from which on the engine is worth while; and images of 3x3 convolutions of many
+ * channels over wide images, of fewer of which kernels are faster that keep a part of the image in shared memory and share a sum among 8 blocks
+ * (measured on an H200). */
+enum { LEAST_FLOPS_1X1 = 50000000, LEAST_IMAGES = 4, LEAST_WIDE_IMAGES = 8, WIDE = 56, MANY_CHANNELS = 64 };
 
 static bool suits_inference(const sdlf_operation *op)
 {
     const int64_t *w = op->in[1].shape.dim, images = op->in[0].shape.dim[0];
-    if (op->kind != SDLF_CONV2D_FORWARD || w[2] * w[3] == 1) return images >= LEAST_IMAGES_1X1;
+    if (op->kind != SDLF_CONV2D_FORWARD) return images >= LEAST_IMAGES;
+    if (w[2] * w[3] == 1) return sdlf_operation_cost(op).flops >= LEAST_FLOPS_1X1;
     const bool halo = w[2] * w[3] == 9 && op->conv2d.window.stride[0] == 1 && op->conv2d.groups == 1;
     const bool wide = op->out[0].shape.dim[3] >= WIDE && op->in[0].shape.dim[1] >= MANY_CHANNELS;
-    return images >= LEAST_IMAGES && !(halo && wide);
+    return images >= (halo && wide ? LEAST_WIDE_IMAGES : LEAST_IMAGES);
 }
 
 /* Rows of a product from which on the engine's tiles fill the device: of fewer, cuBLAS's product of float32 rows is faster (measured on an H200). */

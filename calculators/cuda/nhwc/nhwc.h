@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* The type that plans store activations as, channels last, on compute capability 9.0: that of the math mode. None in inference of few images, and
- * of wide ones of many channels by windows of 3x3, which are left to kernels that hold parts of an image with their halo. */
+/* The type that plans store activations as, channels last, on compute capability 9.0: that of the math mode. None in inference of work that other
+ * kernels do faster: of few images, and small 1x1 convolutions. */
 sdlf_dtype storage_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation, bool training);
 /* Of convolutions and pooling: do these kernels compute it? 16 bits, weights channels last, or a gradient of images that are. */
 bool cuda_is_nhwc(const sdlf_operation *operation);

@@ -23,7 +23,7 @@ template <typename Index> static __device__ __forceinline__ float divisor(const 
     return static_cast<float>(taps_inside(g, 0, p) * taps_inside(g, 1, q));
 }
 
-template <typename T, typename Index, typename Form>
+template <bool MAXIMUM, typename T, typename Index, typename Form>
 static __global__ void __launch_bounds__(THREADS) pool_forward_nhwc(const T *x, T *y, const pool_nhwc<Index> of)
 {
     pooling<Index> g = of.windows;
@@ -32,9 +32,13 @@ static __global__ void __launch_bounds__(THREADS) pool_forward_nhwc(const T *x, 
     for (int64_t e = grid_first(); e < of.count; e += grid_step()) {
         Index vector, pixel = divide(static_cast<Index>(e), of.vectors, vector);
         const pool_place<Index> at(pixel, g.by_out);
-        float8 result;
+        float8 sum = {};
+        bits8<T> most;
+        if constexpr (MAXIMUM) {
 #pragma unroll
-        for (int v = 0; v < VECTOR; v++) result.at[v] = of.maximum ? -INFINITY : 0;
+            for (int v = 0; v < VECTOR; v++) sum.at[v] = -INFINITY;
+            most = pack8<T>(sum);
+        }
 #pragma unroll
         for (Index r = 0; r < g.size[0]; r++) {
             const Index h = at.row * g.stride[0] + r * g.dilation[0] - g.before[0];
@@ -43,20 +47,25 @@ static __global__ void __launch_bounds__(THREADS) pool_forward_nhwc(const T *x, 
             for (Index s = 0; s < g.size[1]; s++) {
                 const Index w = at.column * g.stride[1] + s * g.dilation[1] - g.before[1];
                 if (w < 0 || w >= g.in[1]) continue;
-                const float8 value = load8(x, ((at.plane * g.in[0] + h) * g.in[1] + w) * of.vectors.number + vector);
+                const int64_t from = ((at.plane * g.in[0] + h) * g.in[1] + w) * of.vectors.number + vector;
+                const bits8<T> bits = reinterpret_cast<const bits8<T> *>(x)[from];
+                if constexpr (MAXIMUM) {
+                    most = larger8(most, bits);
+                } else {
+                    const float8 value = unpack8<T>(bits);
 #pragma unroll
-                for (int v = 0; v < VECTOR; v++) {
-                    if (!of.maximum)
-                        result.at[v] += value.at[v];
-                    else if (value.at[v] > result.at[v] || value.at[v] != value.at[v])
-                        result.at[v] = value.at[v];
+                    for (int v = 0; v < VECTOR; v++) sum.at[v] += value.at[v];
                 }
             }
         }
-        const float by = of.maximum ? 1.0f : divisor(g, at.row, at.column);
+        if constexpr (MAXIMUM) {
+            reinterpret_cast<bits8<T> *>(y)[e] = most;
+        } else {
+            const float by = divisor(g, at.row, at.column);
 #pragma unroll
-        for (int v = 0; v < VECTOR; v++) result.at[v] /= by;
-        store8(y, e, result);
+            for (int v = 0; v < VECTOR; v++) sum.at[v] /= by;
+            store8(y, e, sum);
+        }
     }
 }
 
@@ -92,8 +101,11 @@ sdlf_status pool2d_forward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
         using T = decltype(zero);
         const auto of = pool_of<decltype(index)>(op, x, y, y);
         with_pool_form(op->pool2d.window, [&](auto form) {
-            launch_overlapped(calculator, pool_forward_nhwc<T, decltype(index), decltype(form)>,
-                              cuda_blocks(calculator, of.count, THREADS), THREADS, 0, data_of<T>(x), data_of<T>(y), of);
+            const bool maximum = op->kind == SDLF_MAX_POOL2D_FORWARD;
+            auto kernel = maximum ? pool_forward_nhwc<true, T, decltype(index), decltype(form)>
+                                  : pool_forward_nhwc<false, T, decltype(index), decltype(form)>;
+            launch_overlapped(calculator, kernel, cuda_blocks(calculator, of.count, THREADS), THREADS, 0, data_of<T>(x),
+                              data_of<T>(y), of);
         });
     });
     return cuda_check_launch("pooling");

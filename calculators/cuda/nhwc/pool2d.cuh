@@ -11,15 +11,13 @@ template <typename Index> struct pool_nhwc {
     pooling<Index> windows;
     divider<Index> vectors; /* of 8 channels */
     int64_t count;          /* threads' work */
-    bool maximum;
 };
 
 template <typename Index>
 static pool_nhwc<Index> pool_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y,
                                 const sdlf_tensor &written)
 {
-    return {pooling_of<Index>(op, x, y), divider<Index>(x.shape.dim[1] / VECTOR), sdlf_tensor_count(&written) / VECTOR,
-            op->kind == SDLF_MAX_POOL2D_FORWARD};
+    return {pooling_of<Index>(op, x, y), divider<Index>(x.shape.dim[1] / VECTOR), sdlf_tensor_count(&written) / VECTOR};
 }
 
 /* Call function(zero of the element type, index zero). */

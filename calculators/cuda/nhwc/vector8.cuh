@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of bfloat16, float16 or float32, eight neighbouring elements at a time as float32, and the type behind a dtype. */
+/* Operands of bfloat16, float16 or float32, eight or four neighbouring elements at a time as float32, and the type behind a dtype. */
 #ifndef SDLF_CALCULATORS_CUDA_NHWC_VECTOR8_CUH
 #define SDLF_CALCULATORS_CUDA_NHWC_VECTOR8_CUH
 
@@ -54,6 +54,96 @@ template <typename T> static __device__ __forceinline__ float8 load8(const T *x,
 template <typename T> static __device__ __forceinline__ void store8(T *y, int64_t i, const float8 &values)
 {
     reinterpret_cast<bits8<T> *>(y)[i] = pack8<T>(values);
+}
+
+/* Four neighbouring elements as they lie. */
+template <typename T> struct bits4 {
+    uint32_t word[sizeof(T)];
+};
+
+template <typename T> static __device__ __forceinline__ bits4<T> load_bits4(const T *from)
+{
+    bits4<T> bits;
+    if constexpr (sizeof(T) == 2)
+        *reinterpret_cast<uint2 *>(bits.word) = *reinterpret_cast<const uint2 *>(from);
+    else
+        *reinterpret_cast<uint4 *>(bits.word) = *reinterpret_cast<const uint4 *>(from);
+    return bits;
+}
+
+/* To global memory, as one store, which the compiler would take apart where it sees fit. */
+template <typename T> static __device__ __forceinline__ void store_bits4(T *to, const bits4<T> &bits)
+{
+    const uint32_t *w = bits.word;
+    if constexpr (sizeof(T) == 2)
+        asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(w[0]), "r"(w[1]) : "memory");
+    else
+        asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
+                     : "memory");
+}
+
+template <typename T> static __device__ __forceinline__ bits4<T> pack4(const float (&value)[4])
+{
+    alignas(16) T made[4];
+#pragma unroll
+    for (int v = 0; v < 4; v++) made[v] = static_cast<T>(value[v]);
+    return *reinterpret_cast<const bits4<T> *>(made);
+}
+
+template <typename T> static __device__ __forceinline__ float element(const bits4<T> &bits, int v)
+{
+    alignas(16) T stored[4];
+    *reinterpret_cast<bits4<T> *>(stored) = bits;
+    return static_cast<float>(stored[v]);
+}
+
+/* Two numbers rounded to 16 bits, and such pairs kept between bounds; NaN passes through. */
+template <typename T> struct pair16;
+template <> struct pair16<__half> {
+    using type = __half2;
+    static __device__ __forceinline__ __half2 of(float a, float b)
+    {
+        return __floats2half2_rn(a, b);
+    }
+};
+template <> struct pair16<__nv_bfloat16> {
+    using type = __nv_bfloat162;
+    static __device__ __forceinline__ __nv_bfloat162 of(float a, float b)
+    {
+        return __floats2bfloat162_rn(a, b);
+    }
+};
+
+template <typename Pair> static __device__ __forceinline__ Pair clamp_pair(Pair x, Pair low, Pair high)
+{
+#if __CUDA_ARCH__ >= 800
+    return __hmin2_nan(__hmax2_nan(x, low), high);
+#else /* never called: 16 bits are stored on 9.0 only */
+    return x;
+#endif
+}
+
+/* Of each two elements the larger one; NaN wins. */
+template <typename T> static __device__ __forceinline__ bits8<T> larger8(const bits8<T> &a, const bits8<T> &b)
+{
+    bits8<T> larger = a;
+    if constexpr (sizeof(T) == 4) {
+        const float8 first = unpack8<T>(a), second = unpack8<T>(b);
+        float8 values;
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) values.at[v] = clamp(first.at[v], second.at[v], INFINITY);
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) values.at[v] = isnan(second.at[v]) ? second.at[v] : values.at[v];
+        larger = pack8<T>(values);
+    } else {
+#if __CUDA_ARCH__ >= 800
+        using pair = typename pair16<T>::type;
+        pair *to = reinterpret_cast<pair *>(larger.word);
+#pragma unroll
+        for (int v = 0; v < VECTOR / 2; v++) to[v] = __hmax2_nan(to[v], reinterpret_cast<const pair *>(b.word)[v]);
+#endif
+    }
+    return larger;
 }
 
 /* Activations that are straight lines: f(x) = clamp(x < 0 ? slope x : x, low, high), without calls, so that loads stay ahead. */
@@ -114,10 +204,15 @@ template <typename T> static rounded_range rounded_range_of(float low, float hig
     return {float_of_order(static_cast<int32_t>(begin)), float_of_order(static_cast<int32_t>(end - 1))};
 }
 
+/* A line without a slope. */
+static inline bool is_clip_activation(const sdlf_activation &activation)
+{
+    return activation.function == SDLF_IDENTITY || activation.function == SDLF_RELU || activation.function == SDLF_CLIP;
+}
+
 static inline bool is_line_activation(const sdlf_activation &activation)
 {
-    return activation.function == SDLF_IDENTITY || activation.function == SDLF_RELU ||
-           activation.function == SDLF_CLIP || (activation.function == SDLF_LEAKY_RELU && activation.slope > 0);
+    return is_clip_activation(activation) || (activation.function == SDLF_LEAKY_RELU && activation.slope > 0);
 }
 
 static inline line_activation line_activation_of(const sdlf_activation &activation)
