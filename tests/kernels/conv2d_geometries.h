@@ -213,6 +213,10 @@ static const geometry stored[] = {
 static const geometry residuals[] = {
     {12, 40, 56, 57, 136, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
     {24, 64, 40, 40, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 8},
+    {9, 88, 45, 43, 88, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 88}, /* depthwise, boxes */
+    {12, 72, 77, 75, 72, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 72},
+    {400, 40, 6, 7, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 40}, /* boxes of several images */
+    {12, 16, 56, 56, 96, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* less than a k-step of channels */
 };
 
 /* The same, of tiles of pixels with their halo in shared memory. */

@@ -3,16 +3,58 @@
  *
  * x (N,H,W,C) -> y (N,P,Q,C). A thread makes up to 4 neighbouring channels of STRIP neighbouring pixels of a row; lanes are neighbours in
  * the channels, so that a warp reads whole lines. What two strips or two rows share comes from the caches. Where pixels are many
- * and windows 3x3, boxes (conv2d/depthwise_tma.cu) take the place of this. Weights lie
+ * and windows 3x3, boxes (nhwc/depthwise_tma.cu) take the place of this. Weights lie
  * (R S, C) where they were prepacked, else as they are, (C, R S). Moves 4 (NHWC + NPQC) bytes; memory and launch decide. */
-#include "calculators/cuda/conv2d/depthwise_nhwc.cuh"
+#include "calculators/cuda/conv2d/clip.cuh"
+#include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/launch.cuh"
+#include "calculators/cuda/nhwc/depthwise.cuh"
+#include "calculators/cuda/vectorized.cuh"
 
 enum { THREADS = 256 };
 
+enum { QUAD = 4 }; /* neighbouring channels, which a thread makes together */
+
+/* x (N,H,W,C), y (N,P,Q,C). */
+template <typename T> struct depthwise_problem {
+    const T *x, *w, *bias, *residual;
+    T *y;
+    sdlf_activation activation;
+    unsigned count; /* of a kernel's tasks; numbers of y are counted in 31 bits */
+    unsigned out_height;
+    int batch, height, width, channels, out_width;
+    int tap_step, channel_step; /* of w */
+    bool ready;                 /* w was prepacked before anything ran */
+    sdlf_window2d window;
+};
+
+template <typename T, int N>
+static __device__ __forceinline__ vec<T, N> read_weights(const depthwise_problem<T> &g, int tap, int channel)
+{
+    const T *from = g.w + static_cast<int64_t>(tap) * g.tap_step + static_cast<int64_t>(channel) * g.channel_step;
+    if (g.channel_step == 1) return read_vec<N>(from, 0);
+    vec<T, N> own;
+#pragma unroll
+    for (int v = 0; v < N; v++) own.at[v] = from[static_cast<int64_t>(v) * g.channel_step];
+    return own;
+}
+
+/* CLIPS: the activation does (conv2d/clip.cuh). Pixel (p, q) of an image, which is number `image` of y, from its sums: bias, residual, activation. */
+template <bool CLIPS, typename T, int N>
+static __device__ __forceinline__ void write_pixel(const depthwise_problem<T> &g, int64_t image, int p, int q,
+                                                   int channel, vec<T, N> sum)
+{
+    int64_t to = ((image * g.out_height + p) * g.out_width + q) * g.channels + channel;
+    vec<T, N> left_over = {};
+    if (g.residual != nullptr) left_over = read_vec<N>(g.residual + to, 0);
+#pragma unroll
+    for (int v = 0; v < N; v++) sum.at[v] = activate_known<CLIPS>(g.activation, sum.at[v] + left_over.at[v]);
+    write_vec<N>(g.y + to, 0, sum);
+}
+
 /* One window of one pixel, where there are too few pixels to keep the memory busy: all of it is asked for at once. */
 template <typename T, int N, int SIDE>
-static __device__ __forceinline__ void add_window(const depthwise_nhwc<T> &g, const T *from, int top, int left,
+static __device__ __forceinline__ void add_window(const depthwise_problem<T> &g, const T *from, int top, int left,
                                                   int channel, vec<T, N> &sum)
 {
     vec<T, N> value[SIDE][SIDE], own[SIDE][SIDE];
@@ -40,7 +82,7 @@ static __device__ __forceinline__ void add_window(const depthwise_nhwc<T> &g, co
 
 /* N channels a thread; SIDE x SIDE windows with that stride, or, where SIDE is 0, any. */
 template <typename T, int N, int STRIP, int SIDE, int STRIDE, bool CLIPS>
-static __global__ void __launch_bounds__(THREADS) depthwise_nhwc_forward(const __grid_constant__ depthwise_nhwc<T> g)
+static __global__ void __launch_bounds__(THREADS) depthwise_nhwc_forward(const __grid_constant__ depthwise_problem<T> g)
 {
     let_next_start();
     constexpr bool ONE = SIDE == 3 && STRIP == 1;
@@ -110,7 +152,7 @@ static __global__ void __launch_bounds__(THREADS) depthwise_nhwc_forward(const _
 }
 
 template <typename T, int N, int STRIP, int SIDE, int STRIDE>
-static void launch(const cuda_calculator *calculator, depthwise_nhwc<T> g, int64_t rows)
+static void launch(const cuda_calculator *calculator, depthwise_problem<T> g, int64_t rows)
 {
     g.count = static_cast<unsigned>(rows * ((g.out_width + STRIP - 1) / STRIP) * (g.channels / N));
     auto kernel = make_clip(&g.activation) ? depthwise_nhwc_forward<T, N, STRIP, SIDE, STRIDE, true>
@@ -120,7 +162,7 @@ static void launch(const cuda_calculator *calculator, depthwise_nhwc<T> g, int64
 
 /* Strips as long as there are enough of them to fill the device. */
 template <int SIDE, int STRIDE>
-static void launch_fixed(const cuda_calculator *calculator, const depthwise_nhwc<float> &g, int64_t rows)
+static void launch_fixed(const cuda_calculator *calculator, const depthwise_problem<float> &g, int64_t rows)
 {
     int64_t quads = rows * g.out_width * (g.channels / QUAD), enough = (int64_t)calculator->multiprocessors * 512;
     if (quads >= 4 * enough)
@@ -132,7 +174,7 @@ static void launch_fixed(const cuda_calculator *calculator, const depthwise_nhwc
 }
 
 template <typename T>
-static void launch_any(const cuda_calculator *calculator, const depthwise_nhwc<T> &g, int64_t rows, bool quads)
+static void launch_any(const cuda_calculator *calculator, const depthwise_problem<T> &g, int64_t rows, bool quads)
 {
     if (quads)
         launch<T, QUAD, 1, 0, 1>(calculator, g, rows);
@@ -140,10 +182,10 @@ static void launch_any(const cuda_calculator *calculator, const depthwise_nhwc<T
         launch<T, 1, 1, 0, 1>(calculator, g, rows);
 }
 
-static void launch_suited(const cuda_calculator *calculator, const depthwise_nhwc<float> &g, int64_t rows, bool quads)
+static void launch_suited(const cuda_calculator *calculator, const depthwise_problem<float> &g, int64_t rows,
+                          bool quads)
 {
     const sdlf_window2d &window = g.window;
-    if (quads && depthwise_tma_launch(calculator, g)) return;
     bool plain = quads && window.size[0] == window.size[1] && window.stride[0] == window.stride[1] &&
                  window.dilation[0] == 1 && window.dilation[1] == 1;
     int side = plain ? window.size[0] : 0, stride = window.stride[0];
@@ -161,9 +203,26 @@ static void launch_suited(const cuda_calculator *calculator, const depthwise_nhw
         launch_any(calculator, g, rows, quads);
 }
 
-static void launch_suited(const cuda_calculator *calculator, const depthwise_nhwc<double> &g, int64_t rows, bool quads)
+static void launch_suited(const cuda_calculator *calculator, const depthwise_problem<double> &g, int64_t rows,
+                          bool quads)
 {
     launch_any(calculator, g, rows, quads);
+}
+
+static bool launch_by_tma(const cuda_calculator *calculator, const sdlf_operation *op,
+                          const depthwise_problem<float> &g)
+{
+    depthwise_conv by_tma = depthwise_conv_of(op);
+    by_tma.x = g.x;
+    by_tma.w = g.w;
+    by_tma.y = g.y;
+    by_tma.by_taps = g.ready;
+    return depthwise_tma_launch<float>(calculator, by_tma);
+}
+
+static bool launch_by_tma(const cuda_calculator *, const sdlf_operation *, const depthwise_problem<double> &)
+{
+    return false;
 }
 
 /* to (R S, C) from w (C, R S). */
@@ -187,7 +246,7 @@ extern "C" sdlf_status conv2d_depthwise_nhwc_cuda(sdlf_calculator *base, const s
         using T = decltype(zero);
         bool ready = sdlf_tensor_present(&op->prepared);
         int taps = geometry.window.size[0] * geometry.window.size[1];
-        depthwise_nhwc<T> g = {};
+        depthwise_problem<T> g = {};
         g.x = data_of<T>(op->in[0]);
         g.w = ready ? data_of<T>(op->prepared) : data_of<T>(op->in[1]);
         g.bias = optional<T>(op->in[2]);
@@ -207,6 +266,7 @@ extern "C" sdlf_status conv2d_depthwise_nhwc_cuda(sdlf_calculator *base, const s
         size_t bytes = QUAD * sizeof(T);
         bool quads = g.channels % QUAD == 0 && is_aligned(g.x, bytes) && is_aligned(g.w, bytes) &&
                      is_aligned(g.y, bytes) && is_aligned(g.residual, bytes) && is_aligned(g.bias, bytes);
+        if (quads && launch_by_tma(calculator, op, g)) return;
         launch_suited(calculator, g, geometry.batch * geometry.out_height, quads);
     });
     return cuda_check_launch("conv2d, depthwise, channels last");

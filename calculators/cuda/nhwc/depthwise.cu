@@ -5,7 +5,7 @@
  * Forward and gradient by the input: a thread has 8 channels of RUN neighbouring pixels of the result; a block has the same few channels
  * of many such runs, and their weights, as float32, in shared memory. The gradient by the input of stride 1 is a convolution with the
  * weights from the last to the first; of other strides a thread looks for the taps that reach its pixel. Filters of 3x3,
- * 5x5 and 7x7 have code of their own; those that nhwc/depthwise_sliding.cu takes are its. */
+ * 5x5 and 7x7 have code of their own; those that nhwc/depthwise_tma.cu or nhwc/depthwise_sliding.cu takes are theirs. */
 #include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/nhwc/depthwise.cuh"
 
@@ -178,6 +178,7 @@ template <typename T> static void (*image_kernel(const depthwise_conv &g))(depth
 
 template <typename T> static void run_image(const cuda_calculator *calculator, const depthwise_conv &g)
 {
+    if (depthwise_tma_launch<T>(calculator, g)) return;
     if (!depthwise_sliding_launch<T>(calculator, g)) launch_image<T>(calculator, g, image_kernel<T>(g), RUN);
 }
 

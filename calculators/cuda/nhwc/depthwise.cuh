@@ -9,13 +9,17 @@
 #include "calculators/cuda/nhwc/vector8.cuh"
 
 struct depthwise_conv {
-    int batch, height, width, rows, columns, vectors; /* of the image that is read; of the result; 8 channels each */
+    sdlf_dtype dtype;                        /* of images and weights */
+    int batch, height, width, rows, columns; /* of the image that is read; of the result */
+    int channels, vectors;                   /* vectors: of 8 channels */
     int size[2], stride[2], padding[2], dilation[2];
     const float *bias; /* NULL: none */
     const void *x, *w, *residual;
     void *y;
     sdlf_activation activation;
     int across, flipped; /* vectors (or pairs) of a block; are the taps from the last to the first? */
+    bool by_taps;        /* w lies (R,S,C), not (C,R,S); by TMA only */
+    bool ready;          /* w was prepacked before anything ran */
     int64_t runs;
     divider<int32_t> run_columns, run_rows;
 };
@@ -29,7 +33,10 @@ static inline depthwise_conv depthwise_conv_of(const sdlf_operation *op)
     g.width = static_cast<int>(conv.width);
     g.rows = static_cast<int>(conv.out_height);
     g.columns = static_cast<int>(conv.out_width);
-    g.vectors = static_cast<int>(conv.channels / VECTOR);
+    g.dtype = op->in[0].dtype;
+    g.channels = static_cast<int>(conv.channels);
+    g.vectors = g.channels / VECTOR;
+    g.ready = sdlf_tensor_present(&op->prepared);
     for (int i = 0; i < 2; i++) {
         g.size[i] = conv.window.size[i];
         g.stride[i] = conv.window.stride[i];
@@ -63,6 +70,10 @@ static inline int depthwise_conv_across(int count, int most)
     }
     return best;
 }
+
+/* Filters of 3x3 with strides of 1 and 2 where pixels are many, C a multiple of 4 and addresses of 16 bytes: forward, or the gradient by the input of
+ * stride 1. False: it is another. */
+template <typename T> bool depthwise_tma_launch(const cuda_calculator *calculator, const depthwise_conv &g);
 
 /* Filters of 3x3 with a stride of 1, and of 5x5, into 12 columns or more where the stride is 1: forward, or the gradient by the input of stride 1. False: it is another. */
 template <typename T> bool depthwise_sliding_launch(const cuda_calculator *calculator, const depthwise_conv &g);

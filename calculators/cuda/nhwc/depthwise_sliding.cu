@@ -13,8 +13,8 @@
 enum { THREADS = 128 };
 
 struct sliding_conv : depthwise_conv {
-    int channels, rows_each, count; /* of a strip; threads */
-    line_activation line;           /* the activation, where it is one */
+    int rows_each, count; /* of a strip; threads */
+    line_activation line; /* the activation, where it is one */
     divider<int32_t> by_vectors, by_columns, by_strips;
 };
 
@@ -190,7 +190,6 @@ static void launch(const cuda_calculator *calculator, const depthwise_conv &give
     enum { BEGIN = 2 }; /* what the begin of a strip takes, in rows */
     sliding_conv g = {};
     static_cast<depthwise_conv &>(g) = given;
-    g.channels = given.vectors * VECTOR;
     g.line = line_activation_of(given.activation);
     const int64_t vectors = g.channels / CHANNELS, columns = cuda_ceil_div(g.columns, RUN);
     const int64_t lines = vectors * columns * g.batch;
