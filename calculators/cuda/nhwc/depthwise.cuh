@@ -78,6 +78,9 @@ template <typename T> bool depthwise_tma_launch(const cuda_calculator *calculato
 /* Filters of 3x3 with a stride of 1, and of 5x5, into 12 columns or more where the stride is 1: forward, or the gradient by the input of stride 1. False: it is another. */
 template <typename T> bool depthwise_sliding_launch(const cuda_calculator *calculator, const depthwise_conv &g);
 
+/* The gradient by the input of other strides than 1; dy and dx as g.x and g.y. */
+template <typename T> void depthwise_spread_launch(const cuda_calculator *calculator, const depthwise_conv &g);
+
 /* The gradient by the weights; x and dy as g.x and g.y. */
 int64_t depthwise_weights_workspace(const depthwise_conv &g);
 template <typename T>
