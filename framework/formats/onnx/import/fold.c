@@ -156,25 +156,37 @@ onnx_numbers onnx_load_numbers(onnx_context *c, const onnx_tensor *tensor)
     return numbers;
 }
 
+/* Sums and products beyond an integer, and larger integers, leave it their low bits; of floats it has the nearest. */
+static int64_t low_bits(onnx_type type, int64_t value)
+{
+    switch (type) {
+    case ONNX_INT32: return (int32_t)(uint32_t)value;
+    case ONNX_UINT8: return (uint8_t)value;
+    case ONNX_INT8: return (int8_t)(uint8_t)value;
+    default: return onnx_type_wrap(type, value);
+    }
+}
+
 onnx_tensor onnx_store_numbers(onnx_context *c, const onnx_numbers *numbers, onnx_type type)
 {
     onnx_tensor tensor = onnx_new_tensor(c, type, numbers->shape);
     const void *from = numbers->real ? (const void *)numbers->number : (const void *)numbers->integer;
     size_t size = onnx_type_size(type);
     if (!onnx_ok(c)) return tensor;
-    if (onnx_type_dtype(type) != SDLF_NONE) {
+    bool wraps = !numbers->real && (type == ONNX_INT32 || type == ONNX_UINT8 || type == ONNX_INT8);
+    if (onnx_type_dtype(type) != SDLF_NONE && !wraps) {
         sdlf_convert(onnx_type_dtype(type), (void *)tensor.data, numbers->real ? SDLF_FLOAT64 : SDLF_INT64, from,
                      tensor.count);
         return tensor;
     }
-    for (int64_t i = 0; i < tensor.count; i++) { /* integers of other widths: their low bits */
+    for (int64_t i = 0; i < tensor.count; i++) {
         if (onnx_type_is_small_float(type)) {
             double number = numbers->real ? numbers->number[i] : (double)numbers->integer[i];
             ((uint8_t *)tensor.data)[i] = onnx_small_float_encode(type, number, onnx_rounding_of(c));
             continue;
         }
         int64_t value = numbers->real ? onnx_to_integer(numbers->number[i]) : numbers->integer[i];
-        value = onnx_type_wrap(type, value);
+        value = low_bits(type, value);
         memcpy((char *)tensor.data + (size_t)i * size, &value, size);
     }
     return tensor;

@@ -68,7 +68,11 @@ static int64_t or_i(int64_t a, int64_t b)
 }
 static int64_t pow_i(int64_t a, int64_t b)
 {
-    return onnx_to_integer(pow((double)a, (double)b));
+    if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0;
+    int64_t power = 1;
+    for (; b > 0; b /= 2, a = mul_i(a, a))
+        if (b % 2 == 1) power = mul_i(power, a);
+    return power;
 }
 static double add_r(double a, double b)
 {
