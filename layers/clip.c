@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* clip: y = min(max(x, low), high); dx = dy where low < y < high, else 0. */
+#include <float.h>
+
 #include "layers/activation.h"
 
 static const sdlf_field fields[] = {
     {.name = "low",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_clip_options, low),
-     .minimum = -1e30,
-     .maximum = 1e30,
+     .minimum = -(double)FLT_MAX,
+     .maximum = (double)FLT_MAX,
      .help = "smallest output"},
     {.name = "high",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_clip_options, high),
-     .minimum = -1e30,
-     .maximum = 1e30,
+     .minimum = -(double)FLT_MAX,
+     .maximum = (double)FLT_MAX,
      .help = "largest output"},
     {.name = NULL},
 };

@@ -2,6 +2,7 @@
 /* Functions of single elements. What an opset has no operator for is spelled out. */
 #include "framework/formats/onnx/export/export.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -37,13 +38,13 @@ void export_leaky_relu(onnx_export *e)
                 (const export_attribute[]){export_real("alpha", options->slope), {0}});
 }
 
-/* clip, and relu6, which is clip to [0, 6]. Bounds of 1e30 stand for none. */
+/* clip, and relu6, which is clip to [0, 6]. Bounds of the largest float stand for none. */
 void export_clip(onnx_export *e)
 {
     bool six = strcmp(e->now->layer.type->name, "relu6") == 0;
     const sdlf_clip_options *options = six ? &(sdlf_clip_options){.low = 0, .high = 6} : export_options(e);
-    const char *low = options->low > -1e30f ? number(e, (double)options->low) : "";
-    const char *high = options->high < 1e30f ? number(e, (double)options->high) : "";
+    const char *low = options->low > -FLT_MAX ? number(e, (double)options->low) : "";
+    const char *high = options->high < FLT_MAX ? number(e, (double)options->high) : "";
     export_node(e, "Clip", (const char *const[]){export_in(e, 0), low, high, NULL}, NULL);
 }
 

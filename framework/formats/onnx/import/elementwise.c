@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Operators of single elements: activations and functions. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -41,20 +42,21 @@ static onnx_flow bounded(onnx_context *c, onnx_flow x, int input, const char *fu
 static void convert_clip(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
-    double low = -1e30, high = 1e30;
+    const double most = (double)FLT_MAX; /* what a float is bounded by where nothing else is said */
+    double low = -most, high = most;
     if (c->opset < 11) {
-        low = onnx_real(c, "min", -1e30f);
-        high = onnx_real(c, "max", 1e30f);
+        low = (double)onnx_real(c, "min", -FLT_MAX);
+        high = (double)onnx_real(c, "max", FLT_MAX);
     } else {
         low = onnx_known_number(c, 1, low);
         high = onnx_known_number(c, 2, high);
     }
-    if (low >= 1e30 || high <= -1e30 || isnan(low) || isnan(high)) onnx_unsupported(c, "bounds %g and %g", low, high);
-    low = fmax(low, -1e30);
-    high = fmin(high, 1e30);
+    if (low > most || high < -most || isnan(low) || isnan(high)) onnx_unsupported(c, "bounds %g and %g", low, high);
+    low = fmax(low, -most);
+    high = fmin(high, most);
     if (onnx_ok(c) && !sdlf_dtype_is_float(x.dtype)) {
-        if (low > -1e30) x = bounded(c, x, 1, "max", low);
-        if (high < 1e30) x = bounded(c, x, 2, "min", high);
+        if (low > -most) x = bounded(c, x, 1, "max", low);
+        if (high < most) x = bounded(c, x, 2, "min", high);
         onnx_give(c, 0, x);
         return;
     }
@@ -65,7 +67,7 @@ static void convert_clip(onnx_context *c)
     }
     if (low == 0 && high == 6)
         onnx_give(c, 0, onnx_layer(c, "relu6", NULL, &x, 1));
-    else if (low == -1e30 && high == 1e30)
+    else if (low == -most && high == most)
         onnx_give(c, 0, x);
     else
         onnx_give(c, 0, onnx_layer(c, "clip", &(sdlf_clip_options){.low = (float)low, .high = (float)high}, &x, 1));
