@@ -39,6 +39,22 @@ static onnx_flow padded_with(onnx_context *c, onnx_flow y, sdlf_shape before, sd
     return onnx_choose(c, onnx_constant_layer(c, &inside), y, onnx_number(c, SDLF_FLOAT32, value));
 }
 
+/* Elements that are taken away are not those that an edge, a reflection or a period is made of: they go first. */
+static onnx_flow cropped(onnx_context *c, onnx_flow x, sdlf_pad_options *options)
+{
+    sdlf_pad_options crop = {.before = {.rank = x.shape.rank}, .after = {.rank = x.shape.rank}};
+    bool any = false;
+    for (int i = 0; i < x.shape.rank; i++) {
+        int64_t *before = &options->before.dim[i], *after = &options->after.dim[i];
+        any = any || *before < 0 || *after < 0;
+        crop.before.dim[i] = *before < 0 ? *before : 0;
+        crop.after.dim[i] = *after < 0 ? *after : 0;
+        *before = *before > 0 ? *before : 0;
+        *after = *after > 0 ? *after : 0;
+    }
+    return any ? onnx_layer(c, "pad", &crop, &x, 1) : x;
+}
+
 static void convert_pad(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
@@ -48,21 +64,27 @@ static void convert_pad(onnx_context *c)
     double value = c->opset < 11 ? (double)onnx_real(c, "value", 0) : onnx_known_number(c, 2, 0);
     sdlf_pad_options options = {
         .before = {.rank = rank}, .after = {.rank = rank}, .value = (float)value, .mode = mode_of(c)};
+    bool named[SDLF_MAX_RANK] = {false};
     int count = axes.count >= 0 ? axes.count : rank;
     if (onnx_ok(c) && pads.count != 2 * count) onnx_wrong(c, "%d pads for %d axes", pads.count, count);
     for (int i = 0; i < count && onnx_ok(c); i++) {
         int axis = axes.count >= 0 ? onnx_axis(c, axes.item[i], rank) : i;
         if (!onnx_ok(c)) return;
+        if (named[axis]) onnx_wrong(c, "axis %d is named twice", axis);
+        named[axis] = true;
         options.before.dim[axis] = pads.item[i];
         options.after.dim[axis] = pads.item[count + i];
         if (!is_size(pads.item[i]) || !is_size(pads.item[count + i]))
             onnx_wrong(c, "pads of %lld and %lld", (long long)pads.item[i], (long long)pads.item[count + i]);
+        if ((pads.item[i] != 0 || pads.item[count + i] != 0) && onnx_batch_axis(c, x) == axis)
+            x = onnx_batch_fixed(c, x);
     }
     bool endless = !isfinite(value) && options.mode == 0 && sdlf_dtype_is_float(x.dtype);
     if (endless) options.value = 0;
     if (onnx_ok(c) && !isfinite((double)options.value)) onnx_unsupported(c, "padding with %g", value);
     if (onnx_ok(c) && c->opset >= 11 && !onnx_is_exact_number(c, 2))
         onnx_unsupported(c, "padding with %.0f, which float32 does not hold", value);
+    if (onnx_ok(c) && options.mode != 0) x = cropped(c, x, &options);
     onnx_flow y = onnx_layer(c, "pad", &options, &x, 1);
     onnx_give(c, 0, endless ? padded_with(c, y, options.before, options.after, value) : y);
 }
