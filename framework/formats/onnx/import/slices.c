@@ -7,15 +7,28 @@
 
 /* ---- Concat ---- */
 
+static int join_axis(onnx_context *c, int rank)
+{
+    if (!onnx_has_attribute(c, "axis")) onnx_wrong(c, "attribute 'axis' is missing");
+    return onnx_axis(c, onnx_integer(c, "axis", 0), rank);
+}
+
+static bool fit_together(sdlf_shape a, sdlf_shape b, int axis)
+{
+    if (a.rank != b.rank) return false;
+    for (int d = 0; d < a.rank; d++)
+        if (d != axis && a.dim[d] != b.dim[d]) return false;
+    return true;
+}
+
 static void fold_concat(onnx_context *c)
 {
     sdlf_shape shape = onnx_shape(c, 0);
-    int axis = onnx_axis(c, onnx_integer(c, "axis", 0), shape.rank);
+    int axis = join_axis(c, shape.rank);
     onnx_type type = onnx_known(c, 0)->type;
     for (int i = 1; i < c->input_count && onnx_ok(c); i++) {
         const onnx_tensor *part = onnx_known(c, i);
-        bool fits = part->type == type && part->shape.rank == shape.rank;
-        for (int d = 0; d < shape.rank && fits; d++) fits = d == axis || part->shape.dim[d] == shape.dim[d];
+        bool fits = part->type == type && fit_together(shape, part->shape, axis);
         if (!fits || part->shape.dim[axis] > INT64_MAX - shape.dim[axis])
             onnx_wrong(c, "inputs 0 and %d do not fit together", i);
         else
@@ -50,15 +63,19 @@ static void spread(onnx_context *c, onnx_flow *part, int count, int axis)
     }
 }
 
-/* Parts without elements add nothing, and are no layers. */
+/* Parts without elements add nothing, and are no layers; of one dimension they stand for those of any shape. */
 static void convert_concat(onnx_context *c)
 {
     sdlf_shape shape = onnx_shape(c, 0);
-    int axis = onnx_axis(c, onnx_integer(c, "axis", 1), shape.rank), count = 0;
+    int axis = join_axis(c, shape.rank), count = 0;
     onnx_flow *part = onnx_arena_array(&c->import->file->arena, (size_t)c->input_count, sizeof *part);
     if (part == NULL) onnx_no_memory(c);
-    for (int i = 0; i < c->input_count && onnx_ok(c); i++)
-        if (!(onnx_is_constant(c, i) && c->input[i]->tensor.count == 0)) part[count++] = onnx_in(c, i);
+    for (int i = 0; i < c->input_count && onnx_ok(c); i++) {
+        if (!onnx_is_constant(c, i) || c->input[i]->tensor.count > 0)
+            part[count++] = onnx_in(c, i);
+        else if (onnx_shape(c, i).rank > 1 && !fit_together(shape, onnx_shape(c, i), axis))
+            onnx_wrong(c, "inputs 0 and %d do not fit together", i);
+    }
     if (onnx_ok(c)) spread(c, part, count, axis);
     if (onnx_ok(c)) onnx_give(c, 0, onnx_join(c, part, count, axis));
 }
