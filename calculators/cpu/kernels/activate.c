@@ -38,7 +38,7 @@ static inline element softplus(element x)
 {
     element e = exponential(x > 0 ? -x : x);
     element tail = IS_FLOAT ? (element)log1pf((float)e) : (element)log1p((double)e);
-    return (x > 0 ? x : x - x) + tail; /* x - x: NaN stays */
+    return (x < 0 ? 0 : x) + tail;
 }
 
 static inline element absolute(element x)
