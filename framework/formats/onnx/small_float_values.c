@@ -79,7 +79,7 @@ uint8_t onnx_small_float_encode(onnx_type type, double number, onnx_rounding rou
 
 onnx_rounding onnx_rounding_of(onnx_context *c)
 {
-    onnx_rounding rounding = {.overflows = onnx_integer(c, "saturate", 1) == 0, .mode = ONNX_UP};
+    onnx_rounding rounding = {.overflows = !onnx_flag(c, "saturate", true), .mode = ONNX_UP};
     onnx_word mode = onnx_text(c, "round_mode", "up");
     if (mode.text[0] == 'n') rounding.mode = ONNX_NEAREST;
     if (mode.text[0] == 'd') rounding.mode = ONNX_DOWN;

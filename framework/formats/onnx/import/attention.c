@@ -53,7 +53,7 @@ static onnx_flow queries(onnx_context *c, const attention *a)
 static void allow_places(onnx_context *c, attention *a)
 {
     int64_t left = onnx_integer(c, "left_window_size", -1), right = onnx_integer(c, "right_window_size", -1);
-    bool causal = onnx_integer(c, "is_causal", 0) != 0;
+    bool causal = onnx_flag(c, "is_causal", false);
     onnx_flow keys = onnx_count_up(c, 0, 1, a->k.shape.dim[2], 0, 1);
     if (left < -1 || right < -1) onnx_wrong(c, "attribute 'left_window_size' or 'right_window_size'");
     if (a->has_length) allow(c, a, onnx_two(c, "less", keys, a->length));
@@ -184,7 +184,7 @@ static void convert_rotary(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     int64_t turned = onnx_integer(c, "rotary_embedding_dim", 0), count = onnx_integer(c, "num_heads", 0);
-    bool interleaved = onnx_integer(c, "interleaved", 0) != 0, flat = x.shape.rank == 3;
+    bool interleaved = onnx_flag(c, "interleaved", false), flat = x.shape.rank == 3;
     if (flat) x = onnx_split_axis(c, x, 2, count); /* (N, length, heads, size) */
     if (onnx_ok(c) && x.shape.rank != 4) onnx_wrong(c, "its input is %s", sdlf_shape_print(x.shape).text);
     if (!onnx_ok(c)) return;

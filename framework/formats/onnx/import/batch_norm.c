@@ -15,7 +15,7 @@ static void convert_batch_norm(onnx_context *c)
         onnx_wrong(c, "an input (N,C,...) was expected, found %s", sdlf_shape_print(x.shape).text);
         return;
     }
-    if (onnx_integer(c, "training_mode", 0) != 0) {
+    if (onnx_flag(c, "training_mode", false)) {
         onnx_batch_norm_training(c);
         return;
     }

@@ -227,7 +227,7 @@ static void convert_where(onnx_context *c)
 static void convert_mod(onnx_context *c)
 {
     onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
-    bool fmod = onnx_integer(c, "fmod", 0) != 0;
+    bool fmod = onnx_flag(c, "fmod", false);
     onnx_give(c, 0, apply(c, fmod ? SDLF_LAYER_REMAINDER : SDLF_LAYER_MODULO, operands));
 }
 

@@ -14,7 +14,7 @@ static void convert_is_nan(onnx_context *c)
 static void convert_is_inf(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
-    bool negative = onnx_integer(c, "detect_negative", 1) != 0, positive = onnx_integer(c, "detect_positive", 1) != 0;
+    bool negative = onnx_flag(c, "detect_negative", true), positive = onnx_flag(c, "detect_positive", true);
     if (negative == positive) x = onnx_function(c, SDLF_UNARY_ABS, x);
     if (negative && !positive) x = onnx_function(c, SDLF_UNARY_NEGATE, x);
     if (!negative && !positive) x = onnx_with_number(c, "mul", onnx_function(c, SDLF_UNARY_ABS, x), -1); /* never */

@@ -79,6 +79,13 @@ int64_t onnx_integer(onnx_context *c, const char *name, int64_t fallback)
     return attribute != NULL ? attribute->i : fallback;
 }
 
+bool onnx_flag(onnx_context *c, const char *name, bool fallback)
+{
+    int64_t value = onnx_integer(c, name, fallback);
+    if (value != 0 && value != 1) onnx_wrong(c, "attribute '%s' is %lld; 0 or 1 was expected", name, (long long)value);
+    return value == 1;
+}
+
 float onnx_real(onnx_context *c, const char *name, float fallback)
 {
     const Onnx__AttributeProto *attribute = typed(c, name, TYPE_FLOAT);

@@ -38,11 +38,11 @@ void onnx_fold_reduce(onnx_context *c)
 {
     const onnx_tensor *from = onnx_known(c, 0);
     onnx_list axes = onnx_has(c, 1) ? onnx_known_integers(c, 1) : onnx_integers(c, "axes");
-    bool keep = onnx_integer(c, "keepdims", 1) != 0;
+    bool keep = onnx_flag(c, "keepdims", true);
     onnx_numbers x = onnx_load_numbers(c, from);
     if (!onnx_ok(c)) return;
     bool gone[SDLF_MAX_RANK] = {false}, all = axes.count <= 0;
-    if (all && onnx_integer(c, "noop_with_empty_axes", 0) != 0) {
+    if (all && onnx_flag(c, "noop_with_empty_axes", false)) {
         onnx_give_constant(c, 0, from);
         return;
     }

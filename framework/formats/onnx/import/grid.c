@@ -31,7 +31,7 @@ static sampling sampling_of(onnx_context *c)
     } modes[] = {{"linear", LINEAR}, {"bilinear", LINEAR}, {"nearest", NEAREST}, {"cubic", CUBIC}, {"bicubic", CUBIC}};
     static const char *const borders[] = {"zeros", "border", "reflection"};
     onnx_word mode = onnx_text(c, "mode", "linear"), border_word = onnx_text(c, "padding_mode", "zeros");
-    sampling s = {.corners = onnx_integer(c, "align_corners", 0) != 0};
+    sampling s = {.corners = onnx_flag(c, "align_corners", false)};
     size_t m = 0, b = 0, mode_count = sizeof modes / sizeof modes[0];
     while (m < mode_count && strcmp(modes[m].name, mode.text) != 0) m++;
     while (b < 3 && strcmp(borders[b], border_word.text) != 0) b++;
@@ -179,7 +179,7 @@ static void convert_affine_grid(onnx_context *c)
 {
     onnx_flow theta = onnx_in(c, 0);
     onnx_list size = onnx_known_integers(c, 1);
-    bool corners = onnx_integer(c, "align_corners", 0) != 0;
+    bool corners = onnx_flag(c, "align_corners", false);
     int axes = size.count - 2;
     if (onnx_ok(c) &&
         (axes < 2 || axes > 3 || theta.shape.rank != 3 || theta.shape.dim[1] != axes || theta.shape.dim[2] != axes + 1))

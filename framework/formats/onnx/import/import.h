@@ -191,6 +191,8 @@ bool onnx_ok(const onnx_context *c);
 
 bool onnx_has_attribute(onnx_context *c, const char *name);
 int64_t onnx_integer(onnx_context *c, const char *name, int64_t fallback);
+/* 0 or 1; any other number is a failure, since programs differ in what they take it for. */
+bool onnx_flag(onnx_context *c, const char *name, bool fallback);
 float onnx_real(onnx_context *c, const char *name, float fallback);
 /* Text of at most 31 bytes. */
 typedef struct onnx_word {

@@ -29,7 +29,7 @@ static void convert_trilu(onnx_context *c)
     if (!onnx_ok(c)) return;
     int64_t rows = x.shape.dim[x.shape.rank - 2], columns = x.shape.dim[x.shape.rank - 1];
     double within = k < -(double)rows ? -(double)rows - 1 : k > (double)columns ? (double)columns + 1 : k;
-    onnx_flow mask = triangle(c, rows, columns, onnx_to_integer(within), onnx_integer(c, "upper", 1) != 0);
+    onnx_flow mask = triangle(c, rows, columns, onnx_to_integer(within), onnx_flag(c, "upper", true));
     onnx_give(c, 0, onnx_choose(c, mask, x, onnx_number(c, x.dtype, 0)));
 }
 
@@ -93,7 +93,7 @@ enum {
 /* Sums of 1, 2, 4, 8, ... elements: as many steps as the length has bits, each over all of x. */
 static void convert_running(onnx_context *c)
 {
-    bool products = strcmp(c->type->type, "CumProd") == 0, back = onnx_integer(c, "reverse", 0) != 0;
+    bool products = strcmp(c->type->type, "CumProd") == 0, back = onnx_flag(c, "reverse", false);
     onnx_flow x = onnx_in(c, 0);
     double number = onnx_known_number(c, 1, 0), neutral = products ? 1 : 0;
     if (!onnx_ok(c)) return;
@@ -101,7 +101,7 @@ static void convert_running(onnx_context *c)
     if (!onnx_ok(c)) return;
     int64_t length = x.shape.dim[axis];
     if (axis == onnx_batch_axis(c, x)) x = onnx_batch_fixed(c, x);
-    if (onnx_integer(c, "exclusive", 0) != 0)
+    if (onnx_flag(c, "exclusive", false))
         x = length > 1 ? moved(c, x, axis, 1, back, neutral)
                        : onnx_with_number(c, "add", onnx_with_number(c, "mul", x, 0), neutral);
     if (c->import->options->keep_rows && length < STEPS_KEPT) length = STEPS_KEPT;

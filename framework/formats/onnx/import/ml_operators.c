@@ -17,7 +17,7 @@ static onnx_tensor reals(onnx_context *c, const char *name, sdlf_shape shape)
     if (attribute == NULL || count < 0 || (attribute->n_floats != (size_t)count && !one))
         onnx_wrong(c, "attribute '%s' has %zu numbers; %lld were expected", name,
                    attribute != NULL ? attribute->n_floats : 0, (long long)count);
-    onnx_tensor tensor = onnx_new_tensor(c, ONNX_FLOAT, one ? sdlf_shape(1) : shape);
+    onnx_tensor tensor = onnx_new_tensor(c, ONNX_FLOAT, one && count != 1 ? sdlf_shape(1) : shape);
     if (onnx_ok(c)) memcpy((void *)tensor.data, attribute->floats, (size_t)tensor.count * sizeof(float));
     return tensor;
 }
@@ -252,7 +252,7 @@ static void convert_svm_regressor(onnx_context *c)
 {
     onnx_flow x = rows(c);
     int64_t vectors = onnx_integer(c, "n_supports", 0), features = onnx_ok(c) ? x.shape.dim[1] : 1;
-    if (onnx_integer(c, "one_class", 0) != 0) onnx_unsupported(c, "attribute 'one_class' is not 0");
+    if (onnx_flag(c, "one_class", false)) onnx_unsupported(c, "attribute 'one_class' is not 0");
     if (onnx_ok(c) && (vectors < 0 || vectors > MOST_ELEMENTS / features ||
                        x.shape.dim[0] > MOST_ELEMENTS / features / (vectors + 1)))
         onnx_unsupported(c, "%lld vectors of %lld features", (long long)vectors, (long long)features);

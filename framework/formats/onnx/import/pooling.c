@@ -74,7 +74,7 @@ static void convert_max_pool(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), numbers = onnx_small_as_float(c, x);
     onnx_window window = onnx_window_of(c, x.shape, NULL);
-    bool column_major = onnx_integer(c, "storage_order", 0) != 0;
+    bool column_major = onnx_flag(c, "storage_order", false);
     onnx_give(c, 0, onnx_cast(c, over(c, numbers, &window, false, max_image), x.dtype));
     if (c->output_count > 1 && c->output[1] != NULL)
         onnx_give(c, 1, onnx_pool_indices(c, numbers, &window, column_major));
@@ -157,7 +157,7 @@ static void convert_average_pool(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     onnx_window window = onnx_window_of(c, x.shape, NULL);
-    onnx_give(c, 0, over(c, x, &window, onnx_integer(c, "count_include_pad", 0) != 0, mean_image));
+    onnx_give(c, 0, over(c, x, &window, onnx_flag(c, "count_include_pad", false), mean_image));
 }
 
 /* The root of the sum of powers: of a mean, with zeros in the place of the padding. */

@@ -40,7 +40,7 @@ static void convert_gemm(onnx_context *c)
 {
     sdlf_shape a = onnx_shape(c, 0), b = onnx_shape(c, 1);
     float alpha = onnx_real(c, "alpha", 1), beta = onnx_real(c, "beta", 1);
-    bool transpose_a = onnx_integer(c, "transA", 0) != 0, transpose_b = onnx_integer(c, "transB", 0) != 0;
+    bool transpose_a = onnx_flag(c, "transA", false), transpose_b = onnx_flag(c, "transB", false);
     if (a.rank != 2 || b.rank != 2) {
         onnx_wrong(c, "its factors are %s and %s; matrices were expected", sdlf_shape_print(a).text,
                    sdlf_shape_print(b).text);

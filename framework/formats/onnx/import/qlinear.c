@@ -59,9 +59,9 @@ static void convert_mul(onnx_context *c)
 static void convert_global_average_pool(onnx_context *c)
 {
     onnx_flow x = dequantised(c, 0, 1, 2);
-    if (onnx_ok(c) && (onnx_integer(c, "channels_last", 0) != 0 || x.shape.rank != 4))
+    if (onnx_ok(c) && (onnx_flag(c, "channels_last", false) || x.shape.rank != 4))
         onnx_unsupported(c, "of an input %s%s", sdlf_shape_print(x.shape).text,
-                         onnx_integer(c, "channels_last", 0) != 0 ? ", channels last" : "");
+                         onnx_flag(c, "channels_last", false) ? ", channels last" : "");
     give_quantised(c, onnx_layer(c, "global_avg_pool2d", NULL, &x, 1), 3, 4);
 }
 
@@ -96,9 +96,9 @@ static onnx_tensor as_floats(onnx_context *c, int input, const onnx_tensor *scal
 static void convert_gemm(onnx_context *c)
 {
     sdlf_shape a = onnx_shape(c, 0), b = onnx_shape(c, 3);
-    bool transposed = onnx_integer(c, "transB", 0) != 0;
+    bool transposed = onnx_flag(c, "transB", false);
     double alpha = (double)onnx_real(c, "alpha", 1);
-    if (onnx_ok(c) && (a.rank != 2 || b.rank != 2 || alpha != 1 || onnx_integer(c, "transA", 0) != 0))
+    if (onnx_ok(c) && (a.rank != 2 || b.rank != 2 || alpha != 1 || onnx_flag(c, "transA", false)))
         onnx_unsupported(c, "of %s and %s, alpha %g", sdlf_shape_print(a).text, sdlf_shape_print(b).text, alpha);
     onnx_flow x = dequantised(c, 0, 1, 2);
     if (!onnx_ok(c)) return;

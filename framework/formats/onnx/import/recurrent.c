@@ -220,7 +220,7 @@ static void step(onnx_context *c, cell *k, int64_t t, onnx_flow *y)
 static cell make_cell(onnx_context *c, int gates, int direction, int directions)
 {
     onnx_word how = onnx_text(c, "direction", "forward");
-    cell k = {.gates = gates, .direction = direction, .time = onnx_integer(c, "layout", 0) == 1 ? 1 : 0};
+    cell k = {.gates = gates, .direction = direction, .time = onnx_flag(c, "layout", false)};
     static const char *const usual[5][3] = {
         [1] = {"Tanh"}, [3] = {"Sigmoid", "Tanh"}, [4] = {"Sigmoid", "Tanh", "Tanh"}};
     int functions = gates == 4 ? 3 : gates == 3 ? 2 : 1;
@@ -228,7 +228,7 @@ static cell make_cell(onnx_context *c, int gates, int direction, int directions)
     k.recurrent = part(c, 2, direction, 0, 0);
     k.backward = strcmp(how.text, "reverse") == 0 || direction == 1;
     k.clip = onnx_real(c, "clip", 0);
-    if (onnx_integer(c, "input_forget", 0) != 0) onnx_unsupported(c, "attribute 'input_forget' other than 0");
+    if (onnx_flag(c, "input_forget", false)) onnx_unsupported(c, "attribute 'input_forget' other than 0");
     if (directions > 1 && onnx_ok(c) && onnx_shape(c, 1).dim[0] != 2)
         onnx_wrong(c, "weights of two directions were expected");
     if (onnx_ok(c) && (x.shape.rank != 3 || weight.shape.rank != 2 || k.recurrent.shape.rank != 2 ||
@@ -243,7 +243,7 @@ static cell make_cell(onnx_context *c, int gates, int direction, int directions)
         onnx_wrong(c, "attribute 'hidden_size' is not %lld", (long long)k.hidden);
     for (int i = 0; i < functions; i++) k.f[i] = activation_of(c, direction * functions + i, usual[gates][i]);
     k.product = onnx_product(c, x, weight, true);
-    k.reset_last = gates == 3 && onnx_integer(c, "linear_before_reset", 0) != 0;
+    k.reset_last = gates == 3 && onnx_flag(c, "linear_before_reset", false);
     if (onnx_has(c, 3)) {
         int64_t all = gates * k.hidden;
         onnx_flow own = part(c, 3, direction, 0, all), other = part(c, 3, direction, all, all);
@@ -287,7 +287,7 @@ static void convert_recurrent(onnx_context *c)
     int gates = c->type->type[0] == 'L' ? 4 : c->type->type[0] == 'G' ? 3 : 1;
     onnx_word how = onnx_text(c, "direction", "forward");
     int directions = strcmp(how.text, "bidirectional") == 0 ? 2 : 1;
-    bool layout = onnx_integer(c, "layout", 0) == 1;
+    bool layout = onnx_flag(c, "layout", false);
     onnx_flow y[2], h[2], state_of_cell[2];
     if (directions == 1 && strcmp(how.text, "forward") != 0 && strcmp(how.text, "reverse") != 0)
         onnx_wrong(c, "attribute 'direction' is '%s'", how.text);

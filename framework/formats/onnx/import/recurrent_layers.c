@@ -60,9 +60,9 @@ static bool are_layers(onnx_context *c, int gates, int directions, int time)
     int64_t hidden = r.rank == 3 ? r.dim[2] : 0;
     bool constant = onnx_is_constant(c, W) && onnx_is_constant(c, R) && (!onnx_has(c, B) || onnx_is_constant(c, B));
     if (!constant || onnx_is_constant(c, X) || !has_usual_activations(c, gates, directions)) return false;
-    if (onnx_has_attribute(c, "clip") || onnx_integer(c, "input_forget", 0) != 0) return false;
+    if (onnx_has_attribute(c, "clip") || onnx_flag(c, "input_forget", false)) return false;
     if (onnx_integer(c, "hidden_size", hidden) != hidden || !have_shapes(c, gates, directions, hidden)) return false;
-    if (gates == 3 && onnx_integer(c, "linear_before_reset", 0) == 0) return false;
+    if (gates == 3 && !onnx_flag(c, "linear_before_reset", false)) return false;
     if (gates == 4 && onnx_has(c, PEEPHOLES)) return false;
     if (gates == 4 && c->output_count > 2 && c->output[2] != NULL && c->output[2]->readers > 0) return false;
     if (gates == 4 && starts_from(c, H0) != starts_from(c, C0)) return false;
@@ -103,7 +103,7 @@ static onnx_flow make_layer(onnx_context *c, onnx_flow x, int gates, int directi
 bool onnx_recurrent_as_layers(onnx_context *c, int gates, int directions)
 {
     static const int exchanged[] = {1, 0, 2};
-    bool batch_first = onnx_integer(c, "layout", 0) == 1;
+    bool batch_first = onnx_flag(c, "layout", false);
     int time = batch_first ? 1 : 0;
     onnx_flow y[2], h[2];
     if (!onnx_ok(c) || gates < 3 || !are_layers(c, gates, directions, time)) return false;

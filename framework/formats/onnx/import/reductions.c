@@ -46,9 +46,9 @@ static void convert_reduce(onnx_context *c)
     onnx_flow x = onnx_in(c, 0);
     sdlf_reduce_function function = functions[at].function;
     onnx_list axes = onnx_has(c, 1) ? onnx_known_integers(c, 1) : onnx_integers(c, "axes");
-    bool keep = onnx_integer(c, "keepdims", 1) != 0;
+    bool keep = onnx_flag(c, "keepdims", true);
     if (!onnx_ok(c)) return;
-    if (axes.count <= 0 && onnx_integer(c, "noop_with_empty_axes", 0) != 0) {
+    if (axes.count <= 0 && onnx_flag(c, "noop_with_empty_axes", false)) {
         onnx_give(c, 0, unreduced(c, x, function));
         return;
     }
@@ -75,8 +75,8 @@ static void convert_arg(onnx_context *c)
     int axis = onnx_axis(c, onnx_integer(c, "axis", 0), x.shape.rank);
     sdlf_arg_reduce_layer_options options = {.axis = axis - x.shape.rank, /* from the end: 0 would mean the default */
                                              .smallest = strcmp(c->type->type, "ArgMin") == 0,
-                                             .last = onnx_integer(c, "select_last_index", 0) != 0,
-                                             .keep = onnx_integer(c, "keepdims", 1) != 0};
+                                             .last = onnx_flag(c, "select_last_index", false),
+                                             .keep = onnx_flag(c, "keepdims", true)};
     if (onnx_is_integer(x)) {
         x = onnx_equal_to_best(c, x, axis, options.smallest);
         options.smallest = false;

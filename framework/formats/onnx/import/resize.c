@@ -47,8 +47,8 @@ static resizing read_new(onnx_context *c)
     r.options.coordinates = choice(c, "coordinate_transformation_mode", "half_pixel", coordinates);
     r.options.rounding = choice(c, "nearest_mode", "round_prefer_floor", roundings);
     r.options.cubic = onnx_real(c, "cubic_coeff_a", -0.75f);
-    r.options.exclude_outside = onnx_integer(c, "exclude_outside", 0) != 0;
-    r.options.antialias = onnx_integer(c, "antialias", 0) != 0;
+    r.options.exclude_outside = onnx_flag(c, "exclude_outside", false);
+    r.options.antialias = onnx_flag(c, "antialias", false);
     r.crop = r.options.coordinates == SDLF_COORDINATES_CROP;
     r.options.extrapolates = r.crop;
     r.options.outside = onnx_real(c, "extrapolation_value", 0);

@@ -78,7 +78,7 @@ static onnx_flow how_many(onnx_context *c, onnx_flow is)
 static void convert_unique(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), equal = x, before = x, count;
-    bool flat = !onnx_has_attribute(c, "axis"), sorted = onnx_integer(c, "sorted", 1) != 0;
+    bool flat = !onnx_has_attribute(c, "axis"), sorted = onnx_flag(c, "sorted", true);
     int axis = flat ? 0 : onnx_axis(c, onnx_integer(c, "axis", 0), x.shape.rank), order[SDLF_MAX_RANK];
     if (!onnx_ok(c)) return;
     x = flat ? onnx_flat(c, x) : onnx_batch_axis(c, x) >= 0 ? onnx_batch_fixed(c, x) : x;

@@ -33,7 +33,7 @@ static void convert_reshape(onnx_context *c)
 {
     sdlf_shape from = onnx_shape(c, 0), shape = SDLF_SCALAR;
     onnx_list list = onnx_known_integers(c, 1);
-    bool zero_stays = onnx_integer(c, "allowzero", 0) != 0;
+    bool zero_stays = onnx_flag(c, "allowzero", false);
     int open = -1;
     if (!onnx_ok(c)) return;
     if (list.count > SDLF_MAX_RANK) {

@@ -18,7 +18,7 @@ static void fold_window(onnx_context *c)
     } windows[] = {
         {"HannWindow", 0.5, 0.5, 0}, {"HammingWindow", 25.0 / 46, 21.0 / 46, 0}, {"BlackmanWindow", 0.42, 0.5, 0.08}};
     double size = onnx_known_number(c, 0, 0);
-    bool periodic = onnx_integer(c, "periodic", 1) != 0;
+    bool periodic = onnx_flag(c, "periodic", true);
     int64_t type = onnx_integer(c, "output_datatype", ONNX_FLOAT);
     if (onnx_ok(c) && !(size >= 1 && size <= ONNX_FOLD_LIMIT)) onnx_wrong(c, "a window of %g", size);
     if (type < 1 || type >= ONNX_TYPE_COUNT || !sdlf_dtype_is_float(onnx_type_dtype((int)type)))
@@ -152,7 +152,7 @@ static onnx_flow moved(onnx_context *c, onnx_flow x, int axis)
 static void convert_dft(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
-    bool inverse = onnx_integer(c, "inverse", 0) != 0, half = onnx_integer(c, "onesided", 0) != 0;
+    bool inverse = onnx_flag(c, "inverse", false), half = onnx_flag(c, "onesided", false);
     if (onnx_ok(c) && (x.shape.rank < 3 - 1 || x.shape.dim[x.shape.rank - 1] > 2))
         onnx_wrong(c, "its input is %s", sdlf_shape_print(x.shape).text);
     int64_t wanted = c->opset < 20 ? onnx_integer(c, "axis", 1) : onnx_to_integer(onnx_known_number(c, 2, -2));
@@ -197,7 +197,7 @@ static void convert_stft(onnx_context *c)
         window = onnx_pad_axis(c, window, 0, missing / 2, missing - missing / 2, 0);
         parts = onnx_two(c, "mul", parts, onnx_split_axis(c, window, 0, length));
     }
-    bool half = onnx_integer(c, "onesided", 1) != 0;
+    bool half = onnx_flag(c, "onesided", true);
     onnx_give(c, 0, transform(c, parts, half ? length / 2 + 1 : length, false));
 }
 

@@ -64,7 +64,7 @@ static void convert_suppression(onnx_context *c)
 {
     onnx_flow boxes = onnx_in(c, 0), scores = onnx_in(c, 1);
     double most = onnx_known_number(c, 2, 0);
-    bool center = onnx_integer(c, "center_point_box", 0) != 0;
+    bool center = onnx_flag(c, "center_point_box", false);
     if (onnx_ok(c) && (boxes.shape.rank != 3 || scores.shape.rank != 3 || boxes.shape.dim[2] != 4 ||
                        boxes.shape.dim[0] != scores.shape.dim[0] || boxes.shape.dim[1] != scores.shape.dim[2]))
         onnx_wrong(c, "boxes %s and scores %s", sdlf_shape_print(boxes.shape).text,

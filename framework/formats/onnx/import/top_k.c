@@ -26,12 +26,12 @@ static void convert_top_k(onnx_context *c)
     onnx_flow x = onnx_in(c, 0);
     int axis = onnx_axis(c, onnx_integer(c, "axis", -1), x.shape.rank);
     double k = c->opset < 10 ? (double)onnx_integer(c, "k", 0) : onnx_known_number(c, 1, 0);
-    (void)onnx_integer(c, "sorted", 1); /* sorted they are in any case */
+    (void)onnx_flag(c, "sorted", true); /* sorted they are in any case */
     if (onnx_ok(c) && !(k >= 1 && k <= (double)x.shape.dim[axis] && k <= INT32_MAX))
         onnx_wrong(c, "%g of %lld elements are asked for", k, (long long)x.shape.dim[axis]);
     sdlf_top_k_layer_options options = {.k = onnx_ok(c) ? (int)k : 1,
                                         .axis = axis - x.shape.rank, /* from the end: 0 would mean the default */
-                                        .smallest = onnx_integer(c, "largest", 1) == 0};
+                                        .smallest = !onnx_flag(c, "largest", true)};
     if (onnx_ok(c) && onnx_is_integer(x)) {
         onnx_flow rank = ranks(c, x, axis, options.smallest);
         options.smallest = true;

@@ -76,7 +76,7 @@ onnx_window onnx_window_of(onnx_context *c, sdlf_shape x, const int64_t *kernel)
     bool valid = strcmp(same.text, "VALID") == 0;
     if (!upper && !lower && !valid && strcmp(same.text, "NOTSET") != 0)
         onnx_wrong(c, "attribute 'auto_pad' is '%s'", same.text);
-    bool ceil_mode = onnx_has_attribute(c, "ceil_mode") && onnx_integer(c, "ceil_mode", 0) != 0;
+    bool ceil_mode = onnx_has_attribute(c, "ceil_mode") && onnx_flag(c, "ceil_mode", false);
     for (int i = 0; i < count && onnx_ok(c); i++) {
         int at = ONNX_AXES - count + i;
         int64_t in = x.dim[2 + i], extent = (size[i] - 1) * dilation[i] + 1;
