@@ -4,13 +4,18 @@
  *
  *     onnx_peer [--constants] CALCULATOR RELATIVE ABSOLUTE MODEL.onnx FOLDER [FOLDER ...]
  *     onnx_peer [--constants] CALCULATOR RELATIVE ABSOLUTE -
+ *     onnx_peer [--constants] --write CALCULATOR MODEL.onnx FOLDER [BATCH]
+ *     onnx_peer [--constants] --write CALCULATOR -
  *     onnx_peer --operators
  *
  * Each FOLDER holds input_0.pb, ... and output_0.pb, ...; an element may differ by ABSOLUTE + RELATIVE |expected|. A
  * negative RELATIVE means that part of the output's range instead. With --constants every input but the first is a
  * constant of the model. Prints one line, "passed DIFFERENCE", "failed REASON" or "unsupported REASON"; the exit code
  * is 0 unless the arguments are wrong. With - models and folders come from the standard input, a line each with tabs in
- * between, and each is answered with such a line: opening a GPU once takes less time than for each. */
+ * between, and each is answered with such a line: opening a GPU once takes less time than for each.
+ *
+ * With --write nothing is expected: the outputs are written to FOLDER as CALCULATOR_0.npy, ..., for
+ * scripts/mutate-onnx.py. Open first dimensions have the size BATCH, if it is given; -BATCH is the plan's batch. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,6 +37,8 @@ typedef struct peer {
     sdlf_plan *plan;
     double relative, absolute, worst;
     bool constants; /* every input but the first is known when the model is made */
+    bool writes;    /* the outputs, and compares nothing */
+    int64_t batch;  /* of open first dimensions; below 0, the plan's; 0: it is 1 */
 } peer;
 
 static sdlf_status read_numbered(sdlf_tensor *tensor, const char *folder, const char *what, int number)
@@ -88,13 +95,13 @@ static bool is_known(const peer *p, int input)
 static sdlf_status make_plan(peer *p, const char *path)
 {
     sdlf_onnx_known known[MOST];
-    sdlf_onnx_options options = {.known = known};
+    sdlf_onnx_options options = {.known = known, .batch = p->batch > 0 ? p->batch : 0};
     for (int i = 0; i < p->input_count; i++)
         if (is_known(p, i)) known[options.known_count++] = (sdlf_onnx_known){p->report->input[i].name, p->input[i]};
     sdlf_status status = sdlf_model_from_onnx(&p->model, path, &options);
     if (status != SDLF_OK) return status;
     return sdlf_plan_create(&p->plan, p->model,
-                            &(sdlf_plan_options){.batch = 1,
+                            &(sdlf_plan_options){.batch = p->batch < 0 ? -p->batch : 1,
                                                  .forward = p->calculator,
                                                  .dtype = is_double(p) ? SDLF_FLOAT64 : SDLF_FLOAT32});
 }
@@ -188,6 +195,27 @@ static sdlf_status check_output(peer *p, const char *folder, int number)
     return status;
 }
 
+/* As CALCULATOR_NUMBER.npy. */
+static sdlf_status write_output(const peer *p, const char *folder, const char *calculator, int number)
+{
+    const char *name = p->report->output[number].name;
+    char path[4096];
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_output(p->plan, name, &binding);
+    if (status != SDLF_OK) return status;
+    sdlf_tensor given = sdlf_tensor_view(binding.tensor.dtype, binding.tensor.shape, NULL);
+    int64_t bytes = sdlf_tensor_bytes(&given);
+    void *values = malloc((size_t)bytes + 1);
+    if (values == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory");
+    given.data = values;
+    status = sdlf_plan_read(p->plan, name, values, given.dtype, bytes);
+    if (status == SDLF_OK) status = sdlf_plan_trim(p->plan, name, &given);
+    snprintf(path, sizeof path, "%s/%s_%d.npy", folder, calculator, number);
+    if (status == SDLF_OK) status = sdlf_tensor_write_file(&given, path);
+    free(values);
+    return status;
+}
+
 static void release_inputs(peer *p)
 {
     for (int i = 0; i < p->input_count; i++) sdlf_tensor_release(&p->input[i], NULL);
@@ -206,12 +234,12 @@ static sdlf_status run(peer *p, int count, char **words, bool *made)
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "input %d is no tensor", i);
     for (int i = 0; status == SDLF_OK && i < p->report->output_count; i++) {
         const char *type = p->report->output[i].type;
-        if (!is_computed(type)) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "output %d is of %s", i, type);
+        if (!p->writes && !is_computed(type)) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "output %d is of %s", i, type);
     }
     if (status == SDLF_OK) status = read_inputs(p, words[5]);
     if (status == SDLF_OK) status = make_plan(p, path);
-    *made = status == SDLF_OK || (status != SDLF_ERROR_UNSUPPORTED && status != SDLF_ERROR_SHAPE);
-    for (int i = 5; i < count && status == SDLF_OK; i++) {
+    *made = status == SDLF_OK || (!p->writes && status != SDLF_ERROR_UNSUPPORTED && status != SDLF_ERROR_SHAPE);
+    for (int i = 5; i < (p->writes ? 6 : count) && status == SDLF_OK; i++) {
         if (i > 5) {
             release_inputs(p);
             status = read_inputs(p, words[i]);
@@ -219,7 +247,8 @@ static sdlf_status run(peer *p, int count, char **words, bool *made)
         if (status == SDLF_OK) status = write_inputs(p);
         if (status == SDLF_OK) status = sdlf_plan_forward(p->plan);
         if (status == SDLF_OK) status = sdlf_plan_synchronize(p->plan);
-        for (int o = 0; o < p->report->output_count && status == SDLF_OK; o++) status = check_output(p, words[i], o);
+        for (int o = 0; o < p->report->output_count && status == SDLF_OK; o++)
+            status = p->writes ? write_output(p, words[i], words[1], o) : check_output(p, words[i], o);
     }
     return status;
 }
@@ -249,6 +278,7 @@ static int print_operators(void)
 static void check_one(peer *p, int count, char **words)
 {
     bool made = false;
+    p->batch = p->writes && count > 6 ? atoll(words[6]) : 0;
     sdlf_status status = run(p, count, words, &made);
     if (status == SDLF_OK)
         printf("passed %.3g\n", p->worst);
@@ -284,12 +314,22 @@ int main(int count, char **words)
     bool constants = count > 1 && strcmp(words[1], "--constants") == 0;
     words += constants;
     count -= constants;
+    bool writes = count > 3 && strcmp(words[1], "--write") == 0;
+    char *written[7] = {words[0]}, none[] = "0"; /* no tolerances */
+    if (writes) {
+        written[1] = words[2];
+        written[2] = written[3] = none;
+        for (int i = 3; i < count && i < 6; i++) written[i + 1] = words[i];
+        count = count < 6 ? count + 1 : 7;
+        words = written;
+    }
     bool lines = count == 5 && strcmp(words[4], "-") == 0;
     if (count < 6 && !lines) {
-        fprintf(stderr, "usage: onnx_peer [--constants] CALCULATOR RELATIVE ABSOLUTE (MODEL.onnx FOLDER... | -)\n");
+        fprintf(stderr, "usage: onnx_peer [--constants] CALCULATOR RELATIVE ABSOLUTE (MODEL.onnx FOLDER... | -)\n"
+                        "       onnx_peer [--constants] --write CALCULATOR (MODEL.onnx FOLDER [BATCH] | -)\n");
         return 2;
     }
-    peer p = {.relative = atof(words[2]), .absolute = atof(words[3]), .constants = constants};
+    peer p = {.relative = atof(words[2]), .absolute = atof(words[3]), .constants = constants, .writes = writes};
     if (lines)
         check_lines(&p, words);
     else

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What scripts/mutate-onnx.py starts from, changes, runs and compares."""

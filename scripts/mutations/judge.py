@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""Are outputs the same?"""
+import numpy as np
+import onnx
+from onnx import helper
+
+# what SDLF computes integers in that it has not
+WIDER = {"int16": "int32", "uint16": "int32", "uint32": "int64", "int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8"}
+HUGE = 1e9  # beyond, what programs leave of a sum or a conversion is their own
+
+
+def is_float(array):
+    return array.dtype.kind == "f" or "float" in array.dtype.name
+
+
+def as_declared(case, outputs):
+    """onnxruntime gives types that numpy has not as their bits."""
+    found = []
+    for value, array in zip(case.graph.output, outputs):
+        kind = value.type.tensor_type.elem_type
+        of = helper.tensor_dtype_to_np_dtype(kind) if kind not in (0, onnx.TensorProto.STRING) else None
+        bits = isinstance(array, np.ndarray) and of is not None and array.dtype != of and array.dtype.itemsize == of.itemsize
+        found.append(array.view(of) if bits and array.dtype.kind == "u" and "float" in of.name else array)
+    return found
+
+
+def tolerance(case):
+    """(relative, absolute as a part of the largest element), of the narrowest floats in the case, and steps of quantised integers."""
+    steps = int(any("Quantize" in kind or kind.startswith(("QLinear", "QGemm")) for kind in case.kinds()))
+    names = {case.array(n).dtype.name for n in case.arrays() if case.array(n) is not None}
+    names |= {str(a.i) for n in case.graph.node for a in n.attribute if a.name in ("to", "dtype", "output_dtype")}
+    if names & {"bfloat16", "16"}:
+        return 3e-2, 2e-2, steps
+    if names & {"float16", "10"}:
+        return 4e-3, 4e-3, steps
+    return 1e-4, 1e-5, steps
+
+
+def difference(found, expected, allowed):
+    """None, or what differs."""
+    relative, absolute, steps = allowed
+    if len(found) != len(expected):
+        return f"{len(found)} outputs, not {len(expected)}"
+    for i, (f, e) in enumerate(zip(found, expected)):
+        if isinstance(e, list) or e.dtype == object or e.dtype.kind in "USO":
+            continue
+        if is_float(f) != is_float(e) or (not is_float(e) and f.dtype.name != WIDER.get(e.dtype.name, e.dtype.name)):
+            return f"output {i} is of {f.dtype}, not of {e.dtype}"
+        if f.shape != e.shape:
+            return f"output {i} is {f.shape}, not {e.shape}"
+        if f.size == 0:
+            continue
+        if not is_float(e):
+            wrong = np.abs(f.astype(np.int64) - e.astype(np.int64)) > steps
+        else:
+            with np.errstate(all="ignore"):
+                f, e = f.astype(np.float64), e.astype(np.float64)
+                finite = np.abs(e[np.isfinite(e)])
+                most = relative * np.abs(e) + absolute * max(1.0, finite.max() if finite.size else 1.0)
+                wrong = ~((f == e) | (np.isnan(f) & np.isnan(e)) | (np.abs(f - e) <= most))
+        if wrong.any():
+            at = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.ndim else ()
+            return f"output {i}: element {tuple(int(a) for a in at)} is {f[at]!r}, not {e[at]!r} ({int(wrong.sum())} of {wrong.size} differ)"
+    return None
+
+
+def difference_of_samples(found, expected, allowed):
+    """The same of outputs that have several samples, side by side along some axis, and what each should be. None, too, where an output's
+    shape does not say where they are."""
+    if len(expected) == 1:
+        return difference(found, expected[0], allowed)
+    if len(found) != len(expected[0]):
+        return f"{len(found)} outputs, not {len(expected[0])}"
+    for i, f in enumerate(found):
+        each = [e[i] for e in expected]
+        if f.ndim != each[0].ndim:
+            return f"output {i} is {f.shape}, not {each[0].shape} of each sample"
+        if len({e.shape for e in each}) > 1:
+            continue
+        if f.shape == each[0].shape:
+            apart = [difference([f], [e], allowed) for e in each]
+            if any(apart):
+                return f"the same output {i} for all samples: " + next(filter(None, apart))
+            continue
+        axes = [a for a in range(f.ndim) if f.shape[a] != each[0].shape[a]]
+        if len(axes) != 1 or f.shape[axes[0]] != len(each) * each[0].shape[axes[0]]:
+            return f"output {i} is {f.shape}, not {each[0].shape} of each sample"
+        outer = np.split(f, len(each), axes[0])
+        inner = [np.take(f, range(k, f.shape[axes[0]], len(each)), axes[0]) for k in range(len(each))]
+        apart = difference(outer, each, allowed)
+        if apart is not None and difference(inner, each, allowed) is not None:
+            return f"samples of output {i}: {apart}"
+    return None
+
+
+def is_known(case):
+    """Is it of what onnxruntime 1.32 does otherwise than the standard says, or what the standard leaves open? MaxUnpool places maxima by
+    the smaller output's size; no axes for Squeeze are all; masks of Dropout before opset 12 are false; powers and means of integers
+    saturate."""
+    for node in case.graph.node:
+        first = case.array(node.input[0]) if node.input else None
+        integers = first is None or first.dtype.kind in "iu"
+        if (node.op_type == "MaxUnpool" and len(node.input) > 2) or (node.op_type in ("Pow", "ReduceMean", "ReduceSum") and integers):
+            return True
+        if node.op_type == "Squeeze" and len(node.input) > 1 and getattr(case.array(node.input[1]), "size", 1) == 0:
+            return True
+        if node.op_type == "Dropout" and case.model.opset_import[0].version < 12 and len(node.output) > 1:
+            return True
+    return False
+
+
+STEPS = set("Ceil Floor Round Sign Equal Less Greater LessOrEqual GreaterOrEqual ArgMax ArgMin TopK Hardmax Cast Mod IsInf NonZero Unique".split())
+
+
+def is_doubtful(case, outputs):
+    """Has it elements that are no finite numbers, or huge? Or a function that makes steps of what was rounded?"""
+    if is_known(case) or (len(case.graph.node) > 1 and STEPS & set(case.kinds())):
+        return True
+    arrays = [case.array(n) for n in case.arrays()] + list(outputs)
+    floats = [a.astype(np.float64) for a in arrays if isinstance(a, np.ndarray) and is_float(a) and a.size > 0]
+    attributes = [v for n in case.graph.node for a in n.attribute for v in [a.f, *a.floats]]
+    with np.errstate(all="ignore"):
+        return any(not np.all(np.abs(a) < HUGE) for a in floats) or not np.all(np.abs(np.array(attributes + [0.0])) < HUGE)

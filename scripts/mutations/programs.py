@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""What runs a case: SDLF, onnxruntime, and the ONNX project's reference evaluator."""
+import os
+import select
+import subprocess
+import time
+import warnings
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import numpy_helper
+
+SECONDS, MEGABYTES = 5, 700  # that a small model may take
+
+
+class Sdlf:
+    """A process that runs one model after the other, and is started anew where one ends it."""
+
+    def __init__(self, peer, calculator):
+        self.command, self.calculator, self.process = [peer, "--write", calculator, "-"], calculator, None
+        self.errors = None
+
+    def start(self, folder):
+        self.errors = os.path.join(folder, f"{self.calculator}.stderr")
+        with open(self.errors, "wb") as errors:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                                            env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
+
+    def stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+            self.process.stdin.close()
+        self.process = None
+
+    def peak(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as status:
+            return next((int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM")), 0)
+
+    def line(self):
+        """What is answered in time, or None."""
+        said, end = b"", time.monotonic() + SECONDS
+        while not said.endswith(b"\n"):
+            ready = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0]
+            part = os.read(self.process.stdout.fileno(), 65536) if ready else None
+            if part is None:
+                return None
+            if part == b"":
+                break
+            said += part
+        return said.decode(errors="replace")
+
+    def run(self, path, folder, batch):
+        """('ran', outputs), ('refused', why) or ('broken', how)."""
+        if self.process is None:
+            self.start(folder)
+        words = [path, folder] + ([str(batch)] if batch != 0 else [])
+        self.process.stdin.write(("\t".join(words) + "\n").encode())
+        self.process.stdin.flush()
+        said = self.line()
+        if said is None:
+            self.stop()
+            return "broken", f"takes more than {SECONDS} s"
+        if not said.endswith("\n"):
+            code = self.process.wait()
+            self.stop()
+            with open(self.errors, encoding="utf-8", errors="replace") as errors:
+                return "broken", f"ended with {code} {errors.read()[:3000]}"
+        peak = self.peak()
+        if peak > MEGABYTES:
+            self.stop()
+            return "broken", f"takes {peak:.0f} MB"
+        outcome, why = said.strip("\n").split(" ", 1) if " " in said else (said, "")
+        why = why.replace(path, "MODEL")
+        if "\n" in why or (outcome != "passed" and len(why) < 8):
+            return "broken", f"no clear line: {why}"
+        if outcome == "unsupported":
+            return "refused", why
+        if outcome != "passed":
+            return "failed", why
+        outputs, i = [], 0
+        while os.path.exists(os.path.join(folder, f"{self.calculator}_{i}.npy")):
+            name = os.path.join(folder, f"{self.calculator}_{i}.npy")
+            outputs.append(np.load(name))
+            os.remove(name)
+            i += 1
+        return "ran", outputs
+
+
+def save(case, folder):
+    path = os.path.join(folder, "model.onnx")
+    with open(path, "wb") as out:
+        out.write(case.model.SerializeToString())
+    for i, value in enumerate(case.graph.input):
+        with open(os.path.join(folder, f"input_{i}.pb"), "wb") as out:
+            out.write(numpy_helper.from_array(case.feeds[value.name], value.name).SerializeToString())
+    return path
+
+
+def run_onnxruntime(case):
+    """('ran', outputs of each sample) or ('refused', why)."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    try:
+        session = onnxruntime.InferenceSession(case.model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return "ran", [session.run(None, case.of_sample(i)) for i in range(max(1, case.samples))]
+    except Exception as refusal:  # pylint: disable=broad-except
+        return "refused", str(refusal).replace("\n", " ")[:300]
+
+
+def run_evaluator(case):
+    """The same of the ONNX project's own, which is slow and believes much."""
+    found = []
+    try:
+        onnx.checker.check_model(case.model)
+        from onnx.reference import ReferenceEvaluator  # pylint: disable=import-outside-toplevel
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            evaluator = ReferenceEvaluator(case.model)
+            for i in range(max(1, case.samples)):
+                outputs = evaluator.run(None, case.of_sample(i))
+                if any(o is None for o in outputs):
+                    return "refused", "no output"
+                found.append([np.asarray(o) for o in outputs])
+        return "ran", found
+    except Exception as refusal:  # pylint: disable=broad-except
+        return "refused", str(refusal).replace("\n", " ")[:300]

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* What scripts/mutate-onnx.py found: models of one node with a field that was changed, which SDLF computed otherwise than the
+ * standard says. */
+#include "testing.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "onnx/fixtures.h"
+#include "onnx/one_node.h"
+
+/* What is neither 0 nor 1 is true to some programs, and false to others. */
+static void flags_are_0_or_1(void)
+{
+    one_model m = {"ReduceMax",
+                   13,
+                   ONE_FLOAT,
+                   {{ONE_FLOAT, 2, {2, 2}, {4, 3, 2, 1}, false}},
+                   {{"keepdims", NULL, {1}, 0, {0}, 0}}};
+    one_check(&m, "1x1", (const double[]){4});
+    m.attribute[0].integer[0] = 2;
+    one_check_refused(&m, SDLF_ERROR_FORMAT, "attribute 'keepdims' is 2; 0 or 1 was expected");
+    m.attribute[0].integer[0] = -1;
+    one_check_refused(&m, SDLF_ERROR_FORMAT, "attribute 'keepdims' is -1; 0 or 1 was expected");
+    m = (one_model){"AveragePool",
+                    19,
+                    ONE_FLOAT,
+                    {{ONE_FLOAT, 3, {1, 1, 3}, {4, 3, 2}, false}},
+                    {{"kernel_shape", NULL, {2}, 1, {0}, 0}, {"ceil_mode", NULL, {INT64_MAX}, 0, {0}, 0}}};
+    one_check_refused(&m, SDLF_ERROR_FORMAT, "attribute 'ceil_mode' is 9223372036854775807; 0 or 1 was expected");
+}
+
+/* Of constants as of what is computed. */
+static void integers_of_constants_wrap_around(void)
+{
+    for (int constant = 0; constant < 2; constant++) {
+        bool c = constant == 1;
+        one_check(&(one_model){"Add",
+                               14,
+                               ONE_INT32,
+                               {{ONE_INT32, 1, {2}, {INT32_MAX, -5}, c}, {ONE_INT32, 1, {2}, {1, 5}, c}},
+                               {{NULL}}},
+                  "2", (const double[]){INT32_MIN, 0});
+        one_check(
+            &(one_model){
+                "Mul", 14, ONE_UINT8, {{ONE_UINT8, 1, {2}, {200, 16}, c}, {ONE_UINT8, 1, {2}, {2, 16}, c}}, {{NULL}}},
+            "2", (const double[]){144, 0});
+        one_check(&(one_model){"Cast",
+                               13,
+                               ONE_INT8,
+                               {{ONE_INT64, 1, {3}, {300, -129, 4294967295.0}, c}},
+                               {{"to", NULL, {ONE_INT8}, 0, {0}, 0}}},
+                  "3", (const double[]){44, 127, -1});
+        one_check(&(one_model){"Pow",
+                               13,
+                               ONE_INT32,
+                               {{ONE_INT32, 1, {3}, {3, -2, 2}, c}, {ONE_INT32, 1, {3}, {21, 31, -1}, c}},
+                               {{NULL}}},
+                  "3", (const double[]){1870418611, INT32_MIN, 0});
+    }
+}
+
+/* Where nothing else is said, by the largest float. */
+static void bounds_of_clip(void)
+{
+    const one_input x = {ONE_FLOAT, 1, {4}, {1e35, -1e35, 2, -3}, false}, none = {0};
+    one_check(&(one_model){"Clip", 11, ONE_FLOAT, {x, {ONE_FLOAT, 0, {0}, {-1}, true}}, {{NULL}}}, "4",
+              (const double[]){1e35, -1, 2, -1});
+    one_check(&(one_model){"Clip", 11, ONE_FLOAT, {x, none, {ONE_FLOAT, 0, {0}, {1}, true}}, {{NULL}}}, "4",
+              (const double[]){1, -1e35, 1, -3});
+    one_check(&(one_model){"Clip", 11, ONE_FLOAT, {x, none, {ONE_FLOAT, 0, {0}, {1e34}, true}}, {{NULL}}}, "4",
+              (const double[]){1e34, -1e35, 2, -3});
+}
+
+/* What is taken away is gone before an edge, a reflection or a period is made of the rest. */
+static void pads_that_crop(void)
+{
+    const one_input x = {ONE_FLOAT, 1, {4}, {1, 2, 3, 4}, false}, pads = {ONE_INT64, 1, {2}, {-1, 2}, true};
+    one_check(&(one_model){"Pad", 19, ONE_FLOAT, {x, pads}, {{"mode", "wrap", {0}, 0, {0}, 0}}}, "5",
+              (const double[]){2, 3, 4, 2, 3});
+    one_check(
+        &(one_model){"Pad", 19, ONE_FLOAT, {x, {ONE_INT64, 1, {2}, {2, -2}, true}}, {{"mode", "edge", {0}, 0, {0}, 0}}},
+        "4", (const double[]){1, 1, 1, 2});
+    one_check(
+        &(one_model){
+            "Pad", 19, ONE_FLOAT, {x, {ONE_INT64, 1, {2}, {2, -1}, true}}, {{"mode", "reflect", {0}, 0, {0}, 0}}},
+        "5", (const double[]){3, 2, 1, 2, 3});
+    one_check_refused(
+        &(one_model){"Pad",
+                     19,
+                     ONE_FLOAT,
+                     {x, {ONE_INT64, 1, {4}, {1, 1, 1, 1}, true}, {0}, {ONE_INT64, 1, {2}, {0, -1}, true}},
+                     {{NULL}}},
+        SDLF_ERROR_FORMAT, "axis 0 is named twice");
+}
+
+/* A plan's samples are not what the file pads. */
+static void pads_of_the_batch(void)
+{
+    const one_model pad = {"Pad",
+                           18,
+                           ONE_FLOAT,
+                           {{ONE_FLOAT, 2, {1, 2}, {1, 2}, false}, {ONE_INT64, 1, {4}, {1, 0, 0, 0}, true}},
+                           {{NULL}}};
+    one_check(&pad, "2x2", (const double[]){0, 0, 1, 2});
+    sdlf_calculator *calculator = NULL;
+    sdlf_model *model = NULL;
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
+    if (CHECK_OK(one_import(&model, &pad)))
+        CHECK_FAILS(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 3, .forward = calculator}),
+                    SDLF_ERROR_SHAPE, "");
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+}
+
+/* Parts without elements are parts: of as many dimensions, and as large beside the axis. */
+static void parts_without_elements(void)
+{
+    one_model join = {"Concat",
+                      13,
+                      ONE_FLOAT,
+                      {{ONE_FLOAT, 2, {2, 2}, {1, 2, 3, 4}, false}, {ONE_FLOAT, 2, {2, 0}, {0}, true}},
+                      {{"axis", NULL, {1}, 0, {0}, 0}}};
+    one_check(&join, "2x2", (const double[]){1, 2, 3, 4});
+    join.attribute[0].integer[0] = 0;
+    one_check_refused(&join, SDLF_ERROR_FORMAT, "inputs 0 and 1 do not fit together");
+    join.attribute[0].name = NULL;
+    one_check_refused(&join, SDLF_ERROR_FORMAT, "attribute 'axis' is missing");
+}
+
+/* One support vector with one coefficient still has an output of two dimensions. */
+static void one_support_vector(void)
+{
+    one_check(&(one_model){"ai.onnx.ml.SVMRegressor",
+                           17,
+                           ONE_FLOAT,
+                           {{ONE_FLOAT, 2, {2, 1}, {1, 2}, false}},
+                           {{"kernel_type", "LINEAR", {0}, 0, {0}, 0},
+                            {"n_supports", NULL, {1}, 0, {0}, 0},
+                            {"support_vectors", NULL, {0}, 0, {3}, 1},
+                            {"coefficients", NULL, {0}, 0, {2}, 1},
+                            {"rho", NULL, {0}, 0, {0.5f}, 1}}},
+              "2x1", (const double[]){6.5, 12.5});
+}
+
+static void infinity_in_softplus(void)
+{
+    one_check(&(one_model){"Softplus", 13, ONE_FLOAT, {{ONE_FLOAT, 1, {2}, {-INFINITY, INFINITY}, false}}, {{NULL}}},
+              "2", (const double[]){0, INFINITY});
+}
+
+int main(void)
+{
+    if (!onnx_available()) {
+        RUN(no_onnx);
+        return test_summary();
+    }
+    RUN(flags_are_0_or_1);
+    RUN(integers_of_constants_wrap_around);
+    RUN(bounds_of_clip);
+    RUN(pads_that_crop);
+    RUN(pads_of_the_batch);
+    RUN(parts_without_elements);
+    RUN(one_support_vector);
+    RUN(infinity_in_softplus);
+    return test_summary();
+}
