@@ -92,6 +92,9 @@ def judge_case(case, sdlf, folder):
         apart = judge.difference_of_samples(first[2], theirs[1], allowed)
         if apart is None:
             return "same", "", False
+    whole = programs.run_onnxruntime(case, together=True) if case.samples > 0 else ("refused", "")
+    if whole[0] == "ran" and judge.difference(first[2], judge.as_declared(case, whole[1][0]), allowed) is None:
+        return "same", "", False
     evaluated = programs.run_evaluator(case)
     if evaluated[0] == "ran" and judge.difference_of_samples(first[2], evaluated[1], allowed) is None:
         return "same", "", False

@@ -99,14 +99,24 @@ def save(case, folder):
     return path
 
 
-def run_onnxruntime(case):
-    """('ran', outputs of each sample) or ('refused', why)."""
+def run_onnxruntime(case, together=False):
+    """('ran', outputs of each sample) or ('refused', why). `together`: as one batch of a file that leaves it open."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    model = case.model
+    if together:
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+        for value in model.graph.input:
+            dims = value.type.tensor_type.shape.dim
+            if len(dims) > 0 and dims[0].dim_value == 1 and case.feeds[value.name].shape[0] == case.samples:
+                dims[0].dim_param = "N"
     try:
-        session = onnxruntime.InferenceSession(case.model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        if together:
+            return "ran", [session.run(None, case.feeds)]
         return "ran", [session.run(None, case.of_sample(i)) for i in range(max(1, case.samples))]
     except Exception as refusal:  # pylint: disable=broad-except
         return "refused", str(refusal).replace("\n", " ")[:300]

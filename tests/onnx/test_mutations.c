@@ -94,26 +94,6 @@ static void pads_that_crop(void)
         SDLF_ERROR_FORMAT, "axis 0 is named twice");
 }
 
-/* A plan's samples are not what the file pads. */
-static void pads_of_the_batch(void)
-{
-    const one_model pad = {"Pad",
-                           18,
-                           ONE_FLOAT,
-                           {{ONE_FLOAT, 2, {1, 2}, {1, 2}, false}, {ONE_INT64, 1, {4}, {1, 0, 0, 0}, true}},
-                           {{NULL}}};
-    one_check(&pad, "2x2", (const double[]){0, 0, 1, 2});
-    sdlf_calculator *calculator = NULL;
-    sdlf_model *model = NULL;
-    sdlf_plan *plan = NULL;
-    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
-    if (CHECK_OK(one_import(&model, &pad)))
-        CHECK_FAILS(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 3, .forward = calculator}),
-                    SDLF_ERROR_SHAPE, "");
-    sdlf_model_free(model);
-    sdlf_calculator_close(calculator);
-}
-
 /* Parts without elements are parts: of as many dimensions, and as large beside the axis. */
 static void parts_without_elements(void)
 {
@@ -150,6 +130,17 @@ static void infinity_in_softplus(void)
               "2", (const double[]){0, INFINITY});
 }
 
+static void conditions_are_bools(void)
+{
+    const one_input x = {ONE_FLOAT, 1, {2}, {1, 2}, true};
+    one_check_refused(&(one_model){"Where", 16, ONE_FLOAT, {x, x, x}, {{NULL}}}, SDLF_ERROR_FORMAT,
+                      "a condition of float");
+    one_check(
+        &(one_model){
+            "Where", 16, ONE_FLOAT, {{ONE_BOOL, 1, {2}, {0, 1}, true}, {ONE_FLOAT, 1, {2}, {3, 4}, true}, x}, {{NULL}}},
+        "2", (const double[]){1, 4});
+}
+
 int main(void)
 {
     if (!onnx_available()) {
@@ -159,8 +150,8 @@ int main(void)
     RUN(flags_are_0_or_1);
     RUN(integers_of_constants_wrap_around);
     RUN(bounds_of_clip);
+    RUN(conditions_are_bools);
     RUN(pads_that_crop);
-    RUN(pads_of_the_batch);
     RUN(parts_without_elements);
     RUN(one_support_vector);
     RUN(infinity_in_softplus);

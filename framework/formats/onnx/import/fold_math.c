@@ -263,6 +263,7 @@ void onnx_fold_where(onnx_context *c)
     if (!onnx_ok(c)) return;
     sdlf_shape shape = onnx_broadcast(c, onnx_broadcast(c, condition->shape, x->shape), y->shape);
     if (!onnx_ok(c)) return;
+    if (condition->type != ONNX_BOOL) onnx_wrong(c, "a condition of %s", onnx_type_name(condition->type));
     if (x->type != y->type) onnx_wrong(c, "operands of %s and %s", onnx_type_name(x->type), onnx_type_name(y->type));
     int64_t step[SDLF_MAX_RANK];
     onnx_numbers chosen = spread(c, condition, shape);

@@ -76,8 +76,6 @@ static void convert_pad(onnx_context *c)
         options.after.dim[axis] = pads.item[count + i];
         if (!is_size(pads.item[i]) || !is_size(pads.item[count + i]))
             onnx_wrong(c, "pads of %lld and %lld", (long long)pads.item[i], (long long)pads.item[count + i]);
-        if ((pads.item[i] != 0 || pads.item[count + i] != 0) && onnx_batch_axis(c, x) == axis)
-            x = onnx_batch_fixed(c, x);
     }
     bool endless = !isfinite(value) && options.mode == 0 && sdlf_dtype_is_float(x.dtype);
     if (endless) options.value = 0;
