@@ -132,13 +132,11 @@ static void infinity_in_softplus(void)
 
 static void conditions_are_bools(void)
 {
-    const one_input x = {ONE_FLOAT, 1, {2}, {1, 2}, true};
-    one_check_refused(&(one_model){"Where", 16, ONE_FLOAT, {x, x, x}, {{NULL}}}, SDLF_ERROR_FORMAT,
-                      "a condition of float");
-    one_check(
-        &(one_model){
-            "Where", 16, ONE_FLOAT, {{ONE_BOOL, 1, {2}, {0, 1}, true}, {ONE_FLOAT, 1, {2}, {3, 4}, true}, x}, {{NULL}}},
-        "2", (const double[]){1, 4});
+    const one_input x = {ONE_INT64, 1, {2}, {1, 2}, true}, real = {ONE_FLOAT, 0, {0}, {1}, true};
+    one_check_refused(&(one_model){"Where", 16, ONE_INT64, {x, x, x}, {{NULL}}}, SDLF_ERROR_FORMAT,
+                      "a condition of int64");
+    one_check_refused(&(one_model){"Where", 16, ONE_FLOAT, {real, real, real}, {{NULL}}}, SDLF_ERROR_UNSUPPORTED,
+                      "expected a condition of bool");
 }
 
 int main(void)
