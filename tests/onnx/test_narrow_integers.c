@@ -226,6 +226,8 @@ static void nothing_is_known(void)
                       {"ReduceMax", BOOL, 0},
                       {"ReduceMin", BOOL, 1},
                       {"ReduceMax", INT8, -128},
+                      {"ReduceMax", INT16, -32768},
+                      {"ReduceMin", UINT16, 65535},
                       {"ReduceMin", UINT8, 255},
                       {"ReduceMax", INT32, -2147483648.0},
                       {"ReduceMin", UINT32, 4294967295.0}};

@@ -32,8 +32,25 @@ static const reduction *reduction_of(const char *name)
     return &reductions[at];
 }
 
+/* The number of that type which is nearest: what the least or largest of none is. */
+static int64_t in_range(onnx_type type, int64_t number)
+{
+    int64_t least = INT64_MIN, most = INT64_MAX;
+    switch (type) {
+    case ONNX_BOOL: least = 0, most = 1; break;
+    case ONNX_UINT8: least = 0, most = UINT8_MAX; break;
+    case ONNX_INT8: least = INT8_MIN, most = INT8_MAX; break;
+    case ONNX_UINT16: least = 0, most = UINT16_MAX; break;
+    case ONNX_INT16: least = INT16_MIN, most = INT16_MAX; break;
+    case ONNX_UINT32: least = 0, most = UINT32_MAX; break;
+    case ONNX_INT32: least = INT32_MIN, most = INT32_MAX; break;
+    default: break;
+    }
+    return number < least ? least : number > most ? most : number;
+}
+
 /* Sum, product, least or largest of all elements, or along some axes; and every reduction of no elements, where a mean
- * is none, and the least (largest) of integers is the largest (least) of their type, to which what is stored is cut. */
+ * is none, and the least (largest) of integers is the largest (least) of their type. */
 void onnx_fold_reduce(onnx_context *c)
 {
     const onnx_tensor *from = onnx_known(c, 0);
@@ -50,7 +67,7 @@ void onnx_fold_reduce(onnx_context *c)
     const reduction *how = reduction_of(c->type->type);
     if (x.count == 0 && how->mean) onnx_unsupported(c, "of an input without elements");
     if (!onnx_ok(c)) return;
-    int64_t first = from->type == ONNX_BOOL && how->integer < 0 ? 0 : how->integer;
+    int64_t first = in_range(from->type, how->integer);
     int64_t step[SDLF_MAX_RANK], next = 1;
     sdlf_shape kept = SDLF_SCALAR;
     for (int i = x.shape.rank - 1; i >= 0; i--) {
