@@ -21,6 +21,7 @@ static void convert_batch_norm(onnx_context *c)
     }
     sdlf_batch_norm2d_options options = {.epsilon = onnx_real(c, "epsilon", 1e-5f),
                                          .momentum = 1 - onnx_real(c, "momentum", 0.9f)};
+    if (options.epsilon == 0) options.epsilon = 2e-12f; /* the layer takes 0 for what is usual, 1e-5 */
     onnx_flow image = x.shape.rank == 2 || x.shape.rank == 4 ? x : onnx_as_column(c, x);
     onnx_flow y = onnx_layer(c, "batch_norm2d", &options, &image, 1);
     for (int i = 0; i < 4; i++) {
