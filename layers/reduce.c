@@ -6,6 +6,8 @@
  * Every run of neighbouring axes is one operation. The gradients are in reduce_backward.c. */
 #include "layers/reduce.h"
 
+#include <float.h>
+
 static const char *const functions[] = {"sum", "mean",        "max",     "min",         "product", "l1",
                                         "l2",  "sum_squares", "log_sum", "log_sum_exp", NULL};
 
@@ -91,20 +93,28 @@ sdlf_status sdlf_reduce_fold(sdlf_layer_context *context, sdlf_tensor x, unsigne
     return sdlf_layer_reduce(context, now, sdlf_tensor_count(&now), 1, 1, function, y);
 }
 
-/* m + log(sum exp(x - m)) */
+/* m + log(sum exp(x - m)), with a finite m: infinity less itself is no number. */
 static sdlf_status log_sum_exp(sdlf_layer_context *context, sdlf_tensor x, unsigned axes, sdlf_tensor y)
 {
     sdlf_tensor largest = sdlf_scratch(context, x.dtype, sdlf_reduce_kept(x.shape, axes));
+    sdlf_tensor finite = sdlf_scratch(context, x.dtype, largest.shape);
     sdlf_tensor shifted = sdlf_scratch(context, x.dtype, x.shape), power = sdlf_scratch(context, x.dtype, x.shape);
     sdlf_tensor sum = sdlf_scratch(context, x.dtype, y.shape), logarithm = sdlf_scratch(context, x.dtype, y.shape);
     sdlf_status status = sdlf_reduce_fold(context, x, axes, SDLF_REDUCE_MAX, SDLF_REDUCE_MAX, largest);
     if (status == SDLF_OK)
-        status = sdlf_layer_binary(context, SDLF_BINARY_SUBTRACT, x, sdlf_tensor_broadcast(largest, x.shape), shifted);
+        status = sdlf_emit(context, &(sdlf_operation){
+                                        .kind = SDLF_ACTIVATION_FORWARD,
+                                        .in = {largest},
+                                        .out = {finite},
+                                        .activation = {.function = SDLF_CLIP, .low = -FLT_MAX, .high = FLT_MAX},
+                                    });
+    if (status == SDLF_OK)
+        status = sdlf_layer_binary(context, SDLF_BINARY_SUBTRACT, x, sdlf_tensor_broadcast(finite, x.shape), shifted);
     if (status == SDLF_OK) status = sdlf_layer_unary(context, SDLF_EXP, shifted, power);
     if (status == SDLF_OK) status = sdlf_reduce_fold(context, power, axes, SDLF_REDUCE_SUM, SDLF_REDUCE_SUM, sum);
     if (status == SDLF_OK) status = sdlf_layer_unary(context, SDLF_LOG, sum, logarithm);
     if (status != SDLF_OK) return status;
-    return sdlf_layer_binary(context, SDLF_BINARY_ADD, logarithm, sdlf_tensor_reshape(largest, y.shape), y);
+    return sdlf_layer_binary(context, SDLF_BINARY_ADD, logarithm, sdlf_tensor_reshape(finite, y.shape), y);
 }
 
 /* Fold into a scratch tensor, then a function of it. */
