@@ -14,7 +14,7 @@
 #include "onnx/bytes.h"
 
 enum { ONE_FLOAT = 1, ONE_UINT8 = 2, ONE_INT8 = 3, ONE_INT32 = 6, ONE_INT64 = 7, ONE_BOOL = 9, ONE_DOUBLE = 11 };
-enum { ONE_MOST = 16, ONE_INPUTS = 4, ONE_ATTRIBUTES = 6 };
+enum { ONE_MOST = 16, ONE_INPUTS = 5, ONE_ATTRIBUTES = 6 };
 
 /* An input: type 0 is one that is left out. */
 typedef struct one_input {
@@ -30,7 +30,7 @@ typedef struct one_attribute {
     int64_t integer[4];
     int list; /* how many; 0: it is one number */
     float real[4];
-    int reals; /* how many; 0: it is none of floats */
+    int reals; /* how many; 0: it is none of floats; -1: it is one float */
 } one_attribute;
 
 typedef struct one_model {
@@ -62,7 +62,7 @@ static inline sdlf_dtype one_dtype(int type)
 
 static inline const char *one_name(int input)
 {
-    static const char *const names[ONE_INPUTS] = {"a", "b", "c", "d"};
+    static const char *const names[ONE_INPUTS] = {"a", "b", "c", "d", "e"};
     return names[input];
 }
 
@@ -101,10 +101,19 @@ static inline sdlf_status one_import(sdlf_model **model, const one_model *wanted
         bytes attribute = {.size = 0};
         bytes_text(&attribute, 1, given->name);
         if (given->text != NULL) bytes_text(&attribute, 4, given->text);
-        bytes_field(&attribute, 7, given->real, (size_t)given->reals * sizeof(float));
+        if (given->reals > 0) bytes_field(&attribute, 7, given->real, (size_t)given->reals * sizeof(float));
+        if (given->reals < 0) {
+            bytes_varint(&attribute, 2 << 3 | 5);
+            bytes_append(&attribute, given->real, sizeof(float));
+        }
         for (int k = 0; given->text == NULL && given->reals == 0 && k < (given->list > 0 ? given->list : 1); k++)
             bytes_number(&attribute, given->list > 0 ? 8 : 3, (uint64_t)given->integer[k]);
-        bytes_number(&attribute, 20, given->text != NULL ? 3 : given->reals > 0 ? 6 : given->list > 0 ? 7 : 2);
+        bytes_number(&attribute, 20,
+                     given->text != NULL ? 3
+                     : given->reals < 0  ? 1
+                     : given->reals > 0  ? 6
+                     : given->list > 0   ? 7
+                                         : 2);
         bytes_message(&node, 5, &attribute);
     }
     bytes_message(&graph, 1, &node);

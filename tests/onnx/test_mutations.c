@@ -124,8 +124,14 @@ static void one_support_vector(void)
               "2x1", (const double[]){6.5, 12.5});
 }
 
-static void infinity_in_softplus(void)
+static void infinity(void)
 {
+    one_check(&(one_model){"ReduceLogSumExp",
+                           13,
+                           ONE_FLOAT,
+                           {{ONE_FLOAT, 2, {3, 2}, {INFINITY, 1, -INFINITY, -INFINITY, -INFINITY, 2}, false}},
+                           {{"axes", NULL, {1}, 1, {0}, 0}, {"keepdims", NULL, {0}, 0, {0}, 0}}},
+              "3", (const double[]){INFINITY, -INFINITY, 2});
     one_check(&(one_model){"Softplus", 13, ONE_FLOAT, {{ONE_FLOAT, 1, {2}, {-INFINITY, INFINITY}, false}}, {{NULL}}},
               "2", (const double[]){0, INFINITY});
 }
@@ -139,6 +145,18 @@ static void conditions_are_bools(void)
                       "expected a condition of bool");
 }
 
+/* An epsilon of 0 is none, not what is usual. */
+static void no_epsilon(void)
+{
+    const one_input one = {ONE_FLOAT, 1, {1}, {1}, true}, none = {ONE_FLOAT, 1, {1}, {0}, true};
+    one_check(&(one_model){"BatchNormalization",
+                           15,
+                           ONE_FLOAT,
+                           {{ONE_FLOAT, 2, {1, 1}, {2}, false}, one, none, none, {ONE_FLOAT, 1, {1}, {1e-4}, true}},
+                           {{"epsilon", NULL, {0}, 0, {0}, -1}}},
+              "1x1", (const double[]){200});
+}
+
 int main(void)
 {
     if (!onnx_available()) {
@@ -148,10 +166,11 @@ int main(void)
     RUN(flags_are_0_or_1);
     RUN(integers_of_constants_wrap_around);
     RUN(bounds_of_clip);
+    RUN(no_epsilon);
     RUN(conditions_are_bools);
     RUN(pads_that_crop);
     RUN(parts_without_elements);
     RUN(one_support_vector);
-    RUN(infinity_in_softplus);
+    RUN(infinity);
     return test_summary();
 }
