@@ -109,7 +109,7 @@ def judge_case(case, sdlf, folder):
 def work(arguments, first, sources, pipe):
     """The cases from that one on, told line by line: another program may end this process."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, resource.RLIM_INFINITY))
     sdlf = [programs.Sdlf(arguments.peer, calculator) for calculator in arguments.calculator]
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder, os.fdopen(pipe, "w") as out:
         for n in range(first, arguments.first + arguments.cases):
@@ -165,19 +165,22 @@ def supervise(arguments, sources, tally):
     """Start a worker, and another where one ends or hangs in a program that is not SDLF. How many cases there were."""
     n, end = arguments.first, time.monotonic() + arguments.seconds
     last = arguments.first + arguments.cases
-    while n < last and time.monotonic() < end:
+    stopped = []
+    signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
+    while n < last and time.monotonic() < end and not stopped:
         reads, writes = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(reads)
             os.setpgid(0, 0)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             try:
                 work(arguments, n, sources, writes)
             finally:
                 os._exit(0)
         os.close(writes)
         text, rest = "", b""
-        while n < last and time.monotonic() < end:
+        while n < last and time.monotonic() < end and not stopped:
             if not select.select([reads], [], [], 4 * programs.SECONDS)[0]:
                 break
             part = os.read(reads, 1 << 16)
@@ -196,7 +199,7 @@ def supervise(arguments, sources, tally):
             pass
         _, status = os.waitpid(child, 0)
         os.close(reads)
-        if n < last and time.monotonic() < end:
+        if n < last and time.monotonic() < end and not stopped:
             tally.add({"case": n, "outcome": "ended another program", "why": f"{status}", "doubtful": False, "kinds": []}, text)
             n += 1
     return n - arguments.first

@@ -7,6 +7,7 @@ import onnx
 from onnx import AttributeProto, helper
 
 from mutations.appended import append
+from mutations.spliced import splice
 
 EXTREME = [2**31 - 1, -2**31, 2**31, 2**32, 2**62, 2**63 - 1, -2**63, 1000, 65536]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 1e-6, 3.0, math.inf, -math.inf, math.nan, 1e38, 1e-30, 100.0]
@@ -324,6 +325,9 @@ def change(case, r):
     todo = r.choices(ways, weights, k=r.choice([0, 1, 1, 1, 1, 2, 2, 2, 3, 4]))
     if r.random() < 0.25:
         todo += [append] * r.randint(1, 5)
+    if r.random() < 0.3:
+        todo += [splice] * r.randint(1, 2)
+        r.shuffle(todo)
     if r.random() < 0.15:
         todo.append(change_samples)
     for way in todo:

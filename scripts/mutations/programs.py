@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What runs a case: SDLF, onnxruntime, and the ONNX project's reference evaluator."""
 import os
+import resource
 import select
 import subprocess
 import time
@@ -14,6 +15,10 @@ from onnx import numpy_helper
 SECONDS, MEGABYTES = 5, 700  # that a small model may take
 
 
+def unlimited():
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
 class Sdlf:
     """A process that runs one model after the other, and is started anew where one ends it."""
 
@@ -25,7 +30,7 @@ class Sdlf:
         self.errors = os.path.join(folder, f"{self.calculator}.stderr")
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                                            env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
+                                            preexec_fn=unlimited, env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
 
     def stop(self):
         if self.process is not None:
