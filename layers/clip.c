@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* clip: y = min(max(x, low), high); dx = dy where low < y < high, else 0. */
-#include <float.h>
-
 #include "layers/activation.h"
+
+/* Bounds go up to the largest float, as the digits that stand for it have it. */
 
 static const sdlf_field fields[] = {
     {.name = "low",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_clip_options, low),
-     .minimum = -(double)FLT_MAX,
-     .maximum = (double)FLT_MAX,
+     .minimum = -3.4028235e38,
+     .maximum = 3.4028235e38,
      .help = "smallest output"},
     {.name = "high",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_clip_options, high),
-     .minimum = -(double)FLT_MAX,
-     .maximum = (double)FLT_MAX,
+     .minimum = -3.4028235e38,
+     .maximum = 3.4028235e38,
      .help = "largest output"},
     {.name = NULL},
 };

@@ -5,6 +5,8 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "onnx/fixtures.h"
 #include "onnx/one_node.h"
@@ -70,6 +72,20 @@ static void bounds_of_clip(void)
               (const double[]){1, -1e35, 1, -3});
     one_check(&(one_model){"Clip", 11, ONE_FLOAT, {x, none, {ONE_FLOAT, 0, {0}, {1e34}, true}}, {{NULL}}}, "4",
               (const double[]){1e34, -1e35, 2, -3});
+}
+
+/* The largest float, which an open side is, goes through a network file. */
+static void open_bounds_in_a_file(void)
+{
+    const one_input x = {ONE_FLOAT, 1, {1}, {0}, false}, low = {ONE_FLOAT, 0, {0}, {-1}, true};
+    sdlf_model *model = NULL, *again = NULL;
+    char *text = NULL;
+    if (CHECK_OK(one_import(&model, &(one_model){"Clip", 11, ONE_FLOAT, {x, low}, {{NULL}}})) &&
+        CHECK_OK(sdlf_network_write(model, &text)))
+        CHECK_OK(sdlf_network_parse(&again, text, strlen(text), "clip"));
+    free(text);
+    sdlf_model_free(model);
+    sdlf_model_free(again);
 }
 
 /* What is taken away is gone before an edge, a reflection or a period is made of the rest. */
@@ -166,6 +182,7 @@ int main(void)
     RUN(flags_are_0_or_1);
     RUN(integers_of_constants_wrap_around);
     RUN(bounds_of_clip);
+    RUN(open_bounds_in_a_file);
     RUN(no_epsilon);
     RUN(conditions_are_bools);
     RUN(pads_that_crop);
