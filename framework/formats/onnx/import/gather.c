@@ -27,6 +27,20 @@ static int64_t row(onnx_context *c, int64_t index, int64_t length)
     return 0;
 }
 
+void onnx_check_indices(onnx_context *c, int input, const int64_t *length, int64_t depth)
+{
+    enum { BLOCK = 256 };
+    int64_t block[BLOCK];
+    if (!onnx_ok(c) || !onnx_is_constant(c, input)) return;
+    const onnx_tensor *tensor = onnx_known(c, input);
+    for (int64_t i = 0; i < tensor->count && onnx_ok(c); i += BLOCK) {
+        int64_t count = tensor->count - i < BLOCK ? tensor->count - i : BLOCK;
+        onnx_tensor_convert(tensor, i, count, SDLF_INT64, block);
+        for (int64_t k = 0; k < count && onnx_ok(c); k++) (void)row(c, block[k], length[(i + k) % depth]);
+        if (tensor->uniform && depth == 1) break;
+    }
+}
+
 static void fold_gather(onnx_context *c)
 {
     sdlf_shape x = onnx_shape(c, 0), indices = onnx_shape(c, 1);
@@ -70,6 +84,7 @@ static void convert_gather(onnx_context *c)
         onnx_give(c, 0, onnx_reshape_batch(c, y, shape, batch < axis ? batch : batch - 1 + indices.rank));
         return;
     }
+    if (onnx_ok(c)) onnx_check_indices(c, 1, &x.dim[axis], 1);
     onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
     onnx_give(c, 0, onnx_layer(c, "gather", &(sdlf_gather_options){.axis = axis - x.rank}, operands, 2));
 }

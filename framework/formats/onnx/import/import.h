@@ -226,6 +226,9 @@ bool onnx_has_trainable_input(const onnx_context *c);
 /* Does the node pick rows of a weight of floats, which is to be done when the model is run
  * (sdlf_onnx_options.keep_rows)? */
 bool onnx_keeps_rows(const onnx_context *c);
+/* Input i, if it is constant, holds numbers of rows, `depth` for each place, of axes of these lengths: a failure where
+ * there is no such row. */
+void onnx_check_indices(onnx_context *c, int input, const int64_t *length, int64_t depth);
 /* The shape of input i, constant or not. */
 sdlf_shape onnx_shape(onnx_context *c, int input);
 

@@ -46,7 +46,9 @@ onnx_flow onnx_gather_along(onnx_context *c, onnx_flow x, onnx_flow index, int a
 static void convert_gather_elements(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), index = onnx_in(c, 1);
-    onnx_give(c, 0, onnx_gather_along(c, x, index, onnx_axis(c, onnx_integer(c, "axis", 0), x.shape.rank)));
+    int axis = onnx_axis(c, onnx_integer(c, "axis", 0), x.shape.rank);
+    if (onnx_ok(c)) onnx_check_indices(c, 1, &x.shape.dim[axis], 1);
+    onnx_give(c, 0, onnx_gather_along(c, x, index, axis));
 }
 
 /* ---- GatherND ---- */
@@ -73,6 +75,7 @@ static void convert_gather_nd(onnx_context *c)
         size[i - first] = x.shape.dim[i];
         step[i - first] = sdlf_shape_span(x.shape, i + 1, end);
     }
+    onnx_check_indices(c, 1, size, depth);
     int64_t rows = sdlf_shape_span(x.shape, first, end), batches = sdlf_shape_span(x.shape, 0, first);
     int64_t inner = sdlf_shape_span(x.shape, end, x.shape.rank), count = sdlf_shape_span(index.shape, 0, last);
     index = onnx_cast(c, index, SDLF_INT64);
