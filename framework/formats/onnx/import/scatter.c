@@ -219,6 +219,9 @@ static void convert_tensor_scatter(onnx_context *c)
     onnx_flow place = onnx_count_up(c, 0, 1, length, axis, x.shape.rank);
     if (onnx_has(c, 2)) {
         onnx_flow first = onnx_cast(c, onnx_in(c, 2), SDLF_INT64);
+        if (onnx_ok(c) && (first.shape.rank != 1 || first.shape.dim[0] != x.shape.dim[0]))
+            onnx_wrong(c, "places %s of an input %s", sdlf_shape_print(first.shape).text,
+                       sdlf_shape_print(x.shape).text);
         for (int i = 0; i + 1 < x.shape.rank && onnx_ok(c); i++)
             first = onnx_split_axis(c, first, i, first.shape.dim[i]);
         place = onnx_two(c, "sub", place, first);

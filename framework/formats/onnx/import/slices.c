@@ -210,6 +210,10 @@ static void convert_split(onnx_context *c)
                    (long long)(split.count >= 0 ? split.count : parts));
         return;
     }
+    if (split.count < 0 && c->opset < 18 && parts > 0 && length % parts != 0) {
+        onnx_wrong(c, "%lld elements in %lld equal parts", (long long)length, (long long)parts);
+        return;
+    }
     int64_t part = parts > 0 ? length / parts + (length % parts != 0) : 0;
     ranges range = all_of(shape);
     int batch = batch_axis(c);
