@@ -131,9 +131,22 @@ static bool is_all_zero(onnx_context *c, int input)
     return list.count > 0;
 }
 
+/* A scale of floats, and as many zero points as it has. */
+static void check_scale(onnx_context *c)
+{
+    if (!onnx_ok(c)) return;
+    sdlf_shape scale = onnx_shape(c, 1), zero = onnx_has(c, 2) ? onnx_shape(c, 2) : scale;
+    onnx_type type = onnx_is_constant(c, 1) ? onnx_known(c, 1)->type : onnx_type_of(c->input[1]->flow.dtype);
+    if (!sdlf_dtype_is_float(onnx_type_dtype((int)type))) onnx_wrong(c, "a scale of %s", onnx_type_name(type));
+    if (sdlf_shape_count(scale) != sdlf_shape_count(zero))
+        onnx_wrong(c, "its scale is %s, and its zero point %s", sdlf_shape_print(scale).text,
+                   sdlf_shape_print(zero).text);
+}
+
 /* y = saturate(round(x / scale) + zero point), ties to even */
 static void convert_quantize(onnx_context *c)
 {
+    check_scale(c);
     onnx_flow x = onnx_in(c, 0);
     onnx_type type = target_of(c);
     bool narrow =
@@ -158,6 +171,7 @@ static void convert_quantize(onnx_context *c)
 /* y = (x - zero point) scale */
 static void convert_dequantize(onnx_context *c)
 {
+    check_scale(c);
     onnx_flow x = onnx_in(c, 0);
     onnx_flow y = onnx_cast(c, x, SDLF_FLOAT32);
     if (onnx_has(c, 2) && !is_all_zero(c, 2)) y = with_zero(c, "sub", y, x.shape);
