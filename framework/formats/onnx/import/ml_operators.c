@@ -39,6 +39,12 @@ static onnx_flow rows(onnx_context *c)
 
 /* ---- features ---- */
 
+/* As the input was: (features) where it was that. */
+static void give_rows(onnx_context *c, onnx_flow y)
+{
+    onnx_give(c, 0, onnx_ok(c) && onnx_shape(c, 0).rank == 1 ? onnx_reshape(c, y, onnx_shape(c, 0)) : y);
+}
+
 static void convert_scaler(onnx_context *c)
 {
     onnx_flow x = rows(c);
@@ -46,7 +52,7 @@ static void convert_scaler(onnx_context *c)
     sdlf_shape features = sdlf_shape(x.shape.dim[1]);
     if (onnx_has_attribute(c, "offset")) x = onnx_two(c, "sub", x, reals_as_layer(c, "offset", features));
     if (onnx_has_attribute(c, "scale")) x = onnx_two(c, "mul", x, reals_as_layer(c, "scale", features));
-    onnx_give(c, 0, x);
+    give_rows(c, x);
 }
 
 static void convert_normalizer(onnx_context *c)
@@ -62,7 +68,7 @@ static void convert_normalizer(onnx_context *c)
     else
         onnx_wrong(c, "attribute 'norm' is '%s'", norm.text);
     onnx_flow none = onnx_with_number(c, "equal", size, 0); /* a row of zeros stays one */
-    onnx_give(c, 0, onnx_two(c, "div", x, onnx_choose(c, none, onnx_number(c, SDLF_FLOAT32, 1), size)));
+    give_rows(c, onnx_two(c, "div", x, onnx_choose(c, none, onnx_number(c, SDLF_FLOAT32, 1), size)));
 }
 
 static void convert_binarizer(onnx_context *c)
@@ -80,7 +86,7 @@ static void convert_imputer(onnx_context *c)
     onnx_flow value = reals_as_layer(c, "imputed_value_floats", sdlf_shape(x.shape.dim[1]));
     onnx_flow is = isnan(missing) ? onnx_not(c, onnx_two(c, "equal", x, x))
                                   : onnx_two(c, "equal", x, onnx_number(c, SDLF_FLOAT32, missing));
-    onnx_give(c, 0, onnx_choose(c, is, value, x));
+    give_rows(c, onnx_choose(c, is, value, x));
 }
 
 static void convert_extractor(onnx_context *c)
