@@ -94,6 +94,7 @@ static inline sdlf_status one_import(sdlf_model **model, const one_model *wanted
     while (inputs > 0 && wanted->input[inputs - 1].type == 0) inputs--;
     for (int i = 0; i < inputs; i++) one_add_input(&graph, &node, &wanted->input[i], i);
     bytes_text(&node, 2, "y");
+    if (strcmp(wanted->type, "Split") == 0) bytes_text(&node, 2, "z");
     bytes_text(&node, 4, wanted->type + (learns ? sizeof learning - 1 : 0));
     if (learns) bytes_text(&node, 7, "ai.onnx.ml");
     for (int i = 0; i < ONE_ATTRIBUTES && wanted->attribute[i].name != NULL; i++) {

@@ -173,6 +173,58 @@ static void no_epsilon(void)
               "1x1", (const double[]){200});
 }
 
+/* Of one dimension as of two. */
+static void features_of_one_sample(void)
+{
+    const one_input x = {ONE_FLOAT, 1, {2}, {3, -1}, false};
+    one_check(&(one_model){"ai.onnx.ml.Scaler",
+                           17,
+                           ONE_FLOAT,
+                           {x},
+                           {{"offset", NULL, {0}, 0, {1, 0}, 2}, {"scale", NULL, {0}, 0, {2, 4}, 2}}},
+              "2", (const double[]){4, -4});
+    one_check(&(one_model){"ai.onnx.ml.Imputer",
+                           17,
+                           ONE_FLOAT,
+                           {x},
+                           {{"imputed_value_floats", NULL, {0}, 0, {7, 8}, 2},
+                            {"replaced_value_float", NULL, {0}, 0, {3}, -1}}},
+              "2", (const double[]){7, -1});
+}
+
+static void rows_that_are_not_there(void)
+{
+    const one_input x = {ONE_FLOAT, 2, {2, 2}, {1, 2, 3, 4}, false};
+    one_check_refused(&(one_model){"Gather", 13, ONE_FLOAT, {x, {ONE_INT64, 1, {3}, {0, -2, 2}, true}}, {{NULL}}},
+                      SDLF_ERROR_FORMAT, "index 2 is not one of 2");
+    one_check_refused(
+        &(one_model){"GatherElements", 13, ONE_FLOAT, {x, {ONE_INT64, 2, {2, 1}, {0, -3}, true}}, {{NULL}}},
+        SDLF_ERROR_FORMAT, "index -3 is not one of 2");
+    one_check_refused(&(one_model){"GatherND", 13, ONE_FLOAT, {x, {ONE_INT64, 2, {1, 2}, {0, 2}, true}}, {{NULL}}},
+                      SDLF_ERROR_FORMAT, "index 2 is not one of 2");
+}
+
+/* Before opset 18 a part that is shorter is none. */
+static void parts_that_are_not_equal(void)
+{
+    const one_model split = {"Split", 13, ONE_FLOAT, {{ONE_FLOAT, 1, {3}, {1, 2, 3}, false}}, {{NULL}}};
+    one_check_refused(&split, SDLF_ERROR_FORMAT, "3 elements in 2 equal parts");
+}
+
+static void scales_and_zero_points(void)
+{
+    one_model m = {"DequantizeLinear",
+                   13,
+                   ONE_FLOAT,
+                   {{ONE_UINT8, 1, {2}, {1, 2}, false}, {ONE_UINT8, 0, {0}, {3}, true}},
+                   {{NULL}}};
+    one_check_refused(&m, SDLF_ERROR_FORMAT, "a scale of uint8");
+    m.input[1].type = ONE_FLOAT;
+    one_check(&m, "2", (const double[]){3, 6});
+    m.input[2] = (one_input){ONE_UINT8, 1, {2}, {0, 1}, true};
+    one_check_refused(&m, SDLF_ERROR_FORMAT, "its scale is scalar, and its zero point 2");
+}
+
 int main(void)
 {
     if (!onnx_available()) {
@@ -182,6 +234,10 @@ int main(void)
     RUN(flags_are_0_or_1);
     RUN(integers_of_constants_wrap_around);
     RUN(bounds_of_clip);
+    RUN(features_of_one_sample);
+    RUN(rows_that_are_not_there);
+    RUN(parts_that_are_not_equal);
+    RUN(scales_and_zero_points);
     RUN(open_bounds_in_a_file);
     RUN(no_epsilon);
     RUN(conditions_are_bools);
