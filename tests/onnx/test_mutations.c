@@ -204,6 +204,18 @@ static void rows_that_are_not_there(void)
                       SDLF_ERROR_FORMAT, "index 2 is not one of 2");
 }
 
+static void sequences_that_are_too_long(void)
+{
+    one_model m = {"ReverseSequence",
+                   10,
+                   ONE_FLOAT,
+                   {{ONE_FLOAT, 2, {3, 2}, {1, 2, 3, 4, 5, 6}, false}, {ONE_INT64, 1, {2}, {2, 3}, true}},
+                   {{NULL}}};
+    one_check(&m, "3x2", (const double[]){3, 6, 1, 4, 5, 2});
+    m.input[1].value[0] = 4;
+    one_check_refused(&m, SDLF_ERROR_FORMAT, "a sequence of 4 of 3");
+}
+
 /* Before opset 18 a part that is shorter is none. */
 static void parts_that_are_not_equal(void)
 {
@@ -236,6 +248,7 @@ int main(void)
     RUN(bounds_of_clip);
     RUN(features_of_one_sample);
     RUN(rows_that_are_not_there);
+    RUN(sequences_that_are_too_long);
     RUN(parts_that_are_not_equal);
     RUN(scales_and_zero_points);
     RUN(open_bounds_in_a_file);

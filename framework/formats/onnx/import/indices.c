@@ -105,6 +105,10 @@ static void convert_reverse_sequence(onnx_context *c)
     const int time = (int)time_axis, batch = (int)batch_axis;
     if (onnx_batch_axis(c, x) >= 0) x = onnx_batch_fixed(c, x);
     int64_t size = x.shape.dim[time], count = x.shape.dim[batch];
+    onnx_list known = onnx_is_constant(c, 1) ? onnx_known_integers(c, 1) : (onnx_list){NULL, 0};
+    for (int i = 0; i < known.count; i++)
+        if (known.item[i] < 0 || known.item[i] > size)
+            onnx_wrong(c, "a sequence of %lld of %lld", (long long)known.item[i], (long long)size);
     length =
         onnx_reshape_batch(c, onnx_flat(c, length), sdlf_shape(batch == 0 ? count : 1, batch == 0 ? 1 : count), -1);
     onnx_flow place = onnx_count_up(c, 0, 1, size, time, 2);
