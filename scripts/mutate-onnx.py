@@ -5,22 +5,23 @@
     scripts/mutate-onnx.py [--peer build/tests/onnx/onnx_peer] [--seed 1] [--cases 2000] [--first 0] [--seconds 600]
                            [--only Conv] [--calculator reference --calculator cpu] [--list refused] [--keep FOLDER] [--all]
 
-A model starts as one of the ONNX project's node tests, or as one of the models of a node that scripts/compare-operators.py draws. One to
-four things in it change: an attribute, a size, a type, elements, what is a constant and what an input, which value a node reads, the opset,
-whether the batch is open; or a node is put behind one of its values. Case N of a seed is always the same: --first N --cases 1 has it alone.
+A model starts as one of the ONNX project's node tests, as one of the models of a node that scripts/compare-operators.py draws, or as a drawn
+graph that is quantised or has operators of ai.onnx.ml or com.microsoft. One to four things in it change: an attribute, a size, a type,
+elements, what is a constant and what an input, which value a node reads, the opset, whether the batch is open; nodes are put behind its
+values; a plan may have three samples of a model of one. Case N of a seed is always the same: --first N --cases 1 has it alone.
 
     same        every output is what onnxruntime, or else the reference evaluator of the package onnx, makes of the model
     refused     SDLF says why not
-    lenient     SDLF runs what neither of the others takes
+    lenient     SDLF runs what onnxruntime refuses
     differs     an output is another, and the reference evaluator does not side with SDLF
     unlike      the calculators differ
     failed      a model that was made does not run
     broken      a signal, more than five seconds, more than 700 MB, or no line that says why
 
 differs, unlike, failed and broken are findings. Those with NaN, infinities or numbers beyond 1e9, with functions that make steps of what was
-rounded, and of what onnxruntime is known to do in its own way are told apart ("doubtful") and fail nothing, like refusals. The first three of a kind are described (--all: every one), and
---keep leaves their models in a folder. The exit status is 1 after a finding. Needs numpy, onnx and onnxruntime; without them it says so and
-exits with 77.
+rounded, and of what onnxruntime is known to do in its own way are told apart ("doubtful") and fail nothing, like refusals. The first three
+of a kind are described (--all: every one), and --keep leaves their models in a folder. The exit status is 1 after a finding. Needs numpy,
+onnx and onnxruntime; without them it says so and exits with 77.
 """
 import argparse
 import collections
@@ -181,7 +182,7 @@ def supervise(arguments, sources, tally):
         os.close(writes)
         text, rest = "", b""
         while n < last and time.monotonic() < end and not stopped:
-            if not select.select([reads], [], [], 4 * programs.SECONDS)[0]:
+            if not select.select([reads], [], [], 8 * programs.SECONDS)[0]:
                 break
             part = os.read(reads, 1 << 16)
             if part == b"":

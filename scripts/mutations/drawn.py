@@ -58,14 +58,15 @@ def quantised(r):
     """DequantizeLinear, an operator or two of floats, QuantizeLinear."""
     g, kind = Graph(r, r.choice([13, 17, 19, 21])), r.choice([np.uint8, np.int8])
     way = r.choice(["Conv", "Gemm", "MatMul", "Add", "Mul", "MaxPool", "AveragePool", "GlobalAveragePool", "Relu", "Concat", "Sigmoid"])
-    shape = (1, r.choice([1, 2, 3]), r.randint(1, 5), r.randint(1, 5)) if "Pool" in way or way == "Conv" else (r.randint(1, 3), r.randint(1, 5))
+    image = "Pool" in way or way == "Conv"
+    shape = (1, r.choice([1, 2, 3]), r.randint(1, 5), r.randint(1, 5)) if image else (r.randint(1, 3), r.randint(1, 5))
     x = g.node("DequantizeLinear", [g.input(g.bytes(kind, *shape)), *scale_and_zero(g, kind)])
     if way == "Conv":
         filters = r.randint(1, 3)
         scale = g.weight(np.array([r.choice([0.5, 0.1, 0.02]) for _ in range(filters)], np.float32))
         zero = g.weight(np.zeros(filters, np.int8))
-        weight = g.node("DequantizeLinear", [g.weight(g.bytes(np.int8, filters, shape[1], r.randint(1, shape[2]), r.randint(1, shape[3]))), scale, zero],
-                        axis=0)
+        weight = g.bytes(np.int8, filters, shape[1], r.randint(1, shape[2]), r.randint(1, shape[3]))
+        weight = g.node("DequantizeLinear", [g.weight(weight), scale, zero], axis=0)
         y = g.node("Conv", [x, weight] + ([g.weight(g.floats(filters))] if r.random() < 0.5 else []))
     elif way in ("Gemm", "MatMul"):
         weight = g.node("DequantizeLinear", [g.weight(g.bytes(np.int8, shape[1], r.randint(1, 4))), *scale_and_zero(g, np.int8)])
@@ -100,14 +101,16 @@ def microsoft(r):
     elif way == "QGemm":
         m, k, n = r.randint(1, 4), r.randint(1, 6), r.randint(1, 4)
         trans = r.randint(0, 1)
+        bias = g.weight(g.bytes(np.int8, n).astype(np.int32)) if r.random() < 0.5 else ""
         inputs = [g.input(g.bytes(kind, m, k)), *scale_and_zero(g, kind), g.weight(g.bytes(np.int8, *((n, k) if trans else (k, n)))),
-                  *scale_and_zero(g, np.int8), g.weight(g.bytes(np.int8, n).astype(np.int32)) if r.random() < 0.5 else "", *scale_and_zero(g, kind)]
+                  *scale_and_zero(g, np.int8), bias, *scale_and_zero(g, kind)]
         g.node(way, inputs, domain=MICROSOFT, transB=trans)
     else:
         bits, size, n = r.choice([4, 8]), r.choice([16, 32]), r.randint(1, 4)
         k = r.choice([size, size * 2, size + 5, 7])
         blocks = -(-k // size)
-        inputs = [g.input(g.floats(r.randint(1, 3), k)), g.weight(g.bytes(np.uint8, n, blocks, size * bits // 8)), g.weight(np.abs(g.floats(n * blocks)))]
+        inputs = [g.input(g.floats(r.randint(1, 3), k)), g.weight(g.bytes(np.uint8, n, blocks, size * bits // 8)),
+                  g.weight(np.abs(g.floats(n * blocks)))]
         if r.random() < 0.5:
             inputs.append(g.weight(g.bytes(np.uint8, n * (-(-blocks * bits // 8)))))
         g.node(way, inputs, domain=MICROSOFT, K=k, N=n, bits=bits, block_size=size)
@@ -153,8 +156,8 @@ def learning(r):
                post_transform=r.choice(["NONE", "LOGISTIC", "SOFTMAX"]))
     elif way == "LinearClassifier":
         t = r.randint(2, 3)
-        g.node(way, [x], 2, domain=LEARNING, coefficients=g.floats(t * f).tolist(), intercepts=g.floats(t).tolist(), classlabels_ints=list(range(3, 3 + t)),
-               post_transform=r.choice(["NONE", "LOGISTIC", "SOFTMAX"]), multi_class=r.randint(0, 1))
+        g.node(way, [x], 2, domain=LEARNING, coefficients=g.floats(t * f).tolist(), intercepts=g.floats(t).tolist(),
+               classlabels_ints=list(range(3, 3 + t)), post_transform=r.choice(["NONE", "LOGISTIC", "SOFTMAX"]), multi_class=r.randint(0, 1))
     elif way == "SVMRegressor":
         s = r.randint(1, 3)
         g.node(way, [x], domain=LEARNING, kernel_type=r.choice(["LINEAR", "RBF", "POLY", "SIGMOID"]), kernel_params=[0.5, 0.25, 2.0], n_supports=s,
