@@ -107,12 +107,12 @@ def judge_case(case, sdlf, folder):
     return "lenient", f"{theirs[1]} | {evaluated[1]}", False
 
 
-def work(arguments, first, sources, pipe):
+def work(arguments, first, sources, pipe, folder):
     """The cases from that one on, told line by line: another program may end this process."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (8 << 30, resource.RLIM_INFINITY))
     sdlf = [programs.Sdlf(arguments.peer, calculator) for calculator in arguments.calculator]
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder, os.fdopen(pipe, "w") as out:
+    with os.fdopen(pipe, "w") as out:
         for n in range(first, arguments.first + arguments.cases):
             r = random.Random(f"{arguments.seed} {n}")
             case = sources.draw(r)
@@ -162,7 +162,7 @@ class Tally:
         return 1 if findings else 0
 
 
-def supervise(arguments, sources, tally):
+def supervise(arguments, sources, tally, folder):
     """Start a worker, and another where one ends or hangs in a program that is not SDLF. How many cases there were."""
     n, end = arguments.first, time.monotonic() + arguments.seconds
     last = arguments.first + arguments.cases
@@ -176,7 +176,7 @@ def supervise(arguments, sources, tally):
             os.setpgid(0, 0)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             try:
-                work(arguments, n, sources, writes)
+                work(arguments, n, sources, writes, folder)
             finally:
                 os._exit(0)
         os.close(writes)
@@ -214,7 +214,8 @@ def main():
     if not sources.tests and not sources.families:
         sys.exit(f"--only {arguments.only[0]}: no model has it")
     tally, start = Tally(arguments), time.monotonic()
-    count = supervise(arguments, sources, tally)
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        count = supervise(arguments, sources, tally, folder)
     return tally.say(count, time.monotonic() - start)
 
 
