@@ -63,7 +63,7 @@ bool conv2d_nhwc_pays_cpu(const convolution *v)
 {
     bool strides = v->stride[0] > 1 || v->stride[1] > 1, overlaps = v->stride[0] < v->r && v->stride[1] < v->s;
     if (v->c == 1 && v->k == 1 && v->groups > 1) return depthwise_nhwc_takes_cpu(v);
-    if (v->k >= LANES) return true;
+    if (v->k >= LANES || implicit_fills_cpu(v)) return true;
     if (!strides) return v->r_s > 1 && (v->c > LANES || v->c * v->k > FEW_SUMS * LANES);
     return v->c * v->k > 4 || v->p_q < (overlaps ? 8192 : 400);
 }

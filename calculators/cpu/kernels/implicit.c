@@ -9,11 +9,10 @@
 #include "calculators/cpu/kernels/implicit_tile.h"
 
 enum {
-    FEW_CHANNELS = 12,                          /* below, a row of the window is one run */
+    FEW_CHANNELS = 12, SOME_CHANNELS = 24,      /* where a row of the window is one run */
     TASK_PIXELS = 96,                           /* of a task, about */
     LEAST_TASKS = 48,                           /* where there is enough to share */
     NEAR_WEIGHTS = (1 << 20) / sizeof(element), /* all of them stay in the second-level cache */
-    MOST_RUNS = 128,                            /* windows of more positions go elsewhere */
 };
 
 /* ---- what all tasks share ---- */
@@ -35,6 +34,7 @@ typedef struct context {
     bool reaches_out;                 /* some windows do, into zeros */
     int64_t height, width, before[2]; /* of the image, and what of its padding is not part of it */
     int64_t reach[2];                 /* of a window */
+    int64_t pixel, group;             /* elements of the image from one to the next */
     window_runs runs;                 /* of a window */
     int64_t run;                      /* the elements of each */
     int64_t chunks;                   /* of an image's pixels */
@@ -53,23 +53,32 @@ static bool has_padding(const convolution *v)
     return v->before[0] != 0 || v->before[1] != 0 || reached(v, 0) > v->h || reached(v, 1) > v->w;
 }
 
+/* All of x may have to be copied for it. That is little beside the products if few channels are read, or few filters read some, and each
+ * pixel is in windows enough. */
 static bool takes_rows(const convolution *v)
 {
-    bool cuts = v->before[0] < 0 || v->before[1] < 0;
-    return v->groups == 1 && v->c < FEW_CHANNELS && v->dilation[1] == 1 && v->s > 1 && !cuts;
+    bool cuts = v->before[0] < 0 || v->before[1] < 0, is_read = 2 * v->p_q >= v->h * v->w && v->k <= 2 * LANES;
+    bool few = (v->groups == 1 && v->c < FEW_CHANNELS) || (v->c <= SOME_CHANNELS && is_read);
+    return few && v->dilation[1] == 1 && v->s > 1 && !cuts;
+}
+
+/* Of what is not x in its order: with padding, row-major, or groups, which get an image each. */
+static bool copies(const convolution *v, bool row_major)
+{
+    return takes_rows(v) && (row_major || has_padding(v) || v->groups > 1);
 }
 
 bool implicit_takes_row_major_cpu(const convolution *v)
 {
-    const convolution joined = implicit_joined(v);
+    const convolution joined = implicit_joined_cpu(v);
     return takes_rows(&joined) && implicit_takes_cpu(v);
 }
 
 int64_t implicit_scratch_size_cpu(const convolution *all, bool row_major)
 {
-    const convolution v = implicit_joined(all);
-    bool copies = takes_rows(&v) && (row_major || has_padding(&v));
-    return cpu_round_up(v.c, LANES) + (copies ? v.n * reached(&v, 0) * reached(&v, 1) * v.c : 0);
+    const convolution v = implicit_joined_cpu(all);
+    int64_t copy = copies(&v, row_major) ? v.n * v.groups * reached(&v, 0) * reached(&v, 1) * v.c : 0;
+    return cpu_round_up(v.c, LANES) + copy;
 }
 
 /* ---- the padded copy ---- */
@@ -79,14 +88,35 @@ typedef struct padding {
     const element *x;
     element *to;
     int64_t height, width;
-    bool row_major; /* x is; the copy is channels last */
+    bool row_major; /* x is; the copy is channels last, (N,G,height,width,C) */
 } padding;
 
+/* The channels of one group, of a row of x, to pixels that follow each other. */
+static void copy_row(const padding *all, element *to, int64_t plane, int64_t h, int64_t columns)
+{
+    const convolution *v = all->v;
+    int64_t channels = v->groups * v->c;
+    const element *x = all->x + (plane / v->groups * v->h + h) * v->w * channels + plane % v->groups * v->c;
+    if (all->row_major) {
+        for (int64_t c = 0; c < v->c; c++) {
+            const element *row = all->x + ((plane * v->c + c) * v->h + h) * v->w;
+            for (int64_t w = 0; w < columns; w++) to[w * v->c + c] = row[w];
+        }
+    } else if (v->groups == 1) {
+        memcpy(to, x, (size_t)(columns * v->c) * sizeof *to);
+    } else {
+        for (int64_t w = 0; w < columns; w++) {
+            for (int64_t c = 0; c < v->c; c++) to[w * v->c + c] = x[w * channels + c];
+        }
+    }
+}
+
+/* A row of one image and group. */
 static void pad_row(void *argument, int64_t index, int thread)
 {
     const padding *all = argument;
     const convolution *v = all->v;
-    int64_t image = index / all->height, h = index % all->height - v->before[0];
+    int64_t plane = index / all->height, h = index % all->height - v->before[0];
     element *to = all->to + index * all->width * v->c;
     (void)thread;
     if (h < 0 || h >= v->h) {
@@ -96,14 +126,7 @@ static void pad_row(void *argument, int64_t index, int thread)
     int64_t columns = cpu_min(v->w, all->width - v->before[1]), left = cpu_min(v->before[1], all->width);
     columns = cpu_max(columns, 0);
     memset(to, 0, (size_t)(left * v->c) * sizeof *to);
-    if (all->row_major) {
-        for (int64_t c = 0; c < v->c; c++) {
-            const element *x = all->x + ((image * v->c + c) * v->h + h) * v->w;
-            for (int64_t w = 0; w < columns; w++) to[(left + w) * v->c + c] = x[w];
-        }
-    } else {
-        memcpy(to + left * v->c, all->x + (image * v->h + h) * v->w * v->c, (size_t)(columns * v->c) * sizeof *to);
-    }
+    copy_row(all, to + left * v->c, plane, h, columns);
     memset(to + (left + columns) * v->c, 0, (size_t)((all->width - left - columns) * v->c) * sizeof *to);
 }
 
@@ -117,7 +140,7 @@ static void list_runs(window_runs *runs, const context *all)
         int64_t r = all->rows ? i : i / v->s;
         runs->down[i] = r * v->dilation[0];
         runs->right[i] = all->rows ? 0 : i % v->s * v->dilation[1];
-        runs->offset[i] = (runs->down[i] * all->width + runs->right[i]) * v->groups * v->c;
+        runs->offset[i] = (runs->down[i] * all->width + runs->right[i]) * all->pixel;
     }
 }
 
@@ -128,7 +151,7 @@ static inline void find_runs(const context *all, const element *image, int64_t p
     const convolution *v = all->v;
     const window_runs *runs = &all->runs;
     int64_t top = p * v->stride[0] - all->before[0], left = q * v->stride[1] - all->before[1];
-    int64_t start = (top * all->width + left) * v->groups * v->c;
+    int64_t start = (top * all->width + left) * all->pixel;
     if (top >= 0 && left >= 0 && top + all->reach[0] <= all->height && left + all->reach[1] <= all->width) {
         for (int64_t i = 0; i < runs->count; i++) at[i][pixel] = image + start + runs->offset[i];
         return;
@@ -146,9 +169,9 @@ static inline bool find_row(const context *all, const element *image, int64_t p,
 {
     const convolution *v = all->v;
     int64_t top = p * v->stride[0] - all->before[0], left = q * v->stride[1] - all->before[1];
-    int64_t last = left + (count - 1) * v->stride[1], step = v->stride[1] * v->groups * v->c;
+    int64_t last = left + (count - 1) * v->stride[1], step = v->stride[1] * all->pixel;
     if (top < 0 || left < 0 || top + all->reach[0] > all->height || last + all->reach[1] > all->width) return false;
-    const element *start = image + (top * all->width + left) * v->groups * v->c;
+    const element *start = image + (top * all->width + left) * all->pixel;
     for (int64_t r = 0; r < all->runs.count; r++) {
         for (int64_t i = 0; i < count; i++) at[r][pixel + i] = start + all->runs.offset[r] + i * step;
     }
@@ -161,8 +184,7 @@ static inline void find_pixels(const context *all, const element *image, int64_t
 {
     const convolution *v = all->v;
     if (all->pixels_follow) {
-        int64_t step = v->groups * v->c;
-        for (int64_t i = 0; i < count; i++) at[0][i] = image + (first + i) * step;
+        for (int64_t i = 0; i < count; i++) at[0][i] = image + (first + i) * all->pixel;
         return;
     }
     for (int64_t i = 0; i < count;) {
@@ -200,7 +222,7 @@ static void compute_chunk(void *argument, int64_t index, int thread)
     int vectors = (int)(implicit_panel_start(&all->p, panel + 1) - start);
     int64_t first = chunk * v->p_q / all->chunks, last = (chunk + 1) * v->p_q / all->chunks;
     int64_t tiles = cpu_divide_up(last - first, implicit_tile_pixels(vectors)), filter = group * v->k + start * LANES;
-    const element *image = all->image + n * all->height * all->width * v->groups * v->c + group * v->c;
+    const element *image = all->image + n * all->height * all->width * v->groups * v->c + group * all->group;
     const element *at[MOST_RUNS][MOST_PIXELS];
     unsigned char inside[MOST_RUNS];
     element bias[PANEL_VECTORS * LANES] = {0};
@@ -208,7 +230,7 @@ static void compute_chunk(void *argument, int64_t index, int thread)
                        .runs = all->reaches_out ? inside : NULL,
                        .run_count = all->runs.count,
                        .run = all->run,
-                       .ahead = all->pixels_follow ? cpu_divide_up(last - first, tiles) * v->groups * v->c : 0,
+                       .ahead = all->pixels_follow ? cpu_divide_up(last - first, tiles) * all->pixel : 0,
                        .w = all->packed + (group * all->p.vectors + start) * LANES * v->taps,
                        .bias = bias,
                        .step = v->groups * v->k,
@@ -217,8 +239,10 @@ static void compute_chunk(void *argument, int64_t index, int thread)
     (void)thread;
     implicit_tile_fetch_near(&t, vectors);
     for (int j = 0; j < vectors && forward->bias; j++) {
-        int64_t from = filter + implicit_vector_start(j, t.filters);
-        memcpy(bias + j * LANES, forward->bias + from, (size_t)cpu_min(LANES, t.filters) * sizeof *bias);
+        int64_t from = filter + implicit_vector_start(j, t.filters), count = cpu_min(LANES, t.filters);
+        int64_t all_filters = forward->v.groups * forward->v.k; /* fewer than v's, where pixels are joined */
+        for (int64_t i = 0, k = from % all_filters; i < count; i++, k = k + 1 < all_filters ? k + 1 : 0)
+            bias[j * LANES + i] = forward->bias[k];
     }
     for (int64_t i = 0; i < tiles; i++) {
         int64_t pixel = first + i * (last - first) / tiles, place = (n * v->p_q + pixel) * t.step + filter;
@@ -249,14 +273,14 @@ static bool is_near(const convolution *v)
 
 bool implicit_takes_cpu(const convolution *v)
 {
-    const convolution joined = implicit_joined(v);
+    const convolution joined = implicit_joined_cpu(v);
     return (takes_rows(&joined) ? v->r : v->r_s) <= MOST_RUNS;
 }
 
 void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed,
                           element *scratch, bool row_major)
 {
-    const convolution joined = implicit_joined(&forward->v), *v = &joined;
+    const convolution joined = implicit_joined_cpu(&forward->v), *v = &joined;
     context all = {.forward = forward,
                    .v = v,
                    .packed = packed,
@@ -265,7 +289,9 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
                    .p = implicit_panels_of(v),
                    .rows = takes_rows(v),
                    .height = v->h,
-                   .width = v->w};
+                   .width = v->w,
+                   .pixel = v->groups * v->c,
+                   .group = v->c};
     if (v->n * v->p_q * v->groups * v->k == 0) return;
     for (int i = 0; i < 2; i++) {
         all.before[i] = v->before[i];
@@ -274,7 +300,7 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
     all.run = all.rows ? v->s * v->c : v->c;
     all.chunks = chunks_of(v, &all.p);
     memset(scratch, 0, (size_t)cpu_round_up(v->c, LANES) * sizeof *scratch);
-    if (all.rows && (row_major || has_padding(v))) {
+    if (copies(v, row_major)) {
         all.height = reached(v, 0);
         all.width = reached(v, 1);
         padding copy = {.v = v,
@@ -284,9 +310,11 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
                         .width = all.width,
                         .row_major = row_major};
         all.image = copy.to;
+        all.pixel = v->c;
+        all.group = all.height * all.width * v->c;
         all.before[0] = all.before[1] = 0;
-        cpu_parallel_near_exact(cpu, v->n * all.height, cpu_time_of_elements(v->n * all.height * all.width * v->c),
-                                pad_row, &copy);
+        cpu_parallel_near_exact(cpu, v->n * v->groups * all.height,
+                                cpu_time_of_elements(v->n * v->groups * all.height * all.width * v->c), pad_row, &copy);
     }
     list_runs(&all.runs, &all);
     all.pixels_follow =

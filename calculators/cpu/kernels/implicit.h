@@ -17,6 +17,9 @@ bool implicit_takes_cpu(const convolution *v);
 /* With x row-major? Where a copy of it is made anyway. */
 bool implicit_takes_row_major_cpu(const convolution *v);
 
+/* Do groups of few filters, or pixels of few, fill most of a vector together? */
+bool implicit_fills_cpu(const convolution *v);
+
 /* Where weights lie: elements from one group, filter, channel, and row and column of the window to the next. */
 typedef struct implicit_weights {
     const element *w;

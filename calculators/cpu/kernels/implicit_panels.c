@@ -5,9 +5,54 @@
 #include "calculators/cpu/kernels/implicit.h"
 #include "calculators/cpu/kernels/product.h"
 
+enum { LEAST_LANES = LANES / 2 }; /* that filters fill, where they are joined to do so */
+
+/* Multiply-adds of vectors that m pixels of a row take, for each position of the window's height and each channel. */
+static int64_t pixels_work(const convolution *v, int64_t m)
+{
+    return cpu_divide_up(m * v->k, LANES) * (v->s + (m - 1) * (v->stride[1] / v->dilation[1]));
+}
+
+/* As few as save a quarter. */
+static int64_t pixels_together(const convolution *v)
+{
+    int64_t best = 1, most = PANEL_VECTORS * LANES / cpu_max(1, v->k);
+    bool takes = v->groups == 1 && v->k > 0 && v->s > 1 && v->stride[1] % v->dilation[1] == 0;
+    for (int64_t m = 2; takes && m <= cpu_min(most, v->q); m++) {
+        bool fits = v->q % m == 0 && v->r * (v->s + (m - 1) * (v->stride[1] / v->dilation[1])) <= MOST_RUNS;
+        if (fits && 4 * pixels_work(v, m) * best <= 3 * pixels_work(v, best) * m) best = m;
+    }
+    return best;
+}
+
+convolution implicit_joined_cpu(const convolution *v)
+{
+    convolution joined = *v;
+    int64_t factor = v->k > 0 ? cpu_max(1, cpu_min(v->groups, LANES / v->k)) : 1;
+    while (v->groups % factor != 0) factor--;
+    joined.groups /= factor;
+    joined.c *= factor;
+    joined.k *= factor;
+    int64_t m = pixels_together(&joined);
+    joined.s += (m - 1) * (v->stride[1] / v->dilation[1]);
+    joined.k *= m;
+    joined.q /= m;
+    joined.stride[1] *= m;
+    joined.r_s = joined.r * joined.s;
+    joined.p_q = joined.p * joined.q;
+    joined.taps = joined.c * joined.r_s;
+    return joined;
+}
+
+bool implicit_fills_cpu(const convolution *v)
+{
+    const convolution joined = implicit_joined_cpu(v);
+    return joined.k != v->k && joined.k >= LEAST_LANES;
+}
+
 int64_t implicit_packed_size_cpu(const convolution *v)
 {
-    convolution joined = implicit_joined(v);
+    convolution joined = implicit_joined_cpu(v);
     return joined.groups * implicit_panels_of(&joined).vectors * LANES * joined.taps;
 }
 
@@ -19,14 +64,53 @@ typedef struct packing {
     implicit_panels p;
 } packing;
 
-/* Of a filter and a channel, both counted in groups that have been joined; from: the tap of group 0. */
-static inline element weight_of(const packing *all, const element *from, int64_t group, int64_t filter, int64_t channel)
+/* Panel `panel` of a group. */
+typedef struct panel_place {
+    int64_t group, first, filters, width; /* filters of the group, from the first on; width: with what fills vectors */
+} panel_place;
+
+/* The filter of column k; the last vector of a panel ends with its filters. */
+static inline int64_t filter_of(const panel_place *at, int64_t k)
+{
+    int64_t last = at->width - LANES;
+    return k < last ? k : k - last + implicit_vector_start(last / LANES, at->filters);
+}
+
+/* A position of the window, where filters are joined: each reads the channels of its own group. */
+static void pack_joined(const packing *all, const panel_place *at, int64_t position, element *to)
+{
+    const convolution *v = all->v, *joined = &all->joined;
+    const implicit_weights *w = all->w;
+    int64_t of_pixel = joined->k / implicit_pixels(v, joined), together = of_pixel / v->k;
+    int64_t dilated = v->stride[1] / v->dilation[1];
+    memset(to, 0, (size_t)(joined->c * at->width) * sizeof *to);
+    for (int64_t k = 0; k < at->width; k++) {
+        int64_t filter = filter_of(at, k), pixel = (at->first + filter) / of_pixel;
+        int64_t here = (at->first + filter) % of_pixel, column = position % joined->s - pixel * dilated;
+        if (filter >= at->filters || column < 0 || column >= v->s) continue;
+        const element *from = w->w + (at->group * together + here / v->k) * w->group + here % v->k * w->filter +
+                              position / joined->s * w->row + column * w->column;
+        element *into = to + here / v->k * v->c * at->width + k;
+        for (int64_t c = 0; c < v->c; c++) into[c * at->width] = from[c * w->channel];
+    }
+}
+
+static void pack_alone(const packing *all, const panel_place *at, int64_t position, element *to)
 {
     const convolution *v = all->v;
     const implicit_weights *w = all->w;
-    if (filter / v->k != channel / v->c) return 0;
-    return from[(group * (all->joined.k / v->k) + filter / v->k) * w->group + filter % v->k * w->filter +
-                channel % v->c * w->channel];
+    const element *from = w->w + at->group * w->group + at->first * w->filter + position / v->s * w->row +
+                          position % v->s * w->column;
+    if (at->filters == at->width && (w->filter == 1 || w->channel == 1)) {
+        product_pack_cpu(to, at->width, from, w->channel, w->filter, v->c, at->width);
+        return;
+    }
+    for (int64_t c = 0; c < v->c; c++) {
+        for (int64_t k = 0; k < at->width; k++) {
+            int64_t filter = filter_of(at, k);
+            to[c * at->width + k] = filter < at->filters ? from[c * w->channel + filter * w->filter] : 0;
+        }
+    }
 }
 
 /* Panel `index` of all groups. */
@@ -34,38 +118,20 @@ static void pack_panel(void *context, int64_t index, int thread)
 {
     const packing *all = context;
     const convolution *v = &all->joined;
-    const implicit_weights *w = all->w;
-    int64_t group = index / all->p.count, panel = index % all->p.count;
-    int64_t start = implicit_panel_start(&all->p, panel),
-            width = (implicit_panel_start(&all->p, panel + 1) - start) * LANES;
-    int64_t first = start * LANES, filters = cpu_min(width, v->k - first);
-    int64_t last = width - LANES, shift = last - implicit_vector_start(last / LANES, filters);
-    element *to = all->packed + (group * all->p.vectors + start) * LANES * v->taps;
-    bool is_joined = v->groups != all->v->groups;
+    int64_t panel = index % all->p.count, start = implicit_panel_start(&all->p, panel);
+    panel_place at = {.group = index / all->p.count,
+                      .first = start * LANES,
+                      .width = (implicit_panel_start(&all->p, panel + 1) - start) * LANES};
+    at.filters = cpu_min(at.width, v->k - at.first);
+    element *to = all->packed + (at.group * all->p.vectors + start) * LANES * v->taps;
+    bool is_joined = v->k != all->v->k;
     (void)thread;
-    for (int64_t i = 0; i < v->r_s; i++, to += v->c * width) {
-        const element *from = w->w + i / v->s * w->row + i % v->s * w->column;
-        if (!is_joined && filters == width && (w->filter == 1 || w->channel == 1)) {
-            product_pack_cpu(to, width, from + group * w->group + first * w->filter, w->channel, w->filter, v->c,
-                             width);
-            continue;
-        }
-        for (int64_t c = 0; c < v->c; c++) {
-            const element *alone = from + group * w->group + first * w->filter + c * w->channel;
-            for (int64_t k = 0; k < width; k++) {
-                int64_t filter = k < last ? k : k - shift;
-                element weight = 0;
-                if (filter < filters)
-                    weight = is_joined ? weight_of(all, from, group, first + filter, c) : alone[filter * w->filter];
-                to[c * width + k] = weight;
-            }
-        }
-    }
+    for (int64_t i = 0; i < v->r_s; i++, to += v->c * at.width) (is_joined ? pack_joined : pack_alone)(all, &at, i, to);
 }
 
 void implicit_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution *v, const implicit_weights *w)
 {
-    packing all = {.v = v, .joined = implicit_joined(v), .w = w, .packed = packed};
+    packing all = {.v = v, .joined = implicit_joined_cpu(v), .w = w, .packed = packed};
     all.p = implicit_panels_of(&all.joined);
     cpu_parallel_exact(cpu, all.joined.groups * all.p.count, cpu_time_of_elements(8 * implicit_packed_size_cpu(v)),
                        pack_panel, &all);

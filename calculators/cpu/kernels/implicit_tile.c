@@ -3,16 +3,16 @@
 #include "calculators/cpu/kernels/implicit_tile.h"
 
 #include "calculators/cpu/kernels/activate.h"
+#include "calculators/cpu/kernels/lanes.h"
 
 typedef vector tile_sums[MOST_PIXELS][PANEL_VECTORS];
 
 /* A single vector with lanes too many. */
-static void finish_part(const implicit_tile *t, int64_t i, const vector *sum)
+static void finish_part(const implicit_tile *t, int64_t i, vector sum, vector low, vector high, bool clamped)
 {
-    element values[LANES], *y = t->y + i * t->step;
-    store(values, *sum);
-    for (int64_t k = 0; k < t->filters; k++) y[k] = values[k] + (t->residual ? t->residual[i * t->step + k] : 0);
-    activate_cpu(y, y, t->filters, t->activation);
+    element *y = t->y + i * t->step;
+    if (t->residual) sum += load_some(t->residual + i * t->step, t->filters);
+    store_some(y, clamped ? clamp_lanes(sum, low, high) : sum, t->filters);
 }
 
 /* All vectors of a pixel are added to before the first is written: y may be the residual, and the last two may share filters. */
@@ -95,21 +95,23 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
             }
         }
     }
-    if (vectors == 1 && t->filters < LANES) {
-        UNROLLED
-        for (int i = 0; i < MOST_PIXELS; i++) {
-            if (i >= pixels || i >= count) continue;
-            vector part = sum[i][0];
-            finish_part(t, i, &part);
-        }
-        return;
-    }
     element low, high;
     bool clamped = activation_clamps(t->activation, &low, &high);
     bool wants_clamp = clamped && t->activation->function != SDLF_IDENTITY;
-    UNROLLED
-    for (int i = 0; i < MOST_PIXELS; i++) {
-        if (i < pixels && i < count) finish_pixel(vectors, t, i, sum[i], broadcast(low), broadcast(high), wants_clamp);
+    if (vectors == 1 && t->filters < LANES) {
+        element part[MOST_PIXELS * LANES];
+        UNROLLED
+        for (int i = 0; i < MOST_PIXELS; i++) {
+            if (i < pixels) store(part + i * LANES, sum[i][0]);
+        }
+        for (int i = 0; i < count; i++)
+            finish_part(t, i, load(part + i * LANES), broadcast(low), broadcast(high), wants_clamp);
+    } else {
+        UNROLLED
+        for (int i = 0; i < MOST_PIXELS; i++) {
+            if (i < pixels && i < count)
+                finish_pixel(vectors, t, i, sum[i], broadcast(low), broadcast(high), wants_clamp);
+        }
     }
     for (int i = 0; i < count && !clamped; i++)
         activate_cpu(t->y + i * t->step, t->y + i * t->step, t->filters, t->activation);

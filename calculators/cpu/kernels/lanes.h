@@ -14,4 +14,21 @@ static inline vector load_some(const element *from, int64_t lanes)
     return load(part);
 }
 
+/* The first `lanes` lanes, up to all of them: two stores, which overlap. */
+static inline void store_some(element *to, vector x, int64_t lanes)
+{
+    if (lanes >= LANES) {
+        store(to, x);
+        return;
+    }
+    element part[LANES];
+    store(part, x);
+    for (int64_t half = LANES / 2; half > 0; half /= 2) {
+        if (lanes < half) continue;
+        memcpy(to, part, (size_t)half * sizeof *to);
+        memcpy(to + lanes - half, part + lanes - half, (size_t)half * sizeof *to);
+        return;
+    }
+}
+
 #endif

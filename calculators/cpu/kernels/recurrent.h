@@ -73,14 +73,6 @@ static inline element *recurrent_row(const recurrent *r, const sdlf_tensor *x, i
     return (element *)x->data + recurrent_place(r, s) * x->stride[0] + n * x->stride[1];
 }
 
-static inline void store_some(element *to, vector v, int64_t lanes)
-{
-    if (lanes >= LANES)
-        store(to, v);
-    else
-        memcpy(to, &v, (size_t)lanes * sizeof *to);
-}
-
 /* 1 / x of 1 to 2^127, within 2 units in the last place: an estimate of 14 bits and a step of Newton's, where a division of the widest
  * vectors takes 16 cycles. */
 static inline __attribute__((always_inline)) vector reciprocal_lanes(vector x)
