@@ -6,10 +6,10 @@
 #include "calculators/cpu/kernels/implicit.h"
 
 #include "calculators/cpu/kernels/implicit_panels.h"
+#include "calculators/cpu/kernels/implicit_rows.h"
 #include "calculators/cpu/kernels/implicit_tile.h"
 
 enum {
-    FEW_CHANNELS = 12, SOME_CHANNELS = 24,      /* where a row of the window is one run */
     TASK_PIXELS = 96,                           /* of a task, about */
     LEAST_TASKS = 48,                           /* where there is enough to share */
     NEAR_WEIGHTS = (1 << 20) / sizeof(element), /* all of them stay in the second-level cache */
@@ -41,93 +41,19 @@ typedef struct context {
     bool near;                        /* all panels of a chunk follow each other, else all chunks of a panel */
 } context;
 
-/* The sides of the image that windows reach, padding included. */
-static int64_t reached(const convolution *v, int axis)
-{
-    int64_t outputs = axis == 0 ? v->p : v->q, window = axis == 0 ? v->r : v->s;
-    return (outputs - 1) * v->stride[axis] + (window - 1) * v->dilation[axis] + 1;
-}
-
-static bool has_padding(const convolution *v)
-{
-    return v->before[0] != 0 || v->before[1] != 0 || reached(v, 0) > v->h || reached(v, 1) > v->w;
-}
-
-/* All of x may have to be copied for it. That is little beside the products if few channels are read, or few filters read some, and each
- * pixel is in windows enough. */
-static bool takes_rows(const convolution *v)
-{
-    bool cuts = v->before[0] < 0 || v->before[1] < 0, is_read = 2 * v->p_q >= v->h * v->w && v->k <= 2 * LANES;
-    bool few = (v->groups == 1 && v->c < FEW_CHANNELS) || (v->c <= SOME_CHANNELS && is_read);
-    return few && v->dilation[1] == 1 && v->s > 1 && !cuts;
-}
-
-/* Of what is not x in its order: with padding, row-major, or groups, which get an image each. */
-static bool copies(const convolution *v, bool row_major)
-{
-    return takes_rows(v) && (row_major || has_padding(v) || v->groups > 1);
-}
-
 bool implicit_takes_row_major_cpu(const convolution *v)
 {
     const convolution joined = implicit_joined_cpu(v);
-    return takes_rows(&joined) && implicit_takes_cpu(v);
+    return implicit_takes_rows_cpu(&joined) && implicit_takes_cpu(v);
 }
 
 int64_t implicit_scratch_size_cpu(const convolution *all, bool row_major)
 {
     const convolution v = implicit_joined_cpu(all);
-    int64_t copy = copies(&v, row_major) ? v.n * v.groups * reached(&v, 0) * reached(&v, 1) * v.c : 0;
+    int64_t copy = implicit_copies_cpu(&v, row_major)
+                       ? v.n * v.groups * implicit_reached(&v, 0) * implicit_reached(&v, 1) * v.c
+                       : 0;
     return cpu_round_up(v.c, LANES) + copy;
-}
-
-/* ---- the padded copy ---- */
-
-typedef struct padding {
-    const convolution *v;
-    const element *x;
-    element *to;
-    int64_t height, width;
-    bool row_major; /* x is; the copy is channels last, (N,G,height,width,C) */
-} padding;
-
-/* The channels of one group, of a row of x, to pixels that follow each other. */
-static void copy_row(const padding *all, element *to, int64_t plane, int64_t h, int64_t columns)
-{
-    const convolution *v = all->v;
-    int64_t channels = v->groups * v->c;
-    const element *x = all->x + (plane / v->groups * v->h + h) * v->w * channels + plane % v->groups * v->c;
-    if (all->row_major) {
-        for (int64_t c = 0; c < v->c; c++) {
-            const element *row = all->x + ((plane * v->c + c) * v->h + h) * v->w;
-            for (int64_t w = 0; w < columns; w++) to[w * v->c + c] = row[w];
-        }
-    } else if (v->groups == 1) {
-        memcpy(to, x, (size_t)(columns * v->c) * sizeof *to);
-    } else {
-        for (int64_t w = 0; w < columns; w++) {
-            for (int64_t c = 0; c < v->c; c++) to[w * v->c + c] = x[w * channels + c];
-        }
-    }
-}
-
-/* A row of one image and group. */
-static void pad_row(void *argument, int64_t index, int thread)
-{
-    const padding *all = argument;
-    const convolution *v = all->v;
-    int64_t plane = index / all->height, h = index % all->height - v->before[0];
-    element *to = all->to + index * all->width * v->c;
-    (void)thread;
-    if (h < 0 || h >= v->h) {
-        memset(to, 0, (size_t)(all->width * v->c) * sizeof *to);
-        return;
-    }
-    int64_t columns = cpu_min(v->w, all->width - v->before[1]), left = cpu_min(v->before[1], all->width);
-    columns = cpu_max(columns, 0);
-    memset(to, 0, (size_t)(left * v->c) * sizeof *to);
-    copy_row(all, to + left * v->c, plane, h, columns);
-    memset(to + (left + columns) * v->c, 0, (size_t)((all->width - left - columns) * v->c) * sizeof *to);
 }
 
 /* ---- one task ---- */
@@ -274,7 +200,7 @@ static bool is_near(const convolution *v)
 bool implicit_takes_cpu(const convolution *v)
 {
     const convolution joined = implicit_joined_cpu(v);
-    return (takes_rows(&joined) ? v->r : v->r_s) <= MOST_RUNS;
+    return (implicit_takes_rows_cpu(&joined) ? v->r : v->r_s) <= MOST_RUNS;
 }
 
 void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed,
@@ -287,7 +213,7 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
                    .image = forward->x,
                    .zeros = scratch,
                    .p = implicit_panels_of(v),
-                   .rows = takes_rows(v),
+                   .rows = implicit_takes_rows_cpu(v),
                    .height = v->h,
                    .width = v->w,
                    .pixel = v->groups * v->c,
@@ -300,26 +226,20 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
     all.run = all.rows ? v->s * v->c : v->c;
     all.chunks = chunks_of(v, &all.p);
     memset(scratch, 0, (size_t)cpu_round_up(v->c, LANES) * sizeof *scratch);
-    if (copies(v, row_major)) {
-        all.height = reached(v, 0);
-        all.width = reached(v, 1);
-        padding copy = {.v = v,
-                        .x = forward->x,
-                        .to = scratch + cpu_round_up(v->c, LANES),
-                        .height = all.height,
-                        .width = all.width,
-                        .row_major = row_major};
-        all.image = copy.to;
+    if (implicit_copies_cpu(v, row_major)) {
+        all.height = implicit_reached(v, 0);
+        all.width = implicit_reached(v, 1);
+        element *copy = scratch + cpu_round_up(v->c, LANES);
+        implicit_copy_cpu(cpu, v, forward->x, copy, row_major);
+        all.image = copy;
         all.pixel = v->c;
         all.group = all.height * all.width * v->c;
         all.before[0] = all.before[1] = 0;
-        cpu_parallel_near_exact(cpu, v->n * v->groups * all.height,
-                                cpu_time_of_elements(v->n * v->groups * all.height * all.width * v->c), pad_row, &copy);
     }
     list_runs(&all.runs, &all);
-    all.pixels_follow =
-        v->r_s == 1 && v->stride[0] == 1 && v->stride[1] == 1 && !has_padding(v) && v->p == v->h && v->q == v->w;
-    all.reaches_out = !all.rows && v->r_s > 1 && has_padding(v);
+    all.pixels_follow = v->r_s == 1 && v->stride[0] == 1 && v->stride[1] == 1 && !implicit_has_padding(v) &&
+                        v->p == v->h && v->q == v->w;
+    all.reaches_out = !all.rows && v->r_s > 1 && implicit_has_padding(v);
     all.near = is_near(v);
     cpu_parallel_near(cpu, all.chunks * v->n * all.p.count * v->groups, convolution_time(v), compute_chunk, &all);
 }

@@ -99,8 +99,8 @@ static void pack_alone(const packing *all, const panel_place *at, int64_t positi
 {
     const convolution *v = all->v;
     const implicit_weights *w = all->w;
-    const element *from = w->w + at->group * w->group + at->first * w->filter + position / v->s * w->row +
-                          position % v->s * w->column;
+    const element *from =
+        w->w + at->group * w->group + at->first * w->filter + position / v->s * w->row + position % v->s * w->column;
     if (at->filters == at->width && (w->filter == 1 || w->channel == 1)) {
         product_pack_cpu(to, at->width, from, w->channel, w->filter, v->c, at->width);
         return;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Implicit GEMM (implicit.h) where a row of the window is one run: the image is copied with its padding around it, and groups apart, so that
+ * the channels that a row of the window reads follow each other. */
+#ifndef SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_ROWS_H
+#define SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_ROWS_H
+
+#include "calculators/cpu/kernels/convolution.h"
+
+/* The sides of the image that windows reach, padding included. */
+static inline int64_t implicit_reached(const convolution *v, int axis)
+{
+    int64_t outputs = axis == 0 ? v->p : v->q, window = axis == 0 ? v->r : v->s;
+    return (outputs - 1) * v->stride[axis] + (window - 1) * v->dilation[axis] + 1;
+}
+
+static inline bool implicit_has_padding(const convolution *v)
+{
+    return v->before[0] != 0 || v->before[1] != 0 || implicit_reached(v, 0) > v->h || implicit_reached(v, 1) > v->w;
+}
+
+/* Are the runs rows? v as it is computed (implicit_joined_cpu). */
+bool implicit_takes_rows_cpu(const convolution *v);
+
+/* Then: is a copy read? With padding, of row-major images, and with groups, which get an image each. */
+bool implicit_copies_cpu(const convolution *v, bool row_major);
+
+/* The copy of x, (N,G,height,width,C) of the sides that windows reach. */
+void implicit_copy_cpu(const cpu_calculator *cpu, const convolution *v, const element *x, element *to, bool row_major);
+
+#endif
