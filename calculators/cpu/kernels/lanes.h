@@ -5,12 +5,17 @@
 
 #include "calculators/cpu/kernels/element.h"
 
-/* The first `lanes` elements, and zeros behind them; any number from LANES on: a whole vector. */
+/* The first `lanes` elements, of 1 or more, and zeros behind them; any number from LANES on: a whole vector. Two loads, which overlap. */
 static inline vector load_some(const element *from, int64_t lanes)
 {
-    element part[LANES] = {0};
     if (lanes >= LANES) return load(from);
-    memcpy(part, from, (size_t)lanes * sizeof *part);
+    element part[LANES] = {0};
+    for (int64_t half = LANES / 2; half > 0; half /= 2) {
+        if (lanes < half) continue;
+        memcpy(part, from, (size_t)half * sizeof *part);
+        memcpy(part + lanes - half, from + lanes - half, (size_t)half * sizeof *part);
+        break;
+    }
     return load(part);
 }
 
