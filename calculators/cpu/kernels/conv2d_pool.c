@@ -7,6 +7,9 @@
 #include "calculators/fusions/conv2d_pool.h"
 #include "calculators/cpu/kernels/direct_conv2d.h"
 #include "calculators/cpu/kernels/kernels.h"
+#include "calculators/cpu/kernels/winograd.h"
+
+enum { FEW_IMAGES = 8, LARGE_IMAGE_TIME = 10000 };
 
 typedef struct pool_context {
     convolution v;
@@ -107,13 +110,21 @@ static void forward_image(void *argument, int64_t image, int thread)
     }
 }
 
+/* Does the convolution by itself take less time than what is saved between the two? As Winograd's; and where images, each of them a task here,
+ * are few and large, so that threads have none. (Threads are not counted: results are the same with any number.) */
+static bool is_faster_apart(const convolution *v)
+{
+    bool shares_little = v->n < FEW_IMAGES && convolution_time(v) > v->n * LARGE_IMAGE_TIME;
+    return shares_little || (winograd_takes_cpu(v) && winograd_pays_cpu(v));
+}
+
 /* For training, where the mask saves the backward pass much, anything. For inference, where a plan would otherwise have the
  * convolution and the pooling channels last, what is faster in one. */
 bool conv2d_relu_max_pool_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     pool_context all = forward_context(operation);
     (void)calculator;
-    return sdlf_tensor_present(&operation->out[1]) || is_direct_forward(&all);
+    return sdlf_tensor_present(&operation->out[1]) || (is_direct_forward(&all) && !is_faster_apart(&all.v));
 }
 
 int64_t conv2d_relu_max_pool_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
