@@ -125,8 +125,17 @@ bool conv2d_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_o
     return operation->algorithm == CPU_CONV2D_NAIVE || supports(&v, operation->algorithm);
 }
 
+/* How weights are laid out depends on the sides of the image, which a plan with states may change. */
+static sdlf_status check_prepared(const sdlf_operation *operation, int64_t bytes)
+{
+    if (!sdlf_tensor_present(&operation->prepared) || operation->prepared.shape.dim[0] == bytes) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "the weights were prepacked for images of another size");
+}
+
 sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    sdlf_status status = check_prepared(operation, conv2d_prepared_cpu(calculator, operation));
+    if (status != SDLF_OK) return status;
     convolution_forward forward = {.v = of_operation(operation, &operation->in[0], &operation->in[1]),
                                    .x = input(operation, 0),
                                    .w = input(operation, 1),
@@ -199,6 +208,8 @@ sdlf_status conv2d_backward_input_cpu(sdlf_calculator *calculator, const sdlf_op
 {
     convolution_backward backward = input_gradient(operation);
     const cpu_calculator *cpu = cpu_from(calculator);
+    sdlf_status status = check_prepared(operation, conv2d_backward_input_prepared_cpu(calculator, operation));
+    if (status != SDLF_OK) return status;
     if (sdlf_operation_is_channels_last(operation)) {
         conv2d_nhwc_input_cpu(cpu, &backward, input(operation, 2), operation->prepared.data, operation->workspace.data);
     } else if (is_depthwise(&backward.v, operation->algorithm)) {

@@ -9,8 +9,6 @@
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/winograd.h"
 
-enum { FEW_IMAGES = 8, LARGE_IMAGE_TIME = 10000 };
-
 typedef struct pool_context {
     convolution v;
     int64_t window[2], p, q; /* the pool's window and output */
@@ -110,12 +108,10 @@ static void forward_image(void *argument, int64_t image, int thread)
     }
 }
 
-/* Does the convolution by itself take less time than what is saved between the two? As Winograd's; and where images, each of them a task here,
- * are few and large, so that threads have none. (Threads are not counted: results are the same with any number.) */
+/* Winograd's convolution, of which threads may take parts of an image, saves more than what is not written in between. */
 static bool is_faster_apart(const convolution *v)
 {
-    bool shares_little = v->n < FEW_IMAGES && convolution_time(v) > v->n * LARGE_IMAGE_TIME;
-    return shares_little || (winograd_takes_cpu(v) && winograd_pays_cpu(v));
+    return winograd_takes_cpu(v) && winograd_pays_cpu(v);
 }
 
 /* For training, where the mask saves the backward pass much, anything. For inference, where a plan would otherwise have the

@@ -4,8 +4,8 @@
  *
  * Weights are laid out once in panels of a few vectors of filters: [group][panel][r][s][c][filter of the panel], filters
  * padded with zeros to whole vectors. Pixels are read where they lie; a position outside of the image reads a row of zeros.
- * With few channels these runs would be short: then the image is copied with its padding around it, and a row of the
- * window is one run. */
+ * With few channels these runs would be short: then the image is copied with its padding around it, each group's channels for themselves,
+ * and a row of the window is one run (implicit_rows.h). Groups, or pixels, of few filters are taken together (implicit_panels.h). */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_H
 #define SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_H
 
