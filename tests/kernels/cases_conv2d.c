@@ -164,6 +164,7 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
     }
     for (size_t i = 0; i < sizeof residuals / sizeof residuals[0] && t == SDLF_FLOAT32; i++) {
         forward(&devices.sink, &residuals[i], t, true, true, SDLF_CLIP);
+        forward(&devices.sink, &residuals[i], t, false, i % 2 == 0, i % 4 < 2 ? SDLF_SILU : SDLF_LEAKY_RELU);
         backward(&devices.sink, &residuals[i], t);
     }
     for (size_t i = 0; i < sizeof halos / sizeof halos[0] && t == SDLF_FLOAT32; i++) {

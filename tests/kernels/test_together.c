@@ -370,7 +370,7 @@ static void convolve_all(sdlf_calculator *calculator, sdlf_math math)
         {67, 16, 136, 200, 3, 1, false, 1}, /* several columns and several loads of channels */
         {600, 4, 72, 128, 3, 1, false, 1},  /* tiles of 128 columns, each shared by two blocks of a large GPU */
         {40, 29, 88, 88, 3, 1, false, 88},  /* depthwise, by boxes of the image */
-        {1500, 3, 48, 48, 3, 1, false, 48}, /* the same, of several images */
+        {1501, 3, 48, 48, 3, 1, false, 48}, /* the same, of several images */
     };
     if (math != SDLF_MATH_TF32 && math != SDLF_MATH_BF16) return;
     const sdlf_dtype dtype = math == SDLF_MATH_BF16 ? SDLF_BFLOAT16 : SDLF_FLOAT32;

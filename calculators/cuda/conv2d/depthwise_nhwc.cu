@@ -216,7 +216,7 @@ static bool launch_by_tma(const cuda_calculator *calculator, const sdlf_operatio
     by_tma.x = g.x;
     by_tma.w = g.w;
     by_tma.y = g.y;
-    by_tma.by_taps = g.ready;
+    by_tma.by_taps = by_tma.ready = g.ready;
     return depthwise_tma_launch<float>(calculator, by_tma);
 }
 

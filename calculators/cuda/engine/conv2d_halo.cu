@@ -15,8 +15,8 @@ template <typename T, int BN, bool COLUMNS_INNER> static auto kernel_of(const im
         if (mode == SUM_VALUES) return halo_kernel<T, BN, false, SUM_VALUES>;
         if (mode == ANY_ACTIVATION) return halo_kernel<T, BN, false, ANY_ACTIVATION>;
     }
-    return mode == LINE_RESIDUAL ? halo_kernel<T, BN, COLUMNS_INNER, LINE_RESIDUAL>
-                                 : halo_kernel<T, BN, COLUMNS_INNER, CLIP_VALUES>;
+    return mode == LINE_ACTIVATION ? halo_kernel<T, BN, COLUMNS_INNER, LINE_ACTIVATION>
+                                   : halo_kernel<T, BN, COLUMNS_INNER, CLIP_VALUES>;
 }
 
 /* ---- which convolutions, and how their shared memory is shared out ---- */

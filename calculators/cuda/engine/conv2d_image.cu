@@ -140,12 +140,12 @@ template <typename Work, int DGRAD> static auto kernel_of(const image_params &p,
     if constexpr (Work::PARTS == 1) {
         if (staged) return image_kernel<Work, STAGED_RESIDUAL>;
     }
-    switch (image_mode_of(p)) { /* a gradient has a residual at most */
-    case SUM_VALUES: return image_kernel < Work, DGRAD ? CLIP_VALUES : SUM_VALUES > ;
-    case ANY_ACTIVATION: return image_kernel < Work, DGRAD ? CLIP_VALUES : ANY_ACTIVATION > ;
-    case LINE_RESIDUAL: return image_kernel<Work, LINE_RESIDUAL>;
-    default: return image_kernel<Work, CLIP_VALUES>;
+    const image_mode mode = image_mode_of(p); /* a gradient has a residual at most */
+    if constexpr (!DGRAD) {
+        if (mode == SUM_VALUES) return image_kernel<Work, SUM_VALUES>;
+        if (mode == ANY_ACTIVATION) return image_kernel<Work, ANY_ACTIVATION>;
     }
+    return mode == LINE_ACTIVATION ? image_kernel<Work, LINE_ACTIVATION> : image_kernel<Work, CLIP_VALUES>;
 }
 
 template <typename T, int DGRAD>

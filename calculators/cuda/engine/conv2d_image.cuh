@@ -24,10 +24,10 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
     struct Place {
         int part, row, column; /* class, first pixel, first column of the weights */
         int read;              /* first channel of the image that is read */
-        int steps,
-            parts;   /* the block's k-steps; its chunks of a tap, of which the last step may have fewer than PARTS */
-        int w, h, n; /* base pixel */
-        int chunk, i, j; /* what is loaded next: channels of a tap */
+        int steps;             /* the block's k-steps */
+        int parts;             /* its chunks of a tap, of which the last step may have fewer than PARTS */
+        int w, h, n;           /* base pixel */
+        int chunk, i, j;       /* what is loaded next: channels of a tap */
     };
 
     /* Tile `tile` of the rows of all classes. */

@@ -14,107 +14,12 @@
 
 #include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/cluster.cuh"
-#include "calculators/cuda/engine/image_params.cuh"
-#include "calculators/cuda/engine/mainloop.cuh"
+#include "calculators/cuda/engine/image_tile.cuh"
 
 /* Of the block's channels: bias, what deviations are from, and the sums of each warp's rows. */
 template <int BN> struct channel_numbers {
     alignas(16) float bias[BN], center[BN];
     float2 sums[8][BN];
-};
-
-/* Two lanes, two numbers in each: the odd lane gets the other's second one for its first. */
-template <typename Number> static __device__ __forceinline__ void exchange_pair(Number (&v)[2], int lane)
-{
-    const bool odd = lane & 1;
-    const Number other = __shfl_xor_sync(0xffffffffu, odd ? v[0] : v[1], 1);
-    v[0] = odd ? other : v[0];
-    v[1] = odd ? v[1] : other;
-}
-
-/* Four pairs in each of the lanes k, k + 4, ..., k + 28: the sum over these of pair i, in lane k + 8 i. */
-static __device__ __forceinline__ float2 add_over_rows(float2 (&v)[4], int lane)
-{
-#pragma unroll
-    for (int half = 2; half > 0; half /= 2) {
-        const bool upper = lane & 8 * half;
-#pragma unroll
-        for (int i = 0; i < half; i++) {
-            const float2 give = upper ? v[i] : v[i + half], keep = upper ? v[i + half] : v[i];
-            v[i].x = keep.x + __shfl_xor_sync(0xffffffffu, give.x, 8 * half);
-            v[i].y = keep.y + __shfl_xor_sync(0xffffffffu, give.y, 8 * half);
-        }
-    }
-    v[0].x += __shfl_xor_sync(0xffffffffu, v[0].x, 4);
-    v[0].y += __shfl_xor_sync(0xffffffffu, v[0].y, 4);
-    return v[0];
-}
-
-/* What follows the sum: bias, and clipping; bias, residual and an activation that is a straight line; the same with a residual that comes through
- * the ring; or bias, residual and any activation; or a bias, and sums for batch normalisation. */
-enum image_mode { CLIP_VALUES, LINE_RESIDUAL, STAGED_RESIDUAL, ANY_ACTIVATION, SUM_VALUES };
-
-/* Of one whose residual, if it has one, does not come through the ring. */
-static inline image_mode image_mode_of(const image_params &p)
-{
-    if (p.parts != nullptr) return SUM_VALUES;
-    if (p.residual != nullptr) return is_line_activation(p.activation) ? LINE_RESIDUAL : ANY_ACTIVATION;
-    return is_clip_activation(p.activation) ? CLIP_VALUES : ANY_ACTIVATION;
-}
-
-/* The residual of a tile of 128 x BN in stages of STAGE_BYTES: PARTS of COLUMNS columns, each in boxes of 128 bytes a row, swizzled. */
-template <typename T, int BN, int STAGE_BYTES> struct staged_residual {
-    static constexpr int SIZE = sizeof(T), PARTS = (128 * BN * SIZE + STAGE_BYTES - 1) / STAGE_BYTES;
-    static constexpr int COLUMNS = BN / PARTS, ACROSS = 128 / SIZE, BOXES = COLUMNS / ACROSS;
-    static constexpr int BOX_BYTES = 128 * 128, BYTES = BOXES * BOX_BYTES;
-    static_assert(BN < ACROSS || (BOXES * ACROSS * PARTS == BN && BYTES <= STAGE_BYTES), "whole boxes, in a stage");
-
-    /* Where the first four numbers of row `row` and of columns from `column`, below 16, on are in a stage. */
-    static __device__ __forceinline__ uint32_t first_of(int row, int column)
-    {
-        const uint32_t chunk = static_cast<uint32_t>(column * SIZE / 16 ^ (row & 7));
-        return static_cast<uint32_t>(row) * 128 + chunk * 16 + column * SIZE % 16;
-    }
-
-    /* Four numbers 16 `group` columns behind those at `first` in shared memory, and `below` rows, a multiple of 8. */
-    static __device__ __forceinline__ bits4<T> load(uint32_t first, int group, int below)
-    {
-        const int bytes = group * 16 * SIZE;
-        const uint32_t at = (first ^ static_cast<uint32_t>(bytes % 128)) + bytes / 128 * BOX_BYTES + below * 128;
-        bits4<T> bits;
-        if constexpr (SIZE == 2)
-            asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(bits.word[0]), "=r"(bits.word[1]) : "r"(at));
-        else
-            asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-                         : "=r"(bits.word[0]), "=r"(bits.word[1]), "=r"(bits.word[2]), "=r"(bits.word[3])
-                         : "r"(at));
-        return bits;
-    }
-};
-
-/* Rows that are pixels of a class one after the other, from `first` on. */
-struct class_pixels {
-    const image_params &p;
-    const image_class &of;
-    int first;
-
-    __device__ __forceinline__ bool locate(int row, int64_t &pixel) const
-    {
-        int i, j;
-        const int n = divide(divide(first + row, of.count[1], j), of.count[0], i);
-        const int y = of.start[0] + of.spread[0] * i, x = of.start[1] + of.spread[1] * j;
-        pixel = (static_cast<int64_t>(n) * p.height + y) * p.width + x;
-        return first + row < of.pixels;
-    }
-};
-
-/* Where there is no ring, and so no staged residual. */
-struct no_ring {
-    static constexpr int STAGE_BYTES = 0;
-    __device__ __forceinline__ uint32_t tile_a() const
-    {
-        return 0;
-    }
 };
 
 template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct image_epilogue {
@@ -210,14 +115,14 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
 #pragma unroll
         for (int v = 0; v < 4; v++) {
             value[v] += numbers.bias[c + v] + element(more, v);
-            if constexpr (MODE == LINE_RESIDUAL || STAGED) value[v] = p.line.value(value[v]);
+            if constexpr (MODE == LINE_ACTIVATION || STAGED) value[v] = p.line.value(value[v]);
             if constexpr (MODE == ANY_ACTIVATION) value[v] = activate_often(p.activation, value[v]);
         }
     }
 
-    /* The same of a row `h` and a group of 16 columns without a residual, as they come out of the product, where they are rounded and clipped before
+    /* The same of a row `h` and a group of 16 columns without a residual, as they come out of the product, where they are rounded, and in that mode clipped, before
      * lanes exchange them. */
-    __device__ __forceinline__ bits4<T> clipped(const image_params &p, const float (&c)[BN / 8][4], int group, int h,
+    __device__ __forceinline__ bits4<T> rounded(const image_params &p, const float (&c)[BN / 8][4], int group, int h,
                                                 const float2 (&bias)[2]) const
     {
         bits4<T> stored;
@@ -321,7 +226,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
                 bias[i] = *reinterpret_cast<const float2 *>(&numbers.bias[16 * a + 8 * i + 2 * (lane % 4)]);
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                const bits4<T> stored = clipped(p, c, a, h, bias);
+                const bits4<T> stored = rounded(p, c, a, h, bias);
                 if (a < groups[h]) store_bits4<T>(row[h] + 16 * a, stored);
             }
         }
@@ -371,7 +276,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
                 const bool is_there = to[h] >= 0 && 16 * a < left;
                 bits4<T> stored;
                 if (alone) {
-                    stored = clipped(p, c, a, h, {});
+                    stored = rounded(p, c, a, h, {});
                     if (!is_there) continue;
                 } else {
                     float low[2] = {c[2 * a][2 * h], c[2 * a + 1][2 * h]};
@@ -380,7 +285,8 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
                     exchange_pair(high, lane);
                     if (!is_there) continue;
                     float value[4] = {low[0], high[0], low[1], high[1]};
-                    if (!STAGED) more[h] = load_bits4<T>(static_cast<const T *>(p.residual) + at);
+                    if (!STAGED && p.residual != nullptr)
+                        more[h] = load_bits4<T>(static_cast<const T *>(p.residual) + at);
                     complete(p, value, 16 * a + within, more[h]);
                     stored = pack4<T>(value);
                 }

@@ -19,7 +19,7 @@ struct depthwise_conv {
     sdlf_activation activation;
     int across, flipped; /* vectors (or pairs) of a block; are the taps from the last to the first? */
     bool by_taps;        /* w lies (R,S,C), not (C,R,S); by TMA only */
-    bool ready;          /* w was prepacked before anything ran */
+    bool ready;          /* w was prepacked before anything ran, and waited for */
     int64_t runs;
     divider<int32_t> run_columns, run_rows;
 };
@@ -36,7 +36,6 @@ static inline depthwise_conv depthwise_conv_of(const sdlf_operation *op)
     g.dtype = op->in[0].dtype;
     g.channels = static_cast<int>(conv.channels);
     g.vectors = g.channels / VECTOR;
-    g.ready = sdlf_tensor_present(&op->prepared);
     for (int i = 0; i < 2; i++) {
         g.size[i] = conv.window.size[i];
         g.stride[i] = conv.window.stride[i];

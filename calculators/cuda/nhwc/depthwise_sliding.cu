@@ -114,7 +114,7 @@ template <typename T, int SIZE, int STRIDE, int CHANNELS, int RUN, int AHEAD> st
             if (g.residual != nullptr && column + o < g.columns)
                 more = *reinterpret_cast<const vector_of *>(static_cast<const T *>(g.residual) + to + o * g.channels);
 #pragma unroll
-            for (int v = 0; v < CHANNELS; v++) all[o][v] += bias[v] + static_cast<float>(more.at[v]);
+            for (int v = 0; v < CHANNELS; v++) all[o][v] = all[o][v] + bias[v] + static_cast<float>(more.at[v]);
         }
         with_inline_activation<T>(g.activation.function, g.line, [&](auto f) {
 #pragma unroll

@@ -12,6 +12,7 @@ static __device__ __forceinline__ void store_gradient(const depthwise_conv &g, f
     }
     store8(static_cast<T *>(g.y), to, sum);
 }
+
 /* Of any stride; a run is one pixel. */
 template <typename T>
 static __global__ void __launch_bounds__(RUN_THREADS) depthwise_spread(const __grid_constant__ depthwise_conv g)

@@ -82,8 +82,10 @@ static __global__ void depthwise_tma(const __grid_constant__ CUtensorMap map, co
         barriers_made();
     }
     __syncthreads();
-    let_next_start();
-    if (!g.ready) await_inputs();
+    if (g.ready)
+        let_next_start();
+    else
+        await_kernels();
     const int lane = static_cast<int>(threadIdx.x) % LANES, channel = first + lane * QUAD;
     int thread = static_cast<int>(threadIdx.x) / LANES;
     const int q = thread % g.strips * ACROSS;
@@ -107,7 +109,7 @@ static __global__ void depthwise_tma(const __grid_constant__ CUtensorMap map, co
 #pragma unroll
     for (int i = 0; i < DOWN; i++) {
 #pragma unroll
-        for (int j = 0; j < ACROSS; j++) sum[i][j] = bias;
+        for (int j = 0; j < ACROSS; j++) sum[i][j] = {};
     }
     /* the last strips may read beyond the box, in shared memory that is there, for results that nobody wants */
     const T *from = box + ((image * g.box_rows + p * STRIDE) * g.box_columns + q * STRIDE) * GROUP + lane * QUAD;
@@ -145,6 +147,8 @@ static __global__ void depthwise_tma(const __grid_constant__ CUtensorMap map, co
             for (int j = 0; j < ACROSS; j++) {
                 if (j >= across) break;
                 vec<float, QUAD> all = sum[i][j];
+#pragma unroll
+                for (int v = 0; v < QUAD; v++) all.at[v] += bias.at[v];
                 if (g.residual != nullptr) {
                     const vec<float, QUAD> more = read_quad(static_cast<const T *>(g.residual) + to + j * g.channels);
 #pragma unroll
@@ -210,7 +214,8 @@ static bool launch(const cuda_calculator *calculator, const depthwise_conv &give
 template <typename T> bool depthwise_tma_launch(const cuda_calculator *calculator, const depthwise_conv &g)
 {
     const int64_t quads = static_cast<int64_t>(g.batch) * g.rows * g.columns * (g.channels / QUAD);
-    const bool suits = cuda_is_built_for(calculator, 90) && is_inline_activation(g.activation) &&
+    const bool suits = cuda_is_built_for(calculator, 90) && is_inline_activation(g.activation) && is_aligned16(g.w) &&
+                       is_aligned16(g.bias) && is_aligned16(g.residual) && is_aligned16(g.y) &&
                        quads >= static_cast<int64_t>(calculator->multiprocessors) * 1024;
     if (!suits) return false;
     if (depthwise_conv_is_square(g, SIDE, 1)) return launch<T, 1, 2, 7>(calculator, g, 7, 14);

@@ -123,24 +123,30 @@ template <typename Pair> static __device__ __forceinline__ Pair clamp_pair(Pair 
 #endif
 }
 
-/* Of each two elements the larger one; NaN wins. */
+/* Of each two numbers the larger one; NaN wins. */
+static __device__ __forceinline__ float8 larger_of(const float8 &a, const float8 &b)
+{
+    float8 larger = a;
+#pragma unroll
+    for (int v = 0; v < VECTOR; v++) {
+        if (b.at[v] > a.at[v] || b.at[v] != b.at[v]) larger.at[v] = b.at[v];
+    }
+    return larger;
+}
+
 template <typename T> static __device__ __forceinline__ bits8<T> larger8(const bits8<T> &a, const bits8<T> &b)
 {
     bits8<T> larger = a;
     if constexpr (sizeof(T) == 4) {
-        const float8 first = unpack8<T>(a), second = unpack8<T>(b);
-        float8 values;
-#pragma unroll
-        for (int v = 0; v < VECTOR; v++) values.at[v] = clamp(first.at[v], second.at[v], INFINITY);
-#pragma unroll
-        for (int v = 0; v < VECTOR; v++) values.at[v] = isnan(second.at[v]) ? second.at[v] : values.at[v];
-        larger = pack8<T>(values);
+        larger = pack8<T>(larger_of(unpack8<T>(a), unpack8<T>(b)));
     } else {
 #if __CUDA_ARCH__ >= 800
         using pair = typename pair16<T>::type;
         pair *to = reinterpret_cast<pair *>(larger.word);
 #pragma unroll
         for (int v = 0; v < VECTOR / 2; v++) to[v] = __hmax2_nan(to[v], reinterpret_cast<const pair *>(b.word)[v]);
+#else
+        larger = pack8<T>(larger_of(unpack8<T>(a), unpack8<T>(b)));
 #endif
     }
     return larger;

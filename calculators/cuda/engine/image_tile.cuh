@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* What the epilogue of a tile of pixels (engine/image_epilogue.cuh) is made of: exchanges between lanes, its modes, a residual's place in the ring, and
+ * where rows of a tile are in the result. */
+#ifndef SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_TILE_CUH
+#define SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_TILE_CUH
+
+#include "calculators/cuda/engine/image_params.cuh"
+#include "calculators/cuda/engine/mainloop.cuh"
+
+/* Two lanes, two numbers in each: the odd lane gets the other's second one for its first. */
+template <typename Number> static __device__ __forceinline__ void exchange_pair(Number (&v)[2], int lane)
+{
+    const bool odd = lane & 1;
+    const Number other = __shfl_xor_sync(0xffffffffu, odd ? v[0] : v[1], 1);
+    v[0] = odd ? other : v[0];
+    v[1] = odd ? v[1] : other;
+}
+
+/* Four pairs in each of the lanes k, k + 4, ..., k + 28: the sum over these of pair i, in lane k + 8 i. */
+static __device__ __forceinline__ float2 add_over_rows(float2 (&v)[4], int lane)
+{
+#pragma unroll
+    for (int half = 2; half > 0; half /= 2) {
+        const bool upper = lane & 8 * half;
+#pragma unroll
+        for (int i = 0; i < half; i++) {
+            const float2 give = upper ? v[i] : v[i + half], keep = upper ? v[i + half] : v[i];
+            v[i].x = keep.x + __shfl_xor_sync(0xffffffffu, give.x, 8 * half);
+            v[i].y = keep.y + __shfl_xor_sync(0xffffffffu, give.y, 8 * half);
+        }
+    }
+    v[0].x += __shfl_xor_sync(0xffffffffu, v[0].x, 4);
+    v[0].y += __shfl_xor_sync(0xffffffffu, v[0].y, 4);
+    return v[0];
+}
+
+/* What follows the sum: bias, and clipping; bias, a residual if there is one, and an activation that is a straight line; the same with a residual
+ * that comes through the ring; or bias, residual and any activation; or a bias, and sums for batch normalisation. */
+enum image_mode { CLIP_VALUES, LINE_ACTIVATION, STAGED_RESIDUAL, ANY_ACTIVATION, SUM_VALUES };
+
+/* Of one whose residual, if it has one, does not come through the ring. */
+static inline image_mode image_mode_of(const image_params &p)
+{
+    if (p.parts != nullptr) return SUM_VALUES;
+    if (p.residual == nullptr && is_clip_activation(p.activation)) return CLIP_VALUES;
+    return is_line_activation(p.activation) ? LINE_ACTIVATION : ANY_ACTIVATION;
+}
+
+/* The residual of a tile of 128 x BN in stages of STAGE_BYTES: PARTS of COLUMNS columns, each in boxes of 128 bytes a row, swizzled. */
+template <typename T, int BN, int STAGE_BYTES> struct staged_residual {
+    static constexpr int SIZE = sizeof(T), PARTS = (128 * BN * SIZE + STAGE_BYTES - 1) / STAGE_BYTES;
+    static constexpr int COLUMNS = BN / PARTS, ACROSS = 128 / SIZE, BOXES = COLUMNS / ACROSS;
+    static constexpr int BOX_BYTES = 128 * 128, BYTES = BOXES * BOX_BYTES;
+    static_assert(BN < ACROSS || (BOXES * ACROSS * PARTS == BN && BYTES <= STAGE_BYTES), "whole boxes, in a stage");
+
+    /* Where the first four numbers of row `row` and of columns from `column`, below 16, on are in a stage. */
+    static __device__ __forceinline__ uint32_t first_of(int row, int column)
+    {
+        const uint32_t chunk = static_cast<uint32_t>(column * SIZE / 16 ^ (row & 7));
+        return static_cast<uint32_t>(row) * 128 + chunk * 16 + column * SIZE % 16;
+    }
+
+    /* Four numbers 16 `group` columns behind those at `first` in shared memory, and `below` rows, a multiple of 8. */
+    static __device__ __forceinline__ bits4<T> load(uint32_t first, int group, int below)
+    {
+        const int bytes = group * 16 * SIZE;
+        const uint32_t at = (first ^ static_cast<uint32_t>(bytes % 128)) + bytes / 128 * BOX_BYTES + below * 128;
+        bits4<T> bits;
+        if constexpr (SIZE == 2)
+            asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(bits.word[0]), "=r"(bits.word[1]) : "r"(at));
+        else
+            asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(bits.word[0]), "=r"(bits.word[1]), "=r"(bits.word[2]), "=r"(bits.word[3])
+                         : "r"(at));
+        return bits;
+    }
+};
+
+/* Rows that are pixels of a class one after the other, from `first` on. */
+struct class_pixels {
+    const image_params &p;
+    const image_class &of;
+    int first;
+
+    __device__ __forceinline__ bool locate(int row, int64_t &pixel) const
+    {
+        int i, j;
+        const int n = divide(divide(first + row, of.count[1], j), of.count[0], i);
+        const int y = of.start[0] + of.spread[0] * i, x = of.start[1] + of.spread[1] * j;
+        pixel = (static_cast<int64_t>(n) * p.height + y) * p.width + x;
+        return first + row < of.pixels;
+    }
+};
+
+/* Where there is no ring, and so no staged residual. */
+struct no_ring {
+    static constexpr int STAGE_BYTES = 0;
+    __device__ __forceinline__ uint32_t tile_a() const
+    {
+        return 0;
+    }
+};
+
+#endif
