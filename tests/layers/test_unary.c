@@ -2,6 +2,8 @@
 /* unary: values of every function, what is refused, gradients, and that it is an epilogue of what stands before it. */
 #include "layers/gradients.h"
 
+#include <string.h>
+
 static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)
 {
     return sdlf_unary(model, x[0], options);
@@ -125,10 +127,15 @@ static void follows_a_convolution(void)
         CHECK_OK(sdlf_plan_create(
             &plan, model,
             &(sdlf_plan_options){.batch = 2, .mode = training ? SDLF_TRAIN : SDLF_INFER, .forward = calculator}));
-        int forward = 0;
-        for (int i = 0; i < sdlf_plan_step_count(plan); i++)
-            forward += sdlf_plan_step_info(plan, i).phase == SDLF_PHASE_FORWARD;
+        int forward = 0, unary = 0;
+        for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
+            const sdlf_step_info step = sdlf_plan_step_info(plan, i);
+            if (step.phase != SDLF_PHASE_FORWARD || strncmp(step.operation, "copy", 4) == 0) continue;
+            forward++;
+            unary += strcmp(step.layer, "unary") == 0;
+        }
         CHECK_EQUAL(forward, training ? 3 : 1); /* the loss too */
+        CHECK_EQUAL(unary, training ? 1 : 0);
         sdlf_plan_free(plan);
     }
     sdlf_model_free(model);
