@@ -165,10 +165,8 @@ static void compute_chunk(void *argument, int64_t index, int thread)
     (void)thread;
     implicit_tile_fetch_near(&t, vectors);
     for (int j = 0; j < vectors && forward->bias; j++) {
-        int64_t from = filter + implicit_vector_start(j, t.filters), count = cpu_min(LANES, t.filters);
-        int64_t all_filters = forward->v.groups * forward->v.k; /* fewer than v's, where pixels are joined */
-        for (int64_t i = 0, k = from % all_filters; i < count; i++, k = k + 1 < all_filters ? k + 1 : 0)
-            bias[j * LANES + i] = forward->bias[k];
+        int64_t from = filter + implicit_vector_start(j, t.filters);
+        memcpy(bias + j * LANES, forward->bias + from, (size_t)cpu_min(LANES, t.filters) * sizeof *bias);
     }
     for (int64_t i = 0; i < tiles; i++) {
         int64_t pixel = first + i * (last - first) / tiles, place = (n * v->p_q + pixel) * t.step + filter;

@@ -5,7 +5,7 @@
  * Weights are laid out once in panels of a few vectors of filters: [group][panel][r][s][c][filter of the panel], filters
  * padded with zeros to whole vectors. Pixels are read where they lie; a position outside of the image reads a row of zeros.
  * With few channels these runs would be short: then the image is copied with its padding around it, each group's channels for themselves,
- * and a row of the window is one run (implicit_rows.h). Groups, or pixels, of few filters are taken together (implicit_panels.h). */
+ * and a row of the window is one run (implicit_rows.h). Groups of few filters are taken together (implicit_panels.h). */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_H
 #define SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_H
 
@@ -17,7 +17,7 @@ bool implicit_takes_cpu(const convolution *v);
 /* With x row-major? Where a copy of it is made anyway. */
 bool implicit_takes_row_major_cpu(const convolution *v);
 
-/* Do groups of few filters, or pixels of few, fill most of a vector together? */
+/* Do groups of few filters fill most of a vector together? */
 bool implicit_fills_cpu(const convolution *v);
 
 /* Where weights lie: elements from one group, filter, channel, and row and column of the window to the next. */

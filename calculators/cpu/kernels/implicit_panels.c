@@ -7,24 +7,6 @@
 
 enum { LEAST_LANES = LANES / 2 }; /* that filters fill, where they are joined to do so */
 
-/* Multiply-adds of vectors that m pixels of a row take, for each position of the window's height and each channel. */
-static int64_t pixels_work(const convolution *v, int64_t m)
-{
-    return cpu_divide_up(m * v->k, LANES) * (v->s + (m - 1) * (v->stride[1] / v->dilation[1]));
-}
-
-/* As few as save a quarter. */
-static int64_t pixels_together(const convolution *v)
-{
-    int64_t best = 1, most = PANEL_VECTORS * LANES / cpu_max(1, v->k);
-    bool takes = v->groups == 1 && v->k > 0 && v->s > 1 && v->stride[1] % v->dilation[1] == 0;
-    for (int64_t m = 2; takes && m <= cpu_min(most, v->q); m++) {
-        bool fits = v->q % m == 0 && v->r * (v->s + (m - 1) * (v->stride[1] / v->dilation[1])) <= MOST_RUNS;
-        if (fits && 4 * pixels_work(v, m) * best <= 3 * pixels_work(v, best) * m) best = m;
-    }
-    return best;
-}
-
 convolution implicit_joined_cpu(const convolution *v)
 {
     convolution joined = *v;
@@ -33,14 +15,7 @@ convolution implicit_joined_cpu(const convolution *v)
     joined.groups /= factor;
     joined.c *= factor;
     joined.k *= factor;
-    int64_t m = pixels_together(&joined);
-    joined.s += (m - 1) * (v->stride[1] / v->dilation[1]);
-    joined.k *= m;
-    joined.q /= m;
-    joined.stride[1] *= m;
-    joined.r_s = joined.r * joined.s;
-    joined.p_q = joined.p * joined.q;
-    joined.taps = joined.c * joined.r_s;
+    joined.taps *= factor;
     return joined;
 }
 
@@ -76,20 +51,18 @@ static inline int64_t filter_of(const panel_place *at, int64_t k)
     return k < last ? k : k - last + implicit_vector_start(last / LANES, at->filters);
 }
 
-/* A position of the window, where filters are joined: each reads the channels of its own group. */
+/* A position of the window, where groups are joined: each filter reads the channels of its own group. */
 static void pack_joined(const packing *all, const panel_place *at, int64_t position, element *to)
 {
     const convolution *v = all->v, *joined = &all->joined;
     const implicit_weights *w = all->w;
-    int64_t of_pixel = joined->k / implicit_pixels(v, joined), together = of_pixel / v->k;
-    int64_t dilated = v->stride[1] / v->dilation[1];
+    int64_t together = joined->k / v->k;
     memset(to, 0, (size_t)(joined->c * at->width) * sizeof *to);
     for (int64_t k = 0; k < at->width; k++) {
-        int64_t filter = filter_of(at, k), pixel = (at->first + filter) / of_pixel;
-        int64_t here = (at->first + filter) % of_pixel, column = position % joined->s - pixel * dilated;
-        if (filter >= at->filters || column < 0 || column >= v->s) continue;
+        int64_t filter = filter_of(at, k), here = at->first + filter;
+        if (filter >= at->filters) continue;
         const element *from = w->w + (at->group * together + here / v->k) * w->group + here % v->k * w->filter +
-                              position / joined->s * w->row + column * w->column;
+                              position / v->s * w->row + position % v->s * w->column;
         element *into = to + here / v->k * v->c * at->width + k;
         for (int64_t c = 0; c < v->c; c++) into[c * at->width] = from[c * w->channel];
     }

@@ -9,7 +9,7 @@ enum { FEW_CHANNELS = 12, SOME_CHANNELS = 24, LEAST_WINDOWS = 3 };
 bool implicit_takes_rows_cpu(const convolution *v)
 {
     bool cuts = v->before[0] < 0 || v->before[1] < 0;
-    bool pays = v->k <= 2 * LANES && v->p_q * v->r_s >= LEAST_WINDOWS * v->h * v->w;
+    bool pays = v->k <= 2 * LANES && v->r_s >= LEAST_WINDOWS * v->stride[0] * v->stride[1];
     bool few = (v->groups == 1 && v->c < FEW_CHANNELS) || (v->c <= SOME_CHANNELS && pays);
     return few && v->dilation[1] == 1 && v->s > 1 && !cuts;
 }

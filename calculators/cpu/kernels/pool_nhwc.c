@@ -5,8 +5,6 @@
  * of outputs, or for the mean of whole images some of its pixels. Moves x and y once: floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/pool_nhwc.h"
 
-#include "calculators/cpu/kernels/lanes.h"
-
 enum { CHANNEL_BLOCK = 64, MEAN_RUN = 64, MEAN_PARTS = 16, POOL_VECTORS = 4 };
 
 typedef struct context {
@@ -38,26 +36,30 @@ static context context_of(const sdlf_operation *operation)
 /* What one output pixel becomes of the positions of its window. */
 typedef void pool_pixel(const context *all, element *y, const element *image, span rows, span columns);
 
-/* The largest (NaN wins), or the sum, over the window for `vectors` vectors of channels, which stay in registers; both are constants. Of a
- * single vector `lanes` channels count. */
-static inline __attribute__((always_inline)) void pool_vectors(const bool sums, const int vectors, int64_t lanes,
-                                                               const context *all, element *y, const element *x,
-                                                               span rows, span columns)
+/* NaN wins. */
+static inline element larger(element best, element x)
+{
+    return ((x > best) | (x != x)) ? x : best;
+}
+
+/* The largest (NaN wins), or the sum, over the window for `vectors` vectors of channels, which stay in registers; both are constants. */
+static inline __attribute__((always_inline)) void pool_vectors(const bool sums, const int vectors, const context *all,
+                                                               element *y, const element *x, span rows, span columns)
 {
     int64_t down = all->window->dilation[0] * all->w * all->channels, right = all->window->dilation[1] * all->channels;
     vector best[POOL_VECTORS];
     x += rows.first * down + columns.first * right;
-    for (int j = 0; j < vectors; j++) best[j] = sums ? (vector){0} : load_some(x + j * LANES, lanes);
+    for (int j = 0; j < vectors; j++) best[j] = sums ? (vector){0} : load(x + j * LANES);
     for (int64_t r = rows.first; r < rows.last; r++, x += down) {
         const element *at = x;
         for (int64_t s = columns.first; s < columns.last; s++, at += right) {
             for (int j = 0; j < vectors; j++) {
-                vector value = load_some(at + j * LANES, lanes);
+                vector value = load(at + j * LANES);
                 best[j] = sums ? best[j] + value : choose((value > best[j]) | (value != value), value, best[j]);
             }
         }
     }
-    for (int j = 0; j < vectors; j++) store_some(y + j * LANES, best[j], lanes);
+    for (int j = 0; j < vectors; j++) store(y + j * LANES, best[j]);
 }
 
 /* Of channels behind the last whole vector, one more is computed that ends with them. */
@@ -70,14 +72,22 @@ static inline __attribute__((always_inline)) void pool_channels(const bool sums,
         memset(y, 0, (size_t)all->channels * sizeof *y);
         return;
     }
-    if (rest < 0) {
-        pool_vectors(sums, 1, all->channels, all, y, x, rows, columns);
-        return;
+    for (; rest < 0 && c < all->channels; c++) { /* fewer than a vector has */
+        bool first = true;
+        element best = 0;
+        for (int64_t r = rows.first; r < rows.last; r++) {
+            for (int64_t s = columns.first; s < columns.last; s++, first = false) {
+                int64_t place = r * all->window->dilation[0] * all->w + s * all->window->dilation[1];
+                element value = x[place * all->channels + c];
+                best = sums ? best + value : first ? value : larger(best, value);
+            }
+        }
+        y[c] = best;
     }
     for (; c + POOL_VECTORS * LANES <= all->channels; c += POOL_VECTORS * LANES)
-        pool_vectors(sums, POOL_VECTORS, LANES, all, y + c, x + c, rows, columns);
-    for (; c + LANES <= all->channels; c += LANES) pool_vectors(sums, 1, LANES, all, y + c, x + c, rows, columns);
-    if (c < all->channels) pool_vectors(sums, 1, LANES, all, y + rest, x + rest, rows, columns);
+        pool_vectors(sums, POOL_VECTORS, all, y + c, x + c, rows, columns);
+    for (; c + LANES <= all->channels; c += LANES) pool_vectors(sums, 1, all, y + c, x + c, rows, columns);
+    if (c < all->channels) pool_vectors(sums, 1, all, y + rest, x + rest, rows, columns);
 }
 
 static void max_pixel(const context *all, element *y, const element *image, span rows, span columns)

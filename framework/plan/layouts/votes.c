@@ -85,15 +85,6 @@ static void settle_trained(layout_votes *votes)
     }
 }
 
-/* In inference two that prefer it are enough. On the host, where conversions stay in the caches, so is one of most of the work. */
-static void settle_inferred(layout_votes *votes)
-{
-    for (; votes->calculator != NULL; votes++) {
-        bool most = 4 * votes->flops_preferring >= 3 * votes->flops_asked;
-        if (most && sdlf_calculator_is_on_host(votes->calculator)) votes->preferring *= 2;
-    }
-}
-
 static void count_all(const sdlf_plan *plan, layout_votes *votes,
                       void (*count)(const sdlf_plan *plan, layout_votes *votes, const plan_step *step))
 {
@@ -111,7 +102,7 @@ sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes)
     if (layout_storage(*votes) != SDLF_NONE) return SDLF_OK;
     memset(*votes, 0, (most + 1) * sizeof **votes);
     count_all(plan, *votes, options->mode == SDLF_TRAIN ? count_trained : count_step);
-    (options->mode == SDLF_TRAIN ? settle_trained : settle_inferred)(*votes);
+    if (options->mode == SDLF_TRAIN) settle_trained(*votes);
     return SDLF_OK;
 }
 
