@@ -2,7 +2,10 @@
 /* clip: y = min(max(x, low), high); dx = dy where low < y < high, else 0. */
 #include "layers/activation.h"
 
-/* Bounds go up to the largest float, as the digits that stand for it have it. */
+#include <float.h>
+#include <math.h>
+
+/* Bounds go up to the largest float: 3.4028235e38 rounds to it, and is what files have. To float64 the largest is no bound. */
 
 static const sdlf_field fields[] = {
     {.name = "low",
@@ -20,10 +23,13 @@ static const sdlf_field fields[] = {
     {.name = NULL},
 };
 
-static sdlf_activation activation_of(const sdlf_layer *layer)
+static sdlf_activation activation_of(const sdlf_layer *layer, const sdlf_layer_context *context)
 {
     const sdlf_clip_options *options = layer->options;
-    return (sdlf_activation){.function = SDLF_CLIP, .low = options->low, .high = options->high};
+    sdlf_activation clip = {.function = SDLF_CLIP, .low = options->low, .high = options->high};
+    if (context->input[0].dtype == SDLF_FLOAT64 && clip.low <= -FLT_MAX) clip.low = -INFINITY;
+    if (context->input[0].dtype == SDLF_FLOAT64 && clip.high >= FLT_MAX) clip.high = INFINITY;
+    return clip;
 }
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
@@ -37,12 +43,12 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
-    return sdlf_activation_forward(context, activation_of(layer));
+    return sdlf_activation_forward(context, activation_of(layer, context));
 }
 
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
-    return sdlf_activation_backward(context, activation_of(layer));
+    return sdlf_activation_backward(context, activation_of(layer, context));
 }
 
 const sdlf_layer_class sdlf_clip_class = {

@@ -93,15 +93,15 @@ sdlf_status sdlf_reduce_fold(sdlf_layer_context *context, sdlf_tensor x, unsigne
     return sdlf_layer_reduce(context, now, sdlf_tensor_count(&now), 1, 1, function, y);
 }
 
-/* m + log(sum exp(x - m)), with a finite m: infinity less itself is no number. */
+/* m + log(sum exp(x - m)), with a finite m: infinity less itself is no number. (Of float64, for which no clip has bounds, any m.) */
 static sdlf_status log_sum_exp(sdlf_layer_context *context, sdlf_tensor x, unsigned axes, sdlf_tensor y)
 {
     sdlf_tensor largest = sdlf_scratch(context, x.dtype, sdlf_reduce_kept(x.shape, axes));
-    sdlf_tensor finite = sdlf_scratch(context, x.dtype, largest.shape);
+    sdlf_tensor finite = x.dtype == SDLF_FLOAT64 ? largest : sdlf_scratch(context, x.dtype, largest.shape);
     sdlf_tensor shifted = sdlf_scratch(context, x.dtype, x.shape), power = sdlf_scratch(context, x.dtype, x.shape);
     sdlf_tensor sum = sdlf_scratch(context, x.dtype, y.shape), logarithm = sdlf_scratch(context, x.dtype, y.shape);
     sdlf_status status = sdlf_reduce_fold(context, x, axes, SDLF_REDUCE_MAX, SDLF_REDUCE_MAX, largest);
-    if (status == SDLF_OK)
+    if (status == SDLF_OK && x.dtype != SDLF_FLOAT64)
         status = sdlf_emit(context, &(sdlf_operation){
                                         .kind = SDLF_ACTIVATION_FORWARD,
                                         .in = {largest},

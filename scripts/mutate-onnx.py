@@ -37,6 +37,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 try:
     from mutations import judge, programs
@@ -47,6 +48,7 @@ except ImportError as missing:
     sys.exit(77)
 
 FINDINGS = ("differs", "unlike", "failed", "broken")
+SCRIPT_FAILED = 3  # exit status of a worker
 
 
 def read_arguments():
@@ -74,7 +76,7 @@ def judge_case(case, sdlf, folder):
     answers = [(peer.calculator, *peer.run(path, folder, case.batch or -case.samples)) for peer in sdlf]
     for calculator, outcome, why in answers:
         if outcome == "broken":
-            return outcome, f"{calculator}: {why}", judge.is_doubtful(case, [])
+            return outcome, f"{calculator}: {why}", False
     if len({outcome for _, outcome, _ in answers}) > 1:
         return "unlike", "; ".join(f"{c}: {o} {w if o != 'ran' else ''}" for c, o, w in answers), False
     first = answers[0]
@@ -159,6 +161,10 @@ class Tally:
         words = ", ".join(f"{n} {outcome}" for outcome, n in self.total.most_common())
         print(f"seed {self.arguments.seed}: {count} models of {len(self.kinds)} operators in {seconds:.0f} s: {words}; "
               f"findings {findings}, and {sum(self.doubtful.values())} doubtful ones")
+        elsewhere = self.total["ended another program"]
+        if elsewhere > 3 and elsewhere > count / 20:
+            print(f"{elsewhere} of {count} models ended another program: too many for this to tell much")
+            return 1
         return 1 if findings else 0
 
 
@@ -175,10 +181,14 @@ def supervise(arguments, sources, tally, folder):
             os.close(reads)
             os.setpgid(0, 0)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            status = SCRIPT_FAILED
             try:
                 work(arguments, n, sources, writes, folder)
+                status = 0
+            except Exception:
+                traceback.print_exc()
             finally:
-                os._exit(0)
+                os._exit(status)
         os.close(writes)
         text, rest = "", b""
         while n < last and time.monotonic() < end and not stopped:
@@ -200,6 +210,8 @@ def supervise(arguments, sources, tally, folder):
             pass
         _, status = os.waitpid(child, 0)
         os.close(reads)
+        if os.waitstatus_to_exitcode(status) == SCRIPT_FAILED:
+            sys.exit(f"seed {arguments.seed}, case {n}: this script failed, as said above")
         if n < last and time.monotonic() < end and not stopped:
             tally.add({"case": n, "outcome": "ended another program", "why": f"{status}", "doubtful": False, "kinds": []}, text)
             n += 1

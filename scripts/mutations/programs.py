@@ -65,22 +65,31 @@ class Sdlf:
             said += part
         return said.decode(errors="replace")
 
+    def ended(self, when):
+        code = self.process.wait()
+        try:
+            self.stop()
+        except BrokenPipeError:
+            self.process = None
+        with open(self.errors, encoding="utf-8", errors="replace") as errors:
+            return "broken", f"{when}ended with {code} {errors.read()[:3000]}"
+
     def run(self, path, folder, batch):
         """('ran', outputs), ('refused', why) or ('broken', how)."""
         if self.process is None:
             self.start(folder)
         words = [path, folder] + ([str(batch)] if batch != 0 else [])
-        self.process.stdin.write(("\t".join(words) + "\n").encode())
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(("\t".join(words) + "\n").encode())
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return self.ended("after its answer to the model before, ")
         said = self.line()
         if said is None:
             self.stop()
             return "broken", f"takes more than {SECONDS} s"
         if not said.endswith("\n"):
-            code = self.process.wait()
-            self.stop()
-            with open(self.errors, encoding="utf-8", errors="replace") as errors:
-                return "broken", f"ended with {code} {errors.read()[:3000]}"
+            return self.ended("")
         peak = self.peak()
         if peak > MEGABYTES:
             self.stop()

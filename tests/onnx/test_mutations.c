@@ -37,15 +37,13 @@ static void integers_of_constants_wrap_around(void)
 {
     for (int constant = 0; constant < 2; constant++) {
         bool c = constant == 1;
-        one_check(&(one_model){"Add",
-                               14,
-                               ONE_INT32,
-                               {{ONE_INT32, 1, {2}, {INT32_MAX, -5}, c}, {ONE_INT32, 1, {2}, {1, 5}, c}},
-                               {{NULL}}},
-                  "2", (const double[]){INT32_MIN, 0});
         one_check(
             &(one_model){
-                "Mul", 14, ONE_UINT8, {{ONE_UINT8, 1, {2}, {200, 16}, c}, {ONE_UINT8, 1, {2}, {2, 16}, c}}, {{NULL}}},
+                "Add", 14, ONE_INT32, {{ONE_INT32, 1, {2}, {INT32_MAX, -5}, c}, {ONE_INT32, 1, {2}, {1, 5}, c}}, {{0}}},
+            "2", (const double[]){INT32_MIN, 0});
+        one_check(
+            &(one_model){
+                "Mul", 14, ONE_UINT8, {{ONE_UINT8, 1, {2}, {200, 16}, c}, {ONE_UINT8, 1, {2}, {2, 16}, c}}, {{0}}},
             "2", (const double[]){144, 0});
         one_check(&(one_model){"Cast",
                                13,
@@ -57,7 +55,7 @@ static void integers_of_constants_wrap_around(void)
                                13,
                                ONE_INT32,
                                {{ONE_INT32, 1, {3}, {3, -2, 2}, c}, {ONE_INT32, 1, {3}, {21, 31, -1}, c}},
-                               {{NULL}}},
+                               {{0}}},
                   "3", (const double[]){1870418611, INT32_MIN, 0});
     }
 }
@@ -66,12 +64,20 @@ static void integers_of_constants_wrap_around(void)
 static void bounds_of_clip(void)
 {
     const one_input x = {ONE_FLOAT, 1, {4}, {1e35, -1e35, 2, -3}, false}, none = {0};
-    one_check(&(one_model){"Clip", 11, ONE_FLOAT, {x, {ONE_FLOAT, 0, {0}, {-1}, true}}, {{NULL}}}, "4",
+    one_check(&(one_model){"Clip", 11, ONE_FLOAT, {x, {ONE_FLOAT, 0, {0}, {-1}, true}}, {{0}}}, "4",
               (const double[]){1e35, -1, 2, -1});
-    one_check(&(one_model){"Clip", 11, ONE_FLOAT, {x, none, {ONE_FLOAT, 0, {0}, {1}, true}}, {{NULL}}}, "4",
+    one_check(&(one_model){"Clip", 11, ONE_FLOAT, {x, none, {ONE_FLOAT, 0, {0}, {1}, true}}, {{0}}}, "4",
               (const double[]){1, -1e35, 1, -3});
-    one_check(&(one_model){"Clip", 11, ONE_FLOAT, {x, none, {ONE_FLOAT, 0, {0}, {1e34}, true}}, {{NULL}}}, "4",
+    one_check(&(one_model){"Clip", 11, ONE_FLOAT, {x, none, {ONE_FLOAT, 0, {0}, {1e34}, true}}, {{0}}}, "4",
               (const double[]){1e34, -1e35, 2, -3});
+    /* said to be infinite, it lets infinity pass */
+    const one_input wide = {ONE_FLOAT, 1, {4}, {INFINITY, -INFINITY, 2, -3}, false};
+    one_check(&(one_model){"Clip",
+                           11,
+                           ONE_FLOAT,
+                           {wide, {ONE_FLOAT, 0, {0}, {-1}, true}, {ONE_FLOAT, 0, {0}, {INFINITY}, true}},
+                           {{0}}},
+              "4", (const double[]){INFINITY, -1, 2, -1});
 }
 
 /* The largest float, which an open side is, goes through a network file. */
@@ -80,7 +86,7 @@ static void open_bounds_in_a_file(void)
     const one_input x = {ONE_FLOAT, 1, {1}, {0}, false}, low = {ONE_FLOAT, 0, {0}, {-1}, true};
     sdlf_model *model = NULL, *again = NULL;
     char *text = NULL;
-    if (CHECK_OK(one_import(&model, &(one_model){"Clip", 11, ONE_FLOAT, {x, low}, {{NULL}}})) &&
+    if (CHECK_OK(one_import(&model, &(one_model){"Clip", 11, ONE_FLOAT, {x, low}, {{0}}})) &&
         CHECK_OK(sdlf_network_write(model, &text)))
         CHECK_OK(sdlf_network_parse(&again, text, strlen(text), "clip"));
     free(text);
@@ -106,7 +112,7 @@ static void pads_that_crop(void)
                      19,
                      ONE_FLOAT,
                      {x, {ONE_INT64, 1, {4}, {1, 1, 1, 1}, true}, {0}, {ONE_INT64, 1, {2}, {0, -1}, true}},
-                     {{NULL}}},
+                     {{0}}},
         SDLF_ERROR_FORMAT, "axis 0 is named twice");
 }
 
@@ -148,16 +154,16 @@ static void infinity(void)
                            {{ONE_FLOAT, 2, {3, 2}, {INFINITY, 1, -INFINITY, -INFINITY, -INFINITY, 2}, false}},
                            {{"axes", NULL, {1}, 1, {0}, 0}, {"keepdims", NULL, {0}, 0, {0}, 0}}},
               "3", (const double[]){INFINITY, -INFINITY, 2});
-    one_check(&(one_model){"Softplus", 13, ONE_FLOAT, {{ONE_FLOAT, 1, {2}, {-INFINITY, INFINITY}, false}}, {{NULL}}},
-              "2", (const double[]){0, INFINITY});
+    one_check(&(one_model){"Softplus", 13, ONE_FLOAT, {{ONE_FLOAT, 1, {2}, {-INFINITY, INFINITY}, false}}, {{0}}}, "2",
+              (const double[]){0, INFINITY});
 }
 
 static void conditions_are_bools(void)
 {
     const one_input x = {ONE_INT64, 1, {2}, {1, 2}, true}, real = {ONE_FLOAT, 0, {0}, {1}, true};
-    one_check_refused(&(one_model){"Where", 16, ONE_INT64, {x, x, x}, {{NULL}}}, SDLF_ERROR_FORMAT,
+    one_check_refused(&(one_model){"Where", 16, ONE_INT64, {x, x, x}, {{0}}}, SDLF_ERROR_FORMAT,
                       "a condition of int64");
-    one_check_refused(&(one_model){"Where", 16, ONE_FLOAT, {real, real, real}, {{NULL}}}, SDLF_ERROR_UNSUPPORTED,
+    one_check_refused(&(one_model){"Where", 16, ONE_FLOAT, {real, real, real}, {{0}}}, SDLF_ERROR_UNSUPPORTED,
                       "expected a condition of bool");
 }
 
@@ -171,6 +177,12 @@ static void no_epsilon(void)
                            {{ONE_FLOAT, 2, {1, 1}, {2}, false}, one, none, none, {ONE_FLOAT, 1, {1}, {1e-4}, true}},
                            {{"epsilon", NULL, {0}, 0, {0}, -1}}},
               "1x1", (const double[]){200});
+    one_check(&(one_model){"BatchNormalization",
+                           15,
+                           ONE_FLOAT,
+                           {{ONE_FLOAT, 2, {1, 1}, {2}, false}, one, none, none, {ONE_FLOAT, 1, {1}, {0x1p-40}, true}},
+                           {{"epsilon", NULL, {0}, 0, {0}, -1}}},
+              "1x1", (const double[]){0x1p21});
 }
 
 /* Of one dimension as of two. */
@@ -195,12 +207,11 @@ static void features_of_one_sample(void)
 static void rows_that_are_not_there(void)
 {
     const one_input x = {ONE_FLOAT, 2, {2, 2}, {1, 2, 3, 4}, false};
-    one_check_refused(&(one_model){"Gather", 13, ONE_FLOAT, {x, {ONE_INT64, 1, {3}, {0, -2, 2}, true}}, {{NULL}}},
+    one_check_refused(&(one_model){"Gather", 13, ONE_FLOAT, {x, {ONE_INT64, 1, {3}, {0, -2, 2}, true}}, {{0}}},
                       SDLF_ERROR_FORMAT, "index 2 is not one of 2");
-    one_check_refused(
-        &(one_model){"GatherElements", 13, ONE_FLOAT, {x, {ONE_INT64, 2, {2, 1}, {0, -3}, true}}, {{NULL}}},
-        SDLF_ERROR_FORMAT, "index -3 is not one of 2");
-    one_check_refused(&(one_model){"GatherND", 13, ONE_FLOAT, {x, {ONE_INT64, 2, {1, 2}, {0, 2}, true}}, {{NULL}}},
+    one_check_refused(&(one_model){"GatherElements", 13, ONE_FLOAT, {x, {ONE_INT64, 2, {2, 1}, {0, -3}, true}}, {{0}}},
+                      SDLF_ERROR_FORMAT, "index -3 is not one of 2");
+    one_check_refused(&(one_model){"GatherND", 13, ONE_FLOAT, {x, {ONE_INT64, 2, {1, 2}, {0, 2}, true}}, {{0}}},
                       SDLF_ERROR_FORMAT, "index 2 is not one of 2");
 }
 
@@ -210,7 +221,7 @@ static void sequences_that_are_too_long(void)
                    10,
                    ONE_FLOAT,
                    {{ONE_FLOAT, 2, {3, 2}, {1, 2, 3, 4, 5, 6}, false}, {ONE_INT64, 1, {2}, {2, 3}, true}},
-                   {{NULL}}};
+                   {{0}}};
     one_check(&m, "3x2", (const double[]){3, 6, 1, 4, 5, 2});
     m.input[1].value[0] = 4;
     one_check_refused(&m, SDLF_ERROR_FORMAT, "a sequence of 4 of 3");
@@ -219,17 +230,14 @@ static void sequences_that_are_too_long(void)
 /* Before opset 18 a part that is shorter is none. */
 static void parts_that_are_not_equal(void)
 {
-    const one_model split = {"Split", 13, ONE_FLOAT, {{ONE_FLOAT, 1, {3}, {1, 2, 3}, false}}, {{NULL}}};
+    const one_model split = {"Split", 13, ONE_FLOAT, {{ONE_FLOAT, 1, {3}, {1, 2, 3}, false}}, {{0}}};
     one_check_refused(&split, SDLF_ERROR_FORMAT, "3 elements in 2 equal parts");
 }
 
 static void scales_and_zero_points(void)
 {
-    one_model m = {"DequantizeLinear",
-                   13,
-                   ONE_FLOAT,
-                   {{ONE_UINT8, 1, {2}, {1, 2}, false}, {ONE_UINT8, 0, {0}, {3}, true}},
-                   {{NULL}}};
+    one_model m = {
+        "DequantizeLinear", 13, ONE_FLOAT, {{ONE_UINT8, 1, {2}, {1, 2}, false}, {ONE_UINT8, 0, {0}, {3}, true}}, {{0}}};
     one_check_refused(&m, SDLF_ERROR_FORMAT, "a scale of uint8");
     m.input[1].type = ONE_FLOAT;
     one_check(&m, "2", (const double[]){3, 6});

@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* BatchNormalization, Softmax, LogSoftmax, Dropout. */
+#include <math.h>
 #include <string.h>
 
 #include "framework/formats/onnx/import/fold.h"
 #include "framework/formats/onnx/import/window.h"
+
+/* That the layer takes, and that is nothing beside a variance of 1. */
+static const float least_epsilon = 2e-12f;
+
+/* Parameter i, 0 or 3, of a normalisation that adds nothing to the variance: scale over deviation, and 1. */
+static onnx_tensor without_epsilon(onnx_context *c, int i)
+{
+    const onnx_tensor *scale = onnx_known(c, 1);
+    onnx_numbers of = onnx_load_numbers(c, scale), variance = onnx_load_numbers(c, onnx_known(c, 4));
+    onnx_numbers made = onnx_new_numbers(c, true, of.shape);
+    for (int64_t k = 0; onnx_ok(c) && k < made.count && k < variance.count; k++)
+        made.number[k] = i > 0 ? 1 : of.number[k] / sqrt(variance.number[k]);
+    return onnx_store_numbers(c, &made, scale->type == ONNX_DOUBLE ? ONNX_DOUBLE : ONNX_FLOAT);
+}
 
 static void convert_batch_norm(onnx_context *c)
 {
@@ -21,7 +36,8 @@ static void convert_batch_norm(onnx_context *c)
     }
     sdlf_batch_norm2d_options options = {.epsilon = onnx_real(c, "epsilon", 1e-5f),
                                          .momentum = 1 - onnx_real(c, "momentum", 0.9f)};
-    if (options.epsilon == 0) options.epsilon = 2e-12f; /* the layer takes 0 for what is usual, 1e-5 */
+    const bool exact = options.epsilon == 0; /* which the layer takes for what is usual, 1e-5 */
+    if (exact) options.epsilon = least_epsilon;
     onnx_flow image = x.shape.rank == 2 || x.shape.rank == 4 ? x : onnx_as_column(c, x);
     onnx_flow y = onnx_layer(c, "batch_norm2d", &options, &image, 1);
     for (int i = 0; i < 4; i++) {
@@ -29,10 +45,15 @@ static void convert_batch_norm(onnx_context *c)
         if (tensor->count != x.shape.dim[1])
             onnx_wrong(c, "input %d is %s; one number for each of %lld channels was expected", 1 + i,
                        sdlf_shape_print(tensor->shape).text, (long long)x.shape.dim[1]);
-        if (i < 2)
+        if (exact &&
+            i % 3 == 0) { /* the variance goes into the weight, and stays 1: beside it the layer's epsilon is nothing */
+            const onnx_tensor made = without_epsilon(c, i);
+            onnx_fill_with(c, y, parameters[i], (onnx_fill){.tensor = made});
+        } else if (i < 2) {
             onnx_fill_scale(c, y, parameters[i], tensor, 1 - i);
-        else
+        } else {
             onnx_fill_with(c, y, parameters[i], (onnx_fill){.tensor = *tensor});
+        }
     }
     onnx_give(c, 0, onnx_reshape(c, y, x.shape));
 }

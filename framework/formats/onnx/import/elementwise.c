@@ -38,11 +38,13 @@ static onnx_flow bounded(onnx_context *c, onnx_flow x, int input, const char *fu
     return onnx_binary(c, function, both);
 }
 
-/* Bounds are attributes before opset 11, inputs since. */
+/* Bounds are attributes before opset 11, inputs since. Those of floats that are not said are the largest float, which the layer takes for none in
+ * float64; infinity, where it is said, is none. */
 static void convert_clip(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
-    const double most = (double)FLT_MAX; /* what a float is bounded by where nothing else is said */
+    const bool is_float = sdlf_dtype_is_float(x.dtype);
+    const double most = (double)FLT_MAX;
     double low = -most, high = most;
     if (c->opset < 11) {
         low = (double)onnx_real(c, "min", -FLT_MAX);
@@ -51,10 +53,18 @@ static void convert_clip(onnx_context *c)
         low = onnx_known_number(c, 1, low);
         high = onnx_known_number(c, 2, high);
     }
-    if (low > most || high < -most || isnan(low) || isnan(high)) onnx_unsupported(c, "bounds %g and %g", low, high);
+    const bool is_open = is_float && (isinf(low) || isinf(high));
+    if (isnan(low) || isnan(high) || (!isinf(low) && fabs(low) > most) || (!isinf(high) && fabs(high) > most))
+        onnx_unsupported(c, "bounds %g and %g", low, high);
+    if (!onnx_ok(c)) return;
+    if (is_open) {
+        if (low > -INFINITY) x = onnx_with_number(c, "max", x, low);
+        onnx_give(c, 0, high < INFINITY ? onnx_with_number(c, "min", x, high) : x);
+        return;
+    }
     low = fmax(low, -most);
     high = fmin(high, most);
-    if (onnx_ok(c) && !sdlf_dtype_is_float(x.dtype)) {
+    if (!is_float) {
         if (low > -most) x = bounded(c, x, 1, "max", low);
         if (high < most) x = bounded(c, x, 2, "min", high);
         onnx_give(c, 0, x);

@@ -37,7 +37,7 @@ void onnx_check_indices(onnx_context *c, int input, const int64_t *length, int64
         int64_t count = tensor->count - i < BLOCK ? tensor->count - i : BLOCK;
         onnx_tensor_convert(tensor, i, count, SDLF_INT64, block);
         for (int64_t k = 0; k < count && onnx_ok(c); k++) (void)row(c, block[k], length[(i + k) % depth]);
-        if (tensor->uniform && depth == 1) break;
+        if (tensor->uniform && i + count >= depth) break;
     }
 }
 

@@ -131,13 +131,15 @@ static bool is_all_zero(onnx_context *c, int input)
     return list.count > 0;
 }
 
-/* A scale of floats, and as many zero points as it has. */
+/* A scale of floats, or of integers or of powers of 2 where QuantizeLinear takes such, and as many zero points as it has. */
 static void check_scale(onnx_context *c)
 {
     if (!onnx_ok(c)) return;
     sdlf_shape scale = onnx_shape(c, 1), zero = onnx_has(c, 2) ? onnx_shape(c, 2) : scale;
     onnx_type type = onnx_is_constant(c, 1) ? onnx_known(c, 1)->type : onnx_type_of(c->input[1]->flow.dtype);
-    if (!sdlf_dtype_is_float(onnx_type_dtype((int)type))) onnx_wrong(c, "a scale of %s", onnx_type_name(type));
+    const bool counts = type == ONNX_INT32 && c->opset >= 19 && strcmp(c->type->type, "QuantizeLinear") == 0;
+    if (!sdlf_dtype_is_float(onnx_type_dtype((int)type)) && !counts && !onnx_type_is_small_float((int)type))
+        onnx_wrong(c, "a scale of %s", onnx_type_name(type));
     if (sdlf_shape_count(scale) != sdlf_shape_count(zero))
         onnx_wrong(c, "its scale is %s, and its zero point %s", sdlf_shape_print(scale).text,
                    sdlf_shape_print(zero).text);

@@ -195,7 +195,7 @@ static void fold_cast(onnx_context *c)
 
 static void convert_cast(onnx_context *c)
 {
-    (void)onnx_flag(c, "saturate", true); /* small floats alone read it */
+    (void)onnx_flag(c, "saturate", true); /* only small floats read it */
     if (onnx_is_constant(c, 0)) {
         fold_cast(c);
         return;

@@ -243,7 +243,7 @@ static cell make_cell(onnx_context *c, int gates, int direction, int directions)
         onnx_wrong(c, "attribute 'hidden_size' is not %lld", (long long)k.hidden);
     for (int i = 0; i < functions; i++) k.f[i] = activation_of(c, direction * functions + i, usual[gates][i]);
     k.product = onnx_product(c, x, weight, true);
-    k.reset_last = gates == 3 && onnx_flag(c, "linear_before_reset", false);
+    k.reset_last = gates == 3 && onnx_integer(c, "linear_before_reset", 0) != 0;
     if (onnx_has(c, 3)) {
         int64_t all = gates * k.hidden;
         onnx_flow own = part(c, 3, direction, 0, all), other = part(c, 3, direction, all, all);

@@ -62,7 +62,7 @@ static bool are_layers(onnx_context *c, int gates, int directions, int time)
     if (!constant || onnx_is_constant(c, X) || !has_usual_activations(c, gates, directions)) return false;
     if (onnx_has_attribute(c, "clip") || onnx_flag(c, "input_forget", false)) return false;
     if (onnx_integer(c, "hidden_size", hidden) != hidden || !have_shapes(c, gates, directions, hidden)) return false;
-    if (gates == 3 && !onnx_flag(c, "linear_before_reset", false)) return false;
+    if (gates == 3 && onnx_integer(c, "linear_before_reset", 0) == 0) return false;
     if (gates == 4 && onnx_has(c, PEEPHOLES)) return false;
     if (gates == 4 && c->output_count > 2 && c->output[2] != NULL && c->output[2]->readers > 0) return false;
     if (gates == 4 && starts_from(c, H0) != starts_from(c, C0)) return false;
