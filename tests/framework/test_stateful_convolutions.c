@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolutions over the positions of a state that grows: their weights are prepacked once, for images of any length. */
+#include "testing.h"
+
+#include <sdlf/layers.h>
+#include <sdlf/sdlf.h>
+
+enum { STEPS = 14 };
+
+typedef struct net {
+    int channels, filters, second; /* of the image, of two convolutions; second 0: there is one */
+    bool transposed;               /* then an image of twice the length */
+} net;
+
+/* Positions (L, C), the past and one more, as pixels of a line of each channel. Parameters by a fixed seed. */
+static sdlf_status make(void *user, int64_t length, bool weights, sdlf_model **made)
+{
+    const net *of = user;
+    sdlf_model *model = *made = sdlf_model_create("line");
+    const sdlf_node both[2] = {sdlf_input(model, "past", SDLF_FLOAT32, sdlf_shape(length, of->channels)),
+                               sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(1, of->channels))};
+    const sdlf_node present = sdlf_concat(model, both, 2, &(sdlf_concat_options){.axis = 1});
+    sdlf_node y = sdlf_transpose(model, present, &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 1)});
+    y = sdlf_reshape(model, y, &(sdlf_reshape_options){.shape = sdlf_shape(of->channels, 1, length + 1)});
+    y = sdlf_conv2d(model, y, &(sdlf_conv2d_options){.filters = of->filters, .kernel = {1, 3}, .padding = {0, 1}});
+    if (of->second > 0)
+        y = sdlf_conv2d(model, sdlf_relu(model, y),
+                        &(sdlf_conv2d_options){.filters = of->second, .kernel = {1, 5}, .padding = {0, 2}});
+    if (of->transposed)
+        y = sdlf_conv_transpose2d(model, y,
+                                  &(sdlf_conv_transpose2d_options){
+                                      .filters = 5, .kernel = {1, 4}, .stride = {1, 2}, .padding_extra = {0, 1}});
+    sdlf_output(model, "present", present);
+    sdlf_output(model, "y", sdlf_global_avg_pool2d(model, y));
+    (void)weights;
+    return sdlf_model_build(model, 1);
+}
+
+/* What each step gives, 5 numbers at most, of random x. */
+static bool run(const char *name, const net *of, float (*y)[5], int count)
+{
+    const sdlf_state state = {"past", "present", 0};
+    sdlf_calculator *calculator = test_open(name);
+    sdlf_stateful *line = NULL;
+    sdlf_plan *plan;
+    bool ran = CHECK_OK(sdlf_stateful_create_with(
+        &line, make, (void *)of,
+        &(sdlf_stateful_options){.calculator = calculator, .states = &state, .state_count = 1, .capacity = 40}));
+    for (int i = 0; ran && i < STEPS; i++) {
+        float x[8];
+        for (int c = 0; c < of->channels; c++)
+            x[c] = (float)sdlf_philox4x32(5, (uint64_t)(8 * i + c), 0, 0).word[0] * 0x1p-32f - 0.5f;
+        ran = CHECK_OK(sdlf_stateful_prepare(line, &plan)) &&
+              CHECK_OK(sdlf_plan_write(plan, "x", x, SDLF_FLOAT32, of->channels * (int64_t)sizeof *x)) &&
+              CHECK_OK(sdlf_stateful_run(line)) &&
+              CHECK_OK(sdlf_plan_read(plan, "y", y[i], SDLF_FLOAT32, count * (int64_t)sizeof(float)));
+    }
+    sdlf_stateful_free(line);
+    sdlf_calculator_close(calculator);
+    return ran;
+}
+
+static void weights_serve_every_length(void)
+{
+    static const net nets[] = {{4, 4, 0, false}, {4, 4, 4, false},  {3, 3, 3, false},
+                               {1, 4, 4, false}, {8, 16, 16, true}, {8, 32, 32, true}};
+    for (size_t n = 0; n < sizeof nets / sizeof nets[0]; n++) {
+        float found[STEPS][5], expected[STEPS][5];
+        const int filters = nets[n].transposed ? 5 : nets[n].second > 0 ? nets[n].second : nets[n].filters;
+        if (!run("cpu", &nets[n], found, filters) || !run("reference", &nets[n], expected, filters)) continue;
+        for (int i = 0; i < STEPS; i++) {
+            for (int f = 0; f < filters; f++) CHECK_CLOSE((double)found[i][f], (double)expected[i][f], 1e-5);
+        }
+    }
+}
+
+int main(void)
+{
+    RUN(weights_serve_every_length);
+    return test_summary();
+}
