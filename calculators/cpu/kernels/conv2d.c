@@ -125,7 +125,7 @@ bool conv2d_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_o
     return operation->algorithm == CPU_CONV2D_NAIVE || supports(&v, operation->algorithm);
 }
 
-/* How weights are laid out depends on the sides of the image, which a plan with states may change. */
+/* Which way is taken, and so how weights are laid out, may depend on the sides of the image, which a plan with states changes. */
 static sdlf_status check_prepared(const sdlf_operation *operation, int64_t bytes)
 {
     if (!sdlf_tensor_present(&operation->prepared) || operation->prepared.shape.dim[0] == bytes) return SDLF_OK;

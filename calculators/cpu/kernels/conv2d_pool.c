@@ -108,14 +108,11 @@ static void forward_image(void *argument, int64_t image, int thread)
     }
 }
 
-/* Winograd's convolution of channels enough, of which threads may take parts of an image, saves more than what is not written in between; and so do
- * weights that are prepacked, where they are many for each pixel: the direct convolution packs them in each run. */
+/* Winograd's convolution of channels enough, of which threads may take parts of an image, saves more than what is not written in between. */
 static bool is_faster_apart(const convolution *v)
 {
-    enum { MANY_WEIGHTS = 40, WINOGRAD_CHANNELS = 32 };
-    const int64_t weights = v->groups * v->k * v->taps, pixels = v->n * v->p_q;
-    const bool by_winograd = v->c >= WINOGRAD_CHANNELS && winograd_takes_cpu(v) && winograd_pays_cpu(v);
-    return by_winograd || weights > MANY_WEIGHTS * pixels;
+    enum { WINOGRAD_CHANNELS = 32 };
+    return v->c >= WINOGRAD_CHANNELS && winograd_takes_cpu(v) && winograd_pays_cpu(v);
 }
 
 /* For training, where the mask saves the backward pass much, anything. For inference, where a plan would otherwise have the

@@ -13,6 +13,7 @@ enum {
     TASK_PIXELS = 96,                           /* of a task, about */
     LEAST_TASKS = 48,                           /* where there is enough to share */
     NEAR_WEIGHTS = (1 << 20) / sizeof(element), /* all of them stay in the second-level cache */
+    MOST_RUNS = 128,                            /* windows of more positions go elsewhere */
 };
 
 /* ---- what all tasks share ---- */

@@ -11,8 +11,6 @@
  * another group are zeros. That takes no more multiply-adds of vectors, longer runs, and results that are whole vectors. */
 convolution implicit_joined_cpu(const convolution *v);
 
-enum { MOST_RUNS = 128 }; /* windows of more positions go elsewhere */
-
 /* The vectors of a group's filters, spread evenly over as few panels as hold them. */
 typedef struct implicit_panels {
     int64_t vectors, count;
