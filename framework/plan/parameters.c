@@ -97,15 +97,15 @@ static void compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias
 {
     const sdlf_parameter *parameters = plan->model->parameters;
     const float *weight = parameters[fold->weight].value.data;
-    const float *old_bias = fold->bias >= 0 ? parameters[fold->bias].value.data : NULL;
-    const float *scale = parameters[fold->scale].value.data, *shift = parameters[fold->shift].value.data;
-    const float *mean = parameters[fold->mean].value.data, *variance = parameters[fold->variance].value.data;
+    const int part[] = {fold->bias, fold->scale, fold->shift, fold->mean, fold->variance};
+    double of[] = {0, 1, 0, 0, 1}; /* of the channel */
     sdlf_shape shape = parameters[fold->weight].spec.shape;
     int64_t row = bias ? 1 : sdlf_shape_span(shape, 1, shape.rank);
     for (int64_t at = first; at < first + count;) {
         int64_t k = at / row, end = (k + 1) * row < first + count ? (k + 1) * row : first + count;
-        double s = scale[k] / sqrt((double)variance[k] + fold->epsilon);
-        double folded_bias = ((old_bias != NULL ? old_bias[k] : 0.0) - mean[k]) * s + shift[k];
+        for (int i = 0; i < 5; i++)
+            if (part[i] >= 0) of[i] = ((const float *)parameters[part[i]].value.data)[k];
+        double s = fold->factor * of[1] / sqrt(of[4] + fold->epsilon), folded_bias = (of[0] - of[3]) * s + of[2];
         for (; at < end; at++) {
             double value = bias ? folded_bias : weight[at] * s;
             if (dtype == SDLF_FLOAT32)

@@ -16,10 +16,9 @@ const char *plan_requested_algorithm(const sdlf_plan *plan, sdlf_operation_kind 
 sdlf_status plan_choose(sdlf_plan *plan);
 sdlf_status plan_choose_layouts(sdlf_plan *plan);
 sdlf_status plan_store_rows(sdlf_plan *plan); /* inference, after layouts: row-major activations in 16 bits */
-/* After layouts: in training epilogues that only kernels for a storage type have, in inference fusions that only kernels
- * for images channels last have. */
+/* After layouts: in training epilogues that only kernels for a storage type have, in inference copies that layouts made
+ * needless, and fusions that only kernels for images channels last have. */
 sdlf_status plan_fuse_stored(sdlf_plan *plan);
-sdlf_status plan_fuse_copies(sdlf_plan *plan); /* inference, after layouts: contents read where they are copied from */
 sdlf_status plan_order_multi_tensor(sdlf_plan *plan); /* training: small steps of parameters, side by side */
 sdlf_status plan_sync_norms(sdlf_plan *plan);       /* training with a communicator: batch normalisation of all ranks */
 sdlf_status plan_bucket_gradients(sdlf_plan *plan); /* training with a communicator */
@@ -87,6 +86,11 @@ bool plan_writes_between(const sdlf_plan *plan, const sdlf_operation *operation,
 void plan_join_groups(sdlf_plan *plan, int a, int b);
 void plan_settle_groups(sdlf_plan *plan);
 
+/* The step that alone reads all of what step `i` makes, on the same calculator and in the same pass; -1: none. */
+int plan_sole_reader(const sdlf_plan *plan, int i);
+/* Of a copy: a part of what it writes, without gaps, becomes the same part of what it reads. False: an axis of the part
+ * goes along several of the copy's. */
+bool plan_view_source(const sdlf_tensor *from, const sdlf_tensor *to, sdlf_tensor *part);
 /* Is x all of a buffer that one step writes, and one reads? */
 bool plan_is_between(const sdlf_plan *plan, const sdlf_tensor *x);
 /* Work out a buffer of a plan_integers from the model's values. */
@@ -98,14 +102,16 @@ sdlf_status plan_fuse_qdq_nodes(sdlf_plan *plan);
 sdlf_status plan_fuse_qdq_integers(sdlf_plan *plan);
 sdlf_status plan_fuse_integer_products(sdlf_plan *plan);
 sdlf_status plan_fuse_weight_only(sdlf_plan *plan);
-sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
+sdlf_status plan_fold_affine(sdlf_plan *plan);
 sdlf_status plan_fuse_rectified_pools(sdlf_plan *plan);
 sdlf_status plan_fuse_activations(sdlf_plan *plan);
 sdlf_status plan_fuse_values(sdlf_plan *plan);
 sdlf_status plan_fuse_transposed_operands(sdlf_plan *plan);
+sdlf_status plan_fuse_permuted_rows(sdlf_plan *plan);
 sdlf_status plan_fuse_attention(sdlf_plan *plan);
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan);
 sdlf_status plan_fuse_declared(sdlf_plan *plan);
+sdlf_status plan_fuse_copies(sdlf_plan *plan);
 sdlf_status plan_fuse_feed(sdlf_plan *plan);
 sdlf_status plan_fuse_loss(sdlf_plan *plan);
 sdlf_status plan_fuse_norm_backward(sdlf_plan *plan);

@@ -91,11 +91,20 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     plan->loss_value = -1;
     if (options->feed != NULL) plan->feed = (plan_feed){.present = true, .feed = *options->feed};
     static sdlf_status (*const passes[])(sdlf_plan *) = {
-        plan_build_graph,      plan_lower,          plan_find_index_bounds,
-        plan_sync_norms,       plan_fuse,           plan_check_support,
-        plan_choose,           plan_choose_layouts, plan_store_rows,
-        plan_fuse_stored,      plan_fuse_copies,    plan_order_multi_tensor,
-        plan_bucket_gradients, plan_place,          plan_lay_out,
+        plan_build_graph,
+        plan_lower,
+        plan_find_index_bounds,
+        plan_sync_norms,
+        plan_fuse,
+        plan_check_support,
+        plan_choose,
+        plan_choose_layouts,
+        plan_store_rows,
+        plan_fuse_stored,
+        plan_order_multi_tensor,
+        plan_bucket_gradients,
+        plan_place,
+        plan_lay_out,
         plan_make_listing,
     };
     for (size_t i = 0; i < sizeof passes / sizeof passes[0] && status == SDLF_OK; i++) status = passes[i](plan);

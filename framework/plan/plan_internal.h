@@ -110,11 +110,11 @@ typedef struct plan_space {
     bool uploading; /* queued copies to it may still read the host's memory */
 } plan_space;
 
-/* Batch normalisation folded into the weights before it: w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(var +
- * eps), per output channel. Buffers of model parameters; bias may be -1. */
+/* An affine function folded into the weights before it: w' = w s, b' = (b - mean) s + shift, s = factor scale /
+ * sqrt(variance + epsilon), per output channel. */
 typedef struct plan_fold {
-    int weight, bias, scale, shift, mean, variance; /* model parameter indices */
-    float epsilon;
+    int weight, bias, scale, shift, mean, variance; /* model parameter indices; -1: 0, of scale and variance 1 */
+    double factor, epsilon;
     int folded_weight, folded_bias; /* buffers */
 } plan_fold;
 

@@ -178,3 +178,14 @@ int plan_next_reader(const sdlf_plan *plan, int buffer, int after)
     if (at >= 0) *found = at;
     return at >= 0 ? plan->uses.use[at].step : -1;
 }
+
+int plan_sole_reader(const sdlf_plan *plan, int i)
+{
+    const plan_step *step = &plan->steps[i];
+    const int buffer = step->operation.out[0].buffer;
+    if (plan->buffers[buffer].kind != BUFFER_ARENA || !plan_covers_buffer(plan, &step->operation.out[0])) return -1;
+    if (plan_count_readers(plan, buffer) != 1 || plan_count_writers(plan, buffer) != 1) return -1;
+    const int reader = plan_next_reader(plan, buffer, i);
+    if (reader < 0 || plan->steps[reader].calculator != step->calculator) return -1;
+    return (i < plan->forward_steps) == (reader < plan->forward_steps) ? reader : -1;
+}

@@ -92,15 +92,20 @@ static bool take_operand(chain *c, int reader, sdlf_tensor *x, int axis, bool ta
     for (int writer;; reader = writer) {
         if (source.stride[axis] == 1 || source.shape.dim[axis] == 1) found = source, taken = *c;
         writer = plan_first_writer(plan, source.buffer);
-        if (writer < 0 || writer >= reader || next_of(plan, writer) != reader || !is_output_of(plan, writer, &source))
-            break;
+        if (writer < 0 || writer >= reader || next_of(plan, writer) != reader) break;
         const sdlf_operation *op = &plan->steps[writer].operation;
         const sdlf_tensor *from = &op->in[0];
         double factor = op->kind == SDLF_COPY ? 1 : takes_factor ? factor_of(op, &from) : 0;
-        sdlf_tensor before = *from;
-        if (factor == 0 || before.dtype != source.dtype || !as_heads(c, &before) ||
-            !sdlf_shape_equal(before.shape, source.shape))
-            break;
+        sdlf_tensor before = source;
+        if (factor == 0 || from->dtype != source.dtype) break;
+        if (op->kind == SDLF_COPY) {
+            if (!sdlf_shape_equal(from->shape, op->out[0].shape) || !plan_view_source(from, &op->out[0], &before))
+                break;
+        } else {
+            if (!sdlf_tensor_is_contiguous(from)) break;
+            before.buffer = from->buffer;
+            before.offset += from->offset;
+        }
         c->scale *= factor;
         take(c, writer);
         source = before;

@@ -26,11 +26,8 @@ static bool is_plain_copy(const plan_step *step)
            op->in[0].buffer != op->out[0].buffer && (on_host || op->in[0].offset % DEVICE_ALIGNMENT == 0);
 }
 
-/* A part of what the copy writes, without gaps, becomes the same part of what it reads: each of its axes has to go along
- * one of the copy's. */
-static bool view_source(const sdlf_operation *copy, sdlf_tensor *part)
+bool plan_view_source(const sdlf_tensor *from, const sdlf_tensor *to, sdlf_tensor *part)
 {
-    const sdlf_tensor *from = &copy->in[0], *to = &copy->out[0];
     int64_t size = (int64_t)sdlf_dtype_size(to->dtype), at = (part->offset - to->offset) / size, offset = 0;
     int64_t last[SDLF_MAX_RANK];
     sdlf_tensor view = *part;
@@ -76,7 +73,8 @@ static bool read_source(const sdlf_operation *copy, sdlf_operation *reader, int 
     const sdlf_operation_class *type = sdlf_operation_type(reader);
     bool any_strides = type->any_strides >> i & 1, any_part = type->reads_parts >> i & 1;
     sdlf_tensor part = *operand;
-    if (any_part && view_source(copy, &part) && has_runs(&part) && (on_host || part.offset % DEVICE_ALIGNMENT == 0)) {
+    if (any_part && plan_view_source(from, to, &part) && has_runs(&part) &&
+        (on_host || part.offset % DEVICE_ALIGNMENT == 0)) {
         *operand = part;
         return true;
     }
@@ -131,15 +129,10 @@ static sdlf_status read_all_from_source(sdlf_plan *plan, int copy)
 
 sdlf_status plan_fuse_copies(sdlf_plan *plan)
 {
-    const sdlf_plan_options *options = &plan->options;
-    if (options->mode != SDLF_INFER || options->no_fusion || options->keep_activations) return SDLF_OK;
-    if (options->state_count > 0) return SDLF_OK; /* their steps may not depend on how long a state is */
-    sdlf_status status = plan_find_uses(plan);
+    if (plan->options.state_count > 0) return SDLF_OK; /* their steps may not depend on how long a state is */
+    sdlf_status status = SDLF_OK;
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         if (is_plain_copy(&plan->steps[i]) && can_read_source(plan, i)) status = read_all_from_source(plan, i);
     }
-    plan_remove_dead_steps(plan);
-    plan_uses_release(&plan->uses);
-    plan_settle_groups(plan);
     return status;
 }

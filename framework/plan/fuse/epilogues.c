@@ -6,19 +6,6 @@
 
 #include <string.h>
 
-/* The one step that reads what step i writes, if nothing else uses that buffer and the two run on one calculator. */
-static int sole_reader(const sdlf_plan *plan, int i)
-{
-    const plan_step *step = &plan->steps[i];
-    int buffer = step->operation.out[0].buffer;
-    if (plan->buffers[buffer].kind != BUFFER_ARENA || !plan_covers_buffer(plan, &step->operation.out[0])) return -1;
-    if (plan_count_readers(plan, buffer) != 1 || plan_count_writers(plan, buffer) != 1) return -1;
-    int reader = plan_next_reader(plan, buffer, i);
-    if (reader < 0 || plan->steps[reader].calculator != step->calculator) return -1;
-    if ((i < plan->forward_steps) != (reader < plan->forward_steps)) return -1;
-    return reader;
-}
-
 /* What an operation that goes element by element has at `content`, as the result `like` that it reads lies: its shape,
  * in its layout. */
 static sdlf_tensor in_the_form_of(const sdlf_tensor *like, const sdlf_tensor *content)
@@ -50,7 +37,7 @@ static sdlf_status fuse_activation(sdlf_plan *plan, int i)
     sdlf_operation fused = step->operation;
     sdlf_activation *activation = sdlf_operation_epilogue(&fused);
     if (activation == NULL || activation->function != SDLF_IDENTITY) return SDLF_OK;
-    int reader = sole_reader(plan, i);
+    int reader = plan_sole_reader(plan, i);
     if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ACTIVATION_FORWARD) return SDLF_OK;
     *activation = plan->steps[reader].operation.activation;
     write_to(&fused, &plan->steps[reader].operation);
@@ -65,7 +52,7 @@ static sdlf_status fuse_log_softmax(sdlf_plan *plan, int i)
     sdlf_operation fused = step->operation;
     if (fused.kind != SDLF_SPMM_CSR || fused.spmm.log_softmax || fused.spmm.activation.function != SDLF_IDENTITY)
         return SDLF_OK;
-    int reader = sole_reader(plan, i);
+    int reader = plan_sole_reader(plan, i);
     if (reader < 0 || plan->steps[reader].operation.kind != SDLF_LOG_SOFTMAX_FORWARD) return SDLF_OK;
     const sdlf_operation *softmax = &plan->steps[reader].operation;
     if (softmax->in[0].shape.rank != 2 || softmax->softmax.axis != 1) return SDLF_OK;
@@ -93,7 +80,7 @@ static sdlf_status fuse_residual(sdlf_plan *plan, int i)
     const int residual = plan_residual_of(&fused);
     if (residual < 0 || sdlf_tensor_present(&fused.in[residual])) return SDLF_OK;
     if (activation != NULL && activation->function != SDLF_IDENTITY) return SDLF_OK;
-    int reader = sole_reader(plan, i);
+    int reader = plan_sole_reader(plan, i);
     if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ADD) return SDLF_OK;
     if (plan_writes_between(plan, &step->operation, i, reader)) return SDLF_OK;
     const sdlf_operation *add = &plan->steps[reader].operation;

@@ -10,9 +10,10 @@ sdlf_status plan_fuse(sdlf_plan *plan)
     static sdlf_status (*const rules[])(sdlf_plan *) = {
         plan_fuse_values,              /* constants are parameters from then on */
         plan_fuse_transposed_operands, /* matrices in another order */
+        plan_fuse_permuted_rows,       /* before attention, which takes in the copies that are left */
         plan_fuse_attention,           /* behind it: keys are read where they lie */
         plan_fuse_qdq_nodes,           /* before epilogues, which would take its rounding */
-        plan_fold_batch_norm,          /* first: what is folded away can be fused further */
+        plan_fold_affine,              /* first: what is folded away can be fused further */
         plan_fuse_rectified_pools,     /* before epilogues, which would take its ReLU */
         plan_fuse_activations,         /* before epilogues, which take it in */
         plan_fuse_epilogues,           /* residual adds, then activations */
@@ -42,7 +43,10 @@ sdlf_status plan_fuse_stored(sdlf_plan *plan)
         plan_fuse_epilogues, plan_fuse_norm_backward,
         plan_fuse_epilogues, /* activations whose input is no longer read by their gradients */
         plan_fuse_gradient_sums, NULL};
-    static sdlf_status (*const in_inference[])(sdlf_plan *) = {plan_fuse_declared, NULL};
+    static sdlf_status (*const in_inference[])(sdlf_plan *) = {
+        plan_fuse_copies,    /* contents read where they are copied from */
+        plan_fuse_epilogues, /* residuals that such a copy stood before */
+        plan_fuse_declared, NULL};
     sdlf_status (*const *rules)(sdlf_plan *) = plan->options.mode == SDLF_TRAIN ? in_training : in_inference;
     sdlf_status status = SDLF_OK;
     for (int i = 0; rules[i] != NULL && status == SDLF_OK; i++) {

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Inference: an affine function of each channel behind a convolution or a fully connected layer becomes other weights and
+ * another bias: batch normalisation, or a multiplication or an addition with a parameter of each channel or a number (a
+ * layer scale, say), also behind a copy with its axes in another order.
+ * w' = w s, b' = (b - mean) s + shift, s = factor scale / sqrt(variance + epsilon). The new ones are computed, in double,
+ * whenever the plan loads its parameters. */
+#include "framework/plan/passes.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The model parameter that an operand is; -1: none. */
+static int parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor)
+{
+    if (!sdlf_tensor_present(tensor)) return -1;
+    const plan_buffer *buffer = &plan->buffers[tensor->buffer];
+    return buffer->kind == BUFFER_PARAMETER && buffer->constant ? buffer->parameter : -1;
+}
+
+static bool can_fold_into(const sdlf_plan *plan, const sdlf_operation *op)
+{
+    bool linear = op->kind == SDLF_GEMM && op->gemm.transpose_b && !op->gemm.transpose_a && op->gemm.alpha == 1;
+    if (op->kind != SDLF_CONV2D_FORWARD && !linear) return false;
+    if (sdlf_operation_epilogue((sdlf_operation *)op)->function != SDLF_IDENTITY) return false;
+    if (sdlf_tensor_present(&op->in[3]) || parameter_of(plan, &op->in[1]) < 0) return false;
+    return !sdlf_tensor_present(&op->in[2]) || parameter_of(plan, &op->in[2]) >= 0;
+}
+
+/* ---- the function ---- */
+
+static bool take_norm(const sdlf_plan *plan, const sdlf_operation *product, const sdlf_operation *norm, plan_fold *fold)
+{
+    fold->scale = parameter_of(plan, &norm->in[1]);
+    fold->shift = parameter_of(plan, &norm->in[2]);
+    fold->mean = parameter_of(plan, &norm->in[3]);
+    fold->variance = parameter_of(plan, &norm->in[4]);
+    fold->epsilon = norm->batch_norm.epsilon;
+    /* reshaped in between, its channels would not be the rows of the weights */
+    return sdlf_shape_equal(norm->in[0].shape, product->out[0].shape) && fold->scale >= 0 && fold->shift >= 0 &&
+           fold->mean >= 0 && fold->variance >= 0;
+}
+
+/* Does the parameter have a number for each channel of `product`, where `x` lies as the product made it? */
+static bool goes_by_channel(const sdlf_operation *product, const sdlf_tensor *x, const sdlf_tensor *parameter)
+{
+    const sdlf_tensor *made = &product->out[0];
+    int channel = product->kind == SDLF_GEMM ? made->shape.rank - 1 : 1, axis = -1;
+    if (parameter->offset != 0 || !sdlf_shape_equal(parameter->shape, x->shape)) return false;
+    for (int i = 0; i < x->shape.rank; i++) {
+        if (x->shape.dim[i] == 1 || parameter->stride[i] == 0) continue;
+        if (axis >= 0) return false;
+        axis = i;
+    }
+    return axis >= 0 && parameter->stride[axis] == 1 && x->shape.dim[axis] == made->shape.dim[channel] &&
+           x->stride[axis] == made->stride[channel];
+}
+
+/* Of what the product makes, or of the result of a copy of that. */
+static bool take_binary(const sdlf_plan *plan, const sdlf_operation *product, const sdlf_operation *copy,
+                        const sdlf_operation *op, plan_fold *fold)
+{
+    const int buffer = copy != NULL ? copy->out[0].buffer : product->out[0].buffer;
+    const int i = sdlf_tensor_present(&op->in[0]) && op->in[0].buffer == buffer ? 0 : 1;
+    const sdlf_tensor *x = &op->in[i], *other = &op->in[1 - i];
+    bool number = !sdlf_tensor_present(other), divides = op->binary.function == SDLF_BINARY_DIVIDE;
+    bool multiplies = op->binary.function == SDLF_BINARY_MULTIPLY || (divides && number && i == 0);
+    if (!multiplies && (op->binary.function != SDLF_BINARY_ADD || number)) return false;
+    if (x->offset != 0 || x->buffer != buffer || !sdlf_tensor_is_contiguous(x) ||
+        !sdlf_tensor_is_contiguous(&op->out[0]) || !sdlf_shape_equal(x->shape, op->out[0].shape) ||
+        (copy != NULL && !sdlf_shape_equal(x->shape, copy->out[0].shape)))
+        return false;
+    if (number) {
+        fold->factor = divides ? 1 / op->binary.scalar : op->binary.scalar;
+        return isfinite(fold->factor);
+    }
+    *(multiplies ? &fold->scale : &fold->shift) = parameter_of(plan, other);
+    return parameter_of(plan, other) >= 0 && goes_by_channel(product, copy != NULL ? &copy->in[0] : x, other);
+}
+
+/* A copy of all that the product makes, with its axes in another order. */
+static bool is_permutation(const sdlf_operation *product, const sdlf_operation *op)
+{
+    return op->kind == SDLF_COPY && op->in[0].dtype == op->out[0].dtype && op->in[0].offset == 0 &&
+           sdlf_shape_equal(op->in[0].shape, op->out[0].shape) && sdlf_tensor_is_contiguous(&op->out[0]) &&
+           sdlf_tensor_count(&op->out[0]) == sdlf_tensor_count(&product->out[0]);
+}
+
+/* ---- the pass ---- */
+
+/* The product of step `i` with new weights and a new bias. */
+static sdlf_status fold_into(sdlf_plan *plan, int i, const sdlf_tensor *result, sdlf_activation activation,
+                             plan_fold *fold)
+{
+    sdlf_operation fused = plan->steps[i].operation;
+    sdlf_dtype dtype = plan->options.dtype;
+    fold->weight = parameter_of(plan, &fused.in[1]);
+    fold->bias = parameter_of(plan, &fused.in[2]);
+    sdlf_status status = plan_new_tensor(plan, BUFFER_DERIVED, dtype, fused.in[1].shape, &fused.in[1]);
+    if (status == SDLF_OK)
+        status = plan_new_tensor(plan, BUFFER_DERIVED, dtype, sdlf_shape(fused.in[1].shape.dim[0]), &fused.in[2]);
+    if (status != SDLF_OK) return status;
+    fused.out[0] = sdlf_tensor_reshape(*result, fused.out[0].shape);
+    *sdlf_operation_epilogue(&fused) = activation;
+    if (!sdlf_calculator_supports(plan->steps[i].calculator, &fused)) return SDLF_OK;
+    plan_fold *folds = realloc(plan->folds, (size_t)(plan->fold_count + 1) * sizeof *folds);
+    if (folds == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    plan->folds = folds;
+    fold->folded_weight = fused.in[1].buffer;
+    fold->folded_bias = fused.in[2].buffer;
+    plan->buffers[fold->folded_weight].fold = plan->fold_count;
+    plan->buffers[fold->folded_bias].fold = plan->fold_count;
+    plan->folds[plan->fold_count++] = *fold;
+    return plan_replace_operation(plan, i, &fused);
+}
+
+static sdlf_status fold_behind(sdlf_plan *plan, int i)
+{
+    const sdlf_operation *product = &plan->steps[i].operation;
+    int copy = -1, reader = plan_sole_reader(plan, i), before = plan->fold_count;
+    if (reader >= 0 && is_permutation(product, &plan->steps[reader].operation)) {
+        copy = reader;
+        reader = plan_sole_reader(plan, copy);
+    }
+    if (reader < 0) return SDLF_OK;
+    plan_fold fold = {.scale = -1, .shift = -1, .mean = -1, .variance = -1, .factor = 1};
+    sdlf_operation function = plan->steps[reader].operation, copied = plan->steps[copy >= 0 ? copy : i].operation;
+    sdlf_activation activation = {.function = SDLF_IDENTITY};
+    bool taken = false;
+    if (function.kind == SDLF_BINARY) {
+        taken = take_binary(plan, product, copy >= 0 ? &copied : NULL, &function, &fold);
+    } else if (function.kind == SDLF_BATCH_NORM2D_INFER && copy < 0) {
+        taken = take_norm(plan, product, &function, &fold);
+        activation = function.batch_norm.activation;
+    }
+    if (!taken) return SDLF_OK;
+    sdlf_status status = fold_into(plan, i, copy >= 0 ? &product->out[0] : &function.out[0], activation, &fold);
+    if (status != SDLF_OK || plan->fold_count == before) return status;
+    plan->steps[reader].dead = true;
+    plan_join_groups(plan, plan->steps[i].node, plan->steps[reader].node);
+    if (copy < 0) return SDLF_OK;
+    copied.out[0] = function.out[0];
+    plan_join_groups(plan, plan->steps[i].node, plan->steps[copy].node);
+    return plan_replace_operation(plan, copy, &copied);
+}
+
+sdlf_status plan_fold_affine(sdlf_plan *plan)
+{
+    sdlf_status status = SDLF_OK;
+    if (plan->options.mode != SDLF_INFER) return SDLF_OK;
+    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++)
+        if (!plan->steps[i].dead && can_fold_into(plan, &plan->steps[i].operation)) status = fold_behind(plan, i);
+    return status;
+}

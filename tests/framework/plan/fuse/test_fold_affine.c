@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* Inference plans: batch normalisation, and what else is affine by channel, is folded into the product before it, and what does nothing goes. */
+#include <math.h>
+#include <string.h>
+
+#include "framework/plan/branching_inputs.h"
+#include "framework/plan/networks.h"
+#include "testing.h"
+
+static void check_folding(const char *name)
+{
+    sdlf_calculator *calculator = NULL;
+    if (!CHECK_OK(sdlf_calculator_open(&calculator, name, NULL))) return;
+    sdlf_model *net = branching_net(0.25f);
+    CHECK_OK(sdlf_model_build(net, 3));
+    for (int i = 0; i < sdlf_model_parameter_count(net); i++) {
+        sdlf_parameter *parameter = sdlf_model_parameter(net, i);
+        float *value = parameter->value.data;
+        if (strstr(parameter->name, "batch_norm2d") == NULL) continue;
+        fill_random(value, 3, 40 + (uint64_t)i);
+        for (int c = 0; c < 3 && strstr(parameter->name, "var") != NULL; c++) value[c] = fabsf(value[c]) + 0.5f;
+    }
+    for (int d = 0; d < 2; d++) {
+        sdlf_dtype dtype = d == 0 ? SDLF_FLOAT32 : SDLF_FLOAT64;
+        double result[2][BATCH * 6];
+        for (int fused = 0; fused < 2; fused++) {
+            sdlf_plan *plan = NULL;
+            CHECK_OK(sdlf_plan_create(
+                &plan, net,
+                &(sdlf_plan_options){.batch = BATCH, .forward = calculator, .dtype = dtype, .no_fusion = fused == 0}));
+            if (plan == NULL) continue;
+            CHECK((count_steps(plan, "batch_norm2d_infer") > 0) == (fused == 0));
+            CHECK(count_steps(plan, "dropout_forward") == 0);
+            write_images(plan, dtype);
+            CHECK_OK(sdlf_plan_forward(plan));
+            unsigned char bytes[BATCH * 3 * sizeof(double)];
+            const char *outputs[2] = {"class", "side"};
+            for (int o = 0; o < 2; o++) {
+                CHECK_OK(test_plan_read(plan, outputs[o], bytes));
+                sdlf_convert(SDLF_FLOAT64, &result[fused][o * BATCH * 3], dtype, bytes, BATCH * 3);
+            }
+            sdlf_plan_free(plan);
+        }
+        for (int i = 0; i < BATCH * 6; i++) CHECK_CLOSE(result[1][i], result[0][i], d == 0 ? 4e-6 : 1e-13);
+    }
+    sdlf_model_free(net);
+    sdlf_calculator_close(calculator);
+}
+
+static void folded_inference_equals_unfolded(void)
+{
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++) check_folding(test_calculator_class_at(i)->name);
+}
+
+/* Behind a product of CHANNELS numbers a pixel, over as many pixels a side as there are channels, so that only strides tell its axes apart. */
+enum { CHANNELS = 5, AFFINE_COUNT = BATCH * CHANNELS * CHANNELS * CHANNELS };
+
+enum {
+    CONV_SCALE,
+    CONV_SHIFT,
+    CONV_NUMBER,
+    CONV_QUOTIENT,
+    LINEAR_SCALE,
+    TURNED_SCALE, /* behind a copy with channels first */
+    TURNED_SHIFT,
+    FOLDED_FORMS,
+    SCALE_OF_ROWS = FOLDED_FORMS, /* one for each row of pixels */
+    TURNED_SCALE_OF_ROWS,
+    SCALE_OF_ALL, /* one for each number of a picture */
+    ONE_SCALE,    /* a parameter, but one number */
+    READ_TWICE,   /* the product itself is read, too */
+    BY_ANOTHER,   /* no parameter */
+    NUMBER_FIRST, /* number / x */
+    NUMBER_ADDED, /* x + number */
+    AFFINE_FORMS
+};
+
+static sdlf_shape scale_shape(int form)
+{
+    switch (form) {
+    case LINEAR_SCALE: return sdlf_shape(CHANNELS);
+    case SCALE_OF_ROWS:
+    case TURNED_SCALE_OF_ROWS: return sdlf_shape(CHANNELS, 1);
+    case SCALE_OF_ALL: return sdlf_shape(CHANNELS, CHANNELS, CHANNELS);
+    case ONE_SCALE: return sdlf_shape(1);
+    default: return sdlf_shape(CHANNELS, 1, 1);
+    }
+}
+
+static sdlf_model *affine(int form)
+{
+    sdlf_model *net = sdlf_model_create("affine");
+    sdlf_node image = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, CHANNELS, CHANNELS)), x;
+    const bool turned = form == TURNED_SCALE || form == TURNED_SHIFT || form == TURNED_SCALE_OF_ROWS;
+    const bool number = form == CONV_NUMBER || form == CONV_QUOTIENT || form == NUMBER_FIRST || form == NUMBER_ADDED;
+    if (form == LINEAR_SCALE || turned) {
+        x = sdlf_fully_connected(net, image, &(sdlf_fully_connected_options){.units = CHANNELS, .axis = -1});
+        if (turned) x = sdlf_transpose(net, x, &(sdlf_transpose_options){.order = sdlf_shape(0, 3, 1, 2)});
+    } else {
+        x = sdlf_conv2d(net, image, &(sdlf_conv2d_options){.filters = CHANNELS, .kernel = {3, 3}, .padding = {1, 1}});
+    }
+    sdlf_binary_layer_options options = {.function = SDLF_LAYER_MULTIPLY, .scalar = 0.3f};
+    if (form == CONV_SHIFT || form == TURNED_SHIFT || form == NUMBER_ADDED) options.function = SDLF_LAYER_ADD;
+    if (form == CONV_QUOTIENT || form == NUMBER_FIRST) options.function = SDLF_LAYER_DIVIDE;
+    options.scalar_first = form == NUMBER_FIRST;
+    sdlf_node other = image, y;
+    if (form != BY_ANOTHER && !number)
+        other = sdlf_value(net, &(sdlf_value_options){.name = "scale", .shape = scale_shape(form)});
+    y = sdlf_binary(net, (sdlf_node[]){x, other}, number ? 1 : 2, &options);
+    if (form == READ_TWICE) y = sdlf_add(net, y, x);
+    sdlf_output(net, "y", y);
+    CHECK_OK(sdlf_model_build(net, 3));
+    for (int i = 0; i < sdlf_model_parameter_count(net); i++) {
+        sdlf_parameter *parameter = sdlf_model_parameter(net, i);
+        fill_random(parameter->value.data, (int)sdlf_tensor_count(&parameter->value), 60 + (uint64_t)i);
+    }
+    return net;
+}
+
+static void check_affine(sdlf_calculator *calculator, int form)
+{
+    static float image[AFFINE_COUNT], found[2][AFFINE_COUNT];
+    sdlf_model *net = affine(form);
+    fill_random(image, AFFINE_COUNT, 8);
+    for (int parts = 0; parts < 2; parts++) {
+        sdlf_plan *plan = NULL;
+        sdlf_plan_options options = {.batch = BATCH, .forward = calculator, .no_fusion = parts != 0};
+        if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
+            CHECK_EQUAL(count_steps(plan, "binary"), form >= FOLDED_FORMS || parts ? 1 : 0);
+            CHECK_OK(test_plan_write(plan, "image", image));
+            CHECK_OK(sdlf_plan_forward(plan));
+            CHECK_OK(test_plan_read(plan, "y", found[parts]));
+        }
+        sdlf_plan_free(plan);
+    }
+    for (int i = 0; i < AFFINE_COUNT; i++) {
+        const double expected = (double)found[1][i], size = form == NUMBER_FIRST ? fabs(expected) : 1;
+        CHECK_CLOSE((double)found[0][i], expected, 1e-5 * size + 1e-5 * fabs(expected));
+    }
+    sdlf_model_free(net);
+}
+
+static void what_is_affine_by_channel_is_folded(void)
+{
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
+        for (int form = 0; form < AFFINE_FORMS; form++) check_affine(calculator, form);
+        sdlf_calculator_close(calculator);
+    }
+}
+
+/* Windows of one element, as exporters leave them where a size is right already. */
+static void pooling_of_single_elements_goes(void)
+{
+    sdlf_calculator *reference = NULL;
+    sdlf_plan *plan = NULL;
+    float found[2 * 2 * 2];
+    static const float image[2 * 2 * 2] = {1, -2, 3, -4, 5, -6, 7, -8};
+    sdlf_model *net = sdlf_model_create("single");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(2, 2, 2));
+    x = sdlf_avg_pool2d(net, x, &(sdlf_pool2d_options){.window = {1, 1}, .stride = {1, 1}});
+    x = sdlf_max_pool2d(net, x, &(sdlf_pool2d_options){.window = {1, 1}});
+    sdlf_node all = sdlf_relu(net, x);
+    sdlf_output(net, "all", all);
+    sdlf_output(net, "some", sdlf_avg_pool2d(net, all, &(sdlf_pool2d_options){.window = {1, 1}, .stride = {1, 2}}));
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = reference}));
+    CHECK(count_steps(plan, "max_pool2d_forward") == 0);
+    CHECK_EQUAL(count_steps(plan, "avg_pool2d_forward"), 1);
+    CHECK_OK(test_plan_write(plan, "x", image));
+    CHECK_OK(sdlf_plan_forward(plan));
+    CHECK_OK(test_plan_read(plan, "all", found));
+    for (int i = 0; i < 8; i++) CHECK_CLOSE(found[i], image[i] > 0 ? image[i] : 0, 0);
+    CHECK_OK(test_plan_read(plan, "some", found));
+    for (int i = 0; i < 4; i++) CHECK_CLOSE(found[i], image[2 * i] > 0 ? image[2 * i] : 0, 0);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(reference);
+}
+
+int main(void)
+{
+    RUN(folded_inference_equals_unfolded);
+    RUN(what_is_affine_by_channel_is_folded);
+    RUN(pooling_of_single_elements_goes);
+    return test_summary();
+}
