@@ -154,10 +154,26 @@ static bool has_open_dimension(const onnx_file *file, const char *name)
     return false;
 }
 
+/* Is the batch a size for an input? One that has just that many samples in the file is content with it, too. */
+static bool has_open_batch(const onnx_file *file, int64_t batch)
+{
+    for (int i = 0; i < file->input_count; i++) {
+        const Onnx__TypeProto *type = file->input[i]->type;
+        const Onnx__TensorShapeProto *shape = type && type->tensor_type ? type->tensor_type->shape : NULL;
+        if (shape == NULL || shape->n_dim == 0) continue;
+        if (!shape->dim[0]->has_dim_value || shape->dim[0]->dim_value == batch) return true;
+    }
+    return file->input_count == 0;
+}
+
 /* What is announced must be there; a size for a dimension that no input has is a mistake of its giver, too. */
 static sdlf_status check_options(const onnx_import *import)
 {
     const sdlf_onnx_options *options = import->options;
+    if (options->batch > 1 && !has_open_batch(import->file, options->batch))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "%s: no input leaves its first dimension open, so there cannot be a batch of %lld",
+                         import->file->path, (long long)options->batch);
     if (options->dimension_count > 0 && options->dimensions == NULL)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: options->dimensions is NULL", import->file->path);
     if (options->known_count > 0 && options->known == NULL)
