@@ -140,7 +140,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *   direct         sizes that none of the others can count, or whose columns would take more than 512 MiB */
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (cuda_is_nhwc(op)) return CUDA_CONV2D_IMPLICIT;
+    if (conv2d_is_nhwc(calculator, op)) return CUDA_CONV2D_IMPLICIT;
     cuda_conv2d g = cuda_conv2d_geometry(op);
     if (sdlf_operation_is_channels_last(op)) {
         if (g.group_channels == 1 && g.groups > 1) return DEPTHWISE;
@@ -162,9 +162,10 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     sdlf_operation nhwc = sdlf_operation_channels_last(op);
-    if (op->kind == SDLF_CONV2D_BACKWARD_INPUT) return cuda_is_nhwc(&nhwc) && conv2d_supports_nhwc(calculator, &nhwc);
+    const bool by_engine = conv2d_is_nhwc(calculator, &nhwc) && conv2d_supports_nhwc(calculator, &nhwc);
+    if (op->kind == SDLF_CONV2D_BACKWARD_INPUT) return by_engine;
     bool wanted = op->algorithm == HALO || op->algorithm == HALO16;
-    if ((op->algorithm != AUTO && !wanted) || !cuda_halo_takes(calculator, &nhwc)) return false;
+    if ((op->algorithm != AUTO && !wanted) || !(by_engine || cuda_halo_takes(calculator, &nhwc))) return false;
     cuda_conv2d g = cuda_conv2d_geometry(op);
     bool expands = cuda_is_pointwise(&g) && g.filters >= EXPANSION * g.channels &&
                    sdlf_operation_cost(op).flops > LARGE_EXPANSION &&

@@ -187,7 +187,7 @@ bool cuda_conv2d_takes(const sdlf_calculator *calculator, const sdlf_operation *
 
 bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (cuda_is_nhwc(op)) return conv2d_supports_nhwc(calculator, op);
+    if (conv2d_is_nhwc(calculator, op)) return conv2d_supports_nhwc(calculator, op);
     if (op->kind == SDLF_CONV2D_BACKWARD_INPUT && sdlf_tensor_present(&op->in[2])) return false;
     const cuda_conv2d_algorithm *algorithm = chosen(calculator, op);
     if (kernel_of(algorithm, op->kind) == NULL) return false;
@@ -198,20 +198,20 @@ bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (cuda_is_nhwc(op)) return conv2d_workspace_nhwc(calculator, op);
+    if (conv2d_is_nhwc(calculator, op)) return conv2d_workspace_nhwc(calculator, op);
     const cuda_conv2d_algorithm *algorithm = chosen(calculator, op);
     return algorithm->workspace != NULL ? algorithm->workspace(calculator, op) : 0;
 }
 
 sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (cuda_is_nhwc(op)) return conv2d_nhwc(calculator, op);
+    if (conv2d_is_nhwc(calculator, op)) return conv2d_nhwc(calculator, op);
     return kernel_of(chosen(calculator, op), op->kind)(calculator, op);
 }
 
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (cuda_is_nhwc(op)) return conv2d_prepared_nhwc(op);
+    if (conv2d_is_nhwc(calculator, op)) return conv2d_prepared_nhwc(op);
     if (op->kind != SDLF_CONV2D_FORWARD) return 0;
     const cuda_conv2d_algorithm *algorithm = chosen(calculator, op);
     return algorithm->prepared != NULL ? algorithm->prepared(calculator, op) : 0;
@@ -219,6 +219,6 @@ int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_opera
 
 sdlf_status conv2d_prepare_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (cuda_is_nhwc(op)) return conv2d_prepare_nhwc(calculator, op);
+    if (conv2d_is_nhwc(calculator, op)) return conv2d_prepare_nhwc(calculator, op);
     return chosen(calculator, op)->prepare(calculator, op);
 }

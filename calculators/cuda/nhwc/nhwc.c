@@ -22,8 +22,8 @@ static bool suits_inference(const sdlf_operation *op)
     return images >= (halo && wide ? LEAST_WIDE_IMAGES : LEAST_IMAGES);
 }
 
-/* Rows of a product from which on the engine's tiles fill the device: of fewer, cuBLAS's product of float32 rows is faster (measured on an H200). */
-enum { LEAST_ROWS = 1024 };
+/* Rows of a product from which on the engine is faster than cuBLAS's product of float32 rows (measured on an H200). */
+enum { LEAST_ROWS = 128 };
 
 /* Inference: is it a product of rows that 16 bits make faster? */
 static bool suits_rows(const sdlf_operation *op)
@@ -101,15 +101,37 @@ static engine_conv2d convolution(const sdlf_operation *op)
     return conv;
 }
 
-/* Are the weights float32 beside images in 16 bits? Then they are prepacked: an operation without prepacked ones does it itself. */
+/* Are the weights float32 beside images in 16 bits, or row-major? Then they are prepacked: an operation without prepacked ones does it itself. */
 static bool converts_weights(const sdlf_operation *op)
 {
-    return op->kind != SDLF_CONV2D_BACKWARD_WEIGHTS && op->in[1].dtype != op->in[0].dtype;
+    const sdlf_tensor *w = &op->in[1];
+    if (op->kind == SDLF_CONV2D_BACKWARD_WEIGHTS) return false;
+    return w->dtype != op->in[0].dtype || (op->kind == SDLF_CONV2D_FORWARD && !sdlf_tensor_is_channels_last(w));
 }
 
 static bool is_depthwise(const sdlf_operation *op)
 {
     return op->conv2d.groups != 1 && depthwise_supports_nhwc(op);
+}
+
+/* Inference in tf32: convolutions that the engine computes faster than kernels that keep a part of the image in shared memory (conv2d/halo.h):
+ * of several groups, which these do not take, with an activation that is no straight line, and with a stride over many images (measured on an H200). */
+static bool suits_tf32(const sdlf_operation *op)
+{
+    enum { LEAST_STRIDED_IMAGES = 16 };
+    const sdlf_activation_function f = op->conv2d.activation.function;
+    const bool is_line = f == SDLF_IDENTITY || f == SDLF_RELU || f == SDLF_CLIP || f == SDLF_LEAKY_RELU;
+    const bool strides = op->conv2d.window.stride[0] > 1 || op->conv2d.window.stride[1] > 1;
+    return op->conv2d.groups > 1 || !is_line || (strides && op->in[0].shape.dim[0] >= LEAST_STRIDED_IMAGES);
+}
+
+bool conv2d_is_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    if (cuda_is_nhwc(op)) return true;
+    if (op->kind != SDLF_CONV2D_FORWARD || !sdlf_operation_is_channels_last(op) || sdlf_operation_is_mixed(op))
+        return false;
+    return op->in[0].dtype == SDLF_FLOAT32 && !is_depthwise(op) && op->in[0].shape.dim[1] >= 8 && suits_tf32(op) &&
+           conv2d_supports_nhwc(base, op);
 }
 
 /* Weights of a depthwise convolution stay in their order: one long line. */

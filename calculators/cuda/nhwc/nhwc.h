@@ -15,6 +15,8 @@ extern "C" {
 sdlf_dtype storage_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation, bool training);
 /* Of convolutions and pooling: do these kernels compute it? 16 bits, weights channels last, or a gradient of images that are. */
 bool cuda_is_nhwc(const sdlf_operation *operation);
+/* Of convolutions: the same, and of images channels last in tf32, too, where the engine is faster than what else there is. */
+bool conv2d_is_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* Depthwise convolution of all three kinds (groups = C = K), C a multiple of 8; without the bias's gradient. */
 bool depthwise_supports_nhwc(const sdlf_operation *operation);
