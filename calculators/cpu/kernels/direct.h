@@ -47,12 +47,15 @@ direct_filter direct_backward_filter_cpu(const convolution *v);
 int64_t direct_filter_size_cpu(const direct_filter *filter);
 
 /* Lay out w (K,C,R,S) for the forward pass, or flipped for the gradient. */
-void direct_pack_forward_cpu(element *packed, const convolution *v, const element *w);
+void direct_pack_forward_cpu(const cpu_calculator *cpu, element *packed, const convolution *v, const element *w);
 void direct_pack_backward_cpu(element *packed, const convolution *v, const element *w);
 
-/* Lay out x (channels,h,w), all of it. `flat` has room for channels * h * w elements. */
+/* Lay out x (channels,h,w): all of it, or `image->height` rows of the padded image from `first` on. `flat` has room for
+ * channels * h * w elements. */
 void direct_load_cpu(element *to, const direct_image *image, const element *x, int64_t channels, int64_t h, int64_t w,
                      element *flat);
+void direct_load_rows_cpu(element *to, const direct_image *image, int64_t first, const element *x, int64_t channels,
+                          int64_t h, int64_t w, element *flat);
 
 /* out[position][padded_filters] = bias + convolution, at all p x q positions; room for DIRECT_POSITIONS more. bias may be
  * NULL, else has room for padded_filters. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Direct convolution forward, by itself or with ReLU and max-pool 2x2: a task takes one image. See direct.h.
+/* Direct convolution forward, by itself or with ReLU and max-pool 2x2: a task takes one image, or rows of it where images are
+ * fewer than threads. See direct.h.
  *
- * The image is laid out (C H W elements), convolved into [position][filter], and transposed into y's (K,P,Q) by blocks in
+ * The rows are laid out (C H W elements), convolved into [position][filter], and transposed into y's (K,P,Q) by blocks in
  * registers; with the pool only a quarter of the results is ever stored. Filters are laid out once for all images. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/direct_conv2d.h"
@@ -13,7 +14,8 @@ typedef struct context {
     direct_filter filter;
     direct_image image;
     element *packed, *bias, *scratch;
-    int64_t scratch_size, image_size, flat_size, out_size, p_q;
+    int64_t scratch_size, image_size, flat_size, out_size, p, q, p_q; /* results; with the pool, its */
+    int64_t parts;                                                    /* tasks of an image */
 } context;
 
 static context context_of(const convolution *v, const direct_pool *pool)
@@ -21,8 +23,10 @@ static context context_of(const convolution *v, const direct_pool *pool)
     context all = {.pool = pool,
                    .filter = direct_forward_filter_cpu(v),
                    .image = direct_input_image_cpu(v),
-                   .p_q = pool ? pool->p * pool->q : v->p_q,
+                   .p = pool ? pool->p : v->p,
+                   .q = pool ? pool->q : v->q,
                    .flat_size = cpu_round_up(v->c * v->h * v->w, LANES)};
+    all.p_q = all.p * all.q;
     all.image_size = direct_image_size(&all.image);
     all.out_size = (all.p_q + DIRECT_POSITIONS) * all.filter.padded_filters;
     /* the marks are as many as the results, and are transposed in blocks of LANES; the image's transposition borrows their room */
@@ -38,49 +42,62 @@ im2col_space direct_forward_space_cpu(const convolution *v, const direct_pool *p
                           .shared = direct_filter_size_cpu(&all.filter) + all.filter.padded_filters};
 }
 
-/* marks [position][filter], as numbers, to mask (K,P,Q), as bytes. */
-static void write_mask(uint8_t *mask, const element *marks, const context *all)
+/* marks [position][filter], as numbers, of `count` results to mask (K,P,Q), as bytes. */
+static void write_mask(uint8_t *mask, const element *marks, int64_t count, const context *all)
 {
     int64_t filters = all->filter.filters, step = all->filter.padded_filters;
     for (int64_t k = 0; k < filters; k += LANES) {
-        for (int64_t first = 0; first < all->p_q; first += LANES) {
-            int64_t some = cpu_min(LANES, filters - k), count = cpu_min(LANES, all->p_q - first);
+        for (int64_t first = 0; first < count; first += LANES) {
+            int64_t some = cpu_min(LANES, filters - k), columns = cpu_min(LANES, count - first);
             element block[LANES * LANES];
             transpose_block(block, LANES, marks + first * step + k, step);
             for (int64_t i = 0; i < some; i++) {
                 uint8_t *line = mask + (k + i) * all->p_q + first;
-                for (int64_t j = 0; j < count; j++) line[j] = (uint8_t)block[i * LANES + j];
+                for (int64_t j = 0; j < columns; j++) line[j] = (uint8_t)block[i * LANES + j];
             }
         }
     }
 }
 
-static void forward_image(void *argument, int64_t n, int thread)
+/* Residual, and activation, of `count` results from the `first` on of each filter's; `out` [position][filter], and y. */
+static void finish(const context *all, element *out, int64_t n, int64_t first, int64_t count)
+{
+    const convolution_forward *forward = all->forward;
+    const int64_t filters = all->filter.padded_filters, k = forward->v.k;
+    element *y = forward->y + n * k * all->p_q + first;
+    for (int64_t f = 0; f < k && forward->residual != NULL; f++) { /* which may be y: add it before y is written */
+        const element *residual = forward->residual + (n * k + f) * all->p_q + first;
+        for (int64_t i = 0; i < count; i++) out[i * filters + f] += residual[i];
+    }
+    transpose(y, all->p_q, out, filters, count, k);
+    const int64_t runs = count == all->p_q ? 1 : k; /* of y that follow one another in memory */
+    for (int64_t f = 0; f < runs; f++)
+        activate_cpu(y + f * all->p_q, y + f * all->p_q, count * (k / runs), &forward->activation);
+}
+
+static void forward_rows(void *argument, int64_t task, int thread)
 {
     const context *all = argument;
     const convolution_forward *forward = all->forward;
     const convolution *v = &forward->v;
+    const int64_t n = task / all->parts, part = task % all->parts, size = all->pool ? 2 : 1;
+    const int64_t start = all->p * part / all->parts, rows = all->p * (part + 1) / all->parts - start;
+    const int64_t first = start * all->q, count = rows * all->q;
     element *image = all->scratch + thread * all->scratch_size, *out = image + all->image_size;
-    element *marks = out + all->out_size, *y = forward->y + n * v->k * all->p_q;
-    direct_load_cpu(image, &all->image, forward->x + n * v->c * v->h * v->w, v->c, v->h, v->w, marks);
-    if (all->pool) {
-        bool wanted = all->pool->mask_out != NULL;
-        direct_convolve_pool_cpu(out, wanted ? marks : NULL, all->pool->first_only, &all->filter, image, all->packed,
-                                 all->bias, all->pool->p, all->pool->q);
-        transpose(y, all->p_q, out, all->filter.padded_filters, all->p_q, v->k);
-        if (wanted) write_mask(all->pool->mask_out + n * v->k * all->p_q, marks, all);
+    element *marks = out + all->out_size;
+    direct_image laid_out = all->image;
+    if (all->parts > 1) laid_out.height = rows * size + v->r - 1;
+    direct_load_rows_cpu(image, &laid_out, start * size, forward->x + n * v->c * v->h * v->w, v->c, v->h, v->w, marks);
+    if (!all->pool) {
+        direct_convolve_cpu(out, &all->filter, image, all->packed, all->bias, rows, all->q);
+        finish(all, out, n, first, count);
         return;
     }
-    direct_convolve_cpu(out, &all->filter, image, all->packed, all->bias, v->p, v->q);
-    if (forward->residual) { /* which may be y: add it before y is written */
-        const element *residual = forward->residual + n * v->k * all->p_q;
-        for (int64_t k = 0; k < v->k; k++) {
-            for (int64_t i = 0; i < all->p_q; i++)
-                out[i * all->filter.padded_filters + k] += residual[k * all->p_q + i];
-        }
-    }
-    transpose(y, all->p_q, out, all->filter.padded_filters, all->p_q, v->k);
-    activate_cpu(y, y, v->k * all->p_q, &forward->activation);
+    const bool wanted = all->pool->mask_out != NULL;
+    direct_convolve_pool_cpu(out, wanted ? marks : NULL, all->pool->first_only, &all->filter, image, all->packed,
+                             all->bias, rows, all->q);
+    transpose(forward->y + n * v->k * all->p_q + first, all->p_q, out, all->filter.padded_filters, count, v->k);
+    if (wanted) write_mask(all->pool->mask_out + n * v->k * all->p_q + first, marks, count, all);
 }
 
 void direct_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const direct_pool *pool,
@@ -92,8 +109,10 @@ void direct_forward_cpu(const cpu_calculator *cpu, const convolution_forward *fo
     all.packed = scratch;
     all.bias = scratch + direct_filter_size_cpu(&all.filter);
     all.scratch = all.bias + filters;
-    direct_pack_forward_cpu(all.packed, &forward->v, forward->w);
+    const int64_t images = forward->v.n;
+    all.parts = images < cpu->threads ? cpu_min(cpu_divide_up(cpu->threads, cpu_max(images, 1)), all.p) : 1;
+    direct_pack_forward_cpu(cpu, all.packed, &forward->v, forward->w);
     memset(all.bias, 0, (size_t)filters * sizeof *all.bias);
     if (forward->bias) memcpy(all.bias, forward->bias, (size_t)all.filter.filters * sizeof *all.bias);
-    cpu_parallel(cpu, forward->v.n, convolution_time(&forward->v), forward_image, &all);
+    cpu_parallel(cpu, images * all.parts, convolution_time(&forward->v), forward_rows, &all);
 }

@@ -87,17 +87,41 @@ static element *packed_filter(element *packed, const direct_filter *filter, int6
     return packed + first * taps + f - first;
 }
 
-void direct_pack_forward_cpu(element *packed, const convolution *v, const element *w)
+typedef struct packing {
+    element *packed;
+    const element *w;
+    const convolution *v;
+    direct_filter filter;
+} packing;
+
+/* A block of filters: LANES of them at a time, and as many taps, (c,r,s) in w and (r,s,c) here. */
+static void pack_block(void *argument, int64_t index, int thread)
 {
-    direct_filter filter = direct_forward_filter_cpu(v);
-    memset(packed, 0, (size_t)direct_filter_size_cpu(&filter) * sizeof *packed);
-    for (int64_t k = 0; k < v->k; k++) {
-        int64_t width;
-        element *to = packed_filter(packed, &filter, k, &width);
-        for (int64_t c = 0; c < v->c; c++) {
-            for (int64_t i = 0; i < v->r_s; i++) to[(i * v->c + c) * width] = *w++;
+    const packing *p = argument;
+    const convolution *v = p->v;
+    int64_t first = index * LANES, count = cpu_min(LANES, v->k - first), width;
+    element *to = packed_filter(p->packed, &p->filter, first, &width);
+    (void)thread;
+    for (int64_t tap = 0; tap < v->taps; tap += LANES) {
+        element block[LANES * LANES] = {0};
+        int64_t some = cpu_min(LANES, v->taps - tap);
+        const element *from = p->w + first * v->taps + tap;
+        if (count == LANES && some == LANES)
+            transpose_block(block, LANES, from, v->taps);
+        else
+            transpose(block, LANES, from, v->taps, count, some);
+        int64_t c = tap / v->r_s, i = tap - c * v->r_s;
+        for (int64_t j = 0; j < some; j++) {
+            store(to + (i * v->c + c) * width, load(block + j * LANES));
+            if (++i == v->r_s) i = 0, c++;
         }
     }
+}
+
+void direct_pack_forward_cpu(const cpu_calculator *cpu, element *packed, const convolution *v, const element *w)
+{
+    packing p = {packed, w, v, direct_forward_filter_cpu(v)};
+    cpu_parallel(cpu, cpu_divide_up(v->k, LANES), v->k * v->taps, pack_block, &p);
 }
 
 void direct_pack_backward_cpu(element *packed, const convolution *v, const element *w)
@@ -114,16 +138,18 @@ void direct_pack_backward_cpu(element *packed, const convolution *v, const eleme
     }
 }
 
-void direct_load_cpu(element *to, const direct_image *image, const element *x, int64_t channels, int64_t h, int64_t w,
-                     element *flat)
+void direct_load_rows_cpu(element *to, const direct_image *image, int64_t first, const element *x, int64_t channels,
+                          int64_t h, int64_t w, element *flat)
 {
+    int64_t from = cpu_max(first - image->top, 0), rows = cpu_min(first + image->height - image->top, h) - from;
     memset(to, 0, (size_t)(image->height * image->width * image->channels) * sizeof *to);
-    if (channels > 1) {
-        transpose(flat, channels, x, h * w, channels, h * w);
+    x += from * w;
+    if (channels > 1 && rows > 0) {
+        transpose(flat, channels, x, h * w, channels, rows * w);
         x = flat;
     }
-    for (int64_t i = 0; i < h; i++) {
-        element *row = to + ((i + image->top) * image->width + image->left) * image->channels;
+    for (int64_t i = 0; i < rows; i++) {
+        element *row = to + ((from + i + image->top - first) * image->width + image->left) * image->channels;
         if (channels == image->channels) {
             memcpy(row, x + i * w * channels, (size_t)(w * channels) * sizeof *row);
         } else {
@@ -132,4 +158,10 @@ void direct_load_cpu(element *to, const direct_image *image, const element *x, i
             }
         }
     }
+}
+
+void direct_load_cpu(element *to, const direct_image *image, const element *x, int64_t channels, int64_t h, int64_t w,
+                     element *flat)
+{
+    direct_load_rows_cpu(to, image, 0, x, channels, h, w, flat);
 }

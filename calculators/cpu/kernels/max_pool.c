@@ -32,12 +32,6 @@ static pool_context context_of(const sdlf_operation *operation, const sdlf_tenso
     return pool;
 }
 
-/* NaN wins. */
-static inline element larger(element best, element x)
-{
-    return ((x > best) | (x != x)) ? x : best;
-}
-
 /* line[i] = the maximum over the rows of window row p. */
 static void column_maxima(element *line, const element *plane, const pool_context *pool, int64_t p)
 {
@@ -51,7 +45,20 @@ static void column_maxima(element *line, const element *plane, const pool_contex
     }
 }
 
-/* Windows that lie inside the line wholly; the compiler makes a version for the sizes that callers name. */
+/* Windows that lie inside the plane wholly, of few columns: at once, as a line so short is read before it is written. The compiler makes a version
+ * for the sizes that callers name. */
+static inline void maxima_inside(element *y, const element *rows, int64_t w, int64_t count, int64_t size,
+                                 int64_t stride)
+{
+    for (int64_t q = 0; q < count; q++) {
+        element best = rows[q * stride];
+        for (int64_t r = 0; r < size; r++)
+            for (int64_t s = 0; s < size; s++) best = larger(best, rows[r * w + q * stride + s]);
+        y[q] = best;
+    }
+}
+
+/* Windows that lie inside the line wholly. */
 static inline void row_maxima_inside(element *y, const element *line, int64_t count, int64_t size, int64_t stride)
 {
 #pragma omp simd
@@ -79,11 +86,24 @@ static void forward_planes(void *context, int64_t index, int thread)
     const pool_context *pool = context;
     const sdlf_window2d *window = &pool->window;
     int64_t last = cpu_min((index + 1) * pool->planes_per_task, pool->planes);
-    bool inside = window->padding_before[1] == 0 && window->padding_after[1] == 0 && window->dilation[1] == 1;
+    bool inside = window->padding_before[1] == 0 && window->dilation[1] == 1 &&
+                  (pool->q - 1) * window->stride[1] + window->size[1] <= pool->w;
+    bool narrow = inside && window->size[0] == window->size[1] && window->dilation[0] == 1 && pool->q < 2 * LANES;
     element *line = pool->scratch + thread * pool->w;
     for (int64_t plane = index * pool->planes_per_task; plane < last; plane++) {
         for (int64_t p = 0; p < pool->p; p++) {
             element *y = pool->out + (plane * pool->p + p) * pool->q;
+            const int64_t top = p * window->stride[0] - window->padding_before[0], size = window->size[0];
+            if (narrow && top >= 0 && top + size <= pool->h) {
+                const element *rows = pool->x + (plane * pool->h + top) * pool->w;
+                if (size == 2 && window->stride[1] == 2)
+                    maxima_inside(y, rows, pool->w, pool->q, 2, 2);
+                else if (size == 3 && window->stride[1] == 2)
+                    maxima_inside(y, rows, pool->w, pool->q, 3, 2);
+                else
+                    maxima_inside(y, rows, pool->w, pool->q, size, window->stride[1]);
+                continue;
+            }
             column_maxima(line, pool->x + plane * pool->h * pool->w, pool, p);
             if (inside && window->size[1] == 2 && window->stride[1] == 2) {
                 row_maxima_inside(y, line, pool->q, 2, 2);

@@ -36,12 +36,6 @@ static context context_of(const sdlf_operation *operation)
 /* What one output pixel becomes of the positions of its window. */
 typedef void pool_pixel(const context *all, element *y, const element *image, span rows, span columns);
 
-/* NaN wins. */
-static inline element larger(element best, element x)
-{
-    return ((x > best) | (x != x)) ? x : best;
-}
-
 /* The largest (NaN wins), or the sum, over the window for `vectors` vectors of channels, which stay in registers; both are constants. */
 static inline __attribute__((always_inline)) void pool_vectors(const bool sums, const int vectors, const context *all,
                                                                element *y, const element *x, span rows, span columns)

@@ -19,6 +19,13 @@ static inline span window_span(const sdlf_window2d *window, int axis, int64_t in
                   .last = start >= size ? 0 : cpu_min(window->size[axis], cpu_divide_up(size - start, dilation))};
 }
 
+/* NaN wins. Without a branch that depends on which is larger, which would be guessed wrong half of the time. */
+static inline element larger(element best, element x)
+{
+    const element most = x > best ? x : best;
+    return x != x ? x : most;
+}
+
 void max_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
 void avg_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
 int64_t global_avg_pool_nhwc_space_cpu(const sdlf_operation *operation);
