@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parameters and states between a plan and its model: copies of them elsewhere, and what inference works out from them
- * (weights with batch normalisation folded in, weights prepacked for a kernel). */
+ * (weights with normalisations and scales folded in, weights prepacked for a kernel). */
 #include "framework/plan/passes.h"
 #include "framework/require.h"
 
@@ -99,8 +99,7 @@ static void compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias
     const float *weight = parameters[fold->weight].value.data;
     const int part[] = {fold->bias, fold->scale, fold->shift, fold->mean, fold->variance};
     double of[] = {0, 1, 0, 0, 1}; /* of the channel */
-    sdlf_shape shape = parameters[fold->weight].spec.shape;
-    int64_t row = bias ? 1 : sdlf_shape_span(shape, 1, shape.rank);
+    int64_t row = bias ? 1 : sdlf_shape_count(parameters[fold->weight].spec.shape) / fold->channels;
     for (int64_t at = first; at < first + count;) {
         int64_t k = at / row, end = (k + 1) * row < first + count ? (k + 1) * row : first + count;
         for (int i = 0; i < 5; i++)

@@ -36,7 +36,7 @@ typedef enum buffer_kind {
     BUFFER_STATE,     /* an optimizer state */
     BUFFER_SCALE,     /* the loss scale and its counters, which plans that share parameters share, too */
     BUFFER_DATA,      /* a feed's samples or labels, or a constant input: as constant as parameters in inference */
-    BUFFER_DERIVED,   /* computed from parameters when they are loaded (folded batch normalisation) */
+    BUFFER_DERIVED,   /* computed from parameters when they are loaded (what is folded into weights) */
     BUFFER_PREPARED,  /* weights in the form that a calculator prepacked, when they are loaded */
 } buffer_kind;
 
@@ -115,6 +115,7 @@ typedef struct plan_space {
 typedef struct plan_fold {
     int weight, bias, scale, shift, mean, variance; /* model parameter indices; -1: 0, of scale and variance 1 */
     double factor, epsilon;
+    int64_t channels;
     int folded_weight, folded_bias; /* buffers */
 } plan_fold;
 

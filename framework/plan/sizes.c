@@ -44,6 +44,8 @@ static bool steps_alike(const plan_step *a, const plan_step *b, bool options)
     for (int j = 0; j < SDLF_MAX_INPUTS && same; j++) same = alike(&x->in[j], &y->in[j]);
     for (int j = 0; j < SDLF_MAX_OUTPUTS && same; j++) same = alike(&x->out[j], &y->out[j]);
     same = same && sdlf_tensor_present(&x->prepared) == sdlf_tensor_present(&y->prepared);
+    if (same && sdlf_tensor_present(&x->prepared)) /* another form has another size */
+        same = sdlf_tensor_bytes(&x->prepared) == sdlf_tensor_bytes(&y->prepared);
     return same && (!options || memcmp((const char *)x + OPTIONS, (const char *)y + OPTIONS, sizeof *x - OPTIONS) == 0);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A plan for inference that takes its model's parameters (options.take_parameters): values that no step reads but in
- * another form (prepacked for their kernel, with normalisation folded in, in another dtype or on a device) are freed as
+ * another form (prepacked for their kernel, with normalisations and scales folded in, in another dtype or on a device) are freed as
  * soon as they are in it, each before the next one's turn, so that only one is ever there twice. Values that steps read
  * where they are stay. */
 #include "framework/plan/passes.h"

@@ -157,6 +157,17 @@ static void the_batch_is_the_plans(void)
     sdlf_model_free(model);
 }
 
+/* A batch that no input could have is its giver's mistake. */
+static void a_batch_needs_an_input(void)
+{
+    const one_node nodes[] = {{.type = "Gather", .attribute = "axis", .value = 1, .inputs = {"i"}}};
+    sdlf_model *model = NULL;
+    CHECK(import_node(&model, &nodes[0], &(sdlf_onnx_options){.batch = 4}) == SDLF_ERROR_ARGUMENT);
+    CHECK(strstr(sdlf_error_message(), "no input leaves its first dimension open") != NULL);
+    CHECK(strstr(sdlf_error_message(), "no batch of 4") != NULL);
+    CHECK(model == NULL);
+}
+
 /* Places of maxima are counted through the whole input, batch and all: a plan for another batch is refused. */
 static void places_are_for_one_batch(void)
 {
@@ -223,6 +234,7 @@ int main(void)
     RUN(parts_without_elements_know_no_batch);
     RUN(constants_are_one_for_all_samples);
     RUN(the_batch_is_the_plans);
+    RUN(a_batch_needs_an_input);
     RUN(places_are_for_one_batch);
     return test_summary();
 }

@@ -9,6 +9,7 @@
 
 #include <sdlf/sdlf.h>
 
+#include "framework/plan/networks.h"
 #include "onnx/fixtures.h"
 
 /* Tolerance: both compute in float32, in different orders. */
@@ -94,6 +95,22 @@ static void fixtures_run_everywhere(void)
         }
 }
 
+/* Scales of QLinearConv stay with its integers: none becomes a part of weights. */
+static void integer_convolutions_stay_integers(void)
+{
+    sdlf_model *model;
+    sdlf_calculator *cpu;
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_model_from_onnx(&model, onnx_fixture("qlinear", "model.onnx"), NULL));
+    CHECK_OK(sdlf_calculator_open(&cpu, "cpu", NULL));
+    CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = cpu}));
+    CHECK_EQUAL(count_steps(plan, "quantized_conv2d"), 3);
+    CHECK_EQUAL(count_steps(plan, "conv2d_forward"), 0);
+    sdlf_plan_free(plan);
+    sdlf_calculator_close(cpu);
+    sdlf_model_free(model);
+}
+
 /* The ONNX zoo's MNIST network, where SDLF_DATA has it. */
 static void a_published_network_runs(void)
 {
@@ -158,6 +175,7 @@ int main(void)
         return test_summary();
     }
     RUN(fixtures_run_everywhere);
+    RUN(integer_convolutions_stay_integers);
     RUN(a_published_network_runs);
     RUN(biases_are_taken_in);
     RUN(a_report_says_what_is_there);

@@ -69,10 +69,8 @@ static void finish(const context *all, element *out, int64_t n, int64_t first, i
         const element *residual = forward->residual + (n * k + f) * all->p_q + first;
         for (int64_t i = 0; i < count; i++) out[i * filters + f] += residual[i];
     }
+    activate_cpu(out, out, count * filters, &forward->activation); /* whole vectors: the same bits whatever the part */
     transpose(y, all->p_q, out, filters, count, k);
-    const int64_t runs = count == all->p_q ? 1 : k; /* of y that follow one another in memory */
-    for (int64_t f = 0; f < runs; f++)
-        activate_cpu(y + f * all->p_q, y + f * all->p_q, count * (k / runs), &forward->activation);
 }
 
 static void forward_rows(void *argument, int64_t task, int thread)

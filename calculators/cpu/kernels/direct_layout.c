@@ -28,7 +28,7 @@ bool direct_pays_cpu(const convolution *v)
 
 bool direct_pays_forward_cpu(const convolution *v)
 {
-    bool small = v->n * v->p_q <= 1024; /* little to share: an image is one task here, and several in im2col */
+    bool small = v->n * v->p_q <= 1024; /* patches of which take longer to make than they save */
     return v->r_s > 1 && ((small && v->taps >= 25) || (v->taps >= 18 && direct_pays_cpu(v)));
 }
 

@@ -116,8 +116,9 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
 
 /* ---- the rule ---- */
 
-/* Channels last: depthwise where groups are channels, stem where 3x3 windows have up to 3, halo-16bit where it
- * takes them, else halo. Liked for what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
+/* Channels last: implicit-gemm in 16-bit storage, and in tf32 where the engine is faster (conv2d_is_nhwc); else depthwise
+ * where groups are channels, stem where 3x3 windows have up to 3, halo-16bit where it takes them, else halo. Liked for
+ * what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
  *
  * Row-major, in this order:
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Inference: an affine function of each channel behind a convolution or a fully connected layer becomes other weights and
- * another bias: batch normalisation, or a multiplication or an addition with a parameter of each channel or a number (a
- * layer scale, say), also behind a copy with its axes in another order.
+ * another bias: batch normalisation; or a multiplication by a number, or a multiplication by (a layer scale, say) or an
+ * addition of a parameter of each channel, also behind a copy with its axes in another order.
  * w' = w s, b' = (b - mean) s + shift, s = factor scale / sqrt(variance + epsilon). The new ones are computed, in double,
  * whenever the plan loads its parameters. */
 #include "framework/plan/passes.h"
@@ -9,12 +9,24 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The model parameter that an operand is; -1: none. */
-static int parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor)
+/* The model parameter of `count` numbers that an operand is, all of it; -1: none. */
+static int parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor, int64_t count)
 {
-    if (!sdlf_tensor_present(tensor)) return -1;
+    if (!sdlf_tensor_present(tensor) || tensor->offset != 0) return -1;
     const plan_buffer *buffer = &plan->buffers[tensor->buffer];
-    return buffer->kind == BUFFER_PARAMETER && buffer->constant ? buffer->parameter : -1;
+    if (buffer->kind != BUFFER_PARAMETER || !buffer->constant) return -1;
+    return sdlf_shape_count(plan->model->parameters[buffer->parameter].spec.shape) == count ? buffer->parameter : -1;
+}
+
+static int weight_of(const sdlf_plan *plan, const sdlf_operation *product)
+{
+    const sdlf_tensor *w = &product->in[1];
+    return sdlf_tensor_is_contiguous(w) ? parameter_of(plan, w, sdlf_tensor_count(w)) : -1;
+}
+
+static int64_t channels_of(const sdlf_operation *product)
+{
+    return product->in[1].shape.dim[0];
 }
 
 static bool can_fold_into(const sdlf_plan *plan, const sdlf_operation *op)
@@ -22,18 +34,16 @@ static bool can_fold_into(const sdlf_plan *plan, const sdlf_operation *op)
     bool linear = op->kind == SDLF_GEMM && op->gemm.transpose_b && !op->gemm.transpose_a && op->gemm.alpha == 1;
     if (op->kind != SDLF_CONV2D_FORWARD && !linear) return false;
     if (sdlf_operation_epilogue((sdlf_operation *)op)->function != SDLF_IDENTITY) return false;
-    if (sdlf_tensor_present(&op->in[3]) || parameter_of(plan, &op->in[1]) < 0) return false;
-    return !sdlf_tensor_present(&op->in[2]) || parameter_of(plan, &op->in[2]) >= 0;
+    if (sdlf_tensor_present(&op->in[3]) || weight_of(plan, op) < 0) return false;
+    return !sdlf_tensor_present(&op->in[2]) || parameter_of(plan, &op->in[2], channels_of(op)) >= 0;
 }
 
 /* ---- the function ---- */
 
 static bool take_norm(const sdlf_plan *plan, const sdlf_operation *product, const sdlf_operation *norm, plan_fold *fold)
 {
-    fold->scale = parameter_of(plan, &norm->in[1]);
-    fold->shift = parameter_of(plan, &norm->in[2]);
-    fold->mean = parameter_of(plan, &norm->in[3]);
-    fold->variance = parameter_of(plan, &norm->in[4]);
+    int *const part[] = {&fold->scale, &fold->shift, &fold->mean, &fold->variance};
+    for (int i = 0; i < 4; i++) *part[i] = parameter_of(plan, &norm->in[1 + i], channels_of(product));
     fold->epsilon = norm->batch_norm.epsilon;
     /* reshaped in between, its channels would not be the rows of the weights */
     return sdlf_shape_equal(norm->in[0].shape, product->out[0].shape) && fold->scale >= 0 && fold->shift >= 0 &&
@@ -71,10 +81,11 @@ static bool take_binary(const sdlf_plan *plan, const sdlf_operation *product, co
         return false;
     if (number) {
         fold->factor = divides ? 1 / op->binary.scalar : op->binary.scalar;
-        return isfinite(fold->factor);
+        return fabs(fold->factor) > 1e-6 && fabs(fold->factor) < 1e6; /* weights are not to overflow */
     }
-    *(multiplies ? &fold->scale : &fold->shift) = parameter_of(plan, other);
-    return parameter_of(plan, other) >= 0 && goes_by_channel(product, copy != NULL ? &copy->in[0] : x, other);
+    const int parameter = parameter_of(plan, other, channels_of(product));
+    *(multiplies ? &fold->scale : &fold->shift) = parameter;
+    return parameter >= 0 && goes_by_channel(product, copy != NULL ? &copy->in[0] : x, other);
 }
 
 /* A copy of all that the product makes, with its axes in another order. */
@@ -93,8 +104,9 @@ static sdlf_status fold_into(sdlf_plan *plan, int i, const sdlf_tensor *result, 
 {
     sdlf_operation fused = plan->steps[i].operation;
     sdlf_dtype dtype = plan->options.dtype;
-    fold->weight = parameter_of(plan, &fused.in[1]);
-    fold->bias = parameter_of(plan, &fused.in[2]);
+    fold->weight = weight_of(plan, &fused);
+    fold->bias = parameter_of(plan, &fused.in[2], channels_of(&fused));
+    fold->channels = channels_of(&fused);
     sdlf_status status = plan_new_tensor(plan, BUFFER_DERIVED, dtype, fused.in[1].shape, &fused.in[1]);
     if (status == SDLF_OK)
         status = plan_new_tensor(plan, BUFFER_DERIVED, dtype, sdlf_shape(fused.in[1].shape.dim[0]), &fused.in[2]);
@@ -113,27 +125,25 @@ static sdlf_status fold_into(sdlf_plan *plan, int i, const sdlf_tensor *result, 
     return plan_replace_operation(plan, i, &fused);
 }
 
-static sdlf_status fold_behind(sdlf_plan *plan, int i)
+/* kind: of the function. */
+static sdlf_status fold_behind(sdlf_plan *plan, int i, sdlf_operation_kind kind)
 {
     const sdlf_operation *product = &plan->steps[i].operation;
     int copy = -1, reader = plan_sole_reader(plan, i), before = plan->fold_count;
-    if (reader >= 0 && is_permutation(product, &plan->steps[reader].operation)) {
+    if (reader >= 0 && kind == SDLF_BINARY && is_permutation(product, &plan->steps[reader].operation)) {
         copy = reader;
         reader = plan_sole_reader(plan, copy);
     }
-    if (reader < 0) return SDLF_OK;
+    if (reader < 0 || plan->steps[reader].operation.kind != kind) return SDLF_OK;
     plan_fold fold = {.scale = -1, .shift = -1, .mean = -1, .variance = -1, .factor = 1};
     sdlf_operation function = plan->steps[reader].operation, copied = plan->steps[copy >= 0 ? copy : i].operation;
-    sdlf_activation activation = {.function = SDLF_IDENTITY};
-    bool taken = false;
-    if (function.kind == SDLF_BINARY) {
-        taken = take_binary(plan, product, copy >= 0 ? &copied : NULL, &function, &fold);
-    } else if (function.kind == SDLF_BATCH_NORM2D_INFER && copy < 0) {
-        taken = take_norm(plan, product, &function, &fold);
-        activation = function.batch_norm.activation;
-    }
-    if (!taken) return SDLF_OK;
-    sdlf_status status = fold_into(plan, i, copy >= 0 ? &product->out[0] : &function.out[0], activation, &fold);
+    bool norm = kind == SDLF_BATCH_NORM2D_INFER;
+    if (norm ? !take_norm(plan, product, &function, &fold)
+             : !take_binary(plan, product, copy >= 0 ? &copied : NULL, &function, &fold))
+        return SDLF_OK;
+    sdlf_activation none = {.function = SDLF_IDENTITY};
+    sdlf_status status = fold_into(plan, i, copy >= 0 ? &product->out[0] : &function.out[0],
+                                   norm ? function.batch_norm.activation : none, &fold);
     if (status != SDLF_OK || plan->fold_count == before) return status;
     plan->steps[reader].dead = true;
     plan_join_groups(plan, plan->steps[i].node, plan->steps[reader].node);
@@ -143,11 +153,23 @@ static sdlf_status fold_behind(sdlf_plan *plan, int i)
     return plan_replace_operation(plan, copy, &copied);
 }
 
-sdlf_status plan_fold_affine(sdlf_plan *plan)
+sdlf_status plan_fold_norms(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
-    if (plan->options.mode != SDLF_INFER) return SDLF_OK;
-    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++)
-        if (!plan->steps[i].dead && can_fold_into(plan, &plan->steps[i].operation)) status = fold_behind(plan, i);
+    for (int i = 0; plan->options.mode == SDLF_INFER && i < plan->step_count && status == SDLF_OK; i++)
+        if (!plan->steps[i].dead && can_fold_into(plan, &plan->steps[i].operation))
+            status = fold_behind(plan, i, SDLF_BATCH_NORM2D_INFER);
+    return status;
+}
+
+/* Weights that something else reads, too, would be in memory twice. */
+sdlf_status plan_fold_scales(sdlf_plan *plan)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; plan->options.mode == SDLF_INFER && i < plan->step_count && status == SDLF_OK; i++) {
+        const sdlf_operation *op = &plan->steps[i].operation;
+        if (!plan->steps[i].dead && can_fold_into(plan, op) && plan_count_readers(plan, op->in[1].buffer) == 1)
+            status = fold_behind(plan, i, SDLF_BINARY);
+    }
     return status;
 }

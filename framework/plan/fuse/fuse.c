@@ -13,13 +13,15 @@ sdlf_status plan_fuse(sdlf_plan *plan)
         plan_fuse_permuted_rows,       /* before attention, which takes in the copies that are left */
         plan_fuse_attention,           /* behind it: keys are read where they lie */
         plan_fuse_qdq_nodes,           /* before epilogues, which would take its rounding */
-        plan_fold_affine,              /* first: what is folded away can be fused further */
+        plan_fold_norms,               /* before epilogues: what is folded away can be fused further */
         plan_fuse_rectified_pools,     /* before epilogues, which would take its ReLU */
         plan_fuse_activations,         /* before epilogues, which take it in */
         plan_fuse_epilogues,           /* residual adds, then activations */
         plan_fuse_qdq_integers,        /* after them: products have their activations */
         plan_fuse_integer_products,    /* likewise: what they are multiplied by, and their biases */
         plan_fuse_weight_only,         /* products whose weights are integers, and nothing else is */
+        plan_fold_scales,              /* behind these, whose scales are no weights */
+        plan_fuse_epilogues,           /* what a scale stood before */
         plan_fuse_feed,                /* labels with the batch's indices */
         plan_fuse_loss,                /* forward and backward */
         plan_fuse_norm_backward,       /* with the activation behind it */

@@ -39,11 +39,12 @@ static bool permutes_rows(const sdlf_plan *plan, const sdlf_operation *op, int64
            is_whole(plan, to) && is_permutation(plan, from);
 }
 
-/* A product of rows (m,k), of all of one buffer into all of another. */
+/* A product of rows (m,k), of all of one buffer into all of another, which reads them once. */
 static bool is_product(const sdlf_plan *plan, const sdlf_operation *op)
 {
     return op->kind == SDLF_GEMM && !op->gemm.transpose_a && !sdlf_tensor_present(&op->in[3]) &&
-           is_whole(plan, &op->in[0]) && is_whole(plan, &op->out[0]) && op->in[0].dtype == op->out[0].dtype;
+           op->in[1].buffer != op->in[0].buffer && op->in[2].buffer != op->in[0].buffer && is_whole(plan, &op->in[0]) &&
+           is_whole(plan, &op->out[0]) && op->in[0].dtype == op->out[0].dtype;
 }
 
 static int64_t width_of(const sdlf_tensor *rows)

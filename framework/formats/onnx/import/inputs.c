@@ -78,8 +78,7 @@ static sdlf_status out_of_memory(const onnx_import *import, const char *name)
 }
 
 /* The shape as the file has it, open dimensions filled in. `batched`: the first one is the plan's to choose. */
-static sdlf_status read_shape(const onnx_import *import, const Onnx__ValueInfoProto *input, sdlf_shape *shape,
-                              bool *batched)
+static sdlf_status read_shape(onnx_import *import, const Onnx__ValueInfoProto *input, sdlf_shape *shape, bool *batched)
 {
     const Onnx__TensorShapeProto *from = input->type->tensor_type->shape;
     *batched = false;
@@ -101,6 +100,7 @@ static sdlf_status read_shape(const onnx_import *import, const Onnx__ValueInfoPr
             return sdlf_fail(SDLF_ERROR_FORMAT, "%s: input '%s': dimension %d is %lld", import->file->path,
                              text_show(input->name).text, i, (long long)size);
         if (size < 0) return fail_open(import, input, i);
+        if (i == 0 && size == import->options->batch) import->takes_batch = true;
         shape->dim[i] = size;
     }
     return SDLF_OK;
@@ -154,26 +154,10 @@ static bool has_open_dimension(const onnx_file *file, const char *name)
     return false;
 }
 
-/* Is the batch a size for an input? One that has just that many samples in the file is content with it, too. */
-static bool has_open_batch(const onnx_file *file, int64_t batch)
-{
-    for (int i = 0; i < file->input_count; i++) {
-        const Onnx__TypeProto *type = file->input[i]->type;
-        const Onnx__TensorShapeProto *shape = type && type->tensor_type ? type->tensor_type->shape : NULL;
-        if (shape == NULL || shape->n_dim == 0) continue;
-        if (!shape->dim[0]->has_dim_value || shape->dim[0]->dim_value == batch) return true;
-    }
-    return file->input_count == 0;
-}
-
 /* What is announced must be there; a size for a dimension that no input has is a mistake of its giver, too. */
 static sdlf_status check_options(const onnx_import *import)
 {
     const sdlf_onnx_options *options = import->options;
-    if (options->batch > 1 && !has_open_batch(import->file, options->batch))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "%s: no input leaves its first dimension open, so there cannot be a batch of %lld",
-                         import->file->path, (long long)options->batch);
     if (options->dimension_count > 0 && options->dimensions == NULL)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: options->dimensions is NULL", import->file->path);
     if (options->known_count > 0 && options->known == NULL)
@@ -227,6 +211,7 @@ static sdlf_status make_known(const onnx_import *import, onnx_value *value)
 sdlf_status onnx_import_inputs(onnx_import *import)
 {
     const onnx_file *file = import->file;
+    int read = 0; /* inputs that are the model's, too */
     sdlf_status checked = check_options(import);
     if (checked != SDLF_OK) return checked;
     for (int i = 0; i < file->input_count; i++) {
@@ -252,6 +237,11 @@ sdlf_status onnx_import_inputs(onnx_import *import)
             onnx_report_failure(import->report, status);
             value->failed = true; /* what depends on it waits */
         }
+        read++;
     }
+    if (read > 0 && import->options->batch > 1 && !import->takes_batch)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "%s: no input leaves its first dimension open, so that there is no batch of %lld", file->path,
+                         (long long)import->options->batch);
     return SDLF_OK;
 }

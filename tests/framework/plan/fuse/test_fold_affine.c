@@ -72,6 +72,13 @@ enum {
     BY_ANOTHER,   /* no parameter */
     NUMBER_FIRST, /* number / x */
     NUMBER_ADDED, /* x + number */
+    SMALL_NUMBER, /* weights would be denormal numbers */
+    FOLDED_OR_NOT,
+    VALUE = FOLDED_OR_NOT, /* weights that are a value */
+    VALUE_OF_ONE,          /* whose first axis has one element */
+    FLAT_VALUE,            /* which is reshaped */
+    TIED_VALUE,            /* that two products read */
+    TWO_FUNCTIONS,         /* behind one product */
     AFFINE_FORMS
 };
 
@@ -83,6 +90,10 @@ static sdlf_shape scale_shape(int form)
     case TURNED_SCALE_OF_ROWS: return sdlf_shape(CHANNELS, 1);
     case SCALE_OF_ALL: return sdlf_shape(CHANNELS, CHANNELS, CHANNELS);
     case ONE_SCALE: return sdlf_shape(1);
+    case VALUE:
+    case VALUE_OF_ONE:
+    case FLAT_VALUE:
+    case TIED_VALUE: return sdlf_shape(CHANNELS);
     default: return sdlf_shape(CHANNELS, 1, 1);
     }
 }
@@ -92,14 +103,26 @@ static sdlf_model *affine(int form)
     sdlf_model *net = sdlf_model_create("affine");
     sdlf_node image = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, CHANNELS, CHANNELS)), x;
     const bool turned = form == TURNED_SCALE || form == TURNED_SHIFT || form == TURNED_SCALE_OF_ROWS;
-    const bool number = form == CONV_NUMBER || form == CONV_QUOTIENT || form == NUMBER_FIRST || form == NUMBER_ADDED;
-    if (form == LINEAR_SCALE || turned) {
+    const bool number = form == CONV_NUMBER || form == CONV_QUOTIENT || form == NUMBER_FIRST || form == NUMBER_ADDED ||
+                        form == SMALL_NUMBER;
+    const bool value = form >= VALUE && form <= TIED_VALUE;
+    if (value) {
+        const sdlf_shape flat = sdlf_shape(CHANNELS * CHANNELS), whole = sdlf_shape(CHANNELS, CHANNELS);
+        const sdlf_shape shape = form == FLAT_VALUE     ? flat
+                                 : form == VALUE_OF_ONE ? sdlf_shape(1, CHANNELS, CHANNELS)
+                                                        : whole;
+        sdlf_node w = sdlf_value(net, &(sdlf_value_options){.name = "w", .shape = shape});
+        if (form == FLAT_VALUE) w = sdlf_reshape(net, w, &(sdlf_reshape_options){.shape = whole, .whole = true});
+        x = sdlf_matmul(net, image, w, &(sdlf_matmul_options){.transpose_b = true});
+        if (form == TIED_VALUE) x = sdlf_matmul(net, x, w, &(sdlf_matmul_options){.transpose_b = true});
+    } else if (form == LINEAR_SCALE || turned) {
         x = sdlf_fully_connected(net, image, &(sdlf_fully_connected_options){.units = CHANNELS, .axis = -1});
         if (turned) x = sdlf_transpose(net, x, &(sdlf_transpose_options){.order = sdlf_shape(0, 3, 1, 2)});
     } else {
         x = sdlf_conv2d(net, image, &(sdlf_conv2d_options){.filters = CHANNELS, .kernel = {3, 3}, .padding = {1, 1}});
     }
     sdlf_binary_layer_options options = {.function = SDLF_LAYER_MULTIPLY, .scalar = 0.3f};
+    if (form == SMALL_NUMBER) options.scalar = 1e-20f;
     if (form == CONV_SHIFT || form == TURNED_SHIFT || form == NUMBER_ADDED) options.function = SDLF_LAYER_ADD;
     if (form == CONV_QUOTIENT || form == NUMBER_FIRST) options.function = SDLF_LAYER_DIVIDE;
     options.scalar_first = form == NUMBER_FIRST;
@@ -108,6 +131,10 @@ static sdlf_model *affine(int form)
         other = sdlf_value(net, &(sdlf_value_options){.name = "scale", .shape = scale_shape(form)});
     y = sdlf_binary(net, (sdlf_node[]){x, other}, number ? 1 : 2, &options);
     if (form == READ_TWICE) y = sdlf_add(net, y, x);
+    if (form == TWO_FUNCTIONS) {
+        other = sdlf_value(net, &(sdlf_value_options){.name = "shift", .shape = scale_shape(form)});
+        y = sdlf_binary(net, (sdlf_node[]){y, other}, 2, &(sdlf_binary_layer_options){.function = SDLF_LAYER_ADD});
+    }
     sdlf_output(net, "y", y);
     CHECK_OK(sdlf_model_build(net, 3));
     for (int i = 0; i < sdlf_model_parameter_count(net); i++) {
@@ -117,25 +144,29 @@ static sdlf_model *affine(int form)
     return net;
 }
 
-static void check_affine(sdlf_calculator *calculator, int form)
+static void check_affine(sdlf_calculator *calculator, int form, sdlf_dtype dtype, int batch)
 {
-    static float image[AFFINE_COUNT], found[2][AFFINE_COUNT];
+    static float image[AFFINE_COUNT];
+    static double found[2][AFFINE_COUNT];
     sdlf_model *net = affine(form);
+    const int count = AFFINE_COUNT / BATCH * batch;
     fill_random(image, AFFINE_COUNT, 8);
     for (int parts = 0; parts < 2; parts++) {
         sdlf_plan *plan = NULL;
-        sdlf_plan_options options = {.batch = BATCH, .forward = calculator, .no_fusion = parts != 0};
+        sdlf_plan_options options = {.batch = batch, .forward = calculator, .no_fusion = parts != 0, .dtype = dtype};
         if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
-            CHECK_EQUAL(count_steps(plan, "binary"), form >= FOLDED_FORMS || parts ? 1 : 0);
-            CHECK_OK(test_plan_write(plan, "image", image));
+            if (form < FOLDED_OR_NOT) CHECK_EQUAL(count_steps(plan, "binary"), form >= FOLDED_FORMS || parts ? 1 : 0);
+            CHECK_OK(sdlf_plan_write_converted(plan, "image", image, SDLF_FLOAT32, count));
             CHECK_OK(sdlf_plan_forward(plan));
-            CHECK_OK(test_plan_read(plan, "y", found[parts]));
+            unsigned char bytes[AFFINE_COUNT * sizeof(double)];
+            CHECK_OK(test_plan_read(plan, "y", bytes));
+            sdlf_convert(SDLF_FLOAT64, found[parts], dtype, bytes, count);
         }
         sdlf_plan_free(plan);
     }
-    for (int i = 0; i < AFFINE_COUNT; i++) {
-        const double expected = (double)found[1][i], size = form == NUMBER_FIRST ? fabs(expected) : 1;
-        CHECK_CLOSE((double)found[0][i], expected, 1e-5 * size + 1e-5 * fabs(expected));
+    for (int i = 0; i < count; i++) {
+        const double expected = found[1][i], size = form == NUMBER_FIRST || form == SMALL_NUMBER ? 0 : 1;
+        CHECK_CLOSE(found[0][i], expected, (dtype == SDLF_FLOAT32 ? 1e-5 : 1e-13) * (size + fabs(expected)));
     }
     sdlf_model_free(net);
 }
@@ -144,7 +175,11 @@ static void what_is_affine_by_channel_is_folded(void)
 {
     for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
         sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
-        for (int form = 0; form < AFFINE_FORMS; form++) check_affine(calculator, form);
+        for (int form = 0; form < AFFINE_FORMS; form++) {
+            check_affine(calculator, form, SDLF_FLOAT32, BATCH);
+            check_affine(calculator, form, SDLF_FLOAT32, 1);
+            check_affine(calculator, form, SDLF_FLOAT64, BATCH);
+        }
         sdlf_calculator_close(calculator);
     }
 }

@@ -121,8 +121,96 @@ static void copies_of_rows_are_left_out(void)
     }
 }
 
+/* Rows that are both factors: their order is the result's, and its columns'. */
+static void products_of_rows_by_themselves_stay(void)
+{
+    enum { ROWS = TOKENS * BATCH };
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        static float x[COUNT], found[2][ROWS * ROWS];
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
+        sdlf_model *net = sdlf_model_create("gram");
+        sdlf_node image = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(BATCH, TOKENS, WIDTH));
+        sdlf_node rows = turned(net, reshaped(net, image, sdlf_shape(BATCH, TOKENS, WIDTH)), sdlf_shape(1, 0, 2));
+        rows = reshaped(net, rows, sdlf_shape(ROWS, WIDTH));
+        sdlf_node y = sdlf_matmul(net, rows, rows, &(sdlf_matmul_options){.transpose_b = true});
+        y = turned(net, reshaped(net, y, sdlf_shape(TOKENS, BATCH, ROWS)), sdlf_shape(1, 0, 2));
+        sdlf_output(net, "y", plus(net, y, 1));
+        CHECK_OK(sdlf_model_build(net, 5));
+        fill_random(x, COUNT, 6);
+        for (int parts = 0; parts < 2; parts++) {
+            sdlf_plan *plan = NULL;
+            sdlf_plan_options options = {.batch = 1, .forward = calculator, .no_fusion = parts != 0};
+            if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
+                CHECK_OK(test_plan_write(plan, "x", x));
+                CHECK_OK(sdlf_plan_forward(plan));
+                CHECK_OK(test_plan_read(plan, "y", found[parts]));
+            }
+            sdlf_plan_free(plan);
+        }
+        for (int i = 0; i < ROWS * ROWS; i++) CHECK_CLOSE((double)found[0][i], (double)found[1][i], 1e-5);
+        sdlf_model_free(net);
+        sdlf_calculator_close(calculator);
+    }
+}
+
+/* torch.nn.MultiheadAttention of sequences that come batch first: nothing is copied where attention is one operation. */
+static sdlf_node heads_of(sdlf_model *net, sdlf_node all, int part)
+{
+    const sdlf_slice_options columns = {
+        .axes = sdlf_shape(2), .start = sdlf_shape(part * WIDTH), .end = sdlf_shape((part + 1) * WIDTH)};
+    sdlf_node x = reshaped(net, sdlf_slice(net, all, &columns), sdlf_shape(TOKENS, BATCH * HEADS, DEPTH));
+    return reshaped(net, turned(net, x, sdlf_shape(1, 0, 2)), sdlf_shape(BATCH, HEADS, TOKENS, DEPTH));
+}
+
+static sdlf_model *multi_head_attention(void)
+{
+    sdlf_model *net = sdlf_model_create("attention");
+    sdlf_node image = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(BATCH, TOKENS, WIDTH));
+    image = reshaped(net, image, sdlf_shape(BATCH, TOKENS, WIDTH));
+    sdlf_node all = product(net, turned(net, image, sdlf_shape(1, 0, 2)), 3 * WIDTH);
+    sdlf_node q = heads_of(net, all, 0), v = heads_of(net, all, 2);
+    sdlf_node k = turned(net, heads_of(net, all, 1), sdlf_shape(0, 1, 3, 2));
+    sdlf_node scores = sdlf_matmul(net, q, k, NULL);
+    scores =
+        sdlf_binary(net, &scores, 1, &(sdlf_binary_layer_options){.function = SDLF_LAYER_MULTIPLY, .scalar = 0.5f});
+    const sdlf_softmax_options along_keys = {.axis = 3};
+    sdlf_node p = sdlf_model_add(net, sdlf_layer_class_find("softmax"), &along_keys, &scores, 1);
+    sdlf_output(net, "y", sdlf_add(net, projected(net, sdlf_matmul(net, p, v, NULL), ENCODER), image));
+    CHECK_OK(sdlf_model_build(net, 5));
+    return net;
+}
+
+static void multi_head_attention_copies_nothing(void)
+{
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        static float x[COUNT], found[2][COUNT];
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
+        const bool has = calculator->type->kernel[SDLF_ATTENTION_FORWARD].run != NULL;
+        sdlf_model *net = multi_head_attention();
+        fill_random(x, COUNT, 7);
+        for (int parts = 0; parts < 2; parts++) {
+            sdlf_plan *plan = NULL;
+            sdlf_plan_options options = {.batch = 1, .forward = calculator, .no_fusion = parts != 0};
+            if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
+                if (has && !parts) CHECK_EQUAL(count_steps(plan, "attention_forward"), 1);
+                if (has && !parts) CHECK_EQUAL(count_steps(plan, "copy"), 0);
+                if (has && !parts) CHECK_EQUAL(count_steps(plan, "add"), 0);
+                CHECK_OK(test_plan_write(plan, "x", x));
+                CHECK_OK(sdlf_plan_forward(plan));
+                CHECK_OK(test_plan_read(plan, "y", found[parts]));
+            }
+            sdlf_plan_free(plan);
+        }
+        for (int i = 0; i < COUNT; i++) CHECK_CLOSE((double)found[0][i], (double)found[1][i], 1e-5);
+        sdlf_model_free(net);
+        sdlf_calculator_close(calculator);
+    }
+}
+
 int main(void)
 {
+    RUN(multi_head_attention_copies_nothing);
+    RUN(products_of_rows_by_themselves_stay);
     RUN(copies_of_rows_are_left_out);
     return test_summary();
 }
