@@ -92,15 +92,22 @@ sdlf_status plan_settle_sizes(sdlf_plan *plan)
     return SDLF_OK;
 }
 
+static sdlf_status fail_moved(const sdlf_plan *plan, int parameter)
+{
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "parameter %s changes from step to step, and is kept in another form",
+                     plan->model->parameters[parameter].name);
+}
+
 sdlf_status plan_put_values(sdlf_plan *plan, int parameter, const float *values, int64_t count)
 {
     for (int i = 1; i < plan->buffer_count; i++) {
         plan_buffer *buffer = &plan->buffers[i];
+        int part[PLAN_FOLDED];
+        for (int j = plan_source_parameters(plan, buffer, part) - 1; j >= 0; j--)
+            if (buffer->kind == BUFFER_DERIVED && part[j] == parameter) return fail_moved(plan, parameter);
         if (buffer->kind != BUFFER_PARAMETER || buffer->parameter != parameter || buffer->first_use < 0) continue;
         if (buffer->raw || buffer->memory == NULL || count * (int64_t)sdlf_dtype_size(buffer->dtype) > buffer->bytes)
-            return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                             "parameter %s changes from step to step, and is kept in another form",
-                             plan->model->parameters[parameter].name);
+            return fail_moved(plan, parameter);
         sdlf_convert(buffer->dtype, buffer->memory, SDLF_FLOAT32, values, count);
     }
     return SDLF_OK;

@@ -10,6 +10,7 @@ enum { STEPS = 14 };
 typedef struct net {
     int channels, filters, second; /* of the image, of two convolutions; second 0: there is one */
     bool transposed;               /* then an image of twice the length */
+    bool divided;                  /* what the convolution makes, by the positions */
 } net;
 
 /* Positions (L, C), the past and one more, as pixels of a line of each channel. Parameters by a fixed seed. */
@@ -23,6 +24,8 @@ static sdlf_status make(void *user, int64_t length, bool weights, sdlf_model **m
     sdlf_node y = sdlf_transpose(model, present, &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 1)});
     y = sdlf_reshape(model, y, &(sdlf_reshape_options){.shape = sdlf_shape(of->channels, 1, length + 1)});
     y = sdlf_conv2d(model, y, &(sdlf_conv2d_options){.filters = of->filters, .kernel = {1, 3}, .padding = {0, 1}});
+    const sdlf_binary_layer_options positions = {.function = SDLF_LAYER_DIVIDE, .scalar = (float)(length + 1)};
+    if (of->divided) y = sdlf_binary(model, &y, 1, &positions);
     if (of->second > 0)
         y = sdlf_conv2d(model, sdlf_relu(model, y),
                         &(sdlf_conv2d_options){.filters = of->second, .kernel = {1, 5}, .padding = {0, 2}});
@@ -62,8 +65,8 @@ static bool run(const char *name, const net *of, float (*y)[5], int count)
 
 static void weights_serve_every_length(void)
 {
-    static const net nets[] = {{4, 4, 0, false}, {4, 4, 4, false},  {3, 3, 3, false},
-                               {1, 4, 4, false}, {8, 16, 16, true}, {8, 32, 32, true}};
+    static const net nets[] = {{4, 4, 0, false, false}, {4, 4, 4, false, false},  {3, 3, 3, false, false},
+                               {1, 4, 4, false, false}, {8, 16, 16, true, false}, {8, 32, 32, true, false}};
     for (size_t n = 0; n < sizeof nets / sizeof nets[0]; n++) {
         float found[STEPS][5], expected[STEPS][5];
         const int filters = nets[n].transposed ? 5 : nets[n].second > 0 ? nets[n].second : nets[n].filters;
@@ -74,8 +77,23 @@ static void weights_serve_every_length(void)
     }
 }
 
+/* A number behind a convolution that follows from the length is no part of its weights. */
+static void numbers_follow_the_length(void)
+{
+    static const char *const names[] = {"cpu", "reference"};
+    for (int c = 0; c < 2; c++) {
+        const net plain = {4, 4, 0, false, false}, divided = {4, 4, 0, false, true};
+        float found[STEPS][5], expected[STEPS][5];
+        if (!run(names[c], &divided, found, 4) || !run("reference", &plain, expected, 4)) continue;
+        for (int i = 0; i < STEPS; i++) {
+            for (int f = 0; f < 4; f++) CHECK_CLOSE((double)found[i][f], (double)expected[i][f] / (i + 1), 1e-5);
+        }
+    }
+}
+
 int main(void)
 {
+    RUN(numbers_follow_the_length);
     RUN(weights_serve_every_length);
     return test_summary();
 }

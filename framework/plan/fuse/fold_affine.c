@@ -162,11 +162,12 @@ sdlf_status plan_fold_norms(sdlf_plan *plan)
     return status;
 }
 
-/* Weights that something else reads, too, would be in memory twice. */
+/* Weights that something else reads, too, would be in memory twice; and numbers and values may change with the length of a state. */
 sdlf_status plan_fold_scales(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
-    for (int i = 0; plan->options.mode == SDLF_INFER && i < plan->step_count && status == SDLF_OK; i++) {
+    if (plan->options.mode != SDLF_INFER || plan->options.state_count > 0) return SDLF_OK;
+    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         const sdlf_operation *op = &plan->steps[i].operation;
         if (!plan->steps[i].dead && can_fold_into(plan, op) && plan_count_readers(plan, op->in[1].buffer) == 1)
             status = fold_behind(plan, i, SDLF_BINARY);
