@@ -2,6 +2,8 @@
 /* Convolutions over the positions of a state that grows: their weights are prepacked once, for images of any length. */
 #include "testing.h"
 
+#include <string.h>
+
 #include <sdlf/layers.h>
 #include <sdlf/sdlf.h>
 
@@ -10,7 +12,7 @@ enum { STEPS = 14 };
 typedef struct net {
     int channels, filters, second; /* of the image, of two convolutions; second 0: there is one */
     bool transposed;               /* then an image of twice the length */
-    bool divided;                  /* what the convolution makes, by the positions */
+    bool multiplied;               /* what the convolution makes, by the number of positions */
 } net;
 
 /* Positions (L, C), the past and one more, as pixels of a line of each channel. Parameters by a fixed seed. */
@@ -24,8 +26,11 @@ static sdlf_status make(void *user, int64_t length, bool weights, sdlf_model **m
     sdlf_node y = sdlf_transpose(model, present, &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 1)});
     y = sdlf_reshape(model, y, &(sdlf_reshape_options){.shape = sdlf_shape(of->channels, 1, length + 1)});
     y = sdlf_conv2d(model, y, &(sdlf_conv2d_options){.filters = of->filters, .kernel = {1, 3}, .padding = {0, 1}});
-    const sdlf_binary_layer_options positions = {.function = SDLF_LAYER_DIVIDE, .scalar = (float)(length + 1)};
-    if (of->divided) y = sdlf_binary(model, &y, 1, &positions);
+    if (of->multiplied) {
+        const sdlf_value_options positions = {.name = "positions", .shape = sdlf_shape(of->filters, 1, 1)};
+        y = sdlf_binary(model, (sdlf_node[]){y, sdlf_value(model, &positions)}, 2,
+                        &(sdlf_binary_layer_options){.function = SDLF_LAYER_MULTIPLY});
+    }
     if (of->second > 0)
         y = sdlf_conv2d(model, sdlf_relu(model, y),
                         &(sdlf_conv2d_options){.filters = of->second, .kernel = {1, 5}, .padding = {0, 2}});
@@ -36,7 +41,13 @@ static sdlf_status make(void *user, int64_t length, bool weights, sdlf_model **m
     sdlf_output(model, "present", present);
     sdlf_output(model, "y", sdlf_global_avg_pool2d(model, y));
     (void)weights;
-    return sdlf_model_build(model, 1);
+    sdlf_status status = sdlf_model_build(model, 1);
+    for (int i = 0; i < sdlf_model_parameter_count(model) && status == SDLF_OK; i++) {
+        sdlf_parameter *parameter = sdlf_model_parameter(model, i);
+        for (int f = 0; f < of->filters && strstr(parameter->name, "positions") != NULL; f++)
+            ((float *)parameter->value.data)[f] = (float)(length + 1);
+    }
+    return status;
 }
 
 /* What each step gives, 5 numbers at most, of random x. */
@@ -77,23 +88,23 @@ static void weights_serve_every_length(void)
     }
 }
 
-/* A number behind a convolution that follows from the length is no part of its weights. */
-static void numbers_follow_the_length(void)
+/* A scale behind a convolution that follows from the length is no part of its weights. */
+static void scales_follow_the_length(void)
 {
     static const char *const names[] = {"cpu", "reference"};
     for (int c = 0; c < 2; c++) {
-        const net plain = {4, 4, 0, false, false}, divided = {4, 4, 0, false, true};
+        const net plain = {4, 4, 0, false, false}, multiplied = {4, 4, 0, false, true};
         float found[STEPS][5], expected[STEPS][5];
-        if (!run(names[c], &divided, found, 4) || !run("reference", &plain, expected, 4)) continue;
+        if (!run(names[c], &multiplied, found, 4) || !run("reference", &plain, expected, 4)) continue;
         for (int i = 0; i < STEPS; i++) {
-            for (int f = 0; f < 4; f++) CHECK_CLOSE((double)found[i][f], (double)expected[i][f] / (i + 1), 1e-5);
+            for (int f = 0; f < 4; f++) CHECK_CLOSE((double)found[i][f], (double)expected[i][f] * (i + 1), 1e-5);
         }
     }
 }
 
 int main(void)
 {
-    RUN(numbers_follow_the_length);
+    RUN(scales_follow_the_length);
     RUN(weights_serve_every_length);
     return test_summary();
 }
