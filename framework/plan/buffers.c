@@ -168,6 +168,19 @@ bool plan_covers_buffer(const sdlf_plan *plan, const sdlf_tensor *tensor)
            sdlf_tensor_bytes(tensor) == plan->buffers[tensor->buffer].bytes;
 }
 
+bool plan_permutes_buffer(const sdlf_plan *plan, const sdlf_tensor *tensor)
+{
+    int64_t next = 1, count = sdlf_tensor_count(tensor);
+    for (bool found = true; found && next < count;) {
+        found = false;
+        for (int axis = 0; axis < tensor->shape.rank && !found; axis++) {
+            found = tensor->shape.dim[axis] > 1 && tensor->stride[axis] == next;
+            if (found) next *= tensor->shape.dim[axis];
+        }
+    }
+    return tensor->offset == 0 && next == count && sdlf_tensor_bytes(tensor) == plan->buffers[tensor->buffer].bytes;
+}
+
 /* The node that stands for a node's group: the first of them. Ways to it are halved as they are walked. */
 static int group_of(sdlf_plan *plan, int node)
 {

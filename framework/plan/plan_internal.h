@@ -321,5 +321,7 @@ bool plan_step_writes(const plan_step *step, int buffer);
 bool plan_output_is_updated(const sdlf_operation *operation, int i);
 /* Does the tensor cover all of its buffer? */
 bool plan_covers_buffer(const sdlf_plan *plan, const sdlf_tensor *tensor);
+/* Is it all of its buffer, each element once, in any order of axes? */
+bool plan_permutes_buffer(const sdlf_plan *plan, const sdlf_tensor *tensor);
 
 #endif

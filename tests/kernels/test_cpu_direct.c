@@ -42,7 +42,7 @@ static sdlf_model *make(const direct_case *d)
     return net;
 }
 
-/* What a calculator of so many threads makes of it; how many numbers. */
+/* Runs a case on a calculator with that many threads. Returns the number of results. */
 static int run(const direct_case *d, const char *name, int threads, bool parts, float *y)
 {
     static float x[MOST];

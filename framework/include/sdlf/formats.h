@@ -133,7 +133,7 @@ typedef struct sdlf_onnx_known {
 /* All of it borrowed until the call returns. */
 typedef struct sdlf_onnx_options {
     /* 0: an input whose first dimension is open or 1 has the plan's batch there. More: open first dimensions have this
-     * size, no input has a batch, and the plan's batch is to be 1. */
+     * size (where there is none: SDLF_ERROR_ARGUMENT), no input has a batch, and the plan's batch is to be 1. */
     int64_t batch;
     const sdlf_onnx_dimension *dimensions;
     int dimension_count;

@@ -89,11 +89,11 @@ static bool take_binary(const sdlf_plan *plan, const sdlf_operation *product, co
 }
 
 /* A copy of all that the product makes, with its axes in another order. */
-static bool is_permutation(const sdlf_operation *product, const sdlf_operation *op)
+static bool is_permutation(const sdlf_plan *plan, const sdlf_operation *op)
 {
-    return op->kind == SDLF_COPY && op->in[0].dtype == op->out[0].dtype && op->in[0].offset == 0 &&
+    return op->kind == SDLF_COPY && op->in[0].dtype == op->out[0].dtype &&
            sdlf_shape_equal(op->in[0].shape, op->out[0].shape) && sdlf_tensor_is_contiguous(&op->out[0]) &&
-           sdlf_tensor_count(&op->out[0]) == sdlf_tensor_count(&product->out[0]);
+           plan_permutes_buffer(plan, &op->in[0]);
 }
 
 /* ---- the pass ---- */
@@ -130,7 +130,7 @@ static sdlf_status fold_behind(sdlf_plan *plan, int i, sdlf_operation_kind kind)
 {
     const sdlf_operation *product = &plan->steps[i].operation;
     int copy = -1, reader = plan_sole_reader(plan, i), before = plan->fold_count;
-    if (reader >= 0 && kind == SDLF_BINARY && is_permutation(product, &plan->steps[reader].operation)) {
+    if (reader >= 0 && kind == SDLF_BINARY && is_permutation(plan, &plan->steps[reader].operation)) {
         copy = reader;
         reader = plan_sole_reader(plan, copy);
     }

@@ -16,27 +16,13 @@ static bool is_whole(const sdlf_plan *plan, const sdlf_tensor *x)
     return x->offset == 0 && sdlf_tensor_is_contiguous(x) && plan_covers_buffer(plan, x);
 }
 
-/* All of its buffer, whatever the order of axes. */
-static bool is_permutation(const sdlf_plan *plan, const sdlf_tensor *x)
-{
-    int64_t next = 1, count = sdlf_tensor_count(x);
-    for (bool found = true; found && next < count;) {
-        found = false;
-        for (int axis = 0; axis < x->shape.rank && !found; axis++) {
-            found = x->shape.dim[axis] > 1 && x->stride[axis] == next;
-            if (found) next *= x->shape.dim[axis];
-        }
-    }
-    return x->offset == 0 && next == count && sdlf_tensor_bytes(x) == plan->buffers[x->buffer].bytes;
-}
-
 /* A copy of all rows of `width` numbers in another order. */
 static bool permutes_rows(const sdlf_plan *plan, const sdlf_operation *op, int64_t width)
 {
     const sdlf_tensor *from = &op->in[0], *to = &op->out[0];
     const int last = to->shape.rank - 1;
     return is_copy(op) && last > 0 && width > 1 && to->shape.dim[last] == width && from->stride[last] == 1 &&
-           is_whole(plan, to) && is_permutation(plan, from);
+           is_whole(plan, to) && plan_permutes_buffer(plan, from);
 }
 
 /* A product of rows (m,k), of all of one buffer into all of another, which reads them once. */
