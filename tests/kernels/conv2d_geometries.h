@@ -109,6 +109,11 @@ static const geometry geometries[] = {
     /* and groups whose channels are copied apart */
     {2, 18, 10, 12, 18, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 6},
     {1, 96, 7, 9, 96, {5, 3}, {1, 1}, {1, 1}, {2, 1}, {2, 1}, 32},
+    /* groups of 2, 4 and 8 that end within a vector: edges, strides, dilation, rows of one strip and of several */
+    {2, 44, 9, 20, 44, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 11},
+    {1, 56, 7, 13, 56, {3, 2}, {2, 1}, {1, 3}, {1, 2}, {2, 1}, 7},
+    {3, 22, 6, 5, 22, {5, 5}, {1, 2}, {1, 1}, {2, 2}, {2, 2}, 11},
+    {2, 32, 3, 2, 64, {3, 5}, {1, 1}, {1, 1}, {1, 4}, {1, 4}, 8},
 };
 
 /* Depthwise: rectangles of pixels of every width, and lines and paddings that none of them suits. */

@@ -4,6 +4,7 @@
 
 #include "calculators/cpu/conv2d_algorithms.h"
 #include "calculators/cpu/kernels/depthwise.h"
+#include "calculators/cpu/kernels/grouped.h"
 #include "calculators/cpu/kernels/implicit.h"
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/stem.h"
@@ -35,15 +36,16 @@ static bool reads_row_major(const sdlf_operation *operation)
     return !sdlf_tensor_is_channels_last(&operation->in[0]) && sdlf_tensor_is_contiguous(&operation->in[0]);
 }
 
-/* The kernels, and what they compute: see depthwise.h, winograd.h, stem.h and implicit.h. */
+/* The kernels, and what they compute: see depthwise.h, grouped.h, winograd.h, stem.h and implicit.h. */
 typedef struct last_way {
-    enum { DEPTHWISE, WINOGRAD, STEM, IMPLICIT } kernel;
+    enum { DEPTHWISE, GROUPED, WINOGRAD, STEM, IMPLICIT } kernel;
     int m; /* of Winograd's tiles */
 } last_way;
 
 static last_way automatic_way(const convolution *v)
 {
     if (depthwise_nhwc_takes_cpu(v)) return (last_way){.kernel = DEPTHWISE};
+    if (grouped_takes_cpu(v)) return (last_way){.kernel = GROUPED};
     if (winograd_takes_cpu(v) && winograd_pays_cpu(v)) return (last_way){WINOGRAD, 2};
     return (last_way){.kernel = IMPLICIT};
 }
@@ -53,7 +55,8 @@ static last_way way_of(const sdlf_operation *operation, const convolution *v)
     int m = cpu_conv2d_winograd(operation->algorithm);
     if (m > 0) return (last_way){WINOGRAD, m};
     last_way way = automatic_way(v);
-    if (way.kernel == DEPTHWISE || (way.kernel == WINOGRAD && operation->algorithm == CPU_CONV2D_AUTO)) return way;
+    if (way.kernel == DEPTHWISE || way.kernel == GROUPED) return way;
+    if (way.kernel == WINOGRAD && operation->algorithm == CPU_CONV2D_AUTO) return way;
     if (sdlf_operation_is_mixed(operation) && reads_row_major(operation) && stem_takes_cpu(v))
         return (last_way){.kernel = STEM};
     return (last_way){.kernel = IMPLICIT};
@@ -77,6 +80,7 @@ static int64_t packed_size(last_way way, const convolution *v)
 {
     switch (way.kernel) {
     case DEPTHWISE: return depthwise_nhwc_packed_size_cpu(v);
+    case GROUPED: return grouped_packed_size_cpu(v);
     case WINOGRAD: return winograd_packed_size_cpu(v, way.m);
     default: return implicit_packed_size_cpu(v);
     }
@@ -88,6 +92,7 @@ static void pack(const cpu_calculator *cpu, last_way way, element *packed, const
 {
     switch (way.kernel) {
     case DEPTHWISE: depthwise_nhwc_pack_cpu(packed, v, w->w); break;
+    case GROUPED: grouped_pack_cpu(packed, v, w); break;
     case WINOGRAD: winograd_pack_cpu(cpu, packed, v, w->w, way.m); break;
     case STEM: stem_pack_cpu(packed, v, w->w); break;
     default: implicit_pack_cpu(cpu, packed, v, w);
@@ -102,7 +107,7 @@ bool conv2d_nhwc_supports_cpu(const sdlf_operation *operation, const convolution
                          (way_of(operation, v).kernel == IMPLICIT && implicit_takes_row_major_cpu(v)));
     if (!can_be_nhwc(operation)) return false;
     if (cpu_conv2d_winograd(operation->algorithm)) return winograd_takes_cpu(v);
-    return named && (depthwise_nhwc_takes_cpu(v) || implicit_takes_cpu(v));
+    return named && conv2d_nhwc_takes_cpu(v);
 }
 
 /* Scratch space, and the laid out weights where they were not prepacked. */
@@ -128,6 +133,7 @@ static void run(const cpu_calculator *cpu, last_way way, const convolution_forwa
     }
     switch (way.kernel) {
     case DEPTHWISE: depthwise_nhwc_forward_cpu(cpu, forward, packed); break;
+    case GROUPED: grouped_forward_cpu(cpu, forward, packed); break;
     case WINOGRAD: winograd_forward_cpu(cpu, forward, way.m, packed, scratch); break;
     case STEM: stem_forward_cpu(cpu, forward, packed, scratch); break;
     default: implicit_forward_cpu(cpu, forward, packed, scratch, row_major);
@@ -150,7 +156,7 @@ void conv2d_nhwc_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *op
 
 bool conv2d_nhwc_takes_cpu(const convolution *v)
 {
-    return depthwise_nhwc_takes_cpu(v) || implicit_takes_cpu(v);
+    return depthwise_nhwc_takes_cpu(v) || grouped_takes_cpu(v) || implicit_takes_cpu(v);
 }
 
 int64_t conv2d_nhwc_automatic_size_cpu(const convolution *v)
