@@ -88,6 +88,8 @@ void plan_settle_groups(sdlf_plan *plan);
 
 /* The step that alone reads all of what step `i` makes, on the same calculator and in the same pass; -1: none. */
 int plan_sole_reader(const sdlf_plan *plan, int i);
+/* Are the two of one shape, and do their elements lie at the same distances? */
+bool plan_same_strides(const sdlf_tensor *a, const sdlf_tensor *b);
 /* Of a copy: a part of what it writes, without gaps, becomes the same part of what it reads. False: an axis of the part
  * goes along several of the copy's. */
 bool plan_view_source(const sdlf_tensor *from, const sdlf_tensor *to, sdlf_tensor *part);

@@ -179,6 +179,16 @@ int plan_next_reader(const sdlf_plan *plan, int buffer, int after)
     return at >= 0 ? plan->uses.use[at].step : -1;
 }
 
+/* Are there as many elements wherever the operation reads the buffer? */
+static bool reads_all(const sdlf_operation *reader, int buffer, int64_t count)
+{
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+        const sdlf_tensor *in = &reader->in[i];
+        if (sdlf_tensor_present(in) && in->buffer == buffer && sdlf_tensor_count(in) != count) return false;
+    }
+    return true;
+}
+
 int plan_sole_reader(const sdlf_plan *plan, int i)
 {
     const plan_step *step = &plan->steps[i];
@@ -187,5 +197,6 @@ int plan_sole_reader(const sdlf_plan *plan, int i)
     if (plan_count_readers(plan, buffer) != 1 || plan_count_writers(plan, buffer) != 1) return -1;
     const int reader = plan_next_reader(plan, buffer, i);
     if (reader < 0 || plan->steps[reader].calculator != step->calculator) return -1;
+    if (!reads_all(&plan->steps[reader].operation, buffer, sdlf_tensor_count(&step->operation.out[0]))) return -1;
     return (i < plan->forward_steps) == (reader < plan->forward_steps) ? reader : -1;
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static bool is_same_shape_and_strides(const sdlf_tensor *a, const sdlf_tensor *b)
+bool plan_same_strides(const sdlf_tensor *a, const sdlf_tensor *b)
 {
     for (int axis = 0; axis < a->shape.rank; axis++) {
         if (a->shape.dim[axis] > 1 && a->stride[axis] != b->stride[axis]) return false;
@@ -78,7 +78,7 @@ static bool read_source(const sdlf_operation *copy, sdlf_operation *reader, int 
         *operand = part;
         return true;
     }
-    if (!any_strides || !on_host || operand->offset != 0 || !is_same_shape_and_strides(operand, to)) return false;
+    if (!any_strides || !on_host || operand->offset != 0 || !plan_same_strides(operand, to)) return false;
     *operand = *from;
     return true;
 }

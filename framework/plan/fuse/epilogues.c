@@ -16,6 +16,13 @@ static sdlf_tensor in_the_form_of(const sdlf_tensor *like, const sdlf_tensor *co
     return made;
 }
 
+/* Does `operand`, of as many elements, read `result` in the order in which it lies? Not so where a copy that put it in
+ * another one has been left out (copies.c). */
+static bool reads_in_order(const sdlf_tensor *operand, const sdlf_tensor *result)
+{
+    return sdlf_tensor_is_contiguous(operand) || plan_same_strides(operand, result);
+}
+
 /* Let `made` write where `result` wrote, keeping its own shape. */
 static void write_to(sdlf_operation *made, const sdlf_operation *result)
 {
@@ -39,6 +46,7 @@ static sdlf_status fuse_activation(sdlf_plan *plan, int i)
     if (activation == NULL || activation->function != SDLF_IDENTITY) return SDLF_OK;
     int reader = plan_sole_reader(plan, i);
     if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ACTIVATION_FORWARD) return SDLF_OK;
+    if (!reads_in_order(&plan->steps[reader].operation.in[0], &fused.out[0])) return SDLF_OK;
     *activation = plan->steps[reader].operation.activation;
     write_to(&fused, &plan->steps[reader].operation);
     if (sdlf_operation_check(&fused) != SDLF_OK) return SDLF_OK; /* its result goes through something else */
@@ -56,6 +64,7 @@ static sdlf_status fuse_log_softmax(sdlf_plan *plan, int i)
     if (reader < 0 || plan->steps[reader].operation.kind != SDLF_LOG_SOFTMAX_FORWARD) return SDLF_OK;
     const sdlf_operation *softmax = &plan->steps[reader].operation;
     if (softmax->in[0].shape.rank != 2 || softmax->softmax.axis != 1) return SDLF_OK;
+    if (!reads_in_order(&softmax->in[0], &fused.out[0])) return SDLF_OK;
     fused.spmm.log_softmax = true;
     write_to(&fused, softmax);
     return sdlf_calculator_supports(step->calculator, &fused) ? merge(plan, i, reader, &fused) : SDLF_OK;
@@ -86,7 +95,8 @@ static sdlf_status fuse_residual(sdlf_plan *plan, int i)
     const sdlf_operation *add = &plan->steps[reader].operation;
     if (activation == NULL && add->add.activation.function != SDLF_IDENTITY) return SDLF_OK;
     bool first = add->in[0].buffer == step->operation.out[0].buffer;
-    if (add->in[0].buffer == add->in[1].buffer) return SDLF_OK;
+    if (add->in[0].buffer == add->in[1].buffer || !reads_in_order(&add->in[first ? 0 : 1], &fused.out[0]))
+        return SDLF_OK;
     fused.in[residual] = in_the_form_of(&fused.out[0], &add->in[first ? 1 : 0]);
     if (activation != NULL) *activation = add->add.activation;
     write_to(&fused, add);

@@ -144,10 +144,47 @@ static void parts_of_a_transposed_tensor_are_read_in_place(void)
     }
 }
 
+/* The first row of a convolution's channels-last result is read in place: what is added to it is no residual of all
+ * rows. */
+static void a_sum_with_a_part_of_a_result_is_no_epilogue(void)
+{
+    enum { CHANNELS = 16, ROWS = 9, COUNT = CHANNELS * ROWS };
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        static float x[COUNT], row[CHANNELS], found[2][CHANNELS];
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
+        sdlf_model *net = sdlf_model_create("part");
+        sdlf_node y = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(CHANNELS, ROWS, 1));
+        sdlf_node other = sdlf_tanh(net, sdlf_input(net, "row", SDLF_FLOAT32, sdlf_shape(CHANNELS, 1, 1)));
+        for (int i = 0; i < 3; i++) /* several, so that channels come last */
+            y = sdlf_conv2d(net, y, &(sdlf_conv2d_options){.filters = CHANNELS, .kernel = {3, 1}, .padding = {1, 0}});
+        y = sdlf_slice(net, y,
+                       &(sdlf_slice_options){.axes = sdlf_shape(2), .start = sdlf_shape(0), .end = sdlf_shape(1)});
+        sdlf_output(net, "y", sdlf_tanh(net, sdlf_add(net, y, other)));
+        CHECK_OK(sdlf_model_build(net, 1));
+        fill_random(x, COUNT, 13);
+        fill_random(row, CHANNELS, 14);
+        for (int apart = 0; apart < 2; apart++) {
+            sdlf_plan *plan = NULL;
+            CHECK_OK(sdlf_plan_create(
+                &plan, net, &(sdlf_plan_options){.batch = 1, .forward = calculator, .no_fusion = apart != 0}));
+            if (plan == NULL) continue;
+            CHECK_OK(test_plan_write(plan, "x", x));
+            CHECK_OK(test_plan_write(plan, "row", row));
+            CHECK_OK(sdlf_plan_forward(plan));
+            CHECK_OK(test_plan_read(plan, "y", found[apart]));
+            sdlf_plan_free(plan);
+        }
+        for (int i = 0; i < CHANNELS; i++) CHECK_CLOSE((double)found[0][i], (double)found[1][i], 1e-5);
+        sdlf_model_free(net);
+        sdlf_calculator_close(calculator);
+    }
+}
+
 int main(void)
 {
     RUN(parts_of_a_transposed_tensor_are_read_in_place);
     RUN(parts_are_read_in_place);
     RUN(results_keep_off_what_is_read_otherwise);
+    RUN(a_sum_with_a_part_of_a_result_is_no_epilogue);
     return test_summary();
 }
