@@ -39,6 +39,13 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (open >= 0) known.dim[open] = 1;
     int64_t count = sdlf_shape_count(known);
     if (open >= 0 && count > 0 && wanted % count == 0) known.dim[open] = wanted / count;
+    if (sdlf_shape_count(known) != wanted && whole && signature->batch > 1 &&
+        sdlf_shape_count(shape) == wanted / signature->batch)
+        return sdlf_fail(
+            SDLF_ERROR_SHAPE,
+            "shape %s does not hold the %lld elements of its input %s: samples are mixed or picked there, so "
+            "that the model is for a batch of 1, and not of %lld",
+            sdlf_shape_print(shape).text, (long long)wanted, sdlf_shape_print(x).text, (long long)signature->batch);
     if (sdlf_shape_count(known) != wanted)
         return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s does not hold the %lld elements of %sits input %s",
                          sdlf_shape_print(shape).text, (long long)wanted, whole ? "" : "a sample of ",

@@ -40,11 +40,25 @@ typedef struct one_node {
     const char *inputs[4];
     int64_t weights[4];
     bool fixed; /* is it for one sample alone? */
+    bool open;  /* is x of (N,3,4)? */
 } one_node;
+
+/* The graph, with its input x of (`first`,3,4), -1 being open, and its output y. */
+static sdlf_status import_graph(sdlf_model **model, bytes *graph, int64_t first, const sdlf_onnx_options *options)
+{
+    bytes file = {.size = 0}, set = {.size = 0};
+    bytes_value_info(graph, 11, "x", (const int64_t[]){first, 3, 4}, 3);
+    bytes_value_info(graph, 12, "y", NULL, 0);
+    bytes_number(&set, 2, 13);
+    bytes_message(&file, 8, &set);
+    bytes_message(&file, 7, graph);
+    test_write_file(test_path("node.onnx"), file.data, file.size);
+    return sdlf_model_from_onnx(model, test_path("node.onnx"), options);
+}
 
 static sdlf_status import_node(sdlf_model **model, const one_node *wanted, const sdlf_onnx_options *options)
 {
-    bytes node = {.size = 0}, graph = {.size = 0}, file = {.size = 0}, set = {.size = 0};
+    bytes node = {.size = 0}, graph = {.size = 0};
     bytes_text(&node, 1, "x");
     for (int i = 0; i < 4 && wanted->inputs[i] != NULL; i++) {
         bytes_text(&node, 1, wanted->inputs[i]);
@@ -64,13 +78,7 @@ static sdlf_status import_node(sdlf_model **model, const one_node *wanted, const
         if (joins) add_integer(&second, "axis", 1);
         bytes_message(&graph, 1, &second);
     }
-    bytes_value_info(&graph, 11, "x", (const int64_t[]){1, 3, 4}, 3);
-    bytes_value_info(&graph, 12, "y", NULL, 0);
-    bytes_number(&set, 2, 13);
-    bytes_message(&file, 8, &set);
-    bytes_message(&file, 7, &graph);
-    test_write_file(test_path("node.onnx"), file.data, file.size);
-    return sdlf_model_from_onnx(model, test_path("node.onnx"), options);
+    return import_graph(model, &graph, wanted->open ? -1 : 1, options);
 }
 
 /* Of what has no elements, samples cannot be told apart: a model for any batch must not depend on how many there
@@ -168,6 +176,67 @@ static void a_batch_needs_an_input(void)
     CHECK(model == NULL);
 }
 
+/* Nodes one behind another, each of what the one before makes and of weights of one number each. */
+typedef struct link {
+    const char *type;
+    int64_t weights[3];
+    int weight_count;
+} link;
+
+static sdlf_status import_links(sdlf_model **model, const link *links, int count)
+{
+    static const char *const made[] = {"x", "a", "b"};
+    bytes graph = {.size = 0};
+    char name[16];
+    for (int i = 0; i < count; i++) {
+        bytes node = {.size = 0};
+        bytes_text(&node, 1, made[i]);
+        for (int w = 0; w < links[i].weight_count; w++) {
+            snprintf(name, sizeof name, "w%d_%d", i, w);
+            bytes_text(&node, 1, name);
+            add_weight(&graph, name, links[i].weights[w]);
+        }
+        bytes_text(&node, 2, i + 1 < count ? made[i + 1] : "y");
+        bytes_text(&node, 4, links[i].type);
+        bytes_message(&graph, 1, &node);
+    }
+    return import_graph(model, &graph, 1, NULL);
+}
+
+/* All elements in one axis, where more samples are more elements: what takes some of them, also of copies of them, is for
+ * one sample. */
+static void parts_of_joined_samples_are_for_one(void)
+{
+    static const struct {
+        link links[3];
+        int count;
+        bool fixed;
+    } cases[] = {
+        {{{"Reshape", {-1}, 1}, {"Slice", {0, 5, 0}, 3}}, 2, true},
+        {{{"Reshape", {-1}, 1}, {"Slice", {0, INT64_MAX, 0}, 3}}, 2, false},
+        {{{"Reshape", {-1}, 1}, {"Gather", {3}, 1}}, 2, true},
+        {{{"Reshape", {-1}, 1}, {"Tile", {2}, 1}, {"Slice", {0, 12, 0}, 3}}, 3, true},
+        {{{"Reshape", {-1}, 1}, {"Tile", {2}, 1}, {"Gather", {3}, 1}}, 3, true},
+        {{{"Reshape", {-1}, 1}, {"Tile", {2}, 1}, {"Reshape", {24}, 1}}, 3, false},
+        {{{"Reshape", {-1}, 1}, {"Tile", {2}, 1}, {"Unsqueeze", {0}, 1}}, 3, false},
+    };
+    sdlf_calculator *calculator;
+    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        sdlf_model *model = NULL;
+        sdlf_plan *plan = NULL;
+        if (!CHECK_OK(import_links(&model, cases[i].links, cases[i].count))) continue;
+        sdlf_status status = sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 3, .forward = calculator});
+        if (!CHECK((status != SDLF_OK) == cases[i].fixed))
+            printf("    case %zu: %s\n", i, status != SDLF_OK ? sdlf_error_message() : "has a plan");
+        if (status != SDLF_OK)
+            CHECK(strstr(sdlf_error_message(), "the model is for a batch of 1, and not of 3") != NULL);
+        sdlf_plan_free(plan);
+        sdlf_model_free(model);
+    }
+    sdlf_calculator_close(calculator);
+}
+
 /* Places of maxima are counted through the whole input, batch and all: a plan for another batch is refused. */
 static void places_are_for_one_batch(void)
 {
@@ -231,6 +300,7 @@ int main(void)
         return test_summary();
     }
     RUN(a_batch_of_one_is_many_or_one);
+    RUN(parts_of_joined_samples_are_for_one);
     RUN(parts_without_elements_know_no_batch);
     RUN(constants_are_one_for_all_samples);
     RUN(the_batch_is_the_plans);

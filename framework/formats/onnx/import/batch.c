@@ -5,7 +5,8 @@
  * larger by just that factor has the batch, beside other things maybe: (17 N, 8), where each of 17 tokens has N rows,
  * or (2 N, 17, 4), where each sample has 2 heads. `inside` tells these two apart: how many elements of the axis stand
  * in front of the batch, 17 and 1. A view leaves the elements where they are, so it keeps the samples apart if as many
- * elements stand in front of the batch afterwards. */
+ * elements stand in front of the batch afterwards. Where samples were joined or repeated along the axis, views keep the
+ * axis as it is, and what takes a part of it holds for one batch only. */
 #include "framework/formats/onnx/import/import.h"
 
 #include <string.h>
@@ -43,6 +44,16 @@ static onnx_batch behind(sdlf_shape shape, int axis, int64_t elements)
     return (onnx_batch){.axis = axis, .inside = elements / span};
 }
 
+/* The batch of x in that axis of another shape of the same elements; none, if that cannot be. */
+static onnx_batch moved(sdlf_shape x, onnx_batch batch, sdlf_shape shape, int axis)
+{
+    if (batch.axis < 0 || axis < 0) return no_batch;
+    if (batch.inside > 0) return behind(shape, axis, before(x, batch));
+    bool stays =
+        sdlf_shape_span(x, 0, batch.axis) == sdlf_shape_span(shape, 0, axis) && x.dim[batch.axis] == shape.dim[axis];
+    return stays ? (onnx_batch){.axis = axis, .inside = 0} : no_batch;
+}
+
 /* ---- of layers ---- */
 
 /* The axis that is larger by just the batch; -1: none. */
@@ -57,8 +68,8 @@ static int larger_axis(sdlf_shape shape, sdlf_shape wide)
     return found;
 }
 
-/* The batch in an output's axis. An axis that is not as large as that of an input is joined or spread along it: of that
- * nothing is known. */
+/* The batch in an output's axis. An axis that is not as large as that of an input is joined or spread along it: then
+ * the order of its samples is another. */
 static onnx_batch find_batch(const onnx_import *import, const model_layer *layer, sdlf_shape shape, int axis)
 {
     onnx_batch found = no_batch;
@@ -69,8 +80,9 @@ static onnx_batch find_batch(const onnx_import *import, const model_layer *layer
         onnx_batch batch = *entry(import, node);
         if (batch.axis < 0) continue;
         sdlf_shape x = import->model->layers[node.layer].output_shape[node.output];
-        if (view) return behind(shape, axis, before(x, batch));
-        if (x.dim[batch.axis] != shape.dim[axis] || (any && batch.inside != found.inside)) return no_batch;
+        if (view) return moved(x, batch, shape, axis);
+        if (x.dim[batch.axis] != shape.dim[axis] || (any && batch.inside != found.inside))
+            return (onnx_batch){.axis = axis, .inside = 0};
         found = (onnx_batch){.axis = axis, .inside = batch.inside};
         any = true;
     }
@@ -124,8 +136,7 @@ onnx_flow onnx_batch_fixed(onnx_context *c, onnx_flow x)
 
 onnx_flow onnx_reshape_batch(onnx_context *c, onnx_flow x, sdlf_shape shape, int axis)
 {
-    onnx_batch from = onnx_batch_of(c, x), to = no_batch;
-    if (from.axis >= 0) to = behind(shape, axis, before(x.shape, from));
+    onnx_batch from = onnx_batch_of(c, x), to = moved(x.shape, from, shape, axis);
     if (!onnx_ok(c) || (sdlf_shape_equal(x.shape, shape) && from.axis == to.axis)) return x;
     bool whole = x.shape.rank == 0 || shape.rank == 0 || x.shape.dim[0] != shape.dim[0];
     if (from.axis >= 0) whole = whole || from.axis != 0 || to.axis != 0;
@@ -151,7 +162,7 @@ onnx_flow onnx_reshape_told(onnx_context *c, onnx_flow x, sdlf_shape shape, int 
     onnx_batch from = onnx_batch_of(c, x);
     int axis = -1, best = 0;
     for (int i = 0; i < shape.rank && from.axis >= 0; i++) {
-        int now = goodness(shape, behind(shape, i, before(x.shape, from)), told);
+        int now = goodness(shape, moved(x.shape, from, shape, i), told);
         if (now <= best) continue;
         best = now;
         axis = i;

@@ -77,10 +77,8 @@ static void convert_gather(onnx_context *c)
             .axes = sdlf_shape(axis), .start = sdlf_shape(at), .end = sdlf_shape(at + 1), .step = sdlf_shape(1)};
         onnx_flow y = onnx_in(c, 0);
         int batch = onnx_batch_axis(c, y);
-        if (x.dim[axis] > 1)
-            y = onnx_layer(c, "slice", &options, &y, 1);
-        else if (axis == batch) /* all of a batch of 1: another one has more rows */
-            y = onnx_batch_fixed(c, y);
+        if (axis == batch) y = onnx_batch_fixed(c, y); /* another batch has more rows */
+        if (x.dim[axis] > 1) y = onnx_layer(c, "slice", &options, &y, 1);
         onnx_give(c, 0, onnx_reshape_batch(c, y, shape, batch < axis ? batch : batch - 1 + indices.rank));
         return;
     }

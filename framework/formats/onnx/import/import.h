@@ -270,7 +270,8 @@ onnx_flow onnx_small_as_float(onnx_context *c, onnx_flow x);
 /* Where the plan's batch lies in a value. */
 typedef struct onnx_batch {
     int axis;       /* -1: nowhere */
-    int64_t inside; /* elements of that axis in front of it, for a batch of 1: 3 in (3 N, ...), 1 in (N 3, ...) */
+    int64_t inside; /* elements of that axis in front of it, for a batch of 1: 3 in (3 N, ...), 1 in (N 3, ...); 0: the
+                     * axis is as many times as long, and its samples stand in another order: (N + N, ...) */
 } onnx_batch;
 /* Find that for the outputs of a layer. False: out of memory. */
 bool onnx_batch_note(onnx_import *import, int layer);

@@ -188,7 +188,7 @@ static void convert_slice(onnx_context *c)
         int axis = axes.count >= 0 ? onnx_axis(c, axes.item[i], shape.rank) : i;
         int64_t step = steps.count >= 0 ? steps.item[i] : 1;
         bool everything = ends.item[i] >= INT32_MAX && starts.item[i] == 0 && step == 1;
-        one_sample = one_sample || (axis == batch && !everything && shape.dim[axis] == 1);
+        one_sample = one_sample || (axis == batch && !everything);
         if (step == 0) onnx_wrong(c, "a step of 0");
         if (onnx_ok(c)) set_range(&range, axis, shape.dim[axis], starts.item[i], ends.item[i], step);
     }
@@ -225,7 +225,7 @@ static void convert_split(onnx_context *c)
         }
         range.start[axis] = at;
         range.count[axis] = count;
-        give_ranges(c, i, &range, axis == batch && split.count >= 0);
+        give_ranges(c, i, &range, axis == batch && (split.count >= 0 || count != length));
         at += count;
     }
     if (onnx_ok(c) && at != length)
