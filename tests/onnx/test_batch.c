@@ -237,6 +237,22 @@ static void parts_of_joined_samples_are_for_one(void)
     sdlf_calculator_close(calculator);
 }
 
+/* An index that is none of a batch of 1 may be one of a batch that the file leaves open: the message says how to set
+ * it. */
+static void an_open_batch_is_set(void)
+{
+    one_node node = {.type = "Gather", .attribute = "axis", .inputs = {"i"}, .weights = {2}, .open = true};
+    sdlf_model *model = NULL;
+    CHECK(import_node(&model, &node, NULL) == SDLF_ERROR_FORMAT);
+    CHECK(strstr(sdlf_error_message(), "index 2 is not one of 1; the file leaves the batch open") != NULL);
+    CHECK(strstr(sdlf_error_message(), "sdlf_onnx_options.batch") != NULL);
+    if (CHECK_OK(import_node(&model, &node, &(sdlf_onnx_options){.batch = 3}))) sdlf_model_free(model);
+    node.open = false;
+    model = NULL;
+    CHECK(import_node(&model, &node, NULL) == SDLF_ERROR_FORMAT);
+    CHECK(strstr(sdlf_error_message(), "sdlf_onnx_options.batch") == NULL);
+}
+
 /* Places of maxima are counted through the whole input, batch and all: a plan for another batch is refused. */
 static void places_are_for_one_batch(void)
 {
@@ -301,6 +317,7 @@ int main(void)
     }
     RUN(a_batch_of_one_is_many_or_one);
     RUN(parts_of_joined_samples_are_for_one);
+    RUN(an_open_batch_is_set);
     RUN(parts_without_elements_know_no_batch);
     RUN(constants_are_one_for_all_samples);
     RUN(the_batch_is_the_plans);

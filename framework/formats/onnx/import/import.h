@@ -87,6 +87,7 @@ typedef struct onnx_import {
     int64_t elements_run;   /* what folding by running has taken (fold_run.c) */
     int64_t elements_limit; /* of these: as many as the file's weights have, and some more */
     bool batched;           /* the first dimension of an input is the plan's to choose */
+    bool open_batch;        /* and the file does not say that it is 1 */
     bool takes_batch;       /* or it is options->batch */
     void *batches;          /* where it lies in every layer's outputs (batch.c) */
     int batch_capacity;

@@ -94,6 +94,7 @@ static sdlf_status read_shape(onnx_import *import, const Onnx__ValueInfoProto *i
         if (i == 0 && open && import->options->batch > 0) size = import->options->batch;
         if (i == 0 && import->options->batch == 0 && (open || size == 1)) {
             *batched = true;
+            import->open_batch = import->open_batch || open;
             size = 1;
         }
         if (size < 0 && dim->has_dim_value)
