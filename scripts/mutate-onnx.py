@@ -3,12 +3,19 @@
 """Change small ONNX models field by field, and compare what SDLF makes of them with onnxruntime.
 
     scripts/mutate-onnx.py [--peer build/tests/onnx/onnx_peer] [--seed 1] [--cases 2000] [--first 0] [--seconds 600]
-                           [--only Conv] [--calculator reference --calculator cpu] [--list refused] [--keep FOLDER] [--all]
+                           [--only Conv] [--calculator reference --calculator cpu] [--list refused] [--keep FOLDER] [--all] [--networks]
 
-A model starts as one of the ONNX project's node tests, as one of the models of a node that scripts/compare-operators.py draws, or as a drawn
-graph that is quantised or has operators of ai.onnx.ml or com.microsoft. One to four things in it change: an attribute, a size, a type,
-elements, what is a constant and what an input, which value a node reads, the opset, whether the batch is open; nodes are put behind its
-values; a plan may have three samples of a model of one. Case N of a seed is always the same: --first N --cases 1 has it alone.
+A model starts as one of the ONNX project's node tests, as one of the models of a node that scripts/compare-operators.py draws, as a drawn
+graph that is quantised or has operators of ai.onnx.ml or com.microsoft, or as a random network. One to four things in it change: an
+attribute, a size, a type, elements, what is a constant and what an input, which value a node reads, the opset, whether the batch is open;
+nodes are put behind its values; a plan may have three samples of a model of one. Case N of a seed is always the same: --first N --cases 1
+has it alone.
+
+Random networks are of 3 to 14 nodes, and what the last block has beyond, as people export them: convolutions with normalisation, activation
+and residual sums, scales by channel, squeeze-excite, pixel and channel shuffles, poolings, channels last in between, attention written out,
+classifier heads; some with pairs of QuantizeLinear and DequantizeLinear, some with an open batch (scripts/mutations/networks.py, blocks.py,
+attention.py). With --networks there is nothing else, and nothing in them changes: what plans fuse, fold and lay out is compared with nodes
+that run one by one. Values stay about 1, so that tolerances are narrow.
 
     same        every output is what onnxruntime, or else the reference evaluator of the package onnx, makes of the model
     refused     SDLF says why not
@@ -42,7 +49,7 @@ import traceback
 try:
     from mutations import judge, programs
     from mutations.changes import change
-    from mutations.sources import Sources
+    from mutations.sources import Networks, Sources
 except ImportError as missing:
     print(f"{missing}: nothing is compared")
     sys.exit(77)
@@ -62,6 +69,7 @@ def read_arguments():
     parser.add_argument("--only", action="append", help="an operator; default: all")
     parser.add_argument("--list", action="append", default=[], help="further outcomes to describe")
     parser.add_argument("--all", action="store_true", help="describe every case of a kind, not only three")
+    parser.add_argument("--networks", action="store_true", help="only random networks, unchanged")
     parser.add_argument("--keep", help="leave models of findings in this folder")
     arguments = parser.parse_args()
     arguments.calculator = arguments.calculator or ["reference", "cpu"]
@@ -118,7 +126,8 @@ def work(arguments, first, sources, pipe, folder):
         for n in range(first, arguments.first + arguments.cases):
             r = random.Random(f"{arguments.seed} {n}")
             case = sources.draw(r)
-            change(case, r)
+            if not arguments.networks:
+                change(case, r)
             case.finish()
             out.write(json.dumps({"case": n, "text": str(case)}) + "\n")
             out.flush()
@@ -222,8 +231,8 @@ def main():
     arguments = read_arguments()
     known = subprocess.run([arguments.peer, "--operators"], capture_output=True, text=True, check=True).stdout
     kinds = {line.split()[0] for line in known.splitlines()} | {"ArrayFeatureExtractor", "Binarizer"}
-    sources = Sources(kinds, set(arguments.only) if arguments.only else None)
-    if not sources.tests and not sources.families:
+    sources = Networks() if arguments.networks else Sources(kinds, set(arguments.only) if arguments.only else None)
+    if not arguments.networks and not sources.tests and not sources.families:
         sys.exit(f"--only {arguments.only[0]}: no model has it")
     tally, start = Tally(arguments), time.monotonic()
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:

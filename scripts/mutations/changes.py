@@ -334,3 +334,4 @@ def change(case, r):
         done = way(case, r)
         if done is not None:
             case.changes.append(done)
+            case.conditioned = False

@@ -38,9 +38,10 @@ class Graph:
         self.domains.add(domain)
         return names[0]
 
-    def case(self, name):
+    def case(self, name, outputs=None):
+        """`outputs`: names; default: those of the last node."""
         infos = [helper.make_tensor_value_info(n, element_type(a), list(a.shape)) for n, a in self.feeds.items()]
-        outputs = [helper.make_empty_tensor_value_info(n) for n in self.nodes[-1].output]
+        outputs = [helper.make_empty_tensor_value_info(n) for n in outputs or self.nodes[-1].output]
         graph = helper.make_graph(self.nodes, "drawn", infos, outputs, self.weights)
         opsets = [helper.make_opsetid("", self.opset)] + [helper.make_opsetid(d, 3 if d == LEARNING else 1) for d in sorted(self.domains) if d]
         model = helper.make_model(graph, opset_imports=opsets)

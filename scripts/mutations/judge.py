@@ -26,6 +26,8 @@ def as_declared(case, outputs):
 
 def tolerance(case):
     """(relative, absolute as a part of the largest element), of the narrowest floats in the case, and steps of quantised integers."""
+    if case.conditioned:  # where values are rounded to integers, an element now and then is a step apart, and what is made of it
+        return (1e-3, 0.08, 1) if any("Quantize" in kind for kind in case.kinds()) else (2e-4, 3e-5, 0)
     steps = int(any("Quantize" in kind or kind.startswith(("QLinear", "QGemm")) for kind in case.kinds()))
     names = {case.array(n).dtype.name for n in case.arrays() if case.array(n) is not None}
     names |= {str(a.i) for n in case.graph.node for a in n.attribute if a.name in ("to", "dtype", "output_dtype")}
@@ -138,6 +140,8 @@ STEPS = set("Ceil Floor Round Sign Equal Less Greater LessOrEqual GreaterOrEqual
 
 def is_doubtful(case, outputs):
     """Has it elements that are no finite numbers, or huge? Or a function that makes steps of what was rounded?"""
+    if case.conditioned:
+        return False
     cut = any(n.op_type == "Cast" and a.name == "to" and a.i not in (1, 10, 11, 16) for n in case.graph.node for a in n.attribute)
     if is_known(case) or (len(case.graph.node) > 1 and (cut or STEPS & set(case.kinds()))):
         return True

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 from onnx import numpy_helper
 
+from mutations.attention import network
 from mutations.case import Case
 from mutations.drawn import DRAWN
 from operators.drawing import reseed
@@ -33,6 +34,13 @@ def node_tests():
     return sorted(found, key=lambda t: t[0])
 
 
+class Networks:
+    """Only networks of several layers."""
+
+    def draw(self, r):
+        return network(r)
+
+
 class Sources:
     """`kinds`: operators that SDLF converts; of others nothing is drawn."""
 
@@ -47,7 +55,7 @@ class Sources:
     def draw(self, r):
         """A case that is valid, mostly."""
         if self.further and r.random() < 0.12:
-            return r.choice(DRAWN)(r)
+            return r.choice(DRAWN + [network] * 4)(r)
         if not self.tests or (self.families and r.random() < 0.35):
             draw, kind = r.choice(self.families)
             opset = r.choice(versions(kind))
