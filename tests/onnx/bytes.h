@@ -52,14 +52,16 @@ static inline void bytes_message(bytes *to, uint32_t number, const bytes *messag
     bytes_field(to, number, message->data, message->size);
 }
 
-/* A ValueInfoProto of that element type and shape, whose dimensions of -1 are open; of float32. */
+static const int64_t bytes_open = INT64_MIN; /* a dimension without a size */
+
+/* A ValueInfoProto of that element type and shape; of float32. */
 static inline void bytes_typed_info(bytes *to, uint32_t number, const char *name, int element, const int64_t *dims,
                                     int rank)
 {
     bytes info = {.size = 0}, type = {.size = 0}, tensor = {.size = 0}, shape = {.size = 0};
     for (int i = 0; i < rank; i++) {
         bytes dim = {.size = 0};
-        if (dims[i] >= 0) bytes_number(&dim, 1, (uint64_t)dims[i]);
+        if (dims[i] != bytes_open) bytes_number(&dim, 1, (uint64_t)dims[i]);
         bytes_message(&shape, 1, &dim);
     }
     bytes_number(&tensor, 1, (uint64_t)element);

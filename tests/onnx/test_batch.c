@@ -43,7 +43,7 @@ typedef struct one_node {
     bool open;  /* is x of (N,3,4)? */
 } one_node;
 
-/* The graph, with its input x of (`first`,3,4), -1 being open, and its output y. */
+/* The graph, with its input x of (`first`,3,4) and its output y. */
 static sdlf_status import_graph(sdlf_model **model, bytes *graph, int64_t first, const sdlf_onnx_options *options)
 {
     bytes file = {.size = 0}, set = {.size = 0};
@@ -78,7 +78,7 @@ static sdlf_status import_node(sdlf_model **model, const one_node *wanted, const
         if (joins) add_integer(&second, "axis", 1);
         bytes_message(&graph, 1, &second);
     }
-    return import_graph(model, &graph, wanted->open ? -1 : 1, options);
+    return import_graph(model, &graph, wanted->open ? bytes_open : 1, options);
 }
 
 /* Of what has no elements, samples cannot be told apart: a model for any batch must not depend on how many there
