@@ -162,6 +162,11 @@ const sdlf_field sdlf_trainer_augment_fields[] = {
      .offset = offsetof(sdlf_augmentation, saturation),
      .maximum = 1,
      .help = "factors of 1 +- so much"},
+    {.name = "hue",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_augmentation, hue),
+     .maximum = 0.5,
+     .help = "circles, either way"},
     {.name = NULL},
 };
 

@@ -23,7 +23,7 @@ typedef struct training {
     double learning_rate, final_rate, warmup, gamma, start_divisor, final_divisor;
     int64_t every;
     double shift, rotate, scale, elastic;
-    double resized_crop, brightness, contrast, saturation;
+    double resized_crop, brightness, contrast, saturation, hue;
     double mixup, cutmix;
     int64_t crop, cutout;
     bool flip, flip_alternate, reflect, trivial;

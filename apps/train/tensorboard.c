@@ -41,7 +41,7 @@ static void put_picture(tensorboard_log *board, const char *tag, int64_t step, s
 static bool augments(const sdlf_trainer_options *options)
 {
     const sdlf_augmentation *a = &options->augment;
-    bool colours = a->brightness > 0 || a->contrast > 0 || a->saturation > 0;
+    bool colours = a->brightness > 0 || a->contrast > 0 || a->saturation > 0 || a->hue > 0;
     bool moves = a->flip || a->flip_alternate || a->crop > 0 || a->shift > 0 || a->rotate > 0 || a->scale > 0 ||
                  a->elastic > 0 || a->resized_crop > 0 || a->cutout > 0;
     return moves || colours || options->automatic.trivial || options->automatic.rand_augment > 0 ||

@@ -85,13 +85,21 @@ static __global__ void gather_warped(const X *x, const int32_t *index, const int
         const Index h = divide(e, of.by_width, w);
         const pixels_around<Index> around(sdlf_warp_at(&warp, h, w), of.height, of.width, warp.reflect);
         const bool erased = sdlf_warp_erases(&warp, h, w);
-        float grey = 0; /* which depends on all three channels */
-        if (warp.tinted && of.planes == 3)
-            grey = sdlf_grey(around.value(picture), around.value(picture + area), around.value(picture + 2 * area));
+        const bool coloured = warp.tinted && of.planes == 3;
+        float colour[3], grey = 0; /* which depend on all three channels */
+        if (coloured) {
+#pragma unroll
+            for (int c = 0; c < 3; c++) colour[c] = around.value(picture + c * area);
+            sdlf_warp_turn(&warp, colour);
+            grey = sdlf_grey(colour[0], colour[1], colour[2]);
+        }
         for (Index c = 0; c < of.planes; c++) {
             const Index as = channels.count > 1 ? c : 0;
-            float value = around.value(picture + c * area);
-            if (warp.tinted) value = sdlf_warp_tint(&warp, value, of.planes == 3 ? grey : value, channels.mean[as]);
+            float value = coloured ? (c == 0   ? colour[0]
+                                      : c == 1 ? colour[1]
+                                               : colour[2])
+                                   : around.value(picture + c * area);
+            if (warp.tinted) value = sdlf_warp_tint(&warp, value, coloured ? grey : value, channels.mean[as]);
             value = sdlf_normalize(value, channels.mean[as], channels.scale[as]);
             to[c * area + e] = static_cast<T>(erased ? 0.0f : value);
         }

@@ -35,12 +35,14 @@ static float value_at(const sdlf_tensor *x, int64_t image, int64_t c, sdlf_warp_
 static float tinted_at(const sdlf_tensor *x, int64_t image, int64_t c, sdlf_warp_point from, const sdlf_warp *warp,
                        float mean)
 {
-    float value = value_at(x, image, c, from, warp->reflect), grey = value;
-    if (!warp->tinted) return value;
-    if (x->shape.dim[1] == 3)
-        grey = sdlf_grey(value_at(x, image, 0, from, warp->reflect), value_at(x, image, 1, from, warp->reflect),
-                         value_at(x, image, 2, from, warp->reflect));
-    return sdlf_warp_tint(warp, value, grey, mean);
+    if (!warp->tinted || x->shape.dim[1] != 3) {
+        float value = value_at(x, image, c, from, warp->reflect);
+        return warp->tinted ? sdlf_warp_tint(warp, value, value, mean) : value;
+    }
+    float colour[3];
+    for (int i = 0; i < 3; i++) colour[i] = value_at(x, image, i, from, warp->reflect);
+    sdlf_warp_turn(warp, colour);
+    return sdlf_warp_tint(warp, colour[c], sdlf_grey(colour[0], colour[1], colour[2]), mean);
 }
 
 static void gather_warped(const sdlf_operation *operation, int64_t n, int64_t image)

@@ -14,7 +14,7 @@ static inline bool sdlf_augmentation_moves(const sdlf_augmentation *augment)
 static inline bool sdlf_augmentation_wanted(const sdlf_augmentation *augment)
 {
     return sdlf_augmentation_moves(augment) || augment->cutout != 0 || augment->brightness != 0 ||
-           augment->contrast != 0 || augment->saturation != 0;
+           augment->contrast != 0 || augment->saturation != 0 || augment->hue != 0;
 }
 
 #endif

@@ -91,6 +91,7 @@ static sdlf_status check_gather_batch(const sdlf_operation *operation)
         sdlf_expect_between(&check, "augmentation's brightness", (double)augment->brightness, 0, 1);
         sdlf_expect_between(&check, "augmentation's contrast", (double)augment->contrast, 0, 1);
         sdlf_expect_between(&check, "augmentation's saturation", (double)augment->saturation, 0, 1);
+        sdlf_expect_between(&check, "augmentation's hue", (double)augment->hue, 0, 0.5);
         sdlf_expect_rank(&check, x, 4);
         sdlf_expect(&check, x->shape.dim[2] <= LARGEST_SIDE && x->shape.dim[3] <= LARGEST_SIDE,
                     "operand 'x' has shape %s: augmentation takes sides up to %d", sdlf_shape_print(x->shape).text,

@@ -8,6 +8,7 @@
  *     for each output pixel (h, w):
  *         sdlf_warp_point from = sdlf_warp_at(&warp, h, w);
  *         value = sdlf_bilinear(...the four pixels around from, each by sdlf_warp_source...);
+ *         if (warp.tinted, of three channels) sdlf_warp_turn(&warp, the three values), and grey from these;
  *         if (warp.tinted) value = sdlf_warp_tint(&warp, value, grey, mean);
  *         y = sdlf_warp_erases(&warp, h, w) ? 0 : sdlf_normalize(value, mean, scale); */
 #ifndef SDLF_OPERATIONS_WARP_H
@@ -34,8 +35,8 @@ typedef struct sdlf_warp {
     float node[SDLF_WARP_NODES][SDLF_WARP_NODES][2];
     bool reflect;       /* beyond the image is its mirror image, and no background */
     int64_t hole[2][2]; /* rows and columns of the output that are erased: the first, and the one behind the last */
-    bool tinted;        /* by the three: */
-    float brightness, contrast, saturation;
+    bool tinted;        /* by these: */
+    float brightness, contrast, saturation, hue;
 } sdlf_warp;
 
 /* Where an output pixel is read: pixel (h, w) and its right and lower neighbours, with `down` and `right` the way to
@@ -92,10 +93,11 @@ SDLF_INLINE void sdlf_warp_draw_colours(sdlf_warp *warp, const sdlf_augmentation
         warp->hole[i][1] = warp->hole[i][0] + augment->cutout;
     }
     draw = sdlf_philox4x32(augment->seed, first + 12, SDLF_STREAM_AUGMENT, step);
-    warp->tinted = augment->brightness != 0 || augment->contrast != 0 || augment->saturation != 0;
+    warp->tinted = augment->brightness != 0 || augment->contrast != 0 || augment->saturation != 0 || augment->hue != 0;
     warp->brightness = 1.0f + sdlf_warp_draw(draw.word[0], augment->brightness);
     warp->contrast = 1.0f + sdlf_warp_draw(draw.word[1], augment->contrast);
     warp->saturation = 1.0f + sdlf_warp_draw(draw.word[2], augment->saturation);
+    warp->hue = sdlf_warp_draw(draw.word[3], augment->hue);
 }
 
 /* The warp of image `image` of the data set in epoch `epoch`. */
@@ -212,6 +214,26 @@ SDLF_INLINE float sdlf_grey(float red, float green, float blue)
 {
     SDLF_EXACT
     return 0.299f * red + 0.587f * green + 0.114f * blue;
+}
+
+/* Turn the hue of a pixel's red, green and blue. On a circle of length 6 these are at 0, 2 and 4; a pixel's hue lies between
+ * its two largest, and a channel's value falls from the largest to the smallest between 1 and 2 away from it. */
+SDLF_INLINE void sdlf_warp_turn(const sdlf_warp *warp, float colour[3])
+{
+    SDLF_EXACT
+    const float red = colour[0], green = colour[1], blue = colour[2];
+    float most = red > green ? red : green, least = red > green ? green : red;
+    if (blue > most) most = blue;
+    if (blue < least) least = blue;
+    const float range = most - least;
+    if (warp->hue == 0 || !(range > 0)) return;
+    float from = red == most ? 0.0f : green == most ? 2.0f : 4.0f;
+    float past = red == most ? green - blue : green == most ? blue - red : red - green;
+    float at = from + past / range + 6.0f * warp->hue;
+    for (int c = 0; c < 3; c++) {
+        float away = fabsf(at - 2.0f * (float)c), share = 2.0f - (away > 3.0f ? fabsf(6.0f - away) : away);
+        colour[c] = least + range * (share < 0.0f ? 0.0f : share > 1.0f ? 1.0f : share);
+    }
 }
 
 /* A value in other colours; `grey` is its pixel's, or the value itself, `mean` its channel's. */

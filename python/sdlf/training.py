@@ -166,7 +166,7 @@ def _gather(pairs: Iterable) -> tuple[np.ndarray, np.ndarray]:
 
 
 AUGMENTATIONS = ("flip", "flip_alternate", "reflect", "crop", "shift", "rotate", "scale", "elastic", "resized_crop", "cutout", "brightness",
-                 "contrast", "saturation", "trivial", "rand_augment", "rand_magnitude", "mixup", "cutmix")
+                 "contrast", "saturation", "hue", "trivial", "rand_augment", "rand_magnitude", "mixup", "cutmix")
 
 
 def _loss_scale(value: float | str | None) -> float:

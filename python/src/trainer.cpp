@@ -159,6 +159,8 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
             options.augment.contrast = value_of<float>(value, word, "a number");
         else if (word == "saturation")
             options.augment.saturation = value_of<float>(value, word, "a number");
+        else if (word == "hue")
+            options.augment.hue = value_of<float>(value, word, "a number");
         else if (word == "calculator")
             forward = value_of<std::string>(value, word, "a name");
         else if (word == "backward")

@@ -79,7 +79,7 @@ static void parts_are_enough(void)
                                                 {.reflect = true, .crop = 2},
                                                 {.elastic = 1, .resized_crop = 0.2f},
                                                 {.brightness = 0.2f},
-                                                {.saturation = 0.3f, .resized_crop = 0.5f, .cutout = 2}};
+                                                {.saturation = 0.3f, .hue = 0.2f, .resized_crop = 0.5f, .cutout = 2}};
     sdlf_dataset memory = make_dataset();
     int64_t all = memory.samples.shape.dim[0] * memory.samples.shape.dim[2] * memory.samples.shape.dim[3];
     for (size_t i = 0; i < sizeof augment / sizeof augment[0]; i++) {

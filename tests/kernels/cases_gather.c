@@ -32,11 +32,12 @@ static void warped(kernel_sink *sink, sdlf_dtype from, sdlf_dtype t, sdlf_shape 
     augment_by(&made, augment);
     kernel_emit(sink, &made,
                 "%s from %s shift %g rotate %g scale %g elastic %g crop %d flip %d%s reflect %d resized %g "
-                "cutout %d colours %g %g %g",
+                "cutout %d colours %g %g %g %g",
                 sdlf_shape_print(row).text, sdlf_dtype_name(from), (double)augment.shift, (double)augment.rotate,
                 (double)augment.scale, (double)augment.elastic, augment.crop, augment.flip,
                 augment.flip_alternate ? " alternate" : "", augment.reflect, (double)augment.resized_crop,
-                augment.cutout, (double)augment.brightness, (double)augment.contrast, (double)augment.saturation);
+                augment.cutout, (double)augment.brightness, (double)augment.contrast, (double)augment.saturation,
+                (double)augment.hue);
     made.operation.in[3] = kernel_tensor(SDLF_INT32, sdlf_shape(M));
     made.in[3] = (kernel_fill){VALUES_INTEGERS, 60000};
     kernel_emit(sink, &made, "%s from %s of numbered images", sdlf_shape_print(row).text, sdlf_dtype_name(from));
@@ -99,7 +100,9 @@ void gather_cases(kernel_sink *sink, sdlf_dtype t)
         {.cutout = 3},
         {.cutout = 40, .shift = 1},
         {.brightness = 0.4f, .contrast = 0.4f, .saturation = 0.4f},
-        {.saturation = 1, .rotate = 20, .resized_crop = 0.5f, .cutout = 2, .reflect = true},
+        {.hue = 0.5f},
+        {.hue = 0.1f, .brightness = 0.4f, .contrast = 0.4f, .saturation = 0.4f, .flip = true},
+        {.saturation = 1, .hue = 0.3f, .rotate = 20, .resized_crop = 0.5f, .cutout = 2, .reflect = true},
     };
     const sdlf_shape rows[] = {sdlf_shape(1, 28, 28), sdlf_shape(3, 7, 13), sdlf_shape(1, 1, 1), sdlf_shape(2, 1, 9)};
     for (int i = 0; i < 4; i++) {

@@ -9,6 +9,7 @@
 #include "calculators/augmentation.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { SIDE = 24, IMAGES = 3 };
 
@@ -146,6 +147,46 @@ static void newer_kinds(void)
     CHECK_CLOSE(sdlf_grey(100, 100, 100), 100, 1e-4);
 }
 
+/* Red, green and blue of a hue in [0, 1), a saturation and a value, by the sixth of the circle that the hue is in. */
+static void colour_of(double hue, double saturation, double value, double colour[3])
+{
+    int sixth = (int)(6 * hue);
+    double part = 6 * hue - sixth, low = value * (1 - saturation), fall = value * (1 - saturation * part),
+           rise = value * (1 - saturation * (1 - part));
+    const double all[6][3] = {{value, rise, low}, {fall, value, low}, {low, value, rise},
+                              {low, fall, value}, {rise, low, value}, {value, low, fall}};
+    memcpy(colour, all[sixth % 6], sizeof all[0]);
+}
+
+/* The hue of HSV, whatever its saturation and value. */
+static void hues_turn(void)
+{
+    for (int i = 0; i < 40; i++)
+        for (int k = -10; k <= 10; k++) {
+            double from[3], to[3], hue = i / 40.0, turn = k / 20.0, turned = hue + turn - floor(hue + turn);
+            colour_of(hue, (i % 7 + 1) / 7.0, 255 - i, from);
+            colour_of(turned, (i % 7 + 1) / 7.0, 255 - i, to);
+            float colour[3] = {(float)from[0], (float)from[1], (float)from[2]};
+            sdlf_warp_turn(&(sdlf_warp){.hue = (float)turn}, colour);
+            for (int c = 0; c < 3; c++) CHECK_CLOSE(colour[c], to[c], 1e-3);
+        }
+    float grey[3] = {7, 7, 7}, red[3] = {255, 0, 0}, same[3] = {1, 2, 3};
+    sdlf_warp_turn(&(sdlf_warp){.hue = 0.3f}, grey);
+    sdlf_warp_turn(&(sdlf_warp){.hue = 0.5f}, red); /* cyan */
+    sdlf_warp_turn(&(sdlf_warp){.hue = 0}, same);
+    CHECK(grey[0] == 7 && grey[1] == 7 && grey[2] == 7);
+    CHECK(red[0] == 0 && red[1] == 255 && red[2] == 255);
+    CHECK(same[0] == 1 && same[1] == 2 && same[2] == 3);
+    double sum = 0, most = 0;
+    for (int64_t image = 0; image < 400; image++) {
+        sdlf_warp warp = sdlf_warp_make(&(sdlf_augmentation){.hue = 0.2f, .seed = 3}, image, 1, 4, 4);
+        CHECK(warp.tinted && warp.brightness == 1 && warp.contrast == 1 && warp.saturation == 1);
+        sum += (double)warp.hue;
+        most = fmax(most, fabs((double)warp.hue));
+    }
+    CHECK(most <= 0.2 && most > 0.19 && fabs(sum / 400) < 0.03);
+}
+
 /* Nothing random wanted: the pixels themselves. */
 static void no_augmentation_reads_the_pixels(void)
 {
@@ -167,6 +208,7 @@ int main(void)
     RUN(pixels_are_read_where_the_contract_says);
     RUN(turns_are_turns);
     RUN(newer_kinds);
+    RUN(hues_turn);
     RUN(no_augmentation_reads_the_pixels);
     sdlf_calculator_close(reference);
     return test_summary();

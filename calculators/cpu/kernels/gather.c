@@ -88,14 +88,16 @@ static void read_run(const gather_context *gather, float *value, int64_t plane, 
     }
 }
 
-/* The brightness of the pixels of three planes there. */
-static void read_grey(const gather_context *gather, float *grey, int64_t image, const sdlf_warp_point *from,
-                      int64_t count, bool reflect)
+/* Turn the hue of pixels of three planes, and work out their brightness then. */
+static inline void turn_run(const sdlf_warp *warp, float *restrict grey, float *restrict red, float *restrict green,
+                            float *restrict blue, int64_t count)
 {
-    float value[COLOURS][WARP_BLOCK];
-    for (int c = 0; c < COLOURS; c++)
-        read_run(gather, value[c], image * gather->count + c * gather->height * gather->width, from, count, reflect);
-    for (int64_t i = 0; i < count; i++) grey[i] = sdlf_grey(value[0][i], value[1][i], value[2][i]);
+    for (int64_t i = 0; warp->hue != 0 && i < count; i++) {
+        float colour[COLOURS] = {red[i], green[i], blue[i]};
+        sdlf_warp_turn(warp, colour);
+        red[i] = colour[0], green[i] = colour[1], blue[i] = colour[2];
+    }
+    for (int64_t i = 0; i < count; i++) grey[i] = sdlf_grey(red[i], green[i], blue[i]);
 }
 
 /* Row h of the output, from column `first` on, in one plane, from the values that were read. `grey` NULL: there is no such thing. */
@@ -113,10 +115,10 @@ static void finish_run(const gather_context *gather, const sdlf_warp *warp, elem
         if (sdlf_warp_erases(warp, h, w)) y[w - first] = 0;
 }
 
-/* The brightness of the image's pixels counts. */
-static bool needs_grey(const gather_context *gather, const sdlf_warp *warp)
+/* Planes whose values count for one another's: three where colours change. */
+static int planes_together(const gather_context *gather, const sdlf_warp *warp)
 {
-    return warp->tinted && gather->count == COLOURS * gather->height * gather->width;
+    return warp->tinted && gather->count == COLOURS * gather->height * gather->width ? COLOURS : 1;
 }
 
 /* Columns of an image in which rows stay rows. */
@@ -190,8 +192,7 @@ static void warp_planes(warp_columns *columns, const sdlf_warp *warp, element *y
 #pragma omp simd
             for (int64_t i = 0; i < count; i++) value[c][i] = sdlf_mix(a[i], b[i], from.down);
         }
-        for (int64_t i = 0; planes == COLOURS && i < count; i++)
-            grey[i] = sdlf_grey(value[0][i], value[1][i], value[2][i]);
+        if (planes == COLOURS) turn_run(warp, grey, value[0], value[1], value[2], count);
         for (int c = 0; c < planes; c++)
             finish_run(gather, warp, y, plane + c * area, value[c], planes == COLOURS ? grey : NULL, h, columns->first,
                        count);
@@ -201,7 +202,7 @@ static void warp_planes(warp_columns *columns, const sdlf_warp *warp, element *y
 /* Rows stay rows, and columns columns. */
 static void warp_upright(const gather_context *gather, const sdlf_warp *warp, element *y, int64_t image)
 {
-    int planes = needs_grey(gather, warp) ? COLOURS : 1;
+    int planes = planes_together(gather, warp);
     warp_columns columns = {.gather = gather, .image = image};
     for (; columns.first < gather->width; columns.first += COLUMNS) {
         columns.count = cpu_min(COLUMNS, gather->width - columns.first);
@@ -221,18 +222,22 @@ static void warp_image(const gather_context *gather, element *y, int64_t image)
         warp_upright(gather, &warp, y, image);
         return;
     }
-    bool coloured = needs_grey(gather, &warp);
+    int planes = planes_together(gather, &warp);
+    const int64_t area = height * width;
     for (int64_t h = 0; h < height; h++) {
         for (int64_t first = 0; first < width; first += WARP_BLOCK) {
             sdlf_warp_point from[WARP_BLOCK];
             int64_t some = cpu_min(WARP_BLOCK, width - first);
 #pragma omp simd
             for (int64_t i = 0; i < some; i++) from[i] = sdlf_warp_at(&warp, h, first + i);
-            float value[WARP_BLOCK], grey[WARP_BLOCK];
-            if (coloured) read_grey(gather, grey, image, from, some, warp.reflect);
-            for (int64_t plane = 0; plane < gather->count; plane += height * width) {
-                read_run(gather, value, image * gather->count + plane, from, some, warp.reflect);
-                finish_run(gather, &warp, y, plane, value, coloured ? grey : NULL, h, first, some);
+            float value[COLOURS][WARP_BLOCK], grey[WARP_BLOCK];
+            for (int64_t plane = 0; plane < gather->count; plane += planes * area) {
+                for (int c = 0; c < planes; c++)
+                    read_run(gather, value[c], image * gather->count + plane + c * area, from, some, warp.reflect);
+                if (planes == COLOURS) turn_run(&warp, grey, value[0], value[1], value[2], some);
+                for (int c = 0; c < planes; c++)
+                    finish_run(gather, &warp, y, plane + c * area, value[c], planes == COLOURS ? grey : NULL, h, first,
+                               some);
             }
         }
     }

@@ -24,11 +24,12 @@
  * `flip_alternate` flips in every second epoch instead, half of the images in the even ones: those of which that bit of
  * epoch 0 is set. `resized_crop` enlarges a part of the image to all of it: its area is uniform from this share to 1 (j
  * = 10, word 0), its proportions change by 3/4 to 4/3 (word 1), its place is uniform (words 2 and 3). `reflect` reads
- * beyond the image its mirror image, its edge not repeated, instead of background. Colours: with b, k and s uniform in
- * 1 +- brightness, contrast and saturation (j = 12, words 0 to 2), a value v of a pixel of brightness g = 0.299 red +
- * 0.587 green + 0.114 blue (g = v unless there are three channels) becomes m + ((g + (v - g) s) b - m) k, m being the
- * normalisation's mean of its channel. `cutout` erases a square, to what the mean is normalised to: 0; its centre is
- * uniform in the image (j = 11, words 0 and 1), so that it may go beyond the edge. */
+ * beyond the image its mirror image, its edge not repeated, instead of background. Colours: of three channels, the hue
+ * (of HSV: a pixel's largest and smallest value stay) turns by t circles, red towards green, t uniform in +-hue (j = 12,
+ * word 3). Then, with b, k and s uniform in 1 +- brightness, contrast and saturation (words 0 to 2), a value v of a
+ * pixel of brightness g = 0.299 red + 0.587 green + 0.114 blue (g = v unless there are three channels) becomes
+ * m + ((g + (v - g) s) b - m) k, m being the normalisation's mean of its channel. `cutout` erases a square,
+ * to what the mean is normalised to: 0; its centre is uniform in the image (j = 11, words 0 and 1), so that it may go beyond the edge. */
 typedef struct sdlf_augmentation {
     bool flip;           /* left and right exchanged, of half of the images */
     bool flip_alternate; /* in every second epoch of an image, and not as chance will have it */
@@ -42,6 +43,7 @@ typedef struct sdlf_augmentation {
     float resized_crop;                     /* the smallest share of the area, in (0, 1]; 0: none */
     int cutout;                             /* pixels: side of a square that is erased */
     float brightness, contrast, saturation; /* 0.2: by factors of 0.8 to 1.2 */
+    float hue;                              /* 0.1: by up to 36 degrees, either way; at most 0.5 */
     uint64_t seed;
 } sdlf_augmentation;
 
