@@ -46,7 +46,7 @@ static const argument data_arguments[] = {
     {"workers", ARGUMENT_INT, offsetof(settings, workers), "N", .minimum = 1, .maximum = 64,
      .help = "threads that decode pictures of a folder (default: one for each processor)"},
     {"cache", ARGUMENT_INT, offsetof(settings, cache), "MB", .minimum = 1, .maximum = 1e9,
-     .help = "decoded pictures of a folder to keep in memory (default: all)"},
+     .help = "decoded pictures, and their masks, to keep in memory (default: all)"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {0},
 };
@@ -72,14 +72,20 @@ static sdlf_status open_half(session *s, sdlf_split split)
                                            .command = "data"});
 }
 
-/* Labels of each class of a half, of sequences at each position, or of each target above a half; the caller's. */
+/* Labels of each class of a half, of sequences at each position, or of each target above a half; the caller's. Of a sample whose labels cannot be
+ * read again none. */
 static int64_t *count_classes(const sdlf_dataset *data, int classes)
 {
-    int64_t *count = memory_allocate((size_t)classes * sizeof *count);
+    int64_t *count = memory_allocate((size_t)classes * sizeof *count), samples = data->labels.shape.dim[0];
+    int64_t each = sdlf_tensor_count(&data->labels) / samples;
+    int32_t *label = memory_allocate((size_t)each * sizeof *label);
     memset(count, 0, (size_t)classes * sizeof *count);
-    const int32_t *label = data->labels.data;
-    for (int64_t i = 0; i < sdlf_tensor_count(&data->labels); i++)
-        if (label[i] >= 0 && label[i] < classes) count[label[i]]++;
+    for (int64_t n = 0; n < samples; n++) {
+        bool read = sdlf_dataset_read_labels(data, n, label) == SDLF_OK;
+        for (int64_t i = 0; read && i < each; i++)
+            if (label[i] >= 0 && label[i] < classes) count[label[i]]++;
+    }
+    free(label);
     return count;
 }
 

@@ -97,7 +97,7 @@ static void decode(void *context, int64_t i)
                                         : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for a picture", d->folder);
     if (status == SDLF_OK && d->stream != NULL) {
         sdlf_dataset_add_sums(&sums, sample, (int)d->shape.dim[0], size / d->shape.dim[0]);
-        folder_stream_keep(d->stream, i, sample);
+        sample_cache_keep(&d->stream->cache, i, sample);
     }
     if (d->stream != NULL) free(sample);
     d->is_read[i] = status == SDLF_OK;

@@ -3,29 +3,23 @@
 #ifndef SDLF_DATASETS_FOLDER_STREAM_H
 #define SDLF_DATASETS_FOLDER_STREAM_H
 
-#include <stdatomic.h>
-
 #include <sdlf/dataset.h>
 #include <sdlf/image.h>
 
 #include "datasets/folder_files.h"
+#include "datasets/sample_cache.h"
 
 typedef struct folder_stream {
     char *folder; /* owned, with all that follows */
     folder_files files;
-    sdlf_shape shape;         /* of a sample (C,H,W) */
-    sdlf_tensor cache;        /* (room, C, H, W) uint8 */
-    _Atomic int64_t used;     /* of its places */
-    _Atomic(uint8_t *) *kept; /* of each picture: its place in the cache, NULL: it has none */
+    sdlf_shape shape; /* of a sample (C,H,W) */
+    sample_cache cache;
 } folder_stream;
 
 /* Take over the files. `cache`: bytes for samples. *stream is the caller's also after a failure. Errors: SDLF_ERROR_MEMORY. */
 sdlf_status folder_stream_create(folder_stream **stream, const char *folder, folder_files *files, sdlf_shape shape,
                                  int64_t cache);
 void folder_stream_free(void *stream);
-
-/* Keep a sample, if there is room: any thread may. */
-void folder_stream_keep(folder_stream *stream, int64_t picture, const uint8_t *sample);
 
 /* Leave out the pictures whose flag is false. */
 void folder_stream_close_gaps(folder_stream *stream, const bool *is_read);

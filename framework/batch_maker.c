@@ -3,7 +3,6 @@
 #include "framework/batch_maker.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +71,14 @@ static int64_t most_samples(const sdlf_batch_maker *maker)
     return maker->options.batch + (maker->paired != NULL ? 1 : 0); /* twice a half, rounded up */
 }
 
+/* Of the labels of that many samples. */
+static sdlf_shape labels_shape(const sdlf_batch_maker *maker, int64_t count)
+{
+    sdlf_shape shape = maker->dataset->labels.shape;
+    shape.dim[0] = count;
+    return shape;
+}
+
 /* Bind the gather's index and output: the first `count` of maker->images, into memory at `samples`. */
 static void bind(sdlf_batch_maker *maker, int64_t count, void *samples)
 {
@@ -127,9 +134,12 @@ static sdlf_status prepare_reading(sdlf_batch_maker *maker)
 {
     sdlf_status status = sdlf_auto_augment_complete(&maker->options.automatic, &maker->dataset->samples);
     bool changed = sdlf_auto_augment_wanted(&maker->options.automatic);
-    if (status != SDLF_OK || (maker->dataset->read == NULL && !changed)) return status;
     sdlf_shape shape = maker->dataset->samples.shape;
     shape.dim[0] = most_samples(maker);
+    if (status == SDLF_OK && maker->dataset->labels.data == NULL)
+        status =
+            sdlf_tensor_create(&maker->labels, NULL, maker->dataset->labels.dtype, labels_shape(maker, shape.dim[0]));
+    if (status != SDLF_OK || (maker->dataset->read == NULL && !changed)) return status;
     status = sdlf_tensor_create(&maker->read, NULL, maker->dataset->samples.dtype, shape);
     if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
     maker->places = malloc((size_t)shape.dim[0] * sizeof *maker->places);
@@ -218,7 +228,7 @@ sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker)
     sdlf_shape shape = maker->dataset->samples.shape;
     shape.dim[0] = most_samples(maker);
     *batch = (sdlf_batch){0};
-    sdlf_status status = sdlf_tensor_create(&batch->samples, NULL, SDLF_FLOAT32, shape);
+    sdlf_status status = create_samples(&batch->samples, maker, shape);
     if (status == SDLF_OK)
         status =
             sdlf_tensor_create(&batch->labels, NULL, maker->dataset->labels.dtype, labels_shape(maker, shape.dim[0]));
@@ -345,23 +355,7 @@ static void mix(const sdlf_batch_maker *maker, int64_t epoch, sdlf_batch *batch)
 {
     const sdlf_loader_options *options = &maker->options;
     if (!sdlf_mixing_wanted(&options->mixing)) return;
-    sdlf_mix_batch(batch, &options->mixing, seed_of(maker), maker->images, epoch);
-}
-
-static void take_labels(const sdlf_batch_maker *maker, int64_t count, sdlf_batch *batch)
-{
-    const sdlf_dataset *dataset = maker->dataset;
-    sdlf_shape sample = sdlf_shape_without(dataset->labels.shape, 0);
-    size_t bytes = (size_t)(sdlf_tensor_bytes(&batch->labels) / count); /* of a sample's */
-    for (int64_t i = 0; i < count; i++) {
-        char *to = (char *)batch->labels.data + (size_t)i * bytes;
-        const char *from = (const char *)dataset->labels.data + (size_t)maker->images[i] * bytes;
-        if (sdlf_dataset_has_pixel_labels(dataset))
-            sdlf_warp_labels((int32_t *)(void *)to, (const int32_t *)(const void *)from, sample,
-                             &maker->gather.gather.augment, maker->images[i], maker->epoch);
-        else
-            memcpy(to, from, bytes);
-    }
+    sdlf_mix_batch(batch, &options->mixing, sdlf_batch_maker_seed(maker), maker->images, epoch);
 }
 
 sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_t index, sdlf_batch *batch)
@@ -377,9 +371,7 @@ sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_
     int64_t count = take_images(maker, &part);
     set_count(maker, batch, count);
     bind(maker, count, batch->samples.data);
-    take_labels(maker, count, batch);
-
-    sdlf_status status = take_samples(maker, count);
+    sdlf_status status = sdlf_batch_read(maker, count, batch);
     if (status == SDLF_OK) mix(maker, epoch, batch);
     set_count(maker, batch, part.count); /* and without those that belong to other ranks */
     return sdlf_fail_context(status, "loader: epoch %" PRId64 ", batch %" PRId64, epoch, index);

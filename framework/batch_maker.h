@@ -21,6 +21,7 @@ typedef struct sdlf_batch_maker {
     sdlf_operation gather; /* bound except for index and y */
     void *workspace;       /* of the gather */
     sdlf_tensor read;      /* samples of a batch that are not in memory until they are read; owned */
+    sdlf_tensor labels;    /* likewise labels; owned */
     int32_t *places;       /* 0, 1, ...: where they lie there; owned */
     uint8_t *unchanged;    /* of each of them, while TrivialAugment or RandAugment changes it; owned */
     const int32_t

@@ -91,6 +91,40 @@ bool sdlf_dataset_has_pixel_labels(const sdlf_dataset *dataset)
     return dataset->labels.dtype == SDLF_INT32 && dataset->labels.shape.rank == 3;
 }
 
+/* The first of `count` labels that is no class; -1: none. */
+static int64_t find_no_class(const sdlf_dataset *dataset, const int32_t *label, int64_t count)
+{
+    int32_t least = sdlf_dataset_has_pixel_labels(dataset) ? -1 : 0;
+    for (int64_t i = 0; i < count; i++)
+        if (label[i] < least || label[i] >= dataset->class_count) return i;
+    return -1;
+}
+
+sdlf_status sdlf_dataset_read_labels(const sdlf_dataset *dataset, int64_t index, void *to)
+{
+    SDLF_REQUIRE(dataset);
+    SDLF_REQUIRE(to);
+    int64_t samples = dataset->labels.shape.dim[0];
+    if (index < 0 || index >= samples)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: labels of sample %lld: expected 0 to %lld",
+                         sdlf_dataset_title(dataset), (long long)index, (long long)samples - 1);
+    int64_t count = sdlf_tensor_count(&dataset->labels) / samples;
+    size_t bytes = (size_t)count * sdlf_dtype_size(dataset->labels.dtype);
+    if (dataset->labels.data != NULL) {
+        memcpy(to, (const char *)dataset->labels.data + (size_t)index * bytes, bytes);
+        return SDLF_OK;
+    }
+    sdlf_status status = sdlf_dataset_check_parts(dataset);
+    if (status == SDLF_OK) status = dataset->read_labels(dataset->read_context, index, to);
+    if (status != SDLF_OK || sdlf_dataset_has_targets(dataset)) return status;
+    int64_t bad = find_no_class(dataset, to, count);
+    if (bad < 0) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_FORMAT, "data set %s: sample %lld, label %lld: expected %s0 to %d, found %d",
+                     sdlf_dataset_title(dataset), (long long)index, (long long)bad,
+                     sdlf_dataset_has_pixel_labels(dataset) ? "-1 or " : "", dataset->class_count - 1,
+                     (int)((const int32_t *)to)[bad]);
+}
+
 /* A class for each sample, or for each position of a sequence, or for each pixel; or a row of targets. */
 static bool are_labels(const sdlf_dataset *dataset)
 {
@@ -115,9 +149,10 @@ sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset)
             sdlf_dataset_title(dataset), (long long)count, (long long)count, dataset->class_count,
             sdlf_dtype_name(dataset->labels.dtype), sdlf_shape_print(dataset->labels.shape).text);
     bool samples = dataset->samples.data != NULL || dataset->read != NULL;
-    if (samples && dataset->labels.data != NULL) return SDLF_OK;
+    if (samples && (dataset->labels.data != NULL || dataset->read_labels != NULL)) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: %s", sdlf_dataset_title(dataset),
-                     samples ? "labels.data is NULL" : "samples.data is NULL, and there is no read");
+                     samples ? "labels.data is NULL, and there is no read_labels"
+                             : "samples.data is NULL, and there is no read");
 }
 
 /* Did the class fill in what it promises? Everything else relies on it. */

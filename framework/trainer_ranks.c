@@ -82,14 +82,14 @@ static uint32_t sum_network(const sdlf_model *model)
     return sum;
 }
 
-/* Shapes, labels, and samples as far as they are in memory. */
+/* Shapes, and labels and samples as far as they are in memory. */
 static uint32_t sum_data(const sdlf_dataset *data)
 {
     if (data == NULL) return 0;
     const sdlf_tensor *samples = &data->samples;
     uint32_t sum = add_bytes(1, samples->shape.dim, samples->shape.rank * (int64_t)sizeof *samples->shape.dim);
     sum = add_bytes(sum, &samples->dtype, sizeof samples->dtype);
-    sum = add_bytes(sum, data->labels.data, sdlf_tensor_bytes(&data->labels));
+    if (data->labels.data != NULL) sum = add_bytes(sum, data->labels.data, sdlf_tensor_bytes(&data->labels));
     return data->read != NULL ? sum : add_bytes(sum, samples->data, sdlf_tensor_bytes(samples));
 }
 

@@ -8,17 +8,24 @@
 #include "framework/trainer_internal.h"
 
 /* (samples) / (classes times samples of the class); a class without samples has no use for its weight. */
-static void balance(float *weights, const sdlf_dataset *train)
+static sdlf_status balance(float *weights, const sdlf_dataset *train)
 {
-    int64_t all = sdlf_tensor_count(&train->labels);
-    double count = 0; /* of those that count */
-    const int32_t *label = train->labels.data;
-    for (int c = 0; c < train->class_count; c++) weights[c] = 0;
-    for (int64_t n = 0; n < all; n++)
-        if (label[n] >= 0) weights[label[n]]++; /* exact to 2^24, and near enough beyond */
-    for (int c = 0; c < train->class_count; c++) count += (double)weights[c];
-    for (int c = 0; c < train->class_count; c++)
-        weights[c] = weights[c] > 0 ? (float)(count / (train->class_count * (double)weights[c])) : 1;
+    int64_t samples = train->labels.shape.dim[0], rows = sdlf_tensor_count(&train->labels) / samples;
+    int classes = train->class_count;
+    int64_t *count = calloc((size_t)classes, sizeof *count), all = 0;
+    int32_t *label = malloc((size_t)rows * sizeof *label);
+    sdlf_status status =
+        count != NULL && label != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for labels");
+    for (int64_t n = 0; status == SDLF_OK && n < samples; n++) {
+        status = sdlf_dataset_read_labels(train, n, label);
+        for (int64_t i = 0; status == SDLF_OK && i < rows; i++)
+            if (label[i] >= 0) count[label[i]]++, all++; /* those that count */
+    }
+    for (int c = 0; status == SDLF_OK && c < classes; c++)
+        weights[c] = count[c] > 0 ? (float)((double)all / (classes * (double)count[c])) : 1;
+    free(count);
+    free(label);
+    return status;
 }
 
 /* "1,2,0.5", as many numbers above 0 as there are classes. */
@@ -73,8 +80,7 @@ sdlf_status sdlf_trainer_prepare_weights(sdlf_trainer *trainer)
     for (int c = 0; c < classes; c++) trainer->class_weights[c] = 1;
     if (text[0] == '\0') return SDLF_OK;
     if (strcmp(text, "balanced") != 0) return read_list(trainer->class_weights, text, classes);
-    balance(trainer->class_weights, &trainer->train);
-    return SDLF_OK;
+    return balance(trainer->class_weights, &trainer->train);
 }
 
 void sdlf_trainer_release_weights(sdlf_trainer *trainer)

@@ -122,6 +122,78 @@ static void a_failure_is_told(void)
                 "samples.data is NULL, and there is no read");
 }
 
+/* The labels of pixels, of which the last one is no class where that is asked for. */
+static sdlf_status read_pixels(void *context, int64_t index, void *to)
+{
+    const source *s = context;
+    int32_t *label = to;
+    if (index == s->fails_at) return sdlf_fail(SDLF_ERROR_IO, "labels %d are gone", (int)index);
+    for (int i = 0; i < HEIGHT * WIDTH; i++) label[i] = (int32_t)(index + i) % 11 - 1;
+    if (index == -s->fails_at) label[HEIGHT * WIDTH - 1] = 10;
+    return SDLF_OK;
+}
+
+/* Labels that are not in memory, beside samples that are or are not: as from memory, moved with the pixels. */
+static void labels_are_read(void)
+{
+    sdlf_dataset memory = make_dataset();
+    source s = {.data = &memory, .fails_at = 1000};
+    int32_t *all = malloc(SAMPLES * HEIGHT * WIDTH * sizeof *all);
+    sdlf_tensor shape = sdlf_tensor_view(SDLF_INT32, sdlf_shape(SAMPLES, HEIGHT, WIDTH), all);
+    if (all == NULL) abort();
+    for (int64_t n = 0; n < SAMPLES; n++) CHECK_OK(read_pixels(&s, n, all + n * HEIGHT * WIDTH));
+    for (int variant = 0; variant < 4; variant++) {
+        sdlf_loader *loader[2];
+        sdlf_batch batch[2];
+        sdlf_dataset data = variant % 2 ? reading(&s, 3) : memory, held = memory;
+        data.labels = held.labels = shape;
+        data.labels.data = NULL;
+        data.read_labels = read_pixels;
+        data.read_context = &s;
+        const sdlf_loader_options options = {.batch = BATCH,
+                                             .shuffle = true,
+                                             .no_prefetch = variant / 2 == 1,
+                                             .augment = {.flip = variant / 2 == 1, .crop = variant / 2}};
+        loader[0] = make_loader(&held, options);
+        loader[1] = make_loader(&data, options);
+        for (int b = 0; b < BATCHES && loader[0] != NULL && loader[1] != NULL; b++) {
+            for (int i = 0; i < 2; i++) CHECK_OK(sdlf_loader_next(loader[i], &batch[i]));
+            CHECK(batch[0].count == batch[1].count);
+            CHECK(memcmp(batch[0].labels.data, batch[1].labels.data, (size_t)sdlf_tensor_bytes(&batch[0].labels)) == 0);
+            CHECK(memcmp(batch[0].samples.data, batch[1].samples.data, (size_t)sdlf_tensor_bytes(&batch[0].samples)) ==
+                  0);
+        }
+        for (int i = 0; i < 2; i++) sdlf_loader_free(loader[i]);
+    }
+    static const struct {
+        int64_t fails_at;
+        sdlf_status status;
+        const char *says;
+    } wrong[] = {{15, SDLF_ERROR_IO, "labels 15 are gone"},
+                 {-15, SDLF_ERROR_FORMAT, "sample 15, label 62: expected -1 or 0 to 9, found 10"}};
+    for (int i = 0; i < 2; i++) {
+        sdlf_dataset data = memory;
+        int32_t one[HEIGHT * WIDTH];
+        sdlf_batch batch;
+        data.labels = shape;
+        data.labels.data = NULL;
+        s.fails_at = wrong[i].fails_at;
+        CHECK_FAILS(sdlf_dataset_read_labels(&data, 15, one), SDLF_ERROR_ARGUMENT, "there is no read_labels");
+        data.read_labels = read_pixels;
+        data.read_context = &s;
+        CHECK_FAILS(sdlf_dataset_read_labels(&data, 15, one), wrong[i].status, wrong[i].says);
+        CHECK_FAILS(sdlf_dataset_read_labels(&data, SAMPLES, one), SDLF_ERROR_ARGUMENT, "expected 0 to 102");
+        sdlf_loader *loader = make_loader(&data, (sdlf_loader_options){.batch = BATCH});
+        CHECK_OK(sdlf_loader_next(loader, &batch));
+        CHECK_FAILS(sdlf_loader_next(loader, &batch), wrong[i].status, wrong[i].says);
+        sdlf_loader_free(loader);
+    }
+    int32_t label = -1;
+    CHECK_OK(sdlf_dataset_read_labels(&memory, 7, &label));
+    CHECK_EQUAL(label, 7);
+    free(all);
+}
+
 static sdlf_status create_and_free(void *context)
 {
     sdlf_loader *loader = NULL;
@@ -144,6 +216,7 @@ int main(void)
     RUN(batches_are_those_from_memory);
     RUN(parts_are_enough);
     RUN(a_failure_is_told);
+    RUN(labels_are_read);
     RUN(no_allocation_is_unchecked);
     return test_summary();
 }

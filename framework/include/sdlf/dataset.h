@@ -55,9 +55,12 @@ typedef struct sdlf_dataset {
     int readers;                         /* threads of a loader that call it at once; 0: one */
     void (*free_context)(void *context); /* called by sdlf_dataset_free; optional */
     sdlf_sample_part_reader
-        *read_part;    /* called instead of `read` where augmentation leaves out some of a sample; optional */
-    bool held_out;     /* the test half was held out of data that are not in two parts */
-    void *reserved[4]; /* zero: room for members to come */
+        *read_part; /* called instead of `read` where augmentation leaves out some of a sample; optional */
+    bool held_out;  /* the test half was held out of data that are not in two parts */
+    /* Makes the labels of a sample, as `labels` says without its first dimension, where labels.data is NULL; called as `read` is, with
+     * read_context. See sdlf_dataset_read_labels. */
+    sdlf_sample_reader *read_labels;
+    void *reserved[3]; /* zero: room for members to come */
 } sdlf_dataset;
 
 /* What is requested of a data set; zeroed: as its files are. */
@@ -75,7 +78,7 @@ typedef struct sdlf_dataset_options {
     bool strict;       /* a picture that cannot be read is an error, and not left out */
     int threads;       /* that make the samples, which do not depend on it; 0: one for each processor */
     int64_t
-        cache; /* bytes of samples to keep in memory, of sets that read the others when they are needed (folder); 0: all are kept */
+        cache; /* bytes of samples to keep in memory, of sets that read the others when they are needed (folder, segmentation); 0: all are kept */
     /* Called on any of these threads, one call at a time, when `done` of `count` pictures are read. Optional. */
     void (*progress)(void *context, int64_t done, int64_t count);
     void *progress_context;
@@ -100,6 +103,9 @@ sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification,
 sdlf_status sdlf_dataset_open_with(sdlf_dataset **dataset, const char *specification, sdlf_split split,
                                    const sdlf_dataset_options *options);
 void sdlf_dataset_free(sdlf_dataset *dataset);
+/* The labels of one sample, wherever they are, to `to`, as many as labels.shape says without its first dimension. Errors: those of read_labels, and
+ * SDLF_ERROR_FORMAT where it made labels that are no classes (of pixels also -1). */
+sdlf_status sdlf_dataset_read_labels(const sdlf_dataset *dataset, int64_t index, void *to);
 /* Have loaders of it normalise as the model says; where it does not say, and takes tokens (sdlf_model_takes_tokens), not
  * at all; else as before. Trainers and evaluators do this with their own view of a data set. */
 void sdlf_dataset_normalize_for(sdlf_dataset *dataset, const sdlf_model *model);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sdlf/formats.h>
+
 #include "apps/program.h"
 #include "datasets/folder_pictures.h"
 #include "testing.h"
@@ -34,6 +36,32 @@ static void write_scenes(void)
         write_grey(name, mask);
     }
     test_write_file(path_of("classes.txt"), "ground\nbar\n", 11);
+}
+
+/* With a bounded cache: the same weights, bit for bit. */
+static void streamed(const char *set)
+{
+    static const char network[] =
+        "{\"name\":\"bars\",\"input\":{\"name\":\"image\",\"shape\":[1,128,128]},\"layers\":["
+        "{\"type\":\"conv2d\",\"name\":\"classes\",\"filters\":2,\"kernel\":3,\"padding\":1}],"
+        "\"outputs\":{\"class\":\"classes\"}}";
+    char net[1024], weights[2][1024];
+    uint32_t hash[2] = {0, 1};
+    snprintf(net, sizeof net, "%s", test_path("large.json"));
+    test_write_file(net, network, sizeof network - 1);
+    for (int i = 0; i < 2; i++) {
+        snprintf(weights[i], sizeof weights[i], "%s", test_path(i ? "streamed.safetensors" : "held.safetensors"));
+        CHECK_SAYS(SDLF(0, "train", "--data", set, "--net", net, "--epochs", "1", "--batch", "8", "--class-weights",
+                        "balanced", "--augment-resized-crop", "0.4", "--out", weights[i], i ? "--cache" : "--workers",
+                        "1"),
+                   "mean IoU");
+        sdlf_model *model = NULL;
+        if (CHECK_OK(sdlf_model_open(&model, weights[i]))) hash[i] = sdlf_model_hash(model);
+        sdlf_model_free(model);
+    }
+    CHECK_EQUAL(hash[0], hash[1]);
+    CHECK_SAYS(SDLF(0, "data", set, "--size", "128", "--cache", "1"), "none of samples in memory");
+    CHECK_SAYS(SDLF(0, "eval", "--weights", weights[1], "--cache", "1"), "mean IoU");
 }
 
 static void scenes(void)
@@ -75,6 +103,7 @@ static void scenes(void)
     CHECK_SAYS(SDLF(2, TRAIN, "--epochs", "1", "--mixup", "1", "--no-save"), "are for samples of one label");
     CHECK_SAYS(SDLF(1, "train", "--data", set, "--net", "mlp", "--size", "8", "--no-save"), "for each pixel");
 #undef TRAIN
+    streamed(set);
 }
 
 int main(void)

@@ -14,10 +14,12 @@ static void data_sets(void)
     REFUSED(sdlf_dataset_open_with(NULL, "digits", SDLF_SPLIT_TEST, NULL), "dataset");
     REFUSED(sdlf_dataset_open_with(&data, NULL, SDLF_SPLIT_TEST, NULL), "specification");
     CHECK_OK(sdlf_dataset_open_with(&data, "digits:10", SDLF_SPLIT_TEST, NULL));
+    REFUSED(sdlf_dataset_read_labels(data, 0, NULL), "to");
     sdlf_dataset_free(data);
     REFUSED(sdlf_dataset_check(NULL, SDLF_SPLIT_TEST), "specification");
     DOES_NOTHING(sdlf_dataset_free(NULL));
     DOES_NOTHING(sdlf_dataset_normalize_for(NULL, NULL));
+    REFUSED(sdlf_dataset_read_labels(NULL, 0, &tensor), "dataset");
     REFUSED(sdlf_idx_read(NULL, test_path("x")), "tensor");
     REFUSED(sdlf_idx_read(&tensor, NULL), "path");
     REFUSED(sdlf_idx_parse(NULL, "", 0, "x"), "tensor");
