@@ -207,6 +207,7 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
     for (int i = 0; i < maker->helper_count; i++) sdlf_calculator_close(maker->helpers[i]);
     free(maker->helpers);
     sdlf_tensor_release(&maker->read, NULL);
+    sdlf_tensor_release(&maker->labels, NULL);
     free(maker->places);
     free(maker->unchanged);
     free(maker->keys);
@@ -215,12 +216,18 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
     *maker = (sdlf_batch_maker){.epoch = -1};
 }
 
-/* Of the labels of that many samples. */
-static sdlf_shape labels_shape(const sdlf_batch_maker *maker, int64_t count)
+/* What gives memory that is transferred fastest; NULL: any memory does. */
+static const sdlf_queue_class *queues_of(const sdlf_batch_maker *maker)
 {
-    sdlf_shape shape = maker->dataset->labels.shape;
-    shape.dim[0] = count;
-    return shape;
+    return maker->options.calculator != NULL ? maker->options.calculator->type->queues : NULL;
+}
+
+static sdlf_status create_samples(sdlf_tensor *samples, const sdlf_batch_maker *maker, sdlf_shape shape)
+{
+    const sdlf_queue_class *queues = queues_of(maker);
+    if (queues == NULL) return sdlf_tensor_create(samples, NULL, SDLF_FLOAT32, shape);
+    *samples = sdlf_tensor_view(SDLF_FLOAT32, shape, NULL);
+    return queues->allocate_host(maker->options.calculator, sdlf_tensor_bytes(samples), &samples->data);
 }
 
 sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker)
@@ -236,107 +243,23 @@ sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker)
     sdlf_shape each = sdlf_shape(most_samples(maker));
     if (status == SDLF_OK && mixed) status = sdlf_tensor_create(&batch->second_labels, NULL, SDLF_INT32, each);
     if (status == SDLF_OK && mixed) status = sdlf_tensor_create(&batch->shares, NULL, SDLF_FLOAT32, each);
-    if (status != SDLF_OK) sdlf_batch_release(batch);
+    if (status != SDLF_OK) sdlf_batch_release(batch, maker);
     return sdlf_fail_context(status, "loader");
 }
 
-void sdlf_batch_release(sdlf_batch *batch)
+void sdlf_batch_release(sdlf_batch *batch, const sdlf_batch_maker *maker)
 {
+    const sdlf_queue_class *queues = queues_of(maker);
+    sdlf_calculator *device = maker->options.calculator;
+    if (queues != NULL && batch->samples.data != NULL) {
+        device->type->synchronize(device); /* after a failure something may still be queued */
+        queues->deallocate_host(device, batch->samples.data);
+        batch->samples.data = NULL;
+    }
     sdlf_tensor_release(&batch->samples, NULL);
     sdlf_tensor_release(&batch->labels, NULL);
     sdlf_tensor_release(&batch->second_labels, NULL);
     sdlf_tensor_release(&batch->shares, NULL);
-}
-
-/* What augmentation and mixing draw with. */
-static uint64_t seed_of(const sdlf_batch_maker *maker)
-{
-    return maker->options.augment.seed != 0 ? maker->options.augment.seed : maker->options.seed;
-}
-
-/* ---- reading samples that are not in memory, or that are changed before they are gathered ---- */
-
-typedef struct reading {
-    const sdlf_batch_maker *maker;
-    pthread_mutex_t lock; /* guards what follows: helpers in use; the first failure, in the batch's order */
-    int taken;
-    int64_t failed;
-    sdlf_saved_error error;
-} reading;
-
-/* Sample `image`; of one that is not in memory, at least what the gather looks at. */
-static sdlf_status read_from(const sdlf_batch_maker *maker, int32_t image, uint8_t *to, size_t bytes)
-{
-    const sdlf_dataset *dataset = maker->dataset;
-    sdlf_sample_part part;
-    if (dataset->read == NULL) {
-        memcpy(to, (const char *)dataset->samples.data + (size_t)image * bytes, bytes);
-        return SDLF_OK;
-    }
-    sdlf_shape sample = sdlf_shape_without(dataset->samples.shape, 0);
-    if (dataset->read_part == NULL || maker->unchanged != NULL ||
-        !sdlf_warp_part(&part, sample, &maker->gather.gather.augment, image, maker->epoch))
-        return dataset->read(dataset->read_context, image, to);
-    return dataset->read_part(dataset->read_context, image, &part, to);
-}
-
-static void note_failure(reading *r, int64_t i, sdlf_status status)
-{
-    if (status == SDLF_OK) return;
-    pthread_mutex_lock(&r->lock);
-    if (r->error.status == SDLF_OK || i < r->failed) {
-        r->failed = i;
-        sdlf_save_error(&r->error, status);
-    }
-    pthread_mutex_unlock(&r->lock);
-}
-
-static sdlf_status gather(sdlf_calculator *calculator, const sdlf_operation *operation)
-{
-    sdlf_status status = calculator->type->kernel[SDLF_GATHER_BATCH].run(calculator, operation);
-    return status == SDLF_OK ? calculator->type->synchronize(calculator) : status;
-}
-
-/* One sample that was read, with a calculator that no other thread has. */
-static sdlf_status gather_sample(reading *r, int64_t i)
-{
-    sdlf_operation one = r->maker->gather;
-    one.in[1] = sdlf_tensor_narrow(one.in[1], 0, i, 1);
-    one.out[0] = sdlf_tensor_narrow(one.out[0], 0, i, 1);
-    pthread_mutex_lock(&r->lock);
-    sdlf_calculator *calculator = r->maker->helpers[r->taken++]; /* there are as many as threads */
-    pthread_mutex_unlock(&r->lock);
-    sdlf_status status = gather(calculator, &one);
-    pthread_mutex_lock(&r->lock);
-    r->maker->helpers[--r->taken] = calculator;
-    pthread_mutex_unlock(&r->lock);
-    return status;
-}
-
-static void read_sample(void *context, int64_t i)
-{
-    reading *r = context;
-    const sdlf_batch_maker *maker = r->maker;
-    sdlf_shape sample = sdlf_shape_without(maker->read.shape, 0);
-    size_t bytes = (size_t)(sdlf_tensor_bytes(&maker->read) / maker->read.shape.dim[0]), at = (size_t)i * bytes;
-    uint8_t *to = (uint8_t *)maker->read.data + at;
-    sdlf_status status = read_from(maker, maker->images[i], to, bytes);
-    if (status == SDLF_OK && maker->unchanged != NULL)
-        sdlf_auto_augment_picture(to, maker->unchanged + at, sample, &maker->options.automatic, seed_of(maker),
-                                  maker->images[i], maker->epoch);
-    if (status == SDLF_OK && maker->helpers != NULL) status = gather_sample(r, i);
-    note_failure(r, i, status);
-}
-
-/* Samples are read where they must be, and gathered. */
-static sdlf_status take_samples(const sdlf_batch_maker *maker, int64_t count)
-{
-    reading r = {.maker = maker, .lock = PTHREAD_MUTEX_INITIALIZER};
-    if (sdlf_tensor_present(&maker->read))
-        parallel_for(count, maker->dataset->readers > 0 ? maker->dataset->readers : 1, read_sample, &r);
-    pthread_mutex_destroy(&r.lock);
-    if (r.error.status != SDLF_OK) return sdlf_restore_error(&r.error);
-    return maker->helpers == NULL ? gather(maker->calculator, &maker->gather) : SDLF_OK;
 }
 
 /* The batch has that many samples, the first of those in its memory. */

@@ -40,9 +40,15 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
                                   const sdlf_loader_options *options);
 void sdlf_batch_maker_release(sdlf_batch_maker *maker);
 
-/* Allocate what holds a full batch. Release with sdlf_batch_release. */
+/* Allocate what holds a full batch, its samples in memory of options.calculator's queues. Release with sdlf_batch_release, before the maker. */
 sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker);
-void sdlf_batch_release(sdlf_batch *batch);
+void sdlf_batch_release(sdlf_batch *batch, const sdlf_batch_maker *maker);
+
+/* Samples and labels of maker->images, for which the gather is bound: its first part (batch_read.c). */
+sdlf_status sdlf_batch_read(const sdlf_batch_maker *maker, int64_t count, sdlf_batch *batch);
+
+/* What augmentation and mixing draw with. */
+uint64_t sdlf_batch_maker_seed(const sdlf_batch_maker *maker);
 
 /* Make batch `index` of epoch `epoch` in the memory of `batch`; shapes and count become this batch's. */
 sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_t index, sdlf_batch *batch);

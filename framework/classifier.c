@@ -205,3 +205,9 @@ sdlf_status sdlf_classifier_find(sdlf_classifier *classifier, const sdlf_model *
     status = find_output(classifier, model, dataset);
     return status == SDLF_OK ? check_names(model, dataset) : status;
 }
+
+sdlf_calculator *sdlf_classifier_uploads(const sdlf_classifier *classifier, sdlf_plan *plan)
+{
+    sdlf_binding binding;
+    return sdlf_plan_input(plan, classifier->samples, &binding) == SDLF_OK ? binding.calculator : NULL;
+}

@@ -5,7 +5,7 @@
 #define SDLF_FRAMEWORK_CLASSIFIER_H
 
 #include <sdlf/dataset.h>
-#include <sdlf/model.h>
+#include <sdlf/plan.h>
 
 /* The data set's name for messages; "without a name" where it has none. */
 const char *sdlf_dataset_title(const sdlf_dataset *dataset);
@@ -34,5 +34,8 @@ typedef struct sdlf_classifier {
 /* Work it out, and check it against the data set: the samples' shape and, where there is an output, the number of
  * classes. The model is inferred or built. Errors: SDLF_ERROR_SHAPE; SDLF_ERROR_ARGUMENT (a label that is no class). */
 sdlf_status sdlf_classifier_find(sdlf_classifier *classifier, const sdlf_model *model, const sdlf_dataset *dataset);
+
+/* The calculator that uploads the samples which are written to a plan; NULL: there is none. */
+sdlf_calculator *sdlf_classifier_uploads(const sdlf_classifier *classifier, sdlf_plan *plan);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Running a model over a data set: batches in, scores out, counts kept. See evaluator.h.
  *
- * The last batch is filled up with zeros, so that one plan serves all. */
+ * The last batch is filled up with zeros, so that one plan serves all. Scores are waited for, and with them uploads of the batch. */
 #include "framework/evaluator.h"
 
 #include <float.h>
@@ -67,6 +67,7 @@ static sdlf_status prepare(sdlf_evaluator *evaluator, sdlf_model *model, const s
         status = sdlf_loader_create(
             &evaluator->loader, &evaluator->data,
             &(sdlf_loader_options){.batch = evaluator->whole,
+                                   .calculator = sdlf_classifier_uploads(&evaluator->classifier, evaluator->plan),
                                    .rank = evaluator->ranks != NULL ? evaluator->ranks->rank : 0,
                                    .ranks = evaluator->ranks != NULL ? evaluator->ranks->rank_count : 0});
     if (status != SDLF_OK) return status;

@@ -63,7 +63,7 @@ void sdlf_loader_free(sdlf_loader *loader)
 {
     if (loader == NULL) return;
     if (loader->prefetching) sdlf_prefetch_stop(&loader->prefetch);
-    for (int i = 0; i < SLOTS; i++) sdlf_batch_release(&loader->slot[i]);
+    for (int i = 0; i < SLOTS; i++) sdlf_batch_release(&loader->slot[i], &loader->maker);
     sdlf_batch_maker_release(&loader->maker);
     free(loader);
 }

@@ -108,8 +108,11 @@ static sdlf_status write_tensor(sdlf_plan *plan, const char *input, const sdlf_t
 static sdlf_status load_batch(sdlf_trainer *trainer, sdlf_plan **plan)
 {
     sdlf_batch batch;
+    const sdlf_queue_class *queues = trainer->sender != NULL ? trainer->sender->type->queues : NULL;
+    sdlf_status status = queues != NULL ? queues->fence_wait(trainer->sender, trainer->sent) : SDLF_OK;
+    if (status != SDLF_OK) return status;
     double asked = sdlf_clock();
-    sdlf_status status = sdlf_loader_next(trainer->loader, &batch);
+    status = sdlf_loader_next(trainer->loader, &batch);
     trainer->waited += sdlf_clock() - asked;
     if (status != SDLF_OK) return status;
     bool last = trainer->tail != NULL && trainer->epoch_step + 1 == trainer->steps;
@@ -119,6 +122,8 @@ static sdlf_status load_batch(sdlf_trainer *trainer, sdlf_plan **plan)
     if (status == SDLF_OK) status = write_tensor(*plan, trainer->classifier.samples, &batch.samples);
     if (status == SDLF_OK) status = write_tensor(*plan, trainer->labels, &batch.labels);
     if (status == SDLF_OK && trainer->weights != NULL) status = sdlf_trainer_write_weights(trainer, *plan, &batch);
+    if (status == SDLF_OK && queues != NULL)
+        status = queues->fence_set(trainer->sender, SDLF_QUEUE_COMPUTE, trainer->sent);
     return status;
 }
 

@@ -52,6 +52,8 @@ struct sdlf_trainer {
     const char *labels;                /* input of the plans that takes the labels */
     sdlf_dataset train;                /* a view of the caller's, with the model's normalisation */
     sdlf_loader *loader;               /* NULL: the plans draw their own batches */
+    sdlf_calculator *sender;           /* that uploads its batches from pinned memory; NULL: none does */
+    sdlf_fence *sent;                  /* behind the uploads of the last one */
     float *class_weights;              /* of each class; NULL: all are the same */
     float *rate_scales, *rate_offsets; /* of the model's parameters, see sdlf_plan_options; NULL: all are 1 and 0 */
     float *weight_decays;              /* likewise; NULL: all have the optimizer's */

@@ -30,6 +30,7 @@ void sdlf_trainer_free(sdlf_trainer *trainer)
 {
     if (trainer == NULL) return;
     sdlf_loader_free(trainer->loader);
+    if (trainer->sender != NULL) trainer->sender->type->queues->fence_free(trainer->sender, trainer->sent);
     sdlf_trainer_release_feed(trainer);
     sdlf_trainer_release_best(trainer);
     sdlf_trainer_release_weights(trainer);
@@ -143,8 +144,7 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
 }
 
 /* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets,
- * weights, steps of several batches, labels of positions, samples that are mixed, TrivialAugment, RandAugment, a part
- * of each batch. */
+ * weights, steps of several batches, labels of positions, samples that are mixed, a part of each batch. */
 static bool must_load(const sdlf_trainer *trainer)
 {
     return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) ||
@@ -274,6 +274,29 @@ static sdlf_status settle_loss(sdlf_trainer *trainer)
     return status;
 }
 
+/* Batches lie in memory that is uploaded fastest, where that is done at all. */
+static sdlf_status prepare_loader(sdlf_trainer *trainer)
+{
+    const sdlf_trainer_options *options = &trainer->options;
+    const sdlf_communicator *ranks = options->communicator;
+    sdlf_calculator *uploads = sdlf_classifier_uploads(&trainer->classifier, trainer->full);
+    if (uploads != NULL && uploads->type->queues != NULL) {
+        sdlf_status status = uploads->type->queues->fence_create(uploads, &trainer->sent);
+        if (status != SDLF_OK) return status;
+        trainer->sender = uploads;
+    }
+    return sdlf_loader_create(&trainer->loader, &trainer->train,
+                              &(sdlf_loader_options){.batch = trainer->batch,
+                                                     .shuffle = true,
+                                                     .augment = options->augment,
+                                                     .mixing = options->mixing,
+                                                     .automatic = options->automatic,
+                                                     .rank = ranks != NULL ? ranks->rank : 0,
+                                                     .ranks = ranks != NULL ? ranks->rank_count : 0,
+                                                     .seed = options->seed,
+                                                     .calculator = uploads});
+}
+
 static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, const sdlf_dataset *test)
 {
     const sdlf_trainer_options *options = &trainer->options;
@@ -306,15 +329,7 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     if (status == SDLF_OK) status = sdlf_trainer_prepare_best(trainer);
     if (status != SDLF_OK) return status;
     if (trainer->data_place != SDLF_DATA_LOADED) return sdlf_trainer_prepare_feed(trainer);
-    return sdlf_loader_create(&trainer->loader, &trainer->train,
-                              &(sdlf_loader_options){.batch = trainer->batch,
-                                                     .shuffle = true,
-                                                     .augment = options->augment,
-                                                     .mixing = options->mixing,
-                                                     .automatic = options->automatic,
-                                                     .rank = ranks != NULL ? ranks->rank : 0,
-                                                     .ranks = ranks != NULL ? ranks->rank_count : 0,
-                                                     .seed = options->seed});
+    return prepare_loader(trainer);
 }
 
 static sdlf_status create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,

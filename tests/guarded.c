@@ -129,9 +129,11 @@ static sdlf_status upload_guarded(sdlf_calculator *base, void *to, const void *h
     if (status != SDLF_OK || bytes == 0) return status;
     if (!guarded_holds(guarded->blocks, to, bytes))
         return sdlf_fail(SDLF_ERROR_DEVICE, "guarded: an upload to other memory");
+    const guarded_entry upload = {.work = GUARDED_UPLOAD, .to = to, .from = host, .bytes = bytes};
+    if (guarded_holds(guarded->host, host, bytes)) /* pinned: the host does not wait */
+        return guarded_enqueue(guarded, SDLF_QUEUE_COMPUTE, &upload);
     status = guarded_drain(guarded, SDLF_QUEUE_COMPUTE);
-    if (status != SDLF_OK) return status;
-    return guarded_perform(guarded, &(guarded_entry){.work = GUARDED_UPLOAD, .to = to, .from = host, .bytes = bytes});
+    return status == SDLF_OK ? guarded_perform(guarded, &upload) : status;
 }
 
 static sdlf_status download_guarded(sdlf_calculator *base, void *host, const void *from, int64_t bytes)

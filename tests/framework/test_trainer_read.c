@@ -35,8 +35,74 @@ static void training_is_that_from_memory(void)
     synthetic_release(&memory);
 }
 
+/* Batches of mixed samples come from pinned memory, which a device reads as late as it may. */
+static void batches_are_sent_before_they_change(void)
+{
+    sdlf_dataset data = synthetic_dataset(50, 1);
+    uint32_t first = 0;
+    for (int i = 0; i < 3; i++) {
+        watcher seen = {.calls = 0};
+        sdlf_model *model = synthetic_model();
+        sdlf_trainer_options options = options_on(i == 0 ? "reference" : "guarded", 8, &seen);
+        options.mixing = (sdlf_mixing){.mixup = 0.4f, .cutmix = 1};
+        test_guarded_late(i == 2 ? SDLF_QUEUE_TRANSFER : SDLF_QUEUE_COMPUTE);
+        CHECK_OK(train(model, &data, &options));
+        if (i == 0) first = sdlf_model_hash(model);
+        CHECK_EQUAL(sdlf_model_hash(model), first);
+        sdlf_model_free(model);
+    }
+    test_guarded_late(SDLF_QUEUE_COMPUTE);
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++) /* twice the same */
+        for (int run = 0; run < 2; run++) {
+            watcher seen = {.calls = 0};
+            sdlf_model *model = synthetic_model();
+            sdlf_trainer_options options = options_on(test_calculator_class_at(i)->name, 8, &seen);
+            options.mixing = (sdlf_mixing){.mixup = 0.4f, .cutmix = 1};
+            CHECK_OK(train(model, &data, &options));
+            if (run == 0) first = sdlf_model_hash(model);
+            CHECK_EQUAL(sdlf_model_hash(model), first);
+            sdlf_model_free(model);
+        }
+    synthetic_release(&data);
+}
+
+/* A loader's samples are where a queued upload may read them, with prefetching and without. */
+static void batches_are_pinned(void)
+{
+    sdlf_dataset data = synthetic_dataset(50, 1);
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++)
+        for (int direct = 0; direct < 2; direct++) {
+            sdlf_calculator *calculator = NULL;
+            sdlf_loader *loader = NULL, *plain = NULL;
+            void *memory = NULL;
+            sdlf_loader_options options = {.batch = 8, .no_prefetch = direct};
+            if (!CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(i)->name, NULL))) continue;
+            const sdlf_queue_class *queues = calculator->type->queues;
+            CHECK_OK(sdlf_loader_create(&plain, &data, &options));
+            options.calculator = calculator;
+            CHECK_OK(sdlf_loader_create(&loader, &data, &options));
+            for (sdlf_batch batch, expected; loader != NULL && plain != NULL;) {
+                CHECK_OK(sdlf_loader_next(plain, &expected));
+                if (!CHECK_OK(sdlf_loader_next(loader, &batch)) || batch.count == 0) break;
+                int64_t bytes = sdlf_tensor_bytes(&batch.samples);
+                CHECK(memcmp(batch.samples.data, expected.samples.data, (size_t)bytes) == 0);
+                if (queues == NULL) continue;
+                if (memory == NULL) CHECK_OK(calculator->type->allocate(calculator, bytes, &memory));
+                CHECK_OK(queues->upload(calculator, SDLF_QUEUE_TRANSFER, memory, batch.samples.data, bytes));
+                CHECK_OK(calculator->type->synchronize(calculator));
+            }
+            sdlf_loader_free(plain);
+            sdlf_loader_free(loader);
+            if (memory != NULL) calculator->type->deallocate(calculator, memory);
+            sdlf_calculator_close(calculator);
+        }
+    synthetic_release(&data);
+}
+
 int main(void)
 {
     RUN(training_is_that_from_memory);
+    RUN(batches_are_sent_before_they_change);
+    RUN(batches_are_pinned);
     return test_summary();
 }
