@@ -9,10 +9,7 @@
 #include "framework/auto_augment.h"
 #include "framework/classifier.h"
 #include "framework/mixing.h"
-#include "framework/parallel.h"
-#include "framework/saved_error.h"
-#include "framework/warp_labels.h"
-#include "framework/warp_part.h"
+#include "framework/operations/augmented.h"
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
 {

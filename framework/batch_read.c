@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "framework/auto_augment.h"
 #include "framework/classifier.h"
+#include "framework/operations/changed_pictures.h"
 #include "framework/parallel.h"
 #include "framework/saved_error.h"
 #include "framework/warp_labels.h"

@@ -33,6 +33,7 @@ sdlf_feed sdlf_trainer_make_feed(const sdlf_trainer *trainer)
         .scale = trainer->train.scale,
         .channels = trainer->train.channels,
         .augment = trainer->options.augment,
+        .automatic = trainer->options.automatic,
         .seed = trainer->options.seed,
     };
 }

@@ -147,10 +147,10 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
  * weights, steps of several batches, labels of positions, samples that are mixed, a part of each batch. */
 static bool must_load(const sdlf_trainer *trainer)
 {
-    return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) ||
-           sdlf_dataset_positions(&trainer->train) > 0 || trainer->weights != NULL || trainer->options.accumulate > 1 ||
-           sdlf_mixing_wanted(&trainer->options.mixing) || sdlf_auto_augment_wanted(&trainer->options.automatic) ||
-           trainer->options.communicator != NULL;
+    return trainer->train.read != NULL || trainer->train.labels.data == NULL ||
+           sdlf_dataset_has_targets(&trainer->train) || sdlf_dataset_positions(&trainer->train) > 0 ||
+           trainer->weights != NULL || trainer->options.accumulate > 1 ||
+           sdlf_mixing_wanted(&trainer->options.mixing) || trainer->options.communicator != NULL;
 }
 
 /* On a device the training data are resident if there is room, else staged. */
@@ -320,6 +320,7 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     trainer->steps = (full + each - 1) / each + (count % trainer->batch != 0);
     trainer->host_only = true;
     sdlf_status status = settle_loss(trainer);
+    if (status == SDLF_OK) status = sdlf_auto_augment_complete(&trainer->options.automatic, &train->samples);
     if (status == SDLF_OK) status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
     if (status == SDLF_OK) status = prepare_model(trainer, train);
     if (status == SDLF_OK && options->shard_states && ranks != NULL)

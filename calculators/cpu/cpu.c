@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "calculators/augmentation.h"
 #include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/fusions/inverted_residual.h"
@@ -110,6 +111,10 @@ static int automatic(const sdlf_calculator *calculator, const sdlf_operation *op
 static sdlf_status run_gather(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     bool integers = !sdlf_dtype_is_float(operation->out[0].dtype);
+    if (sdlf_auto_augment_wanted(&operation->gather.automatic)) {
+        const sdlf_operation rest = sdlf_changed_make(operation);
+        return run(calculator, &rest);
+    }
     return integers ? cpu_gather_integers(calculator, operation) : run(calculator, operation);
 }
 
@@ -189,7 +194,7 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
             {
                 [SDLF_FILL] = {.run = cpu_fill},
                 [SDLF_COPY] = {.run = cpu_copy},
-                [SDLF_GATHER_BATCH] = {.run = run_gather},
+                [SDLF_GATHER_BATCH] = {.run = run_gather, .workspace = sdlf_changed_workspace},
                 [SDLF_NEXT_BATCH] = {.run = cpu_next_batch},
                 [SDLF_SHUFFLE] = {.run = cpu_shuffle, .workspace = sdlf_shuffle_workspace},
                 [SDLF_GEMM] = {.run = run,

@@ -134,6 +134,7 @@ sdlf_status cuda_apply_epilogue(sdlf_calculator *calculator, const cuda_epilogue
 /* ---- kernels, one file a family ---- */
 
 sdlf_kernel fill_cuda, copy_cuda, gather_batch_cuda, next_batch_cuda, shuffle_cuda;
+sdlf_kernel cuda_auto_augment; /* of a gather_batch the pictures that it changes, in its workspace (auto_augment.cu) */
 sdlf_kernel gemm_cuda, gemm_backward_sgd_cuda, spmm_csr_cuda, spmm_csr_prepare_cuda, reduce_cuda, add_cuda;
 sdlf_kernel activation_forward_cuda, activation_backward_cuda;
 sdlf_kernel conv2d_relu_max_pool_forward_cuda, conv2d_relu_max_pool_backward_cuda;

@@ -142,6 +142,11 @@ extern "C" sdlf_status gather_batch_cuda(sdlf_calculator *base, const sdlf_opera
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     if (sdlf_tensor_count(&op->out[0]) == 0) return SDLF_OK;
+    if (sdlf_auto_augment_wanted(&op->gather.automatic)) {
+        const sdlf_operation rest = sdlf_changed_rest(op);
+        const sdlf_status status = cuda_auto_augment(base, op);
+        return status == SDLF_OK ? gather_batch_cuda(base, &rest) : status;
+    }
     sdlf_dtype from = op->in[0].dtype, to = op->out[0].dtype;
     if (to == SDLF_UINT8)
         gather_whole<uint8_t>(calculator, op);

@@ -19,7 +19,7 @@ static bool draws_batch(const sdlf_operation *next, const sdlf_operation *gather
            gather->out[0].dtype == SDLF_FLOAT32 && next->out[1].shape.dim[0] == gather->out[0].shape.dim[0] &&
            next->out[2].dtype == SDLF_FLOAT32 && sdlf_tensor_count(&gather->out[0]) > 0 &&
            sdlf_tensor_count(&gather->out[0]) <= INT32_MAX / 2 && gather->gather.channels.count == 0 &&
-           !sdlf_augmentation_wanted(&gather->gather.augment);
+           !sdlf_augmentation_wanted(&gather->gather.augment) && !sdlf_auto_augment_wanted(&gather->gather.automatic);
 }
 
 /* Do these updates differ in nothing but the parameter and the decay, or these checks in nothing but the tensor? */

@@ -4,6 +4,7 @@
 #ifndef SDLF_CALCULATORS_CUDA_SLOTS_H
 #define SDLF_CALCULATORS_CUDA_SLOTS_H
 
+#include "calculators/augmentation.h"
 #include "calculators/cuda/attention/attention.h"
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/cuda.h"
@@ -73,7 +74,7 @@ extern const sdlf_fused_slot fusions_cuda[];
 #define CUDA_SLOTS \
     [SDLF_FILL] = {.run = fill_cuda}, \
     [SDLF_COPY] = {.run = copy_cuda}, \
-    [SDLF_GATHER_BATCH] = {.run = gather_batch_cuda}, \
+    [SDLF_GATHER_BATCH] = {.run = gather_batch_cuda, .workspace = sdlf_changed_workspace}, \
     [SDLF_NEXT_BATCH] = {.run = next_batch_cuda}, \
     [SDLF_SHUFFLE] = {.run = shuffle_cuda, .workspace = shuffle_workspace_cuda}, \
     [SDLF_GEMM] = {.run = gemm_cuda, \

@@ -3,6 +3,7 @@
  *
  * It is the specification of what an operation computes, a tutorial of how, and the oracle that the tests hold every
  * other calculator against. It is never optimised. */
+#include "calculators/augmentation.h"
 #include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/gemm_backward_sgd.h"
 #include "calculators/fusions/inverted_residual.h"
@@ -56,7 +57,7 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
         {
             [SDLF_FILL] = {.run = fill_reference},
             [SDLF_COPY] = {.run = copy_reference},
-            [SDLF_GATHER_BATCH] = {.run = gather_batch_reference},
+            [SDLF_GATHER_BATCH] = {.run = gather_batch_reference, .workspace = sdlf_changed_workspace},
             [SDLF_NEXT_BATCH] = {.run = next_batch_reference},
             [SDLF_SHUFFLE] = {.run = shuffle_reference, .workspace = sdlf_shuffle_workspace},
             [SDLF_GEMM] = {.run = gemm_reference, .supports = gemm_supports_reference, .storage = true},

@@ -83,7 +83,10 @@ static void gather_normalized(const sdlf_operation *operation, int64_t n, int64_
 
 sdlf_status gather_batch_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    (void)calculator;
+    if (sdlf_auto_augment_wanted(&operation->gather.automatic)) {
+        const sdlf_operation rest = sdlf_changed_make(operation);
+        return gather_batch_reference(calculator, &rest);
+    }
     const sdlf_tensor *x = &operation->in[0], *index = &operation->in[1], *y = &operation->out[0];
     int64_t rows = index->shape.dim[0], count = sdlf_shape_span(x->shape, 1, x->shape.rank);
     size_t row_bytes = (size_t)count * sdlf_dtype_size(x->dtype);

@@ -17,4 +17,9 @@ static inline bool sdlf_augmentation_wanted(const sdlf_augmentation *augment)
            augment->contrast != 0 || augment->saturation != 0 || augment->hue != 0;
 }
 
+static inline bool sdlf_auto_augment_wanted(const sdlf_auto_augment *policy)
+{
+    return policy->trivial || policy->rand_augment > 0;
+}
+
 #endif

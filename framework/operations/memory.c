@@ -64,6 +64,7 @@ static sdlf_status check_gather_batch(const sdlf_operation *operation)
     const sdlf_tensor *x = &operation->in[0], *index = &operation->in[1], *epoch = &operation->in[2];
     const sdlf_tensor *y = &operation->out[0];
     const sdlf_augmentation *augment = &operation->gather.augment;
+    const sdlf_auto_augment *automatic = &operation->gather.automatic;
     sdlf_check check = {.operation = operation};
     if (x->shape.rank < 1) sdlf_expect_rank(&check, x, 1);
     sdlf_expect_rank(&check, index, 1);
@@ -80,7 +81,16 @@ static sdlf_status check_gather_batch(const sdlf_operation *operation)
     } else {
         sdlf_expect_dtype(&check, x, y->dtype);
     }
-    if (sdlf_augmentation_wanted(augment)) {
+    if (sdlf_auto_augment_wanted(automatic)) {
+        sdlf_expect_between(&check, "augmentation's rand_augment", automatic->rand_augment, 0, 8);
+        sdlf_expect(&check, !automatic->trivial || automatic->rand_augment == 0,
+                    "TrivialAugment or RandAugment, not both");
+        if (!automatic->trivial)
+            sdlf_expect_between(&check, "augmentation's rand_magnitude", automatic->rand_magnitude, 1, 30);
+        sdlf_expect(&check, x->dtype == SDLF_UINT8, "operand 'x' is %s: TrivialAugment and RandAugment take uint8",
+                    sdlf_dtype_name(x->dtype));
+    }
+    if (sdlf_augmentation_wanted(augment) || sdlf_auto_augment_wanted(automatic)) {
         sdlf_expect_between(&check, "augmentation's crop", augment->crop, 0, 1e6);
         sdlf_expect_between(&check, "augmentation's shift", (double)augment->shift, 0, 1e6);
         sdlf_expect_between(&check, "augmentation's rotate", (double)augment->rotate, 0, 360);

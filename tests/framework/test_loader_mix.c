@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "framework/auto_augment.h"
+#include "framework/operations/changed_pictures.h"
 #include "framework/synthetic.h"
 
 enum { COUNT = 37, BATCH = 8, PIXELS = 64 };

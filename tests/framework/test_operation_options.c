@@ -185,6 +185,23 @@ static void gathering(void)
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'x' is uint8, expected int32");
     bad = good, bad.in[1] = of(SDLF_INT32, sdlf_shape(4));
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'y' has shape 3x4x6x6, expected 4x4x6x6");
+    bad = good, bad.gather.augment.hue = 0.6f;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "hue is 0.6");
+
+    good.gather.augment.shift = 0;
+    good.gather.automatic = (sdlf_auto_augment){.rand_augment = 2, .rand_magnitude = 9};
+    good.in[0].dtype = SDLF_UINT8;
+    CHECK_OK(sdlf_operation_check(&good));
+    bad = good, bad.gather.automatic.rand_augment = 9;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "rand_augment is 9");
+    bad = good, bad.gather.automatic.rand_magnitude = 0;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "rand_magnitude is 0");
+    bad = good, bad.gather.automatic.trivial = true;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "TrivialAugment or RandAugment, not both");
+    bad = good, bad.in[0].dtype = SDLF_FLOAT32;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'x' is float32: TrivialAugment and RandAugment take uint8");
+    bad = good, bad.in[2] = (sdlf_tensor){.dtype = SDLF_NONE};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "needs operand 'epoch'");
 
     bad = example(SDLF_NEXT_BATCH), bad.in[3] = (sdlf_tensor){.dtype = SDLF_NONE};
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "'labels' and 'batch_labels'");

@@ -5,6 +5,7 @@
 #include "framework/watched_training.h"
 
 static int64_t device_data; /* of the trainings below */
+static sdlf_auto_augment automatic;
 
 /* The weights' hash after a whole training. */
 static uint32_t trained(const char *calculator, int64_t batch, double *loss)
@@ -14,6 +15,7 @@ static uint32_t trained(const char *calculator, int64_t batch, double *loss)
     sdlf_model *model = synthetic_model();
     sdlf_trainer_options options = options_on(calculator, batch, &seen);
     options.device_data = device_data;
+    options.automatic = automatic;
     CHECK_OK(train(model, &data, &options));
     uint32_t hash = sdlf_model_hash(model);
     *loss = seen.loss;
@@ -38,6 +40,42 @@ static void drawing_equals_loading(void)
         device_data = 0;
         test_guarded_late(SDLF_QUEUE_COMPUTE);
     }
+}
+
+/* TrivialAugment and RandAugment too: on every device no loader makes the batches, and those of "guarded" are the
+ * host's. */
+static void changed_pictures_are_drawn(void)
+{
+    static const sdlf_auto_augment policies[] = {{.trivial = true}, {.rand_augment = 3, .rand_magnitude = 20}, {0}};
+    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
+    uint32_t hash[3];
+    double loss;
+    for (int p = 0; p < 3; p++) {
+        automatic = policies[p];
+        hash[p] = trained("reference", 4, &loss);
+        for (int staged = 0; staged < 2; staged++) {
+            device_data = staged;
+            CHECK_EQUAL(trained("guarded", 4, &loss), hash[p]);
+        }
+        for (int i = 0; test_calculator_class_at(i) != NULL; i++) { /* held and brought alike */
+            uint32_t held;
+            device_data = 0;
+            held = trained(test_calculator_class_at(i)->name, 4, &loss);
+            device_data = 1;
+            CHECK_EQUAL(trained(test_calculator_class_at(i)->name, 4, &loss), held);
+        }
+        device_data = 0;
+    }
+    CHECK(hash[0] != hash[2] && hash[1] != hash[2] && hash[0] != hash[1]);
+    watcher seen = {.calls = 0};
+    sdlf_trainer_options options = options_on("guarded", 4, &seen);
+    sdlf_model *model = synthetic_model();
+    options.automatic = policies[0];
+    if (CHECK_OK(sdlf_trainer_create(&seen.trainer, model, &data, NULL, &options)))
+        CHECK_EQUAL(sdlf_trainer_data_place(seen.trainer, NULL), SDLF_DATA_RESIDENT);
+    sdlf_trainer_free(seen.trainer);
+    sdlf_model_free(model);
+    synthetic_release(&data);
 }
 
 /* Data that are held and data that are brought give the same bits on every device. */
@@ -189,6 +227,7 @@ static void a_lost_loss_is_told(void)
 int main(void)
 {
     RUN(drawing_equals_loading);
+    RUN(changed_pictures_are_drawn);
     RUN(bringing_changes_nothing);
     RUN(runs_agree);
     RUN(epochs_are_not_interrupted);

@@ -82,6 +82,32 @@ static void channel_cases(kernel_sink *sink, sdlf_dtype t)
     }
 }
 
+/* TrivialAugment and RandAugment, of images of a data set and of numbered ones, by themselves and before the others. */
+static void automatic_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    static const sdlf_auto_augment policies[] = {{.trivial = true},
+                                                 {.rand_augment = 1, .rand_magnitude = 30},
+                                                 {.rand_augment = 2, .rand_magnitude = 9},
+                                                 {.rand_augment = 8, .rand_magnitude = 17}};
+    const sdlf_shape rows[] = {sdlf_shape(3, 7, 13), sdlf_shape(1, 28, 28), sdlf_shape(1, 1, 1), sdlf_shape(2, 1, 9),
+                               sdlf_shape(3, 40, 33)};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++)
+            for (int numbered = 0; numbered < 2; numbered++) {
+                kernel_case made = gather(SDLF_UINT8, t, rows[i], 3 * M);
+                augment_by(&made, numbered ? (sdlf_augmentation){.flip = true, .hue = 0.2f, .shift = 1.5f}
+                                           : (sdlf_augmentation){.flip = false});
+                made.operation.gather.automatic = policies[p];
+                if (numbered) {
+                    made.operation.in[3] = kernel_tensor(SDLF_INT32, sdlf_shape(M));
+                    made.in[3] = (kernel_fill){VALUES_INTEGERS, 60000};
+                }
+                kernel_emit(sink, &made, "%s by %s %d of %d%s", sdlf_shape_print(rows[i]).text,
+                            policies[p].trivial ? "TrivialAugment" : "RandAugment", policies[p].rand_augment,
+                            policies[p].rand_magnitude, numbered ? ", numbered images, and flip, hue and shift" : "");
+            }
+}
+
 void gather_cases(kernel_sink *sink, sdlf_dtype t)
 {
     static const sdlf_augmentation augmentations[] = {
@@ -117,6 +143,7 @@ void gather_cases(kernel_sink *sink, sdlf_dtype t)
         warped(sink, t, t, rows[i], augmentations[6]);
     }
     channel_cases(sink, t);
+    automatic_cases(sink, t);
     kernel_case labels = gather(SDLF_INT32, SDLF_INT32, SDLF_SCALAR, N);
     kernel_emit(sink, &labels, "labels");
     kernel_case bytes = gather(SDLF_UINT8, SDLF_UINT8, sdlf_shape(3, 5), 17);

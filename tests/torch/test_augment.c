@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The operations of TrivialAugment and RandAugment against torchvision's, applied to PIL's pictures. */
-#include "framework/auto_augment.h"
+#include "framework/operations/changed_pictures.h"
 
 #include "torch/fixtures.h"
 

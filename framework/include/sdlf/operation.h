@@ -67,6 +67,7 @@ typedef struct sdlf_operation {
             float mean, scale; /* where channels.count is 0 */
             sdlf_channel_normalization channels;
             sdlf_augmentation augment;
+            sdlf_auto_augment automatic; /* before `augment`, with its seed */
         } gather;
         struct {
             uint64_t seed;

@@ -81,7 +81,7 @@ static sdlf_status check_feed(const sdlf_plan *plan)
 
 static bool is_augmented(const sdlf_plan *plan)
 {
-    return sdlf_augmentation_wanted(&plan->feed.feed.augment);
+    return sdlf_augmentation_wanted(&plan->feed.feed.augment) || sdlf_auto_augment_wanted(&plan->feed.feed.automatic);
 }
 
 bool plan_holds_data(const sdlf_plan *plan)
@@ -182,6 +182,7 @@ sdlf_status plan_lower_gather(sdlf_plan *plan, int index)
         gather.gather.scale = feed->feed.scale;
         gather.gather.channels = feed->feed.channels;
         gather.gather.augment = feed->feed.augment;
+        gather.gather.automatic = feed->feed.automatic;
         if (is_augmented(plan)) gather.in[2] = feed->epoch;
         gather.in[3] = feed->number;
     }

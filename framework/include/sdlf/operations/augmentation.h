@@ -47,4 +47,20 @@ typedef struct sdlf_augmentation {
     uint64_t seed;
 } sdlf_augmentation;
 
+/* Operations of a fixed list on each picture, of bytes (C,H,W), before the other augmentation: identity, shear across and down, move across
+ * and down, rotate, brightness, saturation, contrast, sharpness, posterize, solarize, autocontrast, equalize. One of a strength m in [0, 1]
+ *   shears by s m (the top row or the left column stays), moves by t m pixels, rotates by r m degrees (the nearest pixel, black beyond the edges),
+ *   blends by 1 + b m, drops round(p m) bits, inverts values from 255 - 255 m on, of either sign where there are two.
+ * trivial: TrivialAugment (https://arxiv.org/abs/2103.10158), the wide set: s = 0.99, t = 32, r = 135, b = 0.99, p = 6. With the words of
+ *   Philox(seed, 16 image + 13, SDLF_STREAM_AUGMENT, epoch): operation floor(14 word[0] / 2^32), m = floor(31 word[1] / 2^32) / 30, the sign of
+ *   word[2]'s highest bit.
+ * rand_augment N: RandAugment (https://arxiv.org/abs/1909.13719): N operations, each drawn from all, of m = rand_magnitude / 30: s = 0.3,
+ *   t = 150/331 of the width or height, r = 30, b = 0.9, p = 4. Operation i is floor(14 w / 2^32), its sign the lowest bit of w, word i mod 4 of
+ *   Philox(seed, 16 image + 14 + floor(i / 4), ...). */
+typedef struct sdlf_auto_augment {
+    bool trivial;
+    int rand_augment;   /* 0 to 8; not with `trivial` */
+    int rand_magnitude; /* 1 to 30; default 9 */
+} sdlf_auto_augment;
+
 #endif

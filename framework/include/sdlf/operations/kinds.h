@@ -40,7 +40,8 @@ typedef enum sdlf_operation_kind {
 
     /* gather_batch: y[n] = (x[index[n]] - mean) * scale, after the augmentation that gather.augment asks for. mean and scale are
      * gather.mean and gather.scale, or, where gather.channels has as many as axis 1, those of the channel.
-     * Where x and y are integers, nothing is normalised or augmented.
+     * Where x and y are integers, nothing is normalised or augmented. Before all that gather.automatic changes pictures
+     * (M,C,H,W) of bytes, which needs epoch and a workspace.
      *   in: x (M, ...) uint8 or T, index (N) int32, epoch? (1) int64, number? (M) int32   out: y (N, ...)
      * index[n] lies in [0, M) (up to whoever draws it). Augmentation needs x (M,C,H,W) and epoch; image i of the
      * data set is warped in the same way wherever and in whichever batch it is drawn: see sdlf_augmentation. Where x is
