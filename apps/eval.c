@@ -54,9 +54,8 @@ static const argument table_of_arguments[] = {
     {"workers", ARGUMENT_INT, offsetof(settings, workers), "N", .minimum = 1, .maximum = 64,
      .help = "threads that decode pictures of a folder (default: one for each processor)"},
     {"cache", ARGUMENT_INT, offsetof(settings, cache), "MB", .minimum = 1, .maximum = 1e9,
-     .help =
-         "decoded pictures, and their masks, to keep in memory; others are decoded when they are needed (default: all "
-         "are kept)"},
+     .help = "decoded pictures, and their masks, to keep in memory; others are decoded when they are needed (default: "
+             "all are kept)"},
     {"loss", ARGUMENT_NAME, offsetof(settings, loss), "NAME", .names = loss_name,
      .help = "the loss, for weights whose file does not say (default: what the weights were trained "
              "with, or cross_entropy); others need a set with float targets"},

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* What TrivialAugment and RandAugment are asked for, made complete. The contract is at sdlf_auto_augment in
+ * <sdlf/operation.h>; what changes pictures is in framework/operations/auto_augment.h. */
 #include "framework/auto_augment.h"
 
 #include "framework/operations/augmented.h"
@@ -10,11 +12,11 @@ sdlf_status sdlf_auto_augment_complete(sdlf_auto_augment *policy, const sdlf_ten
     if (policy->rand_augment < 0 || policy->rand_augment > 8 || policy->rand_magnitude < 0 ||
         policy->rand_magnitude > 30)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "loader: RandAugment: expected 0 to 8 operations and a magnitude of 1 to 30, found %d and %d",
+                         "RandAugment: expected 0 to 8 operations and a magnitude of 1 to 30, found %d and %d",
                          policy->rand_augment, policy->rand_magnitude);
     if (policy->trivial && policy->rand_augment > 0)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "loader: TrivialAugment or RandAugment, not both");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "TrivialAugment or RandAugment, not both");
     if (!sdlf_auto_augment_wanted(policy) || (samples->shape.rank == 4 && samples->dtype == SDLF_UINT8)) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "loader: %s is for pictures CxHxW of bytes, and samples are %s %s", name,
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s is for pictures CxHxW of bytes, and samples are %s %s", name,
                      sdlf_dtype_name(samples->dtype), sdlf_shape_print(sdlf_shape_without(samples->shape, 0)).text);
 }

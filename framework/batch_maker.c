@@ -132,6 +132,7 @@ static sdlf_status prepare_reading(sdlf_batch_maker *maker)
     sdlf_status status = sdlf_auto_augment_complete(&maker->options.automatic, &maker->dataset->samples);
     bool changed = sdlf_auto_augment_wanted(&maker->options.automatic);
     sdlf_shape shape = maker->dataset->samples.shape;
+    if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
     shape.dim[0] = most_samples(maker);
     if (status == SDLF_OK && maker->dataset->labels.data == NULL)
         status =

@@ -320,7 +320,8 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     trainer->steps = (full + each - 1) / each + (count % trainer->batch != 0);
     trainer->host_only = true;
     sdlf_status status = settle_loss(trainer);
-    if (status == SDLF_OK) status = sdlf_auto_augment_complete(&trainer->options.automatic, &train->samples);
+    if (status == SDLF_OK)
+        status = sdlf_fail_context(sdlf_auto_augment_complete(&trainer->options.automatic, &train->samples), "trainer");
     if (status == SDLF_OK) status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
     if (status == SDLF_OK) status = prepare_model(trainer, train);
     if (status == SDLF_OK && options->shard_states && ranks != NULL)

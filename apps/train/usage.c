@@ -30,10 +30,8 @@ static const argument data_arguments[] = {
     {"workers", ARGUMENT_INT, offsetof(train_settings, workers), "N", .minimum = 1, .maximum = 64,
      .help = "threads that decode pictures of a folder (default: one for each processor)"},
     {"cache", ARGUMENT_INT, offsetof(train_settings, cache), "MB", .minimum = 1, .maximum = 1e9,
-     .help =
-         "decoded pictures, and their masks, to keep in memory, for each half; others are decoded whenever they are "
-         "needed (default: "
-         "all are kept)"},
+     .help = "decoded pictures, and their masks, to keep in memory, for each half; others are decoded whenever they "
+             "are needed (default: all are kept)"},
     {"no-test", ARGUMENT_FLAG, offsetof(train_settings, no_test), .help = "do not test after each epoch"},
     {"device-data", ARGUMENT_INT, offsetof(train_settings, device_data), "MB", .minimum = 1, .maximum = 1e9,
      .help = "training data that a GPU may hold; larger sets are copied to it batch by batch (default: what there is "
