@@ -3,6 +3,7 @@
 #include <sdlf/dataset.h>
 #include <sdlf/suggest.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,17 @@ bool sdlf_dataset_has_pixel_labels(const sdlf_dataset *dataset)
     return dataset->labels.dtype == SDLF_INT32 && dataset->labels.shape.rank == 3;
 }
 
+/* Are these targets of a sample numbers? */
+static sdlf_status check_finite(const sdlf_dataset *dataset, int64_t index, const float *target, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(target[i]))
+            return sdlf_fail(SDLF_ERROR_FORMAT,
+                             "data set %s: sample %lld, target %lld: expected a finite number, found %g",
+                             sdlf_dataset_title(dataset), (long long)index, (long long)i, (double)target[i]);
+    return SDLF_OK;
+}
+
 /* The first of `count` labels that is no class; -1: none. */
 static int64_t find_no_class(const sdlf_dataset *dataset, const int32_t *label, int64_t count)
 {
@@ -116,7 +128,8 @@ sdlf_status sdlf_dataset_read_labels(const sdlf_dataset *dataset, int64_t index,
     }
     sdlf_status status = sdlf_dataset_check_parts(dataset);
     if (status == SDLF_OK) status = dataset->read_labels(dataset->read_context, index, to);
-    if (status != SDLF_OK || sdlf_dataset_has_targets(dataset)) return status;
+    if (status != SDLF_OK) return status;
+    if (sdlf_dataset_has_targets(dataset)) return check_finite(dataset, index, to, count);
     int64_t bad = find_no_class(dataset, to, count);
     if (bad < 0) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_FORMAT, "data set %s: sample %lld, label %lld: expected %s0 to %d, found %d",

@@ -194,6 +194,36 @@ static void labels_are_read(void)
     free(all);
 }
 
+/* Two targets, of which one is no number where that is asked for. */
+static sdlf_status read_targets(void *context, int64_t index, void *to)
+{
+    const source *s = context;
+    float *target = to;
+    target[0] = (float)index;
+    target[1] = index == s->fails_at ? NAN : -1;
+    return SDLF_OK;
+}
+
+static void targets_are_numbers(void)
+{
+    sdlf_dataset data = make_dataset();
+    source s = {.data = &data, .fails_at = 15};
+    float target[2];
+    sdlf_batch batch;
+    data.labels = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(SAMPLES, 2), NULL);
+    data.class_count = 2;
+    data.read_labels = read_targets;
+    data.read_context = &s;
+    CHECK_OK(sdlf_dataset_read_labels(&data, 14, target));
+    CHECK(target[0] == 14 && target[1] == -1);
+    CHECK_FAILS(sdlf_dataset_read_labels(&data, 15, target), SDLF_ERROR_FORMAT,
+                "sample 15, target 1: expected a finite number, found nan");
+    sdlf_loader *loader = make_loader(&data, (sdlf_loader_options){.batch = BATCH});
+    CHECK_OK(sdlf_loader_next(loader, &batch));
+    CHECK_FAILS(sdlf_loader_next(loader, &batch), SDLF_ERROR_FORMAT, "sample 15, target 1");
+    sdlf_loader_free(loader);
+}
+
 static sdlf_status create_and_free(void *context)
 {
     sdlf_loader *loader = NULL;
@@ -217,6 +247,7 @@ int main(void)
     RUN(parts_are_enough);
     RUN(a_failure_is_told);
     RUN(labels_are_read);
+    RUN(targets_are_numbers);
     RUN(no_allocation_is_unchecked);
     return test_summary();
 }

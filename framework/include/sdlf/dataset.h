@@ -104,7 +104,7 @@ sdlf_status sdlf_dataset_open_with(sdlf_dataset **dataset, const char *specifica
                                    const sdlf_dataset_options *options);
 void sdlf_dataset_free(sdlf_dataset *dataset);
 /* The labels of one sample, wherever they are, to `to`, as many as labels.shape says without its first dimension. Errors: those of read_labels, and
- * SDLF_ERROR_FORMAT where it made labels that are no classes (of pixels also -1). */
+ * SDLF_ERROR_FORMAT where it made labels that are no classes (of pixels also -1), or targets that are not finite. */
 sdlf_status sdlf_dataset_read_labels(const sdlf_dataset *dataset, int64_t index, void *to);
 /* Have loaders of it normalise as the model says; where it does not say, and takes tokens (sdlf_model_takes_tokens), not
  * at all; else as before. Trainers and evaluators do this with their own view of a data set. */
