@@ -48,13 +48,13 @@ typedef struct sdlf_feed {
     float mean, scale;       /* where channels.count is 0 */
     sdlf_channel_normalization channels;
     sdlf_augmentation augment;
-    sdlf_auto_augment automatic; /* before `augment`, with its seed; its magnitude may not be 0 */
-    uint64_t seed;               /* of the orders that the plan makes itself: see sdlf_epoch */
-    int64_t skip;                /* samples at their beginning that are another plan's */
+    uint64_t seed; /* of the orders that the plan makes itself: see sdlf_epoch */
+    int64_t skip;  /* samples at their beginning that are another plan's */
     /* 0: a device holds all data. Else it holds this many batches, up to SDLF_MAX_STAGED, and the host brings the next
      * ones while it computes. Where the plan computes in the host's memory, no data are moved. */
     int staged;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[2];           /* zero: room for members to come */
+    sdlf_auto_augment automatic; /* before `augment`, with its seed; its magnitude may not be 0 */
 } sdlf_feed;
 enum { SDLF_MAX_STAGED = 8 };
 
