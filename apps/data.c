@@ -55,6 +55,7 @@ typedef struct session {
     settings set;
     const char *name;
     sdlf_dataset *half[2]; /* training, test; NULL: there is none */
+    int64_t *count[2];     /* of each class of a half; owned; NULL: it has targets */
     char *missing;         /* why there is no test half, owned */
 } session;
 
@@ -72,21 +73,25 @@ static sdlf_status open_half(session *s, sdlf_split split)
                                            .command = "data"});
 }
 
-/* Labels of each class of a half, of sequences at each position, or of each target above a half; the caller's. Of a sample whose labels cannot be
- * read again none. */
-static int64_t *count_classes(const sdlf_dataset *data, int classes)
+/* Labels of each class of a half, of sequences at each position, of pictures at each pixel. */
+static sdlf_status count_classes(session *s, int half)
 {
+    const sdlf_dataset *data = s->half[half];
+    if (!data || data->labels.dtype == SDLF_FLOAT32) return SDLF_OK;
+    int classes = data->class_count > s->half[0]->class_count ? data->class_count : s->half[0]->class_count;
     int64_t *count = memory_allocate((size_t)classes * sizeof *count), samples = data->labels.shape.dim[0];
     int64_t each = sdlf_tensor_count(&data->labels) / samples;
     int32_t *label = memory_allocate((size_t)each * sizeof *label);
+    sdlf_status status = SDLF_OK;
     memset(count, 0, (size_t)classes * sizeof *count);
-    for (int64_t n = 0; n < samples; n++) {
-        bool read = sdlf_dataset_read_labels(data, n, label) == SDLF_OK;
-        for (int64_t i = 0; read && i < each; i++)
+    for (int64_t n = 0; n < samples && status == SDLF_OK; n++) {
+        status = sdlf_dataset_read_labels(data, n, label);
+        for (int64_t i = 0; i < each && status == SDLF_OK; i++)
             if (label[i] >= 0 && label[i] < classes) count[label[i]]++;
     }
     free(label);
-    return count;
+    s->count[half] = count;
+    return status;
 }
 
 /* ---- targets ---- */
@@ -122,8 +127,7 @@ static const char *name_of(const sdlf_dataset *data, int index)
 static void print_classes(const session *s, const terminal *out)
 {
     const sdlf_dataset *train = s->half[0], *test = s->half[1];
-    int64_t *each[2] = {count_classes(train, train->class_count), NULL};
-    if (test) each[1] = count_classes(test, train->class_count);
+    int64_t *const *each = s->count;
     table *t = table_create(train->class_names ? "class|>train|>share|>test" : ">class|>train|>share|>test");
     for (int c = 0; c < train->class_count; c++) {
         const char *name = name_of(train, c);
@@ -134,8 +138,6 @@ static void print_classes(const session *s, const terminal *out)
     }
     table_print(t, out, 2);
     table_free(t);
-    free(each[1]);
-    free(each[0]);
 }
 
 static void print_targets(const session *s, const terminal *out)
@@ -205,11 +207,11 @@ static void print_text(const session *s, const terminal *out)
 
 /* ---- JSON ---- */
 
-static json_t *half_json(const sdlf_dataset *data)
+static json_t *half_json(const session *s, int half)
 {
+    const sdlf_dataset *data = s->half[half];
     json_t *rows = json_array(), *means = json_array(), *deviations = json_array(), *unread = json_array();
     bool targets = data->labels.dtype == SDLF_FLOAT32, own = data->channels.count > 0;
-    int64_t *count = targets ? NULL : count_classes(data, data->class_count);
     for (int c = 0; c < data->class_count; c++) {
         const char *name = name_of(data, c);
         json_t *row =
@@ -218,11 +220,10 @@ static json_t *half_json(const sdlf_dataset *data)
         json_t *more = targets ? json_pack("{so so so so}", "mean", json_number(found.mean), "deviation",
                                            json_number(found.deviation), "least", json_number(found.least), "most",
                                            json_number(found.most))
-                               : json_pack("{sI}", "samples", (json_int_t)count[c]);
+                               : json_pack("{sI}", "samples", (json_int_t)s->count[half][c]);
         if (row && more) json_object_update_new(row, more);
         json_array_append_new(rows, row);
     }
-    free(count);
     for (int64_t k = 0; k < data->unread; k++) json_array_append_new(unread, json_text(data->unread_files[k]));
     for (int c = 0; c < (own ? data->channels.count : 1); c++) {
         json_array_append_new(means, json_number((double)(own ? data->channels.mean[c] : data->mean)));
@@ -238,7 +239,7 @@ static json_t *half_json(const sdlf_dataset *data)
 static sdlf_status print_json(const session *s)
 {
     json_t *result = json_pack("{ss so so so}", "version", SDLF_VERSION, "data", json_text(s->half[0]->name), "train",
-                               half_json(s->half[0]), "test", s->half[1] ? half_json(s->half[1]) : json_null());
+                               half_json(s, 0), "test", s->half[1] ? half_json(s, 1) : json_null());
     return json_print(result, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "standard output could not be written");
 }
 
@@ -286,6 +287,8 @@ static sdlf_status look(session *s, const arguments *given)
     }
     if (status == SDLF_OK && s->set.show) status = show(s, given);
     if (status != SDLF_OK || (s->set.show && output_is_standard(s->set.show))) return status;
+    for (int half = 0; half < 2 && status == SDLF_OK; half++) status = count_classes(s, half);
+    if (status != SDLF_OK) return status;
     if (s->set.json) return print_json(s);
     print_text(s, &out);
     if (s->set.show) {
@@ -329,7 +332,10 @@ static int run(int count, char **words)
     }
     s.name = given.operand[0];
     int code = command_conclude("data", look(&s, &given));
-    for (int i = 0; i < 2; i++) sdlf_dataset_free(s.half[i]);
+    for (int i = 0; i < 2; i++) {
+        sdlf_dataset_free(s.half[i]);
+        free(s.count[i]);
+    }
     free(s.missing);
     return code;
 }
