@@ -66,7 +66,7 @@ static void put_sample(reading *r, int64_t i, const uint8_t *sample)
 static void read_sample(void *context, int64_t i)
 {
     reading *r = context;
-    const mask_stream *stream = r->stream;
+    mask_stream *stream = r->stream;
     dataset_sums sums = {.count = 0};
     uint8_t *sample = malloc((size_t)mask_stream_size(stream));
     sdlf_status status = sample != NULL ? mask_stream_decode(stream, i, sample)

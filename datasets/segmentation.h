@@ -9,6 +9,7 @@ enum { MASK_IGNORED = 255 }; /* the value of pixels that do not count */
 
 typedef struct mask_pair {
     const folder_file *picture, *mask; /* of `files` */
+    int height, width;                 /* of both, when they were read first */
 } mask_pair;
 
 typedef struct mask_pairs {

@@ -98,14 +98,17 @@ static sdlf_status check_sizes(const mask_stream *s, int64_t pair, const sdlf_im
                      (int)s->shape.dim[2]);
 }
 
-sdlf_status mask_stream_decode(const mask_stream *stream, int64_t pair, uint8_t *to)
+sdlf_status mask_stream_decode(mask_stream *stream, int64_t pair, uint8_t *to)
 {
     sdlf_image picture = {0}, mask = {0};
-    sdlf_status status = folder_read_picture(&picture, stream->folder, stream->pairs.pair[pair].picture);
+    mask_pair *files = &stream->pairs.pair[pair];
+    sdlf_status status = folder_read_picture(&picture, stream->folder, files->picture);
     if (status == SDLF_OK) status = read_mask(&mask, stream, pair);
     if (status == SDLF_OK) status = check_sizes(stream, pair, &picture, &mask);
     if (status == SDLF_OK) status = folder_fill_sample(to, &picture, stream->shape, NULL);
     if (status == SDLF_OK) status = fill_mask(to + sdlf_shape_count(stream->shape), stream, pair, &mask);
+    files->height = picture.height;
+    files->width = picture.width;
     sdlf_image_release(&picture);
     sdlf_image_release(&mask);
     return status;
@@ -123,6 +126,16 @@ static sdlf_status in_stream(const mask_stream *stream, sdlf_status status)
     return sdlf_fail_context(status, "%s, which could be read when the data set was opened", stream->folder);
 }
 
+/* A picture and its mask are read one without the other: each must have the size that both had. */
+static sdlf_status check_size(const mask_stream *s, int64_t pair, const folder_file *file, const sdlf_image *found)
+{
+    const mask_pair *had = &s->pairs.pair[pair];
+    if (found->height == had->height && found->width == had->width) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_FORMAT,
+                     "%s/%s: has %dx%d pixels (height x width), had %dx%d when the data set was opened", s->folder,
+                     file->path, found->height, found->width, had->height, had->width);
+}
+
 sdlf_status mask_stream_read_part(void *context, int64_t pair, const sdlf_sample_part *part, void *sample)
 {
     mask_stream *stream = context;
@@ -132,10 +145,12 @@ sdlf_status mask_stream_read_part(void *context, int64_t pair, const sdlf_sample
         return SDLF_OK;
     }
     sdlf_image picture = {0};
-    sdlf_status status = folder_read_picture(&picture, stream->folder, stream->pairs.pair[pair].picture);
+    const folder_file *file = stream->pairs.pair[pair].picture;
+    sdlf_status status = in_stream(stream, folder_read_picture(&picture, stream->folder, file));
+    if (status == SDLF_OK) status = check_size(stream, pair, file, &picture);
     if (status == SDLF_OK) status = folder_fill_sample(sample, &picture, stream->shape, part);
     sdlf_image_release(&picture);
-    return in_stream(stream, status);
+    return status;
 }
 
 sdlf_status mask_stream_read(void *context, int64_t pair, void *sample)
@@ -154,11 +169,12 @@ sdlf_status mask_stream_read_labels(void *context, int64_t pair, void *labels)
     }
     sdlf_image mask = {0};
     uint8_t *bytes = malloc((size_t)area);
-    sdlf_status status = bytes != NULL ? read_mask(&mask, stream, pair)
+    sdlf_status status = bytes != NULL ? in_stream(stream, read_mask(&mask, stream, pair))
                                        : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", stream->folder);
-    if (status == SDLF_OK) status = fill_mask(bytes, stream, pair, &mask);
+    if (status == SDLF_OK) status = check_size(stream, pair, stream->pairs.pair[pair].mask, &mask);
+    if (status == SDLF_OK) status = in_stream(stream, fill_mask(bytes, stream, pair, &mask));
     if (status == SDLF_OK) mask_labels(labels, bytes, area);
     sdlf_image_release(&mask);
     free(bytes);
-    return in_stream(stream, status);
+    return status;
 }

@@ -24,9 +24,9 @@ void mask_stream_free(void *stream);
 /* Bytes of a picture with its mask. */
 int64_t mask_stream_size(const mask_stream *stream);
 
-/* Picture and mask from their files, which must fit together. Errors: those of reading; SDLF_ERROR_SHAPE, of another size than
- * the others. */
-sdlf_status mask_stream_decode(const mask_stream *stream, int64_t pair, uint8_t *to);
+/* Picture and mask from their files, which must fit together, and whose size is kept. Errors: those of reading; SDLF_ERROR_SHAPE, of another size
+ * than the others. */
+sdlf_status mask_stream_decode(mask_stream *stream, int64_t pair, uint8_t *to);
 
 /* Leave out the pairs whose flag is false. */
 void mask_stream_close_gaps(mask_stream *stream, const bool *is_read);
@@ -34,7 +34,8 @@ void mask_stream_close_gaps(mask_stream *stream, const bool *is_read);
 /* What bytes of a mask are as labels. */
 void mask_labels(int32_t *labels, const uint8_t *mask, int64_t count);
 
-/* As sdlf_sample_part_reader (NULL: all), and as sdlf_sample_readers of samples and of labels. Errors name the files. */
+/* As sdlf_sample_part_reader (NULL: all), and as sdlf_sample_readers of samples and of labels, once the pair has been decoded. Errors name the
+ * files: also SDLF_ERROR_FORMAT, of another size than then. */
 sdlf_status mask_stream_read_part(void *stream, int64_t pair, const sdlf_sample_part *part, void *sample);
 sdlf_status mask_stream_read(void *stream, int64_t pair, void *sample);
 sdlf_status mask_stream_read_labels(void *stream, int64_t pair, void *labels);

@@ -73,27 +73,31 @@ static void streamed_is_held(void)
     sdlf_dataset_free(held);
 }
 
-/* Masks that vanish, are no pictures any more, have colours or other classes when their turn comes. */
-static void masks_that_change(void)
+/* Masks that vanish, are no pictures any more, have colours, other classes or another size when their turn comes; and pictures of another size. */
+static void files_that_change(void)
 {
-    static const char *const says[] = {"masks/", "masks/", "expected one of 4 classes, or 255, found 9"};
-    for (int how = 0; how < 3; how++) {
+    static const char *const says[] = {"masks/", "masks/", "expected one of 4 classes, or 255, found 9",
+                                       "pixels (height x width), had", "pixels (height x width), had"};
+    for (int how = 0; how < 5; how++) {
+        const char *inside = how < 4 ? "masks" : "images";
         sdlf_dataset *data = NULL;
         sdlf_loader *loader = NULL;
         sdlf_batch batch = {.count = 0};
         write_pairs();
         if (!CHECK_OK(open_masks(&data, &(sdlf_dataset_options){.height = HEIGHT, .width = WIDTH, .cache = 1}))) return;
         for (int n = 0; n < COUNT; n++) {
+            unsigned char grey[13 * 15];
             char name[64];
-            snprintf(name, sizeof name, "masks/%02d.png", n);
+            memset(grey, how == 2 ? 9 : 1, sizeof grey);
+            snprintf(name, sizeof name, "%s/%02d.png", inside, n);
             CHECK(unlink(path_of(name)) == 0);
             if (how == 1) test_write_file(path_of(name), "torn", 4);
-            if (how == 2) picture(name, 8, 9, 9);
+            if (how >= 2) write_grey(name, 8 + n % 5 + (how > 2), 9 + n % 7, grey);
         }
         sdlf_status status = sdlf_loader_create(&loader, data, &(sdlf_loader_options){.batch = BATCH});
         if (status == SDLF_OK) status = sdlf_loader_next(loader, &batch);
         CHECK_FAILS(status, how == 0 ? SDLF_ERROR_IO : SDLF_ERROR_FORMAT, "when the data set was opened");
-        CHECK(strstr(sdlf_error_message(), says[how]) != NULL);
+        CHECK(strstr(sdlf_error_message(), says[how]) != NULL && strstr(sdlf_error_message(), inside) != NULL);
         sdlf_loader_free(loader);
         sdlf_dataset_free(data);
     }
@@ -125,7 +129,7 @@ static void no_allocation_is_unchecked(void)
 int main(void)
 {
     RUN(streamed_is_held);
-    RUN(masks_that_change);
+    RUN(files_that_change);
     RUN(no_allocation_is_unchecked);
     return test_summary();
 }
