@@ -1,31 +1,62 @@
 /* SPDX-License-Identifier: MIT */
 /* What samples count in the loss: by their class, and by the share of it where samples are mixed. */
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "framework/mixing.h"
+#include "framework/parallel.h"
+#include "framework/saved_error.h"
 #include "framework/trainer_internal.h"
+
+/* Labels of each class. */
+typedef struct label_counts {
+    const sdlf_dataset *train;
+    int64_t rows;         /* labels of a sample */
+    pthread_mutex_t lock; /* guards what follows: the first failure, in the samples' order */
+    int64_t *count, all, failed;
+    sdlf_saved_error error;
+} label_counts;
+
+/* Labels that are not in memory are read by several threads at once. */
+static void count_sample(void *context, int64_t n)
+{
+    label_counts *c = context;
+    bool held = c->train->labels.data != NULL;
+    int32_t *read = held ? NULL : malloc((size_t)c->rows * sizeof *read);
+    const int32_t *label = held ? (const int32_t *)c->train->labels.data + n * c->rows : read;
+    sdlf_status status = held           ? SDLF_OK
+                         : read != NULL ? sdlf_dataset_read_labels(c->train, n, read)
+                                        : sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for labels");
+    pthread_mutex_lock(&c->lock);
+    for (int64_t i = 0; status == SDLF_OK && i < c->rows; i++)
+        if (label[i] >= 0) c->count[label[i]]++, c->all++; /* those that count */
+    if (status != SDLF_OK && (c->error.status == SDLF_OK || n < c->failed)) {
+        c->failed = n;
+        sdlf_save_error(&c->error, status);
+    }
+    pthread_mutex_unlock(&c->lock);
+    free(read);
+}
 
 /* (samples) / (classes times samples of the class); a class without samples has no use for its weight. */
 static sdlf_status balance(float *weights, const sdlf_dataset *train)
 {
-    int64_t samples = train->labels.shape.dim[0], rows = sdlf_tensor_count(&train->labels) / samples;
+    int64_t samples = train->labels.shape.dim[0];
     int classes = train->class_count;
-    int64_t *count = calloc((size_t)classes, sizeof *count), all = 0;
-    int32_t *label = malloc((size_t)rows * sizeof *label);
-    sdlf_status status =
-        count != NULL && label != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for labels");
-    for (int64_t n = 0; status == SDLF_OK && n < samples; n++) {
-        status = sdlf_dataset_read_labels(train, n, label);
-        for (int64_t i = 0; status == SDLF_OK && i < rows; i++)
-            if (label[i] >= 0) count[label[i]]++, all++; /* those that count */
-    }
-    for (int c = 0; status == SDLF_OK && c < classes; c++)
-        weights[c] = count[c] > 0 ? (float)((double)all / (classes * (double)count[c])) : 1;
-    free(count);
-    free(label);
-    return status;
+    label_counts c = {.train = train,
+                      .rows = sdlf_tensor_count(&train->labels) / samples,
+                      .lock = PTHREAD_MUTEX_INITIALIZER,
+                      .count = calloc((size_t)classes, sizeof *c.count)};
+    if (c.count == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for labels");
+    bool held = train->labels.data != NULL;
+    parallel_for(samples, held || train->readers < 1 ? 1 : train->readers, count_sample, &c);
+    pthread_mutex_destroy(&c.lock);
+    for (int k = 0; c.error.status == SDLF_OK && k < classes; k++)
+        weights[k] = c.count[k] > 0 ? (float)((double)c.all / (classes * (double)c.count[k])) : 1;
+    free(c.count);
+    return sdlf_restore_error(&c.error);
 }
 
 /* "1,2,0.5", as many numbers above 0 as there are classes. */

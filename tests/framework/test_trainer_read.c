@@ -68,6 +68,41 @@ static void batches_are_sent_before_they_change(void)
 
 /* A loader's samples are where a queued upload may read them, with prefetching and without. */
 static void batches_are_pinned(void)
+static sdlf_status read_label(void *context, int64_t index, void *to)
+{
+    const sdlf_dataset *data = context;
+    if (index >= data->labels.shape.dim[0] - data->unread) return sdlf_fail(SDLF_ERROR_IO, "label %d", (int)index);
+    memcpy(to, (const int32_t *)data->labels.data + index, sizeof(int32_t));
+    return SDLF_OK;
+}
+
+/* Classes are counted alike whether labels are in memory or read by several threads, of whose failures the first is told. */
+static void labels_are_counted(void)
+{
+    sdlf_dataset memory = synthetic_dataset(50, 1);
+    sdlf_dataset data = memory;
+    data.labels.data = NULL;
+    data.read_labels = read_label;
+    data.read_context = &memory;
+    data.readers = 3;
+    uint32_t first = 0;
+    for (int i = 0; i < 3; i++) {
+        watcher seen = {.calls = 0};
+        sdlf_model *model = synthetic_model();
+        sdlf_trainer_options options = options_on("reference", 8, &seen);
+        strcpy(options.class_weights, "balanced");
+        memory.unread = i == 2 ? 20 : 0; /* their labels fail */
+        sdlf_status status = train(model, i == 0 ? &memory : &data, &options);
+        if (i < 2) CHECK_OK(status);
+        if (i == 2) CHECK_FAILS(status, SDLF_ERROR_IO, "label 30");
+        if (i == 0) first = sdlf_model_hash(model);
+        if (i == 1) CHECK_EQUAL(sdlf_model_hash(model), first);
+        sdlf_model_free(model);
+    }
+    memory.unread = 0;
+    synthetic_release(&memory);
+}
+
 {
     sdlf_dataset data = synthetic_dataset(50, 1);
     for (int i = 0; test_calculator_class_at(i) != NULL; i++)
@@ -105,4 +140,5 @@ int main(void)
     RUN(batches_are_sent_before_they_change);
     RUN(batches_are_pinned);
     return test_summary();
+    RUN(labels_are_counted);
 }
