@@ -62,10 +62,12 @@ static int64_t take_images(sdlf_batch_maker *maker, const batch_part *part)
     return 2 * part->count;
 }
 
-/* The most samples that are gathered for a batch. */
+/* The most samples that are gathered for a batch: a rank's part, and as many again that these are mixed with. */
 static int64_t most_samples(const sdlf_batch_maker *maker)
 {
-    return maker->options.batch + (maker->paired != NULL ? 1 : 0); /* twice a half, rounded up */
+    int64_t batch = maker->options.batch, ranks = maker->options.ranks;
+    int64_t each = ranks > 1 ? (batch - 1) / ranks + 1 : batch;
+    return maker->paired != NULL ? 2 * each : each;
 }
 
 /* Of the labels of that many samples. */
@@ -130,9 +132,9 @@ static sdlf_status prepare_gather(sdlf_batch_maker *maker)
 static sdlf_status prepare_reading(sdlf_batch_maker *maker)
 {
     sdlf_status status = sdlf_auto_augment_complete(&maker->options.automatic, &maker->dataset->samples);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
     bool changed = sdlf_auto_augment_wanted(&maker->options.automatic);
     sdlf_shape shape = maker->dataset->samples.shape;
-    if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
     shape.dim[0] = most_samples(maker);
     if (status == SDLF_OK && maker->dataset->labels.data == NULL)
         status =
@@ -161,7 +163,8 @@ static sdlf_status allocate_order(sdlf_batch_maker *maker)
     }
     for (int64_t i = 0; i < samples; i++) maker->order[i] = (int32_t)i;
     if (maker->options.ranks < 2 || !sdlf_mixing_wanted(&maker->options.mixing)) return SDLF_OK;
-    maker->paired = malloc((size_t)(maker->options.batch + 1) * sizeof *maker->paired);
+    int64_t each = (maker->options.batch - 1) / maker->options.ranks + 1;
+    maker->paired = malloc(2 * (size_t)each * sizeof *maker->paired);
     return maker->paired != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory for pairs of samples");
 }
 
@@ -217,47 +220,74 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
 /* What gives memory that is transferred fastest; NULL: any memory does. */
 static const sdlf_queue_class *queues_of(const sdlf_batch_maker *maker)
 {
-    return maker->options.calculator != NULL ? maker->options.calculator->type->queues : NULL;
+    bool any = maker->options.calculator == NULL || maker->pageable;
+    return any ? NULL : maker->options.calculator->type->queues;
 }
 
-static sdlf_status create_samples(sdlf_tensor *samples, const sdlf_batch_maker *maker, sdlf_shape shape)
+/* Room for `shape`, whose first dimension does not count, of each sample. */
+static sdlf_status create_part(sdlf_tensor *part, const sdlf_batch_maker *maker, sdlf_dtype dtype, sdlf_shape shape)
 {
     const sdlf_queue_class *queues = queues_of(maker);
-    if (queues == NULL) return sdlf_tensor_create(samples, NULL, SDLF_FLOAT32, shape);
-    *samples = sdlf_tensor_view(SDLF_FLOAT32, shape, NULL);
-    return queues->allocate_host(maker->options.calculator, sdlf_tensor_bytes(samples), &samples->data);
+    shape.dim[0] = most_samples(maker);
+    if (queues == NULL) return sdlf_tensor_create(part, NULL, dtype, shape);
+    *part = sdlf_tensor_view(dtype, shape, NULL);
+    return queues->allocate_host(maker->options.calculator, sdlf_tensor_bytes(part), &part->data);
 }
 
-sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker)
+static sdlf_status create_batch(sdlf_batch *batch, const sdlf_batch_maker *maker)
 {
-    sdlf_shape shape = maker->dataset->samples.shape;
-    shape.dim[0] = most_samples(maker);
+    const sdlf_dataset *dataset = maker->dataset;
+    bool mixed = sdlf_mixing_wanted(&maker->options.mixing) && !sdlf_dataset_has_targets(dataset);
     *batch = (sdlf_batch){0};
-    sdlf_status status = create_samples(&batch->samples, maker, shape);
-    if (status == SDLF_OK)
-        status =
-            sdlf_tensor_create(&batch->labels, NULL, maker->dataset->labels.dtype, labels_shape(maker, shape.dim[0]));
-    bool mixed = sdlf_mixing_wanted(&maker->options.mixing) && !sdlf_dataset_has_targets(maker->dataset);
-    sdlf_shape each = sdlf_shape(most_samples(maker));
-    if (status == SDLF_OK && mixed) status = sdlf_tensor_create(&batch->second_labels, NULL, SDLF_INT32, each);
-    if (status == SDLF_OK && mixed) status = sdlf_tensor_create(&batch->shares, NULL, SDLF_FLOAT32, each);
+    sdlf_status status = create_part(&batch->samples, maker, SDLF_FLOAT32, dataset->samples.shape);
+    if (status == SDLF_OK) status = create_part(&batch->labels, maker, dataset->labels.dtype, dataset->labels.shape);
+    if (status == SDLF_OK && mixed) status = create_part(&batch->second_labels, maker, SDLF_INT32, sdlf_shape(1));
+    if (status == SDLF_OK && mixed) status = create_part(&batch->shares, maker, SDLF_FLOAT32, sdlf_shape(1));
     if (status != SDLF_OK) sdlf_batch_release(batch, maker);
     return sdlf_fail_context(status, "loader");
+}
+
+sdlf_status sdlf_batches_create(sdlf_batch *batch, int count, sdlf_batch_maker *maker)
+{
+    int made = 0;
+    sdlf_status status = SDLF_OK;
+    for (; made < count && status == SDLF_OK; made++) status = create_batch(&batch[made], maker);
+    if (status == SDLF_OK) return SDLF_OK;
+    while (made-- > 0) sdlf_batch_release(&batch[made], maker);
+    if (status != SDLF_ERROR_MEMORY || queues_of(maker) == NULL) return status;
+    maker->pageable = true;
+    return sdlf_batches_create(batch, count, maker);
 }
 
 void sdlf_batch_release(sdlf_batch *batch, const sdlf_batch_maker *maker)
 {
     const sdlf_queue_class *queues = queues_of(maker);
     sdlf_calculator *device = maker->options.calculator;
-    if (queues != NULL && batch->samples.data != NULL) {
+    sdlf_tensor *parts[] = {&batch->samples, &batch->labels, &batch->second_labels, &batch->shares};
+    if (queues != NULL && batch->samples.data != NULL)
         device->type->synchronize(device); /* after a failure something may still be queued */
-        queues->deallocate_host(device, batch->samples.data);
-        batch->samples.data = NULL;
+    for (int i = 0; i < 4; i++) {
+        if (queues != NULL && parts[i]->data != NULL) queues->deallocate_host(device, parts[i]->data);
+        if (queues != NULL) parts[i]->data = NULL;
+        sdlf_tensor_release(parts[i], NULL);
     }
-    sdlf_tensor_release(&batch->samples, NULL);
-    sdlf_tensor_release(&batch->labels, NULL);
-    sdlf_tensor_release(&batch->second_labels, NULL);
-    sdlf_tensor_release(&batch->shares, NULL);
+}
+
+int64_t sdlf_batch_maker_memory(const sdlf_batch_maker *maker, int batches)
+{
+    const sdlf_dataset *dataset = maker->dataset;
+    int64_t samples = dataset->samples.shape.dim[0], most = most_samples(maker);
+    int64_t each = sdlf_shape_span(dataset->samples.shape, 1, dataset->samples.shape.rank) * (int64_t)sizeof(float);
+    each += sdlf_tensor_bytes(&dataset->labels) / samples;
+    if (sdlf_mixing_wanted(&maker->options.mixing) && !sdlf_dataset_has_targets(dataset))
+        each += (int64_t)(sizeof(int32_t) + sizeof(float)); /* second labels and shares */
+    int64_t bytes = batches * most * each;
+    bytes += samples * (int64_t)(sizeof *maker->order + (maker->keys != NULL ? sizeof *maker->keys : 0));
+    bytes += sdlf_tensor_bytes(&maker->read) * (maker->unchanged != NULL ? 2 : 1);
+    bytes += sdlf_tensor_bytes(&maker->labels) + sdlf_tensor_bytes(&maker->gather.workspace);
+    if (maker->places != NULL) bytes += most * (int64_t)sizeof *maker->places;
+    if (maker->paired != NULL) bytes += most * (int64_t)sizeof *maker->paired;
+    return bytes;
 }
 
 /* The batch has that many samples, the first of those in its memory. */

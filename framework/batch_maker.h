@@ -31,6 +31,7 @@ typedef struct sdlf_batch_maker {
     int32_t *order; /* of the epoch `epoch`; owned */
     uint64_t *keys; /* scratch space of the shuffle; NULL without one */
     int64_t epoch;  /* -1: none yet; the gather reads it */
+    bool pageable;  /* options.calculator had no memory for batches, which are in any memory instead */
 } sdlf_batch_maker;
 
 /* Check the options and take all memory that will be needed. The maker may not be moved afterwards. Errors:
@@ -40,9 +41,13 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
                                   const sdlf_loader_options *options);
 void sdlf_batch_maker_release(sdlf_batch_maker *maker);
 
-/* Allocate what holds a full batch, its samples in memory of options.calculator's queues. Release with sdlf_batch_release, before the maker. */
-sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker);
+/* Allocate what holds full batches, in memory of options.calculator's queues; where that cannot give it, all of them in
+ * any memory. Release each with sdlf_batch_release, before the maker. After a failure there is nothing to release. */
+sdlf_status sdlf_batches_create(sdlf_batch *batch, int count, sdlf_batch_maker *maker);
 void sdlf_batch_release(sdlf_batch *batch, const sdlf_batch_maker *maker);
+
+/* Bytes of the maker and of that many batches. */
+int64_t sdlf_batch_maker_memory(const sdlf_batch_maker *maker, int batches);
 
 /* Samples and labels of maker->images, for which the gather is bound: its first part (batch_read.c). */
 sdlf_status sdlf_batch_read(const sdlf_batch_maker *maker, int64_t count, sdlf_batch *batch);

@@ -44,9 +44,7 @@ sdlf_status sdlf_loader_create(sdlf_loader **loader, const sdlf_dataset *dataset
     if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
     bool prefetching = !options->no_prefetch && sdlf_machine_processors() > 1;
     sdlf_status status = sdlf_batch_maker_init(&made->maker, dataset, options);
-    for (int i = 0; i < (prefetching ? SLOTS : 1) && status == SDLF_OK; i++) {
-        status = sdlf_batch_create(&made->slot[i], &made->maker);
-    }
+    if (status == SDLF_OK) status = sdlf_batches_create(made->slot, prefetching ? SLOTS : 1, &made->maker);
     if (status == SDLF_OK && prefetching) {
         status = sdlf_prefetch_start(&made->prefetch, SLOTS, make_item, made);
         made->prefetching = status == SDLF_OK;
@@ -112,14 +110,5 @@ int64_t sdlf_loader_batches(const sdlf_loader *loader)
 int64_t sdlf_loader_memory(const sdlf_loader *loader)
 {
     if (loader == NULL) return 0;
-    const sdlf_batch_maker *maker = &loader->maker;
-    sdlf_shape shape = maker->dataset->samples.shape;
-    int64_t sample = sdlf_shape_span(shape, 1, shape.rank) * (int64_t)sizeof(float);
-    sample += sdlf_tensor_bytes(&maker->dataset->labels) / shape.dim[0];
-    int64_t bytes = (loader->prefetching ? SLOTS : 1) * maker->options.batch * sample;
-    bytes += shape.dim[0] * (int64_t)(sizeof *maker->order + (maker->keys != NULL ? sizeof *maker->keys : 0));
-    if (maker->places != NULL)
-        bytes += sdlf_tensor_bytes(&maker->read) + maker->options.batch * (int64_t)sizeof *maker->places;
-    if (maker->workspace != NULL) bytes += sdlf_tensor_bytes(&maker->gather.workspace);
-    return bytes;
+    return sdlf_batch_maker_memory(&loader->maker, loader->prefetching ? SLOTS : 1);
 }

@@ -8,11 +8,17 @@
 #include <sys/mman.h>
 
 static sdlf_queue late = SDLF_QUEUE_COMPUTE;
+static int64_t host_capacity;        /* bytes; 0: no end */
 static int64_t interruptions, waits; /* waits: since something to compute was queued last */
 
 void test_guarded_late(sdlf_queue queue)
 {
     late = queue;
+}
+
+void test_guarded_host_memory(int64_t bytes)
+{
+    host_capacity = bytes;
 }
 
 int64_t test_guarded_interruptions(void)
@@ -97,8 +103,12 @@ static sdlf_status allocate_host(sdlf_calculator *base, int64_t bytes, void **me
 {
     guarded_calculator *guarded = guarded_from(base);
     int slot = 0;
+    int64_t taken = bytes;
     *memory = NULL;
     if (bytes == 0) return SDLF_OK;
+    for (int i = 0; i < GUARDED_BLOCKS; i++) taken += (int64_t)guarded->host[i].bytes;
+    if (host_capacity > 0 && taken > host_capacity)
+        return sdlf_fail(SDLF_ERROR_MEMORY, "guarded: no more memory for transfers");
     while (slot < GUARDED_BLOCKS && guarded->host[slot].memory != NULL) slot++;
     guarded_block made = slot < GUARDED_BLOCKS ? guarded_map(bytes) : (guarded_block){.memory = NULL};
     if (made.memory == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "guarded: no memory for transfers");

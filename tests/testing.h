@@ -102,9 +102,11 @@ bool test_set_level(const char *level);
  * need more shared memory than smaller devices have. Any other calculator has all. */
 bool test_runs_all_kernels(const sdlf_calculator *calculator);
 
-/* Give "guarded" this much memory (0: no end); make its n-th allocation from now on fail (0: none); say which of its
- * queues does what it holds as late as it may (at first SDLF_QUEUE_COMPUTE), while the other is early. */
+/* Give "guarded" this much memory (0: no end); and this much of the host's for queued transfers; make its n-th
+ * allocation from now on fail (0: none); say which of its queues does what it holds as late as it may (at first
+ * SDLF_QUEUE_COMPUTE), while the other is early. */
 void test_guarded_memory(int64_t bytes);
+void test_guarded_host_memory(int64_t bytes);
 void test_guarded_fail_allocation(int64_t n);
 void test_guarded_late(sdlf_queue queue);
 

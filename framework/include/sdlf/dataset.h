@@ -143,8 +143,10 @@ typedef struct sdlf_loader_options {
     /* Of each batch only a rank's part, [count rank / ranks, count (rank + 1) / ranks): `batch` is that of all ranks. Where that is empty (in a
      * shorter last batch) the part is one sample, which the rank is to count as none. Not with `mixing`. 0 ranks: all of it. */
     int rank, ranks;
-    /* Samples of batches lie in memory that this calculator uploads from fastest, where its queues have such (pinned); borrowed until the loader
-     * is freed. A batch is in use until such uploads of it are done, which are queued: wait for them before the next call. NULL: any memory. */
+    /* Batches lie in memory that this calculator uploads from fastest, where its queues have such (pinned) and enough of it; borrowed until the
+     * loader is freed. A batch is in use until such uploads of it are done, which are queued: wait for them before the next call that hands its
+     * memory back: sdlf_loader_next, also past the end of an epoch, sdlf_loader_seek and sdlf_loader_free. sdlf_loader_create and sdlf_loader_free
+     * use the calculator: call them on the thread that uses it, and before it is closed. NULL: any memory. */
     sdlf_calculator *calculator;
     void *reserved[3]; /* zero: room for members to come */
 } sdlf_loader_options;
