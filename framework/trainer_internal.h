@@ -60,8 +60,9 @@ struct sdlf_trainer {
     bool at_rest;                      /* where the weights are averaged: the model's values are the averages */
     float
         *weights; /* of a batch's samples for their labels and their second ones, scratch space; NULL: they have none */
-    bool mixed;   /* they have second labels */
-    float *rates; /* of an epoch, for plans that draw their own batches */
+    bool weights_pinned; /* they are the sender's memory */
+    bool mixed;          /* they have second labels */
+    float *rates;        /* of an epoch, for plans that draw their own batches */
     trainer_slices slices;
     sdlf_plan *full;         /* for batches of `batch` */
     sdlf_plan *tail;         /* for an epoch's last, smaller batch; NULL: there is none */
@@ -143,6 +144,8 @@ sdlf_status sdlf_trainer_take_best(sdlf_trainer *trainer);
 
 /* What options->class_weights says. Errors: SDLF_ERROR_ARGUMENT names what is wrong, SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_trainer_prepare_weights(sdlf_trainer *trainer);
+/* Keep them in memory that the sender uploads from without the host's waiting, where it has such. */
+void sdlf_trainer_pin_weights(sdlf_trainer *trainer);
 void sdlf_trainer_release_weights(sdlf_trainer *trainer);
 /* Those of a batch into the plan's input: each class's, divided by their sum. */
 sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, const sdlf_batch *batch);

@@ -284,6 +284,7 @@ static sdlf_status prepare_loader(sdlf_trainer *trainer)
         sdlf_status status = uploads->type->queues->fence_create(uploads, &trainer->sent);
         if (status != SDLF_OK) return status;
         trainer->sender = uploads;
+        sdlf_trainer_pin_weights(trainer);
     }
     return sdlf_loader_create(&trainer->loader, &trainer->train,
                               &(sdlf_loader_options){.batch = trainer->batch,

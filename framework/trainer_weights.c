@@ -83,13 +83,21 @@ static bool mixes(const sdlf_trainer *trainer)
     return sdlf_mixing_wanted(&trainer->options.mixing) && !sdlf_dataset_has_targets(&trainer->train);
 }
 
+/* Of this rank's part of a batch, twice. */
+static int64_t bytes_of_weights(const sdlf_trainer *trainer)
+{
+    bool pixels = sdlf_dataset_has_pixel_labels(&trainer->train);
+    int64_t rows = pixels ? sdlf_dataset_positions(&trainer->train) : 1;
+    int ranks = trainer->options.communicator != NULL ? trainer->options.communicator->rank_count : 1;
+    return 2 * ((trainer->batch - 1) / ranks + 1) * rows * (int64_t)sizeof *trainer->weights;
+}
+
 sdlf_status sdlf_trainer_prepare_weights(sdlf_trainer *trainer)
 {
     const char *text = trainer->options.class_weights;
     int classes = trainer->train.class_count;
     trainer->mixed = mixes(trainer);
     bool pixels = sdlf_dataset_has_pixel_labels(&trainer->train); /* of which some do not count */
-    int64_t rows = pixels ? sdlf_dataset_positions(&trainer->train) : 1;
     if (text[0] == '\0' && !trainer->mixed && !pixels) return SDLF_OK;
     if (sdlf_dataset_positions(&trainer->train) > 0 && (!pixels || trainer->mixed))
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
@@ -104,7 +112,7 @@ sdlf_status sdlf_trainer_prepare_weights(sdlf_trainer *trainer)
                                           : "labels of pixels are",
                          sdlf_model_name(trainer->model));
     trainer->class_weights = malloc((size_t)classes * sizeof *trainer->class_weights);
-    trainer->weights = malloc(2 * (size_t)(trainer->batch * rows) * sizeof *trainer->weights);
+    trainer->weights = malloc((size_t)bytes_of_weights(trainer));
     if (pixels) trainer->test_confusion = calloc((size_t)classes * (size_t)classes, sizeof *trainer->test_confusion);
     if (trainer->class_weights == NULL || trainer->weights == NULL || (pixels && trainer->test_confusion == NULL))
         return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for the weights of %d classes", classes);
@@ -114,9 +122,25 @@ sdlf_status sdlf_trainer_prepare_weights(sdlf_trainer *trainer)
     return balance(trainer->class_weights, &trainer->train);
 }
 
+void sdlf_trainer_pin_weights(sdlf_trainer *trainer)
+{
+    sdlf_calculator *sender = trainer->sender;
+    void *memory = NULL;
+    if (trainer->weights == NULL) return;
+    if (sender->type->queues->allocate_host(sender, bytes_of_weights(trainer), &memory) != SDLF_OK) return;
+    free(trainer->weights);
+    trainer->weights = memory;
+    trainer->weights_pinned = true;
+}
+
 void sdlf_trainer_release_weights(sdlf_trainer *trainer)
 {
     free(trainer->class_weights);
+    if (trainer->weights_pinned) {
+        trainer->sender->type->synchronize(trainer->sender); /* after a failure something may still be queued */
+        trainer->sender->type->queues->deallocate_host(trainer->sender, trainer->weights);
+        trainer->weights = NULL;
+    }
     free(trainer->weights);
     free(trainer->test_confusion);
 }
