@@ -141,7 +141,8 @@ typedef struct sdlf_loader_options {
     uint64_t seed;
     bool no_prefetch; /* make each batch on demand, on the caller's thread */
     /* Of each batch only a rank's part, [count rank / ranks, count (rank + 1) / ranks): `batch` is that of all ranks. Where that is empty (in a
-     * shorter last batch) the part is one sample, which the rank is to count as none. Not with `mixing`. 0 ranks: all of it. */
+     * shorter last batch) the part is one sample, which the rank is to count as none. `mixing` pairs the samples of the whole batch. 0 ranks: all
+     * of it. */
     int rank, ranks;
     /* Batches lie in memory that this calculator uploads from fastest, where its queues have such (pinned) and enough of it; borrowed until the
      * loader is freed. A batch is in use until such uploads of it are done, which are queued: wait for them before the next call that hands its
@@ -154,7 +155,7 @@ typedef struct sdlf_loader_options {
 /* A batch in host memory, valid until the next call. The last of an epoch may be shorter (`count` < batch). */
 typedef struct sdlf_batch {
     sdlf_tensor samples; /* (count,C,H,W) float32, normalised */
-    sdlf_tensor labels;  /* (count) int32, or (count,K) float32 */
+    sdlf_tensor labels;  /* (count) int32, (count,T) or (count,H,W) int32, or (count,K) float32 */
     int64_t count;
     /* Where samples are mixed, of classes (float targets are mixed themselves): what each was mixed with, (count) int32, and the share that
      * it kept of itself, (count) float32; else absent. */
