@@ -39,7 +39,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (open >= 0) known.dim[open] = 1;
     int64_t count = sdlf_shape_count(known);
     if (open >= 0 && count > 0 && wanted % count == 0) known.dim[open] = wanted / count;
-    if (sdlf_shape_count(known) != wanted && whole && signature->batch > 1 &&
+    if (sdlf_shape_count(known) != wanted && whole && signature->batch > 1 && wanted % signature->batch == 0 &&
         sdlf_shape_count(shape) == wanted / signature->batch)
         return sdlf_fail(
             SDLF_ERROR_SHAPE,

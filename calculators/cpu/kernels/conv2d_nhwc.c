@@ -86,7 +86,7 @@ static int64_t packed_size(last_way way, const convolution *v)
     }
 }
 
-/* Weights that an implicit product does not take are row-major. */
+/* Weights of depthwise kernels, Winograd's and stems are row-major. */
 static void pack(const cpu_calculator *cpu, last_way way, element *packed, const convolution *v,
                  const implicit_weights *w)
 {

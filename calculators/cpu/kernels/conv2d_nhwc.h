@@ -31,8 +31,8 @@ void conv2d_nhwc_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *op
                              const convolution_forward *forward);
 
 /* What "auto" takes of a convolution all of whose activations are channels last, by itself: can it be done, elements of prepacked weights,
- * prepacking them, scratch space, and doing it; `packed` is NULL where they were not. Where the kernel is an implicit product, the
- * weights may lie anywhere; else they are row-major. */
+ * prepacking them, scratch space, and doing it; `packed` is NULL where they were not. Implicit products and groups of few channels
+ * take weights that lie anywhere; others row-major ones. */
 bool conv2d_nhwc_takes_cpu(const convolution *v);
 int64_t conv2d_nhwc_automatic_size_cpu(const convolution *v);
 void conv2d_nhwc_automatic_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution *v,

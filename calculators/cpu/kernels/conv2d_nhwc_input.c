@@ -8,6 +8,7 @@
 #include "calculators/cpu/kernels/conv2d_nhwc.h"
 #include "calculators/cpu/kernels/conv2d_nhwc_backward.h"
 #include "calculators/cpu/kernels/depthwise.h"
+#include "calculators/cpu/kernels/grouped.h"
 #include "calculators/cpu/kernels/winograd.h"
 
 enum {
@@ -183,9 +184,10 @@ static void spread_row(void *argument, int64_t index, int thread)
     }
 }
 
-/* Does an implicit product compute it, which reads filters where they lie? */
-static bool is_implicit(const convolution *v)
+/* Is it computed by a kernel that packs filters from where they lie? */
+static bool packs_from_anywhere(const convolution *v)
 {
+    if (grouped_takes_cpu(v)) return true;
     return !depthwise_nhwc_takes_cpu(v) && !(winograd_takes_cpu(v) && winograd_pays_cpu(v));
 }
 
@@ -194,7 +196,7 @@ static implicit_weights weights_of(const cpu_calculator *cpu, context *all)
 {
     const convolution *v = &all->backward->v;
     const phase *part = all->part;
-    if (!is_implicit(&part->v)) {
+    if (!packs_from_anywhere(&part->v)) {
         cpu_parallel(cpu, v->groups * flipping_tasks(v), cpu_time_of_elements(4 * flipped_size(v)), flip_filters, all);
         return implicit_weights_of(&part->v, all->flipped);
     }

@@ -19,7 +19,7 @@ enum {
 
 bool grouped_takes_cpu(const convolution *v)
 {
-    if (v->groups == 1 || v->c == 1 || v->c > MOST_CHANNELS || v->s > MOST_COLUMNS) return false;
+    if (v->groups < 2 || v->k < 1 || v->c < 2 || v->c > MOST_CHANNELS || v->s > MOST_COLUMNS) return false;
     bool rotates = v->k == v->c && v->c < LANES && LANES % v->c == 0 && v->groups * v->c >= LANES;
     return rotates || v->k == LANES;
 }
@@ -80,6 +80,8 @@ typedef struct strip {
     element low, high;
 } strip;
 
+_Static_assert((int)LANES <= (int)MOST_LANES && (int)MOST_CHANNELS <= (int)MOST_LANES,
+               "zeros are for a vector, or a group");
 static const element zeros[MOST_LANES] = {0};
 
 /* Each group of `c` lanes, its first lane moved behind its last. */
@@ -108,15 +110,17 @@ static inline __attribute__((always_inline)) void finish(const int pixels, const
     UNROLLED
     for (int i = 0; i < STRIP; i++) {
         if (i >= pixels || i >= t->pixels) continue;
-        vector y = sum[i];
-        if (t->residual) y += load(t->residual + i * t->step);
-        y = clamp_lanes(y, broadcast(t->low), broadcast(t->high));
+        const element *residual = t->residual ? t->residual + i * t->step : NULL;
+        element *y = t->y + i * t->step;
         if (t->skip == 0) {
-            store(t->y + i * t->step, y);
-        } else {
+            vector all = residual ? sum[i] + load(residual) : sum[i];
+            store(y, clamp_lanes(all, broadcast(t->low), broadcast(t->high)));
+        } else { /* the lanes before are another task's, maybe */
             element part[LANES];
-            store(part, y);
-            memcpy(t->y + i * t->step + t->skip, part + t->skip, (size_t)(LANES - t->skip) * sizeof *part);
+            store(part, sum[i]);
+            for (int64_t j = t->skip; j < LANES && residual; j++) part[j] += residual[j];
+            store(part, clamp_lanes(load(part), broadcast(t->low), broadcast(t->high)));
+            memcpy(y + t->skip, part + t->skip, (size_t)(LANES - t->skip) * sizeof *part);
         }
     }
 }

@@ -65,6 +65,7 @@ static sdlf_status fuse_log_softmax(sdlf_plan *plan, int i)
     const sdlf_operation *softmax = &plan->steps[reader].operation;
     if (softmax->in[0].shape.rank != 2 || softmax->softmax.axis != 1) return SDLF_OK;
     if (!reads_in_order(&softmax->in[0], &fused.out[0])) return SDLF_OK;
+    if (!sdlf_shape_equal(softmax->in[0].shape, fused.out[0].shape)) return SDLF_OK; /* other rows */
     fused.spmm.log_softmax = true;
     write_to(&fused, softmax);
     return sdlf_calculator_supports(step->calculator, &fused) ? merge(plan, i, reader, &fused) : SDLF_OK;

@@ -68,6 +68,21 @@ static int larger_axis(sdlf_shape shape, sdlf_shape wide)
     return found;
 }
 
+/* Joined along the axis, or repeated: do the samples of each input stand innermost there? Then so they do in the output. */
+static bool are_innermost(const onnx_import *import, const model_layer *layer)
+{
+    const char *name = layer->layer.type->name;
+    if (strcmp(name, "concat") != 0 && strcmp(name, "tile") != 0) return false;
+    for (int i = 0; i < layer->input_count; i++) {
+        sdlf_node node = layer->inputs[i];
+        onnx_batch batch = *entry(import, node);
+        if (batch.axis < 0 ||
+            batch.inside != import->model->layers[node.layer].output_shape[node.output].dim[batch.axis])
+            return false;
+    }
+    return true;
+}
+
 /* The batch in an output's axis. An axis that is not as large as that of an input is joined or spread along it: then
  * the order of its samples is another. */
 static onnx_batch find_batch(const onnx_import *import, const model_layer *layer, sdlf_shape shape, int axis)
@@ -82,7 +97,7 @@ static onnx_batch find_batch(const onnx_import *import, const model_layer *layer
         sdlf_shape x = import->model->layers[node.layer].output_shape[node.output];
         if (view) return moved(x, batch, shape, axis);
         if (x.dim[batch.axis] != shape.dim[axis] || (any && batch.inside != found.inside))
-            return (onnx_batch){.axis = axis, .inside = 0};
+            return (onnx_batch){.axis = axis, .inside = are_innermost(import, layer) ? shape.dim[axis] : 0};
         found = (onnx_batch){.axis = axis, .inside = batch.inside};
         any = true;
     }
@@ -157,12 +172,22 @@ static int goodness(sdlf_shape shape, onnx_batch batch, int told)
     return batch.inside == 1 ? 3 : 2;
 }
 
+/* Could an axis of 1 beside that one be the batch as well? Then it is not known which of them has samples that stand in another order. */
+static bool is_open(sdlf_shape shape, onnx_batch batch, int told)
+{
+    if (batch.axis < 0 || batch.inside > 0) return false;
+    int before = batch.axis - 1, behind = batch.axis + 1;
+    return (told >= 0 && told != batch.axis) || (before >= 0 && shape.dim[before] == 1) ||
+           (behind < shape.rank && shape.dim[behind] == 1);
+}
+
 onnx_flow onnx_reshape_told(onnx_context *c, onnx_flow x, sdlf_shape shape, int told)
 {
     onnx_batch from = onnx_batch_of(c, x);
     int axis = -1, best = 0;
     for (int i = 0; i < shape.rank && from.axis >= 0; i++) {
-        int now = goodness(shape, moved(x.shape, from, shape, i), told);
+        onnx_batch to = moved(x.shape, from, shape, i);
+        int now = is_open(shape, to, told) ? 0 : goodness(shape, to, told);
         if (now <= best) continue;
         best = now;
         axis = i;

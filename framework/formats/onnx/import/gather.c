@@ -84,6 +84,8 @@ static void convert_gather(onnx_context *c)
     }
     if (onnx_ok(c)) onnx_check_indices(c, 1, &x.dim[axis], 1);
     onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
+    if (onnx_ok(c) && axis == onnx_batch_axis(c, operands[0]) && onnx_is_constant(c, 1))
+        operands[0] = onnx_batch_fixed(c, operands[0]);
     onnx_give(c, 0, onnx_layer(c, "gather", &(sdlf_gather_options){.axis = axis - x.rank}, operands, 2));
 }
 
