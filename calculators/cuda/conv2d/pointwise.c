@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Pointwise convolutions: which tile a product is cut into. */
+/* Pointwise convolutions: which tile a product is cut into. Few images of one pixel are a fully connected layer's rows: gemm/gemv.cu. */
 #include "calculators/cuda/conv2d/pointwise.h"
 
 #include "calculators/cuda/conv2d/implicit.h"
+#include "calculators/cuda/gemm/gemm.h"
 
 #include <string.h>
 
@@ -42,9 +43,31 @@ static bool aligned(const void *address)
     return ((uintptr_t)address & 15) == 0;
 }
 
+/* Images as the rows of a product. */
+static sdlf_tensor rows_of(const sdlf_tensor *images)
+{
+    if (!sdlf_tensor_present(images)) return (sdlf_tensor){0};
+    return sdlf_tensor_reshape(*images, sdlf_shape(images->shape.dim[0], images->shape.dim[1]));
+}
+
+/* Can they be, and is that the faster way? Of sums so short few threads of a block have something to add. */
+static bool is_gemv(const cuda_calculator *calculator, const sdlf_operation *op, sdlf_operation *gemm)
+{
+    enum { SHORT = 256 };
+    const int64_t *x = op->in[0].shape.dim;
+    if (x[2] * x[3] != 1 || x[1] < SHORT) return false;
+    *gemm = (sdlf_operation){.kind = SDLF_GEMM,
+                             .in = {rows_of(&op->in[0]), rows_of(&op->in[1]), op->in[2], rows_of(&op->in[3])},
+                             .out = {rows_of(&op->out[0])},
+                             .gemm = {.transpose_b = true, .alpha = 1, .activation = op->conv2d.activation}};
+    return cuda_gemm_takes(calculator, gemm, GEMM_GEMV) && cuda_gemm_lies_aligned(gemm);
+}
+
 sdlf_status conv2d_pointwise_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
+    sdlf_operation gemm;
+    if (is_gemv(calculator, op, &gemm)) return cuda_gemm_gemv(base, &gemm);
     const sdlf_tensor *x = &op->in[0], *y = &op->out[0];
     cuda_pointwise p;
     memset(&p, 0, sizeof p);
