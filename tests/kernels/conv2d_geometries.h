@@ -65,6 +65,7 @@ static const geometry geometries[] = {
     {2, 48, 9, 17, 48, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 48}, /* depthwise, strips of columns */
     {1, 20, 9, 15, 20, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, 20}, /* the same, strides, channels left over */
     {2, 130, 1, 1, 70, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* one pixel */
+    {3, 264, 1, 1, 20, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* the same, as rows of a product */
     {1, 5, 3, 3, 2, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},     /* one output of 3x3 */
     {3, 2, 6, 131, 3, {3, 3}, {1, 1}, {1, 1}, {1, 0}, {0, 1}, 1},   /* a wide image */
     {2, 530, 3, 5, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* more channels than a product takes at once */
