@@ -70,9 +70,13 @@ static part print_waited(const sdlf_progress *now)
     return p;
 }
 
-/* What stands right of the bar. */
+/* What stands right of the bar: before the first step only how far it is. */
 static void print_figures(char *text, size_t size, const progress *p, const sdlf_progress *now)
 {
+    if (now->step <= p->first_step) {
+        snprintf(text, size, "%3.0f%%", floor(100.0 * (double)now->step / (double)now->steps));
+        return;
+    }
     double seconds = now->seconds - p->first_seconds;
     double left = seconds / (double)(now->step - p->first_step) * (double)(now->steps - now->step);
     char rest[64];
