@@ -20,15 +20,20 @@ static void add_integer(bytes *node, const char *name, int64_t value)
     bytes_message(node, 5, &attribute);
 }
 
-/* A weight of one int64. */
-static void add_weight(bytes *graph, const char *name, int64_t value)
+/* A weight of int64. */
+static void add_weights(bytes *graph, const char *name, const int64_t *values, int count)
 {
     bytes tensor = {.size = 0};
-    bytes_number(&tensor, 1, 1);
+    bytes_number(&tensor, 1, (uint64_t)count);
     bytes_number(&tensor, 2, 7);
     bytes_text(&tensor, 8, name);
-    bytes_field(&tensor, 9, &value, sizeof value);
+    bytes_field(&tensor, 9, values, (size_t)count * sizeof *values);
     bytes_message(graph, 5, &tensor);
+}
+
+static void add_weight(bytes *graph, const char *name, int64_t value)
+{
+    add_weights(graph, name, &value, 1);
 }
 
 /* y = `type`(x, the inputs named in `inputs`), x of (1,3,4); an attribute, and weights of one number each. */
@@ -237,6 +242,142 @@ static void parts_of_joined_samples_are_for_one(void)
     sdlf_calculator_close(calculator);
 }
 
+/* An attribute that is a list of numbers. */
+static void add_integers(bytes *node, const char *name, const int64_t *values, int count)
+{
+    bytes attribute = {.size = 0};
+    bytes_text(&attribute, 1, name);
+    for (int i = 0; i < count; i++) bytes_number(&attribute, 8, (uint64_t)values[i]);
+    bytes_number(&attribute, 20, 7);
+    bytes_message(node, 5, &attribute);
+}
+
+/* An operator between those that are read, the value that it makes, an attribute or a second operand of int64. */
+typedef struct operation {
+    const char *type, *inputs[2], *output;
+    const char *attribute; /* `numbers` are its; NULL: they are a weight */
+    int64_t numbers[4];
+    int count;
+    bool is_list; /* of the attribute */
+} operation;
+
+enum { MAX_OPERATIONS = 5, MAX_SAMPLES = 3, SAMPLE = 12, MAX_RESULTS = MAX_SAMPLES * SAMPLE * 2 };
+
+static sdlf_status import_operations(sdlf_model **model, const operation *all)
+{
+    bytes graph = {.size = 0};
+    for (int i = 0; i < MAX_OPERATIONS && all[i].type != NULL; i++) {
+        const operation *o = &all[i];
+        bytes node = {.size = 0};
+        char name[16];
+        snprintf(name, sizeof name, "w%d", i);
+        for (int k = 0; k < 2 && o->inputs[k] != NULL; k++) bytes_text(&node, 1, o->inputs[k]);
+        if (o->attribute == NULL && o->count > 0) {
+            bytes_text(&node, 1, name);
+            add_weights(&graph, name, o->numbers, o->count);
+        }
+        bytes_text(&node, 2, o->output);
+        bytes_text(&node, 4, o->type);
+        if (o->is_list)
+            add_integers(&node, o->attribute, o->numbers, o->count);
+        else if (o->attribute != NULL)
+            add_integer(&node, o->attribute, o->numbers[0]);
+        bytes_message(&graph, 1, &node);
+    }
+    return import_graph(model, &graph, 1, NULL);
+}
+
+/* Of so many samples that begin at x; -1: refused. Else how many elements there are. */
+static int64_t run_samples(sdlf_model *model, sdlf_calculator *calculator, int64_t batch, const float *x, float *y)
+{
+    sdlf_plan *plan = NULL;
+    sdlf_binding made;
+    int64_t count = -1;
+    if (sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = batch, .forward = calculator}) == SDLF_OK) {
+        CHECK_OK(sdlf_plan_output(plan, "y", &made));
+        count = sdlf_tensor_count(&made.tensor);
+        CHECK(count <= MAX_RESULTS);
+        CHECK_OK(test_plan_write(plan, "x", x));
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(test_plan_read(plan, "y", y));
+    }
+    sdlf_plan_free(plan);
+    return count;
+}
+
+/* What a plan of several samples makes is what plans of one make of each, the samples along one axis; or it is refused. */
+static void samples_are_apart_or_refused(void)
+{
+#define NODE(kind, x, y, ...)                                                                                          \
+    {                                                                                                                  \
+        .type = (kind), .inputs = {x}, .output = (y), __VA_ARGS__                                                      \
+    }
+#define WEIGHT(n, ...)     .count = (n), .numbers = {__VA_ARGS__}
+#define LIST(name, n, ...) .attribute = (name), .is_list = true, WEIGHT(n, __VA_ARGS__)
+#define TURN               NODE("Transpose", "x", "t", LIST("perm", 3, 1, 0, 2))
+#define NEGATIVE(of)       NODE("Neg", of, "n", .count = 0)
+#define JOIN(a, b, axis)                                                                                               \
+    {                                                                                                                  \
+        .type = "Concat", .inputs = {a, b}, .output = "a", .attribute = "axis", WEIGHT(1, axis)                        \
+    }
+#define SHAPE(...)         NODE("Reshape", "a", "b", WEIGHT(4, __VA_ARGS__))
+#define REDUCE(kind, axis) NODE(kind, "b", "y", LIST("axes", 1, axis))
+    static const struct {
+        const char *what;
+        int64_t outer; /* elements of y in front of the samples */
+        bool fixed;    /* must it be refused? */
+        operation all[MAX_OPERATIONS];
+    } cases[] = {
+        {"tokens joined along the batch",
+         3,
+         false,
+         {TURN, JOIN("t", "t", 1), SHAPE(3, 2, -1, 4), REDUCE("ReduceMax", 1)}},
+        {"tokens and others joined along the batch",
+         3,
+         false,
+         {TURN, NEGATIVE("t"), JOIN("t", "n", 1), SHAPE(3, 2, -1, 4), REDUCE("ReduceMax", 1)}},
+        {"tokens repeated along the batch",
+         3,
+         false,
+         {TURN, NODE("Tile", "t", "a", WEIGHT(3, 1, 2, 1)), SHAPE(3, 2, -1, 4), REDUCE("ReduceMax", 1)}},
+        {"samples repeated",
+         1,
+         false,
+         {NODE("Tile", "x", "a", WEIGHT(3, 2, 1, 1)), SHAPE(2, -1, 3, 4), REDUCE("ReduceMean", 0)}},
+        {"samples and others joined",
+         1,
+         false,
+         {NEGATIVE("x"), JOIN("x", "n", 0), SHAPE(2, -1, 3, 4), REDUCE("ReduceMean", 0)}},
+        {"the largest of samples and others",
+         1,
+         false,
+         {NEGATIVE("x"), JOIN("x", "n", 0), SHAPE(2, -1, 3, 4), REDUCE("ReduceMax", 0)}},
+        {"a sample twice", 1, true, {NODE("Gather", "x", "y", WEIGHT(2, 0, 0))}},
+        {"a token twice", 2, false, {TURN, NODE("Gather", "t", "y", WEIGHT(2, 0, 0))}},
+    };
+    sdlf_calculator *calculator;
+    float x[MAX_SAMPLES * SAMPLE], one[MAX_RESULTS], y[MAX_RESULTS];
+    for (int i = 0; i < MAX_SAMPLES * SAMPLE; i++) x[i] = (float)(i * 17 % 37) / 8 - 2; /* none of them twice */
+    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        sdlf_model *model = NULL;
+        if (!CHECK_OK(import_operations(&model, cases[i].all))) continue;
+        int64_t all = run_samples(model, calculator, MAX_SAMPLES, x, y);
+        CHECK(!cases[i].fixed || all < 0);
+        if (all < 0) printf("    %s: refused, %s\n", cases[i].what, sdlf_error_message());
+        for (int64_t n = 0; n < MAX_SAMPLES; n++) {
+            int64_t count = run_samples(model, calculator, 1, x + n * SAMPLE, one), inner = count / cases[i].outer;
+            CHECK(count > 0);
+            if (all >= 0) CHECK_EQUAL(all, MAX_SAMPLES * count);
+            for (int64_t e = 0; e < count && all >= 0; e++)
+                if (!CHECK_CLOSE(y[(e / inner * MAX_SAMPLES + n) * inner + e % inner], one[e], 1e-6))
+                    printf("    %s: element %d of sample %d\n", cases[i].what, (int)e, (int)n);
+        }
+        sdlf_model_free(model);
+    }
+    sdlf_calculator_close(calculator);
+}
+
 /* An index that is none of a batch of 1 may be one of a batch that the file leaves open: the message says how to set
  * it. */
 static void an_open_batch_is_set(void)
@@ -317,6 +458,7 @@ int main(void)
     }
     RUN(a_batch_of_one_is_many_or_one);
     RUN(parts_of_joined_samples_are_for_one);
+    RUN(samples_are_apart_or_refused);
     RUN(an_open_batch_is_set);
     RUN(parts_without_elements_know_no_batch);
     RUN(constants_are_one_for_all_samples);
