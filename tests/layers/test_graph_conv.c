@@ -207,6 +207,40 @@ static void inference_agrees(void)
     sdlf_model_free(model);
 }
 
+/* log_softmax of other rows than a graph_conv makes, three elements of each six: nothing of it goes into the product. */
+static void rows_of_another_shape_stay_apart(void)
+{
+    float x[NODES * 3], expected[NODES * 6], found[NODES * 6];
+    for (int i = 0; i < NODES * 3; i++) x[i] = (float)(i * 7 % 11) / 3 - 1;
+    const sdlf_plan_constant list[] = {{"matrix", matrices[0][0]}};
+    sdlf_model *model = sdlf_model_create("other rows");
+    sdlf_node node = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(3)), matrix = sdlf_sparse_input(model, "matrix");
+    node = sdlf_graph_conv(model, node, matrix, &(sdlf_graph_conv_options){.units = 6});
+    node = sdlf_reshape(model, node, &(sdlf_reshape_options){.shape = sdlf_shape(-1, 3), .whole = true});
+    sdlf_output(model, "y", sdlf_log_softmax(model, node));
+    CHECK_OK(sdlf_model_build(model, 5));
+    for (int i = 0; test_calculator_class_at(i); i++) {
+        sdlf_calculator *calculator;
+        if (!CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(i)->name, NULL))) continue;
+        for (int no_fusion = 1; no_fusion >= 0; no_fusion--) {
+            sdlf_plan *plan;
+            if (!CHECK_OK(make_plan(&plan, model, calculator, list, 1, no_fusion))) continue;
+            CHECK_OK(test_plan_write(plan, "x", x));
+            CHECK_OK(sdlf_plan_forward(plan));
+            CHECK_OK(test_plan_read(plan, "y", found));
+            if (i == 0 && no_fusion) memcpy(expected, found, sizeof expected);
+            for (int e = 0; e < NODES * 6; e++) CHECK_CLOSE(found[e], expected[e], 2e-6);
+            for (int row = 0; row < NODES * 2; row++) {
+                const float *y = &found[3 * row];
+                CHECK_CLOSE(expf(y[0]) + expf(y[1]) + expf(y[2]), 1, 2e-6);
+            }
+            sdlf_plan_free(plan);
+        }
+        sdlf_calculator_close(calculator);
+    }
+    sdlf_model_free(model);
+}
+
 /* What is not a number makes all of a node's outputs so, and those of no node that it has no arc to; few classes and
  * many. */
 static void nan_stays_in_its_rows(void)
@@ -285,6 +319,7 @@ int main(void)
     RUN(nonsense_is_refused);
     RUN(constants_are_checked);
     RUN(inference_agrees);
+    RUN(rows_of_another_shape_stay_apart);
     RUN(nan_stays_in_its_rows);
     RUN(placements_agree);
     free_matrices();
