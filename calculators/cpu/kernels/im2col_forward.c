@@ -48,6 +48,8 @@ static void forward_piece(void *argument, int64_t index, int thread)
                    (size_t)columns * sizeof *x);
         }
     }
+    for (int64_t i = 0; i < v->k && v->taps == 0 && !forward->residual; i++) /* no product writes sums of nothing */
+        memset(forward->y + start + i * v->p_q, 0, (size_t)columns * sizeof *x);
     product part = {.m = v->k,
                     .n = columns,
                     .alpha = 1,
