@@ -364,7 +364,6 @@ static void samples_are_apart_or_refused(void)
         if (!CHECK_OK(import_operations(&model, cases[i].all))) continue;
         int64_t all = run_samples(model, calculator, MAX_SAMPLES, x, y);
         CHECK(!cases[i].fixed || all < 0);
-        if (all < 0) printf("    %s: refused, %s\n", cases[i].what, sdlf_error_message());
         for (int64_t n = 0; n < MAX_SAMPLES; n++) {
             int64_t count = run_samples(model, calculator, 1, x + n * SAMPLE, one), inner = count / cases[i].outer;
             CHECK(count > 0);
@@ -392,6 +391,47 @@ static void an_open_batch_is_set(void)
     model = NULL;
     CHECK(import_node(&model, &node, NULL) == SDLF_ERROR_FORMAT);
     CHECK(strstr(sdlf_error_message(), "sdlf_onnx_options.batch") == NULL);
+}
+
+/* y = `type`(x of (N,3,4), w), a constant of that shape, along the axis: what of it fits no batch, and what may be of one. */
+static void a_batch_is_not_to_blame_for_all(void)
+{
+    static const struct {
+        const char *type;
+        int axis; /* -1: no attribute */
+        int rank;
+        int64_t w[3];
+        bool speaks;
+    } cases[] = {
+        {"Concat", 1, 3, {2, 3, 4}, true}, {"Concat", 1, 3, {1, 3, 5}, false}, {"Concat", 0, 3, {1, 3, 5}, false},
+        {"Concat", 1, 2, {3, 4}, false},   {"Add", -1, 1, {5}, false},         {"Add", -1, 3, {2, 3, 5}, false},
+        {"MatMul", -1, 2, {5, 4}, false},  {"Conv", -1, 3, {4, 5, 3}, false},  {"Reshape", -1, 3, {1, 2, 2}, false},
+        {"Conv", 0, 3, {4, 3, 3}, false}, /* which has no such attribute */
+    };
+    static const float zeros[100];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bytes node = {.size = 0}, weight = {.size = 0}, graph = {.size = 0};
+        int64_t count = 1;
+        for (int k = 0; k < cases[i].rank; k++) {
+            bytes_number(&weight, 1, (uint64_t)cases[i].w[k]);
+            count *= cases[i].w[k];
+        }
+        bytes_number(&weight, 2, 1);
+        bytes_text(&weight, 8, "w");
+        bytes_field(&weight, 9, zeros, (size_t)count * sizeof *zeros);
+        bytes_message(&graph, 5, &weight);
+        bytes_text(&node, 1, "x");
+        bytes_text(&node, 1, "w");
+        bytes_text(&node, 2, "y");
+        bytes_text(&node, 4, cases[i].type);
+        if (cases[i].axis >= 0) add_integer(&node, "axis", cases[i].axis);
+        bytes_message(&graph, 1, &node);
+        sdlf_model *model = NULL;
+        CHECK(import_graph(&model, &graph, bytes_open, NULL) != SDLF_OK);
+        if (!CHECK((strstr(sdlf_error_message(), "leaves the batch open") != NULL) == cases[i].speaks))
+            printf("    case %zu: %s\n", i, sdlf_error_message());
+        sdlf_model_free(model);
+    }
 }
 
 /* Places of maxima are counted through the whole input, batch and all: a plan for another batch is refused. */
@@ -460,6 +500,7 @@ int main(void)
     RUN(parts_of_joined_samples_are_for_one);
     RUN(samples_are_apart_or_refused);
     RUN(an_open_batch_is_set);
+    RUN(a_batch_is_not_to_blame_for_all);
     RUN(parts_without_elements_know_no_batch);
     RUN(constants_are_one_for_all_samples);
     RUN(the_batch_is_the_plans);

@@ -166,6 +166,10 @@ sdlf_status onnx_import_node(onnx_import *import, int position);
 /* The same of a node inside of node `position`; its failure is that node's. */
 sdlf_status onnx_import_inner(onnx_import *import, const Onnx__NodeProto *node, int position);
 
+/* open_batch.c: where the node failed for a batch of 1, which the file leaves open, and another one may be meant, say how to set it.
+ * Gives the status. */
+sdlf_status onnx_open_batch_say(onnx_context *c, sdlf_status status);
+
 /* control_flow.c: read the graphs inside of nodes; how many names they have; and have what they read stay. False:
  * memory is out. */
 sdlf_status onnx_branches_read(onnx_import *import);

@@ -185,27 +185,6 @@ sdlf_status onnx_import_inner(onnx_import *import, const Onnx__NodeProto *node, 
     return sdlf_fail_context(status, "inside of it: %s", text_show(node->op_type != NULL ? node->op_type : "?").text);
 }
 
-/* A node of a value with an open batch, which is 1 until it is set, and of a constant may be meant for another one. */
-static void say_batch(const onnx_context *c, sdlf_status status)
-{
-    const onnx_context reads = {.import = c->import};
-    bool batched = false, constant = false;
-    char why[512];
-    if (!c->import->open_batch || status == SDLF_ERROR_MEMORY || c->input == NULL) return;
-    for (int i = 0; i < c->input_count; i++) {
-        const onnx_value *value = c->input[i];
-        if (value == NULL) continue;
-        constant = constant || value->kind == ONNX_CONSTANT;
-        batched = batched || (value->kind == ONNX_FLOW && onnx_batch_axis(&reads, value->flow) >= 0);
-    }
-    if (!batched || !constant) return;
-    snprintf(why, sizeof why, "%s", sdlf_error_message());
-    sdlf_fail(status,
-              "%s; the file leaves the batch open, which is 1 unless it is set: for another one, set it "
-              "(sdlf_onnx_options.batch, --batch)",
-              why);
-}
-
 sdlf_status onnx_import_node(onnx_import *import, int position)
 {
     onnx_context c = {.import = import,
@@ -217,8 +196,7 @@ sdlf_status onnx_import_node(onnx_import *import, int position)
     bool done = status == SDLF_OK && !waits && is_absorbed(&c);
     if (status == SDLF_OK && !done) status = find_operator(&c);
     if (status == SDLF_OK && !waits && !done) status = check_node(&c);
-    if (status == SDLF_OK && !waits && !done) status = convert(&c);
-    if (status != SDLF_OK) say_batch(&c, status);
+    if (status == SDLF_OK && !waits && !done) status = onnx_open_batch_say(&c, convert(&c));
     let_go(&c);
     if (status != SDLF_OK) {
         const char *type = c.node->op_type != NULL ? c.node->op_type : "?", *name = c.node->name;
