@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "calculators/fusions/conv2d_pool.h"
 #include "framework/operations/check.h"
 
 enum { EXPAND, FILTER, PROJECT, MEMBERS }; /* the convolutions, in their order */
@@ -80,10 +81,10 @@ static bool is_depthwise(const sdlf_operation *conv)
     return conv->conv2d.groups == conv->in[0].shape.dim[1] && conv->in[1].shape.dim[0] == conv->conv2d.groups;
 }
 
-/* Does the convolution read the image that the one before it makes, under the same shape, without a residual of that? */
+/* Does the convolution read the image that the one before it makes, without a residual of that? */
 static bool follows(const sdlf_operation *conv, const sdlf_operation *before)
 {
-    return sdlf_shape_equal(conv->in[0].shape, before->out[0].shape) && !sdlf_tensor_present(&before->in[3]);
+    return conv2d_pool_is_same_image(&before->out[0], &conv->in[0]) && !sdlf_tensor_present(&before->in[3]);
 }
 
 static bool join(const sdlf_operation *const *member, sdlf_operation *fused)
