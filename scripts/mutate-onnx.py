@@ -12,9 +12,9 @@ nodes are put behind its values; a plan may have three samples of a model of one
 has it alone.
 
 Random networks are of 3 to 14 nodes, and what the last block has beyond, as people export them: convolutions with normalisation, activation
-and residual sums, scales by channel, squeeze-excite, pixel and channel shuffles, poolings, channels last in between, attention written out,
-classifier heads; some with pairs of QuantizeLinear and DequantizeLinear, some with an open batch (scripts/mutations/networks.py, blocks.py,
-attention.py). With --networks there is nothing else, and nothing in them changes: what plans fuse, fold and lay out is compared with nodes
+and residual sums, groups of few channels, scales by channel, squeeze-excite, pixel and channel shuffles, poolings, channels last in between,
+attention written out, samples that are doubled and joined again, classifier heads; some with pairs of QuantizeLinear and DequantizeLinear,
+some with an open batch, some of one sample in a plan of three (scripts/mutations/networks.py, blocks.py, attention.py). With --networks there is nothing else, and nothing in them changes: what plans fuse, fold and lay out is compared with nodes
 that run one by one. Values stay about 1, so that tolerances are narrow.
 
     same        every output is what onnxruntime, or else the reference evaluator of the package onnx, makes of the model

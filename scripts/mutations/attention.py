@@ -92,13 +92,15 @@ def attend(g, x):
     return g.swapped("Add", y, x) if g.chance(0.6) else y
 
 
-IMAGE = ([blocks.conv_block] * 6 + [blocks.residual_block] * 3 + [blocks.in_last] * 3 + [blocks.pool] * 2 + [blocks.squeeze_excite] * 2
+IMAGE = ([blocks.conv_block] * 6 + [blocks.grouped_block] * 2 + [blocks.residual_block] * 3 + [blocks.in_last] * 3 + [blocks.pool] * 2
+         + [blocks.squeeze_excite] * 2
          + [Network.activation, Network.scale, Network.scale, Network.residual, Network.residual, Network.concat, Network.concat, Network.gate,
             blocks.batch_norm, blocks.resize, blocks.pixel_shuffle, blocks.space_to_depth, blocks.channel_shuffle, blocks.channel_shuffle,
-            blocks.instance_norm, blocks.permuted, blocks.permuted, blocks.deconvolve, blocks.pad, blocks.head, blocks.to_tokens, blocks.to_last])
+            blocks.instance_norm, blocks.permuted, blocks.permuted, blocks.deconvolve, blocks.pad, blocks.doubled, blocks.head,
+            blocks.to_tokens, blocks.to_last])
 LAST = ([attend] * 4 + [blocks.dense] * 3 + [blocks.perceptron] * 2 + [blocks.layer_norm] * 2
         + [Network.activation, Network.scale, Network.residual, Network.residual, Network.concat, Network.gate, blocks.permuted, blocks.softmax,
-           blocks.token_mean, blocks.slice_tokens, blocks.from_last, blocks.from_last, blocks.to_image])
+           blocks.token_mean, blocks.slice_tokens, blocks.from_last, blocks.from_last, blocks.to_image, blocks.doubled])
 ANY = [Network.activation, Network.activation, Network.residual]
 
 
@@ -126,7 +128,7 @@ def network(r):
     fits = {"image": IMAGE, "last": LAST, "any": ANY}
     g.grow(lambda x: fits[x.layout], r.randint(3, 14))
     case = g.finish("network" + (" of integers" if g.quantises else ""))
-    if g.batch == 1 and not g.open and g.chance(0.2):
+    if g.batch == 1 and not g.open and g.chance(0.4):
         done = change_samples(case, r)
         case.changes += [done] if done else []
     return case

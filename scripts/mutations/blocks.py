@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from mutations.networks import Network
+from mutations.networks import Network, Value
 
 # ---- images: (N, C, ...) ----
 
@@ -24,12 +24,16 @@ def windows(g, x, most=5):
     return kernel, strides, dilations, reach, pads
 
 
-def convolve(g, x, out=None, same=False):
-    channels, groups = x.channels, 1
-    if g.chance(0.25):
+def convolve(g, x, out=None, same=False, groups=None):
+    channels = x.channels
+    if groups is not None:
+        out = channels
+    elif g.chance(0.25):
         groups = channels
     elif g.chance(0.2):
         groups = g.r.choice([d for d in range(1, channels + 1) if channels % d == 0])
+    else:
+        groups = 1
     if out is None:
         out = channels if same else groups * g.r.choice([1, 1, 2, 3]) if groups > 1 else g.r.choice([1, 2, 3, 4, 5, 8, 12, 16, 17, 24, 32])
     if out % groups:
@@ -68,6 +72,20 @@ def conv_block(g, x):
     elif y is not None and g.chance(0.25):
         y = g.scale(y)
     return g.activation(y) if y is not None and g.chance(0.7) else y
+
+
+def grouped_block(g, x):
+    """Groups of 2, 4 or 8 channels, as many filters, that end within a vector of eight or sixteen."""
+    each = g.r.choice([2, 2, 4, 4, 8])
+    channels = each * g.r.choice([3, 5, 7, 9, 11] if each < 8 else [3, 5])
+    y = x if x.channels == channels else convolve(g, x, out=channels)
+    same = g.chance(0.5)
+    z = y and convolve(g, y, same=same, groups=channels // each)
+    if z is None:
+        return y
+    if same and g.chance(0.6):
+        z = g.swapped("Add", z, y)
+    return g.activation(z) if g.chance(0.6) else z
 
 
 def residual_block(g, x):
@@ -206,6 +224,31 @@ def permuted(g, x):
     if not g.open and g.chance(0.15) and perm[0] != 0:
         y = g.like("Relu", y)
     return g.transpose(y, list(np.argsort(perm)), x.layout)
+
+
+def doubled(g, x):
+    """Samples joined with others, or repeated, told apart again, and the mean or the largest of both. Behind another axis, too."""
+    first = g.chance(0.5) or len(x.shape) < 3
+    perm = list(range(len(x.shape)))
+    if not first:
+        perm[:2] = 1, 0
+    y, axis = x if first else g.transpose(x, perm, "any"), 0 if first else 1
+    wide = [2 * d if i == axis else d for i, d in enumerate(y.shape)]
+    if g.chance(0.4):
+        y = g.op("Tile", [y, g.integers(*[2 if i == axis else 1 for i in range(len(wide))])], wide, "any")
+    else:
+        other = y if g.chance(0.2) else g.like("Mul", y, g.weight(np.float32(-0.5)))
+        y = g.op("Concat", [y, other] if g.chance(0.5) else [other, y], wide, "any", axis=axis if g.chance(0.7) else axis - len(wide))
+    if g.chance(0.3):
+        y = g.like("Relu", y)
+    pair = [*wide[:axis], 2, x.shape[0], *wide[axis + 1:]]
+    pattern = list(pair)
+    if g.open or g.chance(0.6):
+        pattern[axis + 1] = -1
+    y = g.op("Reshape", [y, g.integers(*pattern)], pair, "any")
+    y = g.mean(y, [axis], False, "any", g.r.choice(["ReduceMean", "ReduceMax", "ReduceMin"]))
+    y = y if first else g.transpose(y, perm, "any")
+    return Value(y.name, x.shape, x.layout)
 
 
 def pad(g, x):

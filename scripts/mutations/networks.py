@@ -92,12 +92,12 @@ class Network(Graph):
     def transpose(self, x, perm, layout):
         return self.op("Transpose", [x], [x.shape[p] for p in perm], layout, perm=list(perm))
 
-    def mean(self, x, axes, keep, layout):
+    def mean(self, x, axes, keep, layout, kind="ReduceMean"):
         shape = [1 if i in axes else d for i, d in enumerate(x.shape) if keep or i not in axes]
         signed = [a - len(x.shape) if self.chance(0.3) else a for a in axes]
         if self.opset >= 18:
-            return self.op("ReduceMean", [x, self.integers(*signed)], shape, layout, keepdims=int(keep))
-        return self.op("ReduceMean", [x], shape, layout, axes=signed, keepdims=int(keep))
+            return self.op(kind, [x, self.integers(*signed)], shape, layout, keepdims=int(keep))
+        return self.op(kind, [x], shape, layout, axes=signed, keepdims=int(keep))
 
     def per_channel(self, x, array):
         """Of one element a channel, as it broadcasts against x."""
