@@ -33,6 +33,7 @@ def session_of(path, optimised):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
+    options.add_session_config_entry("session.x64quantprecision", "1")
     options.optimized_model_filepath = optimised
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 

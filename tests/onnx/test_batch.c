@@ -192,7 +192,7 @@ static sdlf_status import_links(sdlf_model **model, const link *links, int count
 {
     static const char *const made[] = {"x", "a", "b"};
     bytes graph = {.size = 0};
-    char name[16];
+    char name[32];
     for (int i = 0; i < count; i++) {
         bytes node = {.size = 0};
         bytes_text(&node, 1, made[i]);
