@@ -3,9 +3,11 @@
 # SDLF as a part of another CMake project: it leaves that project's settings alone, and brings the library, nothing else. The
 # project is built, in the usual way and by FetchContent, and its program runs.
 #
-#   subproject.sh FOLDER C_COMPILER      the project's folder
+#   subproject.sh FOLDER C_COMPILER WORK      the project's folder; one to work in, the same each time for a compiler's cache
 set -euo pipefail
-temporary=$(mktemp -d)
+temporary=$3
+rm -rf "$temporary"
+mkdir "$temporary"
 trap 'rm -rf "$temporary"' EXIT
 
 cat > "$temporary/CMakeLists.txt" << END
