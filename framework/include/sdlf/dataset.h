@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Dataset: samples and labels in host memory. Loader: batches of them, shuffled, augmented, normalised, made ahead of time
- * on a thread of its own.
+/* Dataset: samples and labels in host memory. Loader: batches of them, shuffled, augmented and normalised, prepared
+ * ahead of time on a thread of its own.
  *
- * Threads: a data set that is open does not change, and any thread may read it; one thread at a time uses a loader.
- * Ownership: a data set and a loader are the caller's; a loader borrows its data set, and what it hands out is its own until the next
- * call.
+ * Threads: an open data set does not change, and any thread may read it; one thread at a time uses a loader.
+ * Ownership: data sets and loaders are the caller's. A loader borrows its data set; the batches it returns belong to it
+ * and are valid until the next call.
  * Errors: a status with a message (status.h) that names the file and the byte. */
 #ifndef SDLF_DATASET_H
 #define SDLF_DATASET_H
@@ -18,20 +18,20 @@ extern "C" {
 
 typedef struct sdlf_dataset_class sdlf_dataset_class;
 
-/* Which half of a data set that comes in two. */
+/* The part of a data set to load. */
 typedef enum sdlf_split { SDLF_SPLIT_TRAIN = 0, SDLF_SPLIT_TEST } sdlf_split;
 
-/* Write sample `index` to `to`: as many elements as samples.shape says without its first dimension, of samples.dtype. Called by loaders on
- * their threads, several at once where there are several loaders or `readers`. The same index must give the same
- * sample. Another status than SDLF_OK ends the loading with the message that sdlf_fail left. */
+/* Write sample `index` to `to`: elements of samples.dtype, in the shape of `samples` without its first
+ * dimension. Called on loader threads, concurrently if there are several loaders or `readers`. The same index
+ * must give the same sample. Any status other than SDLF_OK ends loading, with the message left by sdlf_fail. */
 typedef sdlf_status sdlf_sample_reader(void *context, int64_t index, void *to);
 
-/* Rows and columns of a sample (C,H,W): the first, and the one behind the last; at least one each. */
+/* A range of rows and of columns of a sample (C,H,W): first, and last + 1; neither is empty. */
 typedef struct sdlf_sample_part {
     int rows[2], columns[2];
 } sdlf_sample_part;
 
-/* The same, where only this part of the sample is looked at: what else lies at `to` may stay as it is. */
+/* The same if only this part of the sample is used; the rest of `to` may be left unwritten. */
 typedef sdlf_status sdlf_sample_part_reader(void *context, int64_t index, const sdlf_sample_part *part, void *to);
 
 typedef struct sdlf_dataset {
@@ -39,62 +39,62 @@ typedef struct sdlf_dataset {
     char *name;          /* "digits (procedural, seed 1)", "mnist (DIR)"; NULL in a program's own: "without a name" */
     sdlf_tensor samples; /* (M,C,H,W) or (M,F), uint8 or float32, host memory, owned */
     sdlf_tensor
-        labels; /* host memory, owned: (M) int32, each in [0, class_count); of sequences, samples (M,T), (M,T) int32; of
-                   each pixel of pictures (M,C,H,W), (M,H,W) int32, -1 where none counts; or float targets, finite: (M,K) float32 */
-    int class_count;   /* of targets: K */
-    float mean, scale; /* how a loader normalises, (x - mean) * scale, where channels.count is 0 */
+        labels; /* host memory, owned: int32 (M), each in [0, class_count); (M,T) for sequences (M,T); (M,H,W) for the
+                   pixels of images (M,C,H,W), -1 where ignored; or float targets, float32 (M,K), finite */
+    int class_count;   /* for float targets: K */
+    float mean, scale; /* normalisation by a loader, (x - mean) * scale, if channels.count is 0 */
     sdlf_channel_normalization channels;
     char **
-        class_names; /* class_count names, owned (an array, and each), of classes or of targets; NULL: they are numbers */
-    sdlf_fit fit;    /* how pictures were scaled to the samples' size */
-    int64_t unread;      /* files that could not be read and were left out */
-    char **unread_files; /* the message of each of them, in their order, which names it; owned; NULL: there are none */
+        class_names; /* class_count names of classes or targets, owned (the array and each name); NULL: they are numbers */
+    sdlf_fit fit;    /* how images were fitted to the samples' size */
+    int64_t unread;      /* number of unreadable files that were skipped */
+    char **unread_files; /* for each of them, in order, the message, which names the file; owned; NULL: there is none */
     const char *unread_why;   /* the first of these messages; NULL: there is none */
-    sdlf_sample_reader *read; /* makes samples that are not in memory: samples.data is NULL then; NULL: they are */
+    sdlf_sample_reader *read; /* produces samples that are not in memory: samples.data is NULL; NULL: all are */
     void *read_context;
-    int readers;                         /* threads of a loader that call it at once; 0: one */
+    int readers;                         /* number of loader threads that call it concurrently; 0: one */
     void (*free_context)(void *context); /* called by sdlf_dataset_free; optional */
     sdlf_sample_part_reader
-        *read_part; /* called instead of `read` where augmentation leaves out some of a sample; optional */
-    bool held_out;  /* the test half was held out of data that are not in two parts */
-    /* Makes the labels of a sample, as `labels` says without its first dimension, where labels.data is NULL; called as `read` is, with
-     * read_context. See sdlf_dataset_read_labels. */
+        *read_part; /* called instead of `read` if augmentation uses only part of a sample; optional */
+    bool held_out;  /* the test part was held out of data without a split of its own */
+    /* Produces the labels of a sample, in the shape of `labels` without its first dimension, if labels.data is NULL. Called like `read`,
+     * with read_context. See sdlf_dataset_read_labels. */
     sdlf_sample_reader *read_labels;
-    void *reserved[3]; /* zero: room for members to come */
+    void *reserved[3]; /* zero; reserved for future members */
 } sdlf_dataset;
 
-/* What is requested of a data set; zeroed: as its files are. */
+/* How to load a data set; zeroed: as its files are. */
 typedef struct sdlf_dataset_options {
-    int channels, height, width; /* of a sample, for sets of pictures of any size (folder); 0: as the files are */
-    bool outline;                /* shapes, classes and names are enough: samples.data and labels.data may be NULL */
-    bool targets;                /* labels are numbers, of any set that has some (csv, npz, npy): float targets */
-    /* Samples only, of npy:FILE (an array of them, or of one) and csv:FILE (all columns; or, where there is one
-     * more than `sample` takes, all but the label's, whose name or number class_names then has): labels are all 0, of
-     * one class, and nothing is measured to normalise by. */
+    int channels, height, width; /* of a sample, for data sets of images of any size (folder); 0: as in the files */
+    bool outline;                /* load only shapes, classes and names: samples.data and labels.data may be NULL */
+    bool targets;                /* read labels as float targets, where the data set has numbers (csv, npz, npy) */
+    /* Load samples only, from npy:FILE (an array of samples, or a single one) or csv:FILE (all columns; or, if there is
+     * one more than `sample` needs, all but the label's, whose name or index is then in class_names). All labels are 0,
+     * of a single class, and no normalisation is computed. */
     bool unlabelled;
     bool
-        whole; /* of data that are not in two parts (csv, npz, npy) all samples, of which else a fifth is held out for testing */
-    sdlf_shape sample; /* what the network takes; a scalar: not known. Arrays (npy, npz) that fit are read as such */
-    bool strict;       /* a picture that cannot be read is an error, and not left out */
-    int threads;       /* that make the samples, which do not depend on it; 0: one for each processor */
+        whole; /* load all samples of data without a split (csv, npz, npy); otherwise a fifth is held out for testing */
+    sdlf_shape sample; /* the network's input shape; a scalar: unknown. Arrays (npy, npz) that match it are read so */
+    bool strict;       /* an image that cannot be read is an error; otherwise it is skipped */
+    int threads;       /* that produce the samples, without affecting their values; 0: one per CPU core */
     int64_t
-        cache; /* bytes of samples to keep in memory, of sets that read the others when they are needed (folder, segmentation); 0: all are kept */
-    /* Called on any of these threads, one call at a time, when `done` of `count` pictures are read. Optional. */
+        cache; /* bytes of samples to keep in memory, for data sets that can read the rest on demand (folder, segmentation); 0: keep all */
+    /* Called on any of these threads, one call at a time, when `done` of `count` images have been read. Optional. */
     void (*progress)(void *context, int64_t done, int64_t count);
     void *progress_context;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for future members */
 } sdlf_dataset_options;
 
 struct sdlf_dataset_class {
-    const char *name;    /* "mnist": what stands before the colon of `mnist:DIR` */
+    const char *name;    /* "mnist": the part of `mnist:DIR` before the colon */
     const char *summary; /* one line with the argument's form */
-    /* Load a split. `argument` is what stood after the colon, or NULL. Fills name, samples, labels, class_count, the
-     * normalisation and what else it knows of a zeroed dataset; sdlf_dataset_free releases whatever it filled, also after a failure. */
+    /* Load a split. `argument` is the part after the colon, or NULL. Sets name, samples, labels, class_count, the normalisation
+     * and other known members of a zeroed dataset; sdlf_dataset_free releases whatever has been set, also after a failure. */
     sdlf_status (*load)(sdlf_dataset *dataset, const char *argument, sdlf_split split,
                         const sdlf_dataset_options *options);
-    /* What can be said against an argument before anything is read or drawn; fails as `load` would. Optional; NULL: nothing can. */
+    /* Check an argument before anything is read or generated; fails as `load` would. Optional; NULL: no check. */
     sdlf_status (*check)(const char *argument, sdlf_split split);
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for future members */
 };
 
 /* Open "NAME" or "NAME:ARGUMENT". The dataset is the caller's. Errors name the file and the byte at fault. */
@@ -103,87 +103,87 @@ sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification,
 sdlf_status sdlf_dataset_open_with(sdlf_dataset **dataset, const char *specification, sdlf_split split,
                                    const sdlf_dataset_options *options);
 void sdlf_dataset_free(sdlf_dataset *dataset);
-/* The labels of one sample, wherever they are, to `to`, as many as labels.shape says without its first dimension. Errors: those of read_labels, and
- * SDLF_ERROR_FORMAT where it made labels that are no classes (of pixels also -1), or targets that are not finite. */
+/* Write the labels of one sample to `to`, in the shape of `labels` without its first dimension. Errors: those of read_labels;
+ * SDLF_ERROR_FORMAT if it produced labels that are not classes (for pixels, -1 is allowed) or targets that are not finite. */
 sdlf_status sdlf_dataset_read_labels(const sdlf_dataset *dataset, int64_t index, void *to);
-/* Have loaders of it normalise as the model says; where it does not say, and takes tokens (sdlf_model_takes_tokens), not
- * at all; else as before. Trainers and evaluators do this with their own view of a data set. */
+/* Set the normalisation of its loaders: the model's, if known; none, if the model takes tokens
+ * (sdlf_model_takes_tokens); else unchanged. Trainers and evaluators apply this to their own view of a data set. */
 void sdlf_dataset_normalize_for(sdlf_dataset *dataset, const sdlf_model *model);
-/* Would it open, as far as can be told without reading or drawing it: is the name known, the argument well-formed, are the
- * files there? For programs that have other things to prepare first. Errors: those of sdlf_dataset_open. */
+/* Check whether it would open, without reading or generating it: whether the name is known, the argument is well-formed
+ * and the files exist. For programs with other preparations to do first. Errors: those of sdlf_dataset_open. */
 sdlf_status sdlf_dataset_check(const char *specification, sdlf_split split);
 const sdlf_dataset_class *sdlf_dataset_class_at(int index);
 
-/* Read one IDX file, plain or gzip, of unsigned bytes: a host tensor (uint8) of its shape, which the caller releases
- * with sdlf_tensor_release(tensor, NULL). Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT (file and byte), SDLF_ERROR_MEMORY. */
+/* Read an IDX file of unsigned bytes, plain or gzip, into a new host tensor (uint8). The caller releases it with
+ * sdlf_tensor_release(tensor, NULL). Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT (file and byte), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_idx_read(sdlf_tensor *tensor, const char *path);
-/* The same from memory; `name` stands for the file in messages. */
+/* The same from memory; `name` replaces the file name in messages. */
 sdlf_status sdlf_idx_parse(sdlf_tensor *tensor, const void *bytes, size_t size, const char *name);
 
 /* ---- loader ---- */
 
 typedef struct sdlf_loader sdlf_loader;
 
-/* Samples of a batch that are mixed in pairs, the first with the last and so on, and their labels with them. A sample keeps the share s of
- * itself, at least half: of its values (mixup, https://arxiv.org/abs/1710.09412), or of its area (cutmix, pictures (C,H,W), beside a box of the other's
- * pixels; https://arxiv.org/abs/1905.04899). s = max(l, 1 - l) with l from Beta(a, a), a being the member's value, in (0, 2]; 0: off. With both,
- * chance picks one for each sample. Drawn from Philox(seed, 64 sample + attempt, SDLF_STREAM_MIX, epoch). */
+/* Mixing of samples, and of their labels, in pairs within a batch: the first with the last and so on. A sample keeps a share s >= 1/2 of
+ * itself: of its values (mixup, https://arxiv.org/abs/1710.09412), or of its area (cutmix, for images (C,H,W): a box is replaced by the
+ * other image's pixels, https://arxiv.org/abs/1905.04899). s = max(l, 1 - l) with l from Beta(a, a), where a is the member's value, in (0,
+ * 2]; 0: off. With both, one is chosen at random for each sample. Drawn from Philox(seed, 64 sample + attempt, SDLF_STREAM_MIX, epoch). */
 typedef struct sdlf_mixing {
     float mixup, cutmix;
 } sdlf_mixing;
 
 typedef struct sdlf_loader_options {
     int64_t batch;             /* required */
-    bool shuffle;              /* a new order each epoch: see sdlf_shuffle_order */
-    sdlf_augmentation augment; /* where its seed is 0, `seed` is used */
+    bool shuffle;              /* draw a new order each epoch: see sdlf_shuffle_order */
+    sdlf_augmentation augment; /* if its seed is 0, `seed` is used */
     sdlf_mixing mixing;
     sdlf_auto_augment automatic; /* before `augment` */
     uint64_t seed;
-    bool no_prefetch; /* make each batch on demand, on the caller's thread */
-    /* Of each batch only a rank's part, [count rank / ranks, count (rank + 1) / ranks): `batch` is that of all ranks. Where that is empty (in a
-     * shorter last batch) the part is one sample, which the rank is to count as none. `mixing` pairs the samples of the whole batch. 0 ranks: all
-     * of it. */
+    bool no_prefetch; /* prepare each batch on demand, on the caller's thread */
+    /* Return only a rank's part of each batch, [count rank / ranks, count (rank + 1) / ranks); `batch` is the size over all ranks. If the
+     * part is empty (in a shorter last batch), one sample is returned, which the rank must not count. `mixing` pairs the samples of the
+     * whole batch. 0 ranks: the whole batch. */
     int rank, ranks;
-    /* Batches lie in memory that this calculator uploads from fastest, where its queues have such (pinned) and enough of it; borrowed until the
-     * loader is freed. A batch is in use until such uploads of it are done, which are queued: wait for them before the next call that hands its
-     * memory back: sdlf_loader_next, also past the end of an epoch, sdlf_loader_seek and sdlf_loader_free. sdlf_loader_create and sdlf_loader_free
-     * use the calculator: call them on the thread that uses it, and before it is closed. NULL: any memory. */
+    /* Keep batches in the memory from which this calculator uploads fastest (pinned), if its queues provide it and there is
+     * enough; borrowed until the loader is freed. Queued uploads from a batch must be complete before the next call that may reuse
+     * its memory: sdlf_loader_next, also past the end of an epoch, sdlf_loader_seek and sdlf_loader_free. sdlf_loader_create and
+     * sdlf_loader_free use the calculator: call them on the thread that uses it, and before it is closed. NULL: any memory. */
     sdlf_calculator *calculator;
-    void *reserved[3]; /* zero: room for members to come */
+    void *reserved[3]; /* zero; reserved for future members */
 } sdlf_loader_options;
 
-/* A batch in host memory, valid until the next call. The last of an epoch may be shorter (`count` < batch). */
+/* A batch in host memory, valid until the next call. The last one of an epoch may be shorter (`count` < batch). */
 typedef struct sdlf_batch {
     sdlf_tensor samples; /* (count,C,H,W) float32, normalised */
     sdlf_tensor labels;  /* (count) int32, (count,T) or (count,H,W) int32, or (count,K) float32 */
     int64_t count;
-    /* Where samples are mixed, of classes (float targets are mixed themselves): what each was mixed with, (count) int32, and the share that
-     * it kept of itself, (count) float32; else absent. */
+    /* If samples with class labels are mixed: the label of the other sample, (count) int32, and the share that
+     * each sample kept of itself, (count) float32. Otherwise absent; float targets are mixed directly. */
     sdlf_tensor second_labels, shares;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for future members */
 } sdlf_batch;
 
-/* The loader borrows the data set; free with sdlf_loader_free (accepts NULL; joins the thread). Errors:
+/* Create a loader, which borrows the data set. Free it with sdlf_loader_free (accepts NULL; joins the thread). Errors:
  * SDLF_ERROR_ARGUMENT (batch), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_loader_create(sdlf_loader **loader, const sdlf_dataset *dataset, const sdlf_loader_options *options);
 void sdlf_loader_free(sdlf_loader *loader);
 
-/* Go to batch `first` (up to and including sdlf_loader_batches: the end) of epoch `epoch` (32 bits, not negative); a new
- * loader stands at batch 0 of epoch 0. The samples of any batch depend only on (seed, epoch, position). */
+/* Go to batch `first` (at most sdlf_loader_batches, the end) of epoch `epoch` (32 bits, not negative). A new loader is
+ * at batch 0 of epoch 0. The samples of a batch depend only on (seed, epoch, position). */
 sdlf_status sdlf_loader_seek(sdlf_loader *loader, int64_t epoch, int64_t first);
 
-/* The next batch of the epoch; count 0 past its end, where sdlf_loader_seek goes on to another. Allocates nothing. Reports
- * what went wrong on the loader's thread. */
+/* Get the next batch of the epoch. At its end, count is 0; call sdlf_loader_seek to start another one. Allocates
+ * nothing. Returns errors of the loader's thread. */
 sdlf_status sdlf_loader_next(sdlf_loader *loader, sdlf_batch *batch);
 
 int64_t sdlf_loader_batches(const sdlf_loader *loader);
 
-/* Bytes that it holds: batches, the order of an epoch, scratch space. */
+/* The loader's memory in bytes: batches, the order of an epoch, scratch space. */
 int64_t sdlf_loader_memory(const sdlf_loader *loader);
 
-/* The order of an epoch: `order[0 .. count - 1]` becomes a permutation: the samples sorted by the 64-bit keys
- * word[1] 2^32 + word[0] of Philox(seed, sample, SDLF_STREAM_SHUFFLE, epoch), equal keys by sample. `keys` is scratch space
- * of `count`. */
+/* Compute the sample order of an epoch. order[0 .. count - 1] becomes a permutation: the samples sorted by the 64-bit
+ * keys word[1] 2^32 + word[0] of Philox(seed, sample, SDLF_STREAM_SHUFFLE, epoch), ties by sample. `keys` is scratch
+ * space for `count` elements. */
 void sdlf_shuffle_order(int32_t *order, uint64_t *keys, int64_t count, uint64_t seed, uint32_t epoch);
 
 #ifdef __cplusplus

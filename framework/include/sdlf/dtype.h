@@ -2,7 +2,7 @@
 /* Element types of tensors.
  *
  * Threads: all functions may be called from any thread.
- * Ownership: texts that are returned are the library's, for good.
+ * Ownership: returned strings belong to the library and are always valid.
  * Errors: none; an unknown type has no size and the name "unknown". */
 #ifndef SDLF_DTYPE_H
 #define SDLF_DTYPE_H
@@ -17,8 +17,8 @@
 extern "C" {
 #endif
 
-/* SDLF_NONE is zero, so that a zeroed operand is an absent one. float16 is IEEE 754 binary16; bfloat16 is the upper
- * half of a binary32. Both are storage types: they are converted to float32 before arithmetic. A bool is a byte, 0 or
+/* SDLF_NONE is zero, so a zeroed operand is absent. float16 is IEEE 754 binary16; bfloat16 is the upper half of a
+ * binary32. Both are storage types: they are converted to float32 before arithmetic. A bool is one byte, 0 or
  * 1. */
 typedef enum sdlf_dtype {
     SDLF_NONE = 0,
@@ -45,10 +45,10 @@ sdlf_dtype sdlf_dtype_from_name(const char *name);
 
 bool sdlf_dtype_is_float(sdlf_dtype dtype);
 
-/* Convert `count` elements between host arrays. Floating values become integers by truncation toward zero (NaN becomes
- * 0), and all numbers saturate at the ends of an integer's range; what is not zero becomes true; float64 becomes the
- * narrower types by rounding to nearest, ties to even. The arrays may not overlap unless they are the same array with
- * the same dtype. */
+/* Convert `count` elements between host arrays. Floating-point values become integers by truncation toward zero (NaN
+ * becomes 0), and all values saturate at the limits of an integer type. Non-zero values become true. float64 is rounded
+ * to narrower types, to nearest, ties to even. The arrays must not overlap, unless they are the same array with the
+ * same dtype. */
 void sdlf_convert(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count);
 
 #ifdef __cplusplus

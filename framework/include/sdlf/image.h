@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Image: a picture as a file holds it, decoded. PNG through libpng; JPEG, BMP, PGM and PPM through libturbojpeg; IDX,
- * and nothing else where the library was built without these.
+/* Image: a decoded image file. PNG is read with libpng; JPEG, BMP, PGM and PPM with libturbojpeg. A build without these
+ * libraries reads only IDX.
  *
- * What a file is says its content, not its name. Grey PNG, grey JPEG, PGM and most IDX images have one channel, all
- * others three; transparent parts show white paper; samples of 16 bits become 8. JPEG and PNG images are turned upright
- * by their Exif orientation. Images of more than SDLF_IMAGE_MAX_PIXELS, or of more pixels than a file of its size
- * may become (docs/guides/program.md, memory), are refused before memory is taken.
+ * The format is detected from the file's content, not its name. Grey PNG, grey JPEG, PGM and most IDX images have one
+ * channel, all others three. Transparent pixels are blended with white; 16-bit samples become 8-bit. JPEG and PNG
+ * images are rotated upright by their Exif orientation. Images with more than SDLF_IMAGE_MAX_PIXELS, or more pixels
+ * than the file's size permits (docs/guides/program.md, memory), are rejected before memory is allocated.
  *
- * Threads: functions may be called from any thread, on different images at the same time.
+ * Threads: functions may be called from any thread, concurrently for different images.
  * Ownership: pixels are the caller's to release.
  * Errors: a status with a message (status.h) that names the file. */
 #ifndef SDLF_IMAGE_H
@@ -27,30 +27,30 @@ extern "C" {
 typedef struct sdlf_image {
     int width, height;
     int channels;    /* 1: grey; 3: red, green, blue */
-    uint8_t *pixels; /* (height, width, channels), rows from the top; owned: sdlf_image_release */
+    uint8_t *pixels; /* (height, width, channels), rows from top to bottom; owned: sdlf_image_release */
 } sdlf_image;
 
-/* Decode image `index` of a file in memory; only IDX files have others than 0. `name` begins messages. Errors:
- * SDLF_ERROR_FORMAT (damaged, or no image), SDLF_ERROR_ARGUMENT (no such index), SDLF_ERROR_UNSUPPORTED (this build
- * lacks the library), SDLF_ERROR_MEMORY; there is nothing to release then. */
+/* Decode image `index` of a file in memory; only IDX files have indices other than 0. Messages begin with `name`.
+ * Errors: SDLF_ERROR_FORMAT (damaged, or not an image), SDLF_ERROR_ARGUMENT (no such index), SDLF_ERROR_UNSUPPORTED
+ * (this build lacks the library), SDLF_ERROR_MEMORY. After an error there is nothing to release. */
 sdlf_status sdlf_image_decode(sdlf_image *image, const void *bytes, size_t size, const char *name, int64_t index);
 
-/* The same from a file. Errors: SDLF_ERROR_IO, too. */
+/* The same from a file. Errors: also SDLF_ERROR_IO. */
 sdlf_status sdlf_image_read(sdlf_image *image, const char *path, int64_t index);
 
-/* Accepts an image that is zeroed. */
+/* Release the pixels. Accepts a zeroed image. */
 void sdlf_image_release(sdlf_image *image);
 
 /* The formats that this build reads: "PNG, JPEG, BMP, PGM, PPM, IDX". */
 const char *sdlf_image_formats(void);
 
-/* Resize a part of an image, height x width pixels from (top, left), real numbers, to `out` (channels, rows, columns),
- * floats from 0 to
- * 255. Each new pixel is the mean of what it covers, weighted by a triangle (bilinear with antialiasing): shrinking
- *      loses no lines, and
- * enlarging is smooth. Grey images are repeated for three channels; three become grey for one (ITU-R BT.601). Takes
- * time linear in the pixels of the part and of the result. Errors: SDLF_ERROR_ARGUMENT (a size or a part that is
- * empty), SDLF_ERROR_MEMORY. */
+/* Resize a region of an image, height x width pixels from (top, left), which may be fractional,
+ * to `out` (channels, rows, columns), floats from 0 to 255. Each output pixel is the mean of the
+ * area that it covers, with triangle weights (bilinear with antialiasing): downscaling loses no
+ * lines, and upscaling is smooth. A grey image is replicated to three channels; three channels
+ * are converted to one by ITU-R BT.601 luma. The running time is linear in the pixels of the
+ * region and of the result. Errors: SDLF_ERROR_ARGUMENT (an empty size or region),
+ * SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_image_resize(float *out, int rows, int columns, int channels, const sdlf_image *image, double top,
                               double left, double height, double width);
 

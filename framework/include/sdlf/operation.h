@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations: WHAT a calculator can compute.
+/* Operations: what a calculator can compute.
  *
  * A layer describes its forward and backward pass as a sequence of operations; a calculator has a kernel for each kind.
- * An operation holds its operands by value, in the order that the contract of its kind lists them, and the options of
- * its kind.
+ * An operation holds its operands by value, in the order in which the contract of its kind lists them, and the options
+ * of its kind.
  *
- *   <sdlf/operations/kinds.h>         the kinds, each with its contract: shapes, formula, what may alias
- *   <sdlf/operations/elementwise.h>   functions of elements: activations, and those of two operands
- *   <sdlf/operations/normalization.h> how raw samples become a network's input
- *   <sdlf/operations/indexing.h>      along one axis: reductions, picking, resampling
- *   <sdlf/operations/quantization.h>  numbers of one byte that stand for others
+ *   <sdlf/operations/kinds.h>         the kinds, each with its contract: shapes, formula, permitted aliasing
+ *   <sdlf/operations/elementwise.h>   activations, and element-wise functions of two operands
+ *   <sdlf/operations/normalization.h> normalisation of raw samples into a network's input
+ *   <sdlf/operations/indexing.h>      along one axis: index-producing reductions, gathering, resampling
+ *   <sdlf/operations/quantization.h>  quantised tensors (8-bit integers, 8- and 4-bit weights)
  *   <sdlf/operations/attention.h>     softmax(q k^T) v
- *   <sdlf/operations/recurrent.h>     steps of recurrent networks
+ *   <sdlf/operations/recurrent.h>     time steps of recurrent networks
  *   <sdlf/operations/window.h>        sliding windows: convolution and pooling
  *   <sdlf/operations/augmentation.h>  random changes of images
- *   <sdlf/operations/update.h>        how weights follow their gradient
- *   <sdlf/fusion.h>                   groups of operations that a calculator takes as one
+ *   <sdlf/operations/update.h>        optimizer updates of weights
+ *   <sdlf/fusion.h>                   groups of operations that a calculator computes as one
  *
- * Threads: operations are values, classes constant: all functions may be called from any thread.
- * Ownership: an operation borrows the memory of its operands; classes and texts are the library's.
- * Errors: sdlf_operation_check says what is wrong with an operation (status.h); the rest does not fail. */
+ * Threads: operations are values and classes are constant, so all functions may be called from any thread.
+ * Ownership: an operation borrows the memory of its operands; classes and texts belong to the library.
+ * Errors: sdlf_operation_check reports what is wrong with an operation (status.h); the other functions do not fail. */
 #ifndef SDLF_OPERATION_H
 #define SDLF_OPERATION_H
 
@@ -47,24 +47,24 @@ typedef struct sdlf_fusion sdlf_fusion;
 
 #if defined(__cplusplus) && defined(__clang__)
 #pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wnested-anon-types" /* structs in the union, without names of their own */
+#pragma clang diagnostic ignored "-Wnested-anon-types" /* anonymous structs in the union */
 #endif
 typedef struct sdlf_operation {
     sdlf_operation_kind kind;
-    int algorithm; /* index into the slot's algorithms; 0 is the calculator's own choice */
+    int algorithm; /* index into the slot's algorithms; 0: the calculator chooses */
     sdlf_tensor in[SDLF_MAX_INPUTS];
     sdlf_tensor out[SDLF_MAX_OUTPUTS];
-    sdlf_tensor workspace; /* uint8, as many bytes as the slot wants; absent when it wants none */
-    sdlf_tensor prepared;  /* uint8: the weights as the slot's `prepare` made them; absent: taken as they are */
-    /* Hints, of which a kernel need take no notice; absent where there is nothing to say. */
-    sdlf_tensor ahead; /* uint8, constant: what an operation behind this one reads; it may be prefetched into a cache */
-    const struct sdlf_operation *before; /* queued just before; neither touches what the other writes */
+    sdlf_tensor workspace; /* uint8, as many bytes as the slot requires; absent if it requires none */
+    sdlf_tensor prepared;  /* uint8: the weights as prepacked by the slot's `prepare`; absent: not prepacked */
+    /* Hints, which a kernel may ignore; absent where there is none. */
+    sdlf_tensor ahead; /* uint8, constant: data that a later operation reads; may be prefetched into a cache */
+    const struct sdlf_operation *before; /* queued just before this one; neither accesses what the other writes */
     union {
         struct {
             double value;
         } fill;
         struct {
-            float mean, scale; /* where channels.count is 0 */
+            float mean, scale; /* used if channels.count is 0 */
             sdlf_channel_normalization channels;
             sdlf_augmentation augment;
             sdlf_auto_augment automatic; /* before `augment`, with its seed */
@@ -104,7 +104,7 @@ typedef struct sdlf_operation {
             float probability;
             uint64_t seed;
             uint32_t stream;
-            int64_t first; /* the number of element 0 */
+            int64_t first; /* index of element 0 in the random sequence */
         } dropout;
         struct {
             float epsilon, momentum;
@@ -113,13 +113,13 @@ typedef struct sdlf_operation {
         struct {
             int axis;
         } softmax;
-        sdlf_binary_options binary; /* binary_backward's too */
+        sdlf_binary_options binary; /* also of binary_backward */
         sdlf_arg_reduce_options arg_reduce;
         struct {
             int axis;
         } index; /* gather and gather_backward */
         sdlf_top_k_options top_k;
-        sdlf_resample_options resample; /* resample_backward's too */
+        sdlf_resample_options resample; /* also of resample_backward */
         struct {
             bool transpose_a, transpose_b;
         } matmul;
@@ -147,7 +147,7 @@ typedef struct sdlf_operation {
             float max_norm;
         } clip;
         sdlf_loss_scale_rule loss_scale; /* loss_scale_update */
-        sdlf_quantize_options quantize;  /* dequantize's too */
+        sdlf_quantize_options quantize;  /* also of dequantize */
         sdlf_quantized_conv2d_options quantized_conv2d;
         sdlf_quantized_add_options quantized_add;
         sdlf_quantized_pool2d_options quantized_pool2d;
@@ -155,10 +155,10 @@ typedef struct sdlf_operation {
         sdlf_attention_options attention;
         sdlf_recurrence_options recurrence; /* of lstm and gru, forward and backward */
         struct {
-            unsigned char options[240]; /* the fusion's own, at the beginning: aligned for any of them */
+            unsigned char options[240]; /* the fusion's own; at the start of the union, so aligned for any type */
             const sdlf_fusion *fusion;
         } fused;
-        unsigned char reserved[256]; /* more than any has, so that options can grow */
+        unsigned char reserved[256]; /* larger than any member, so that options can grow */
     };
 } sdlf_operation;
 #if defined(__cplusplus) && defined(__clang__)
@@ -167,17 +167,17 @@ typedef struct sdlf_operation {
 
 /* ---- what is known of a kind, on every calculator ----
  *
- * 16-bit storage: where T is float32, operands marked in the kind's class (`storage`: activations, their gradients and, in
- * convolutions and gemm, weights) may all be float16 or all bfloat16. They are converted to float32 as they are read,
- * computed with and summed in float32 (a product may multiply them as they are), and rounded to nearest even as they are
- * stored. Every other operand stays float32. In convolution and pooling all operands stored in 16 bits are channels last:
- * w is (K,R,S,C/G) in memory. Operands in 16-bit storage begin at a multiple of 16 bytes. w of conv2d_forward and
- * conv2d_backward_input, b of gemm, and an operand of binary, may be float32 beside others in 16 bits (`float32_beside`),
- * laid out as it would be in float32.
+ * 16-bit storage: where T is float32, the operands marked in the kind's class (`storage`: activations, their gradients
+ * and, in convolutions and gemm, weights) may all be float16 or all be bfloat16. They are converted to float32 when
+ * read; arithmetic and accumulation are in float32 (a product may multiply the 16-bit values directly); results are
+ * rounded to nearest even when stored. Every other operand stays float32. In convolution and pooling all operands
+ * stored in 16 bits are channels last: w is (K,R,S,C/G) in memory. Operands in 16-bit storage are aligned to 16 bytes.
+ * w of conv2d_forward and conv2d_backward_input, b of gemm, and an operand of binary may be float32 beside others in 16
+ * bits (`float32_beside`), and then have their float32 layout.
  *
- * float32 training channels last: where w of a convolution lies (K,R,S,C/G) in float32, so do its images (N,H,W,C). Its
- * operands, those of gradients of images channels last, and those of a fused batch_norm2d of rows begin at a multiple of 16
- * bytes, too. */
+ * Channels last in float32 training: where w of a convolution is (K,R,S,C/G) in memory in float32, its images are
+ * (N,H,W,C). The operands of such a convolution, those of gradients of channels-last images, and those of a fused
+ * batch_norm2d over rows are aligned to 16 bytes, too. */
 
 typedef struct sdlf_operand {
     const char *name; /* NULL ends the list */
@@ -186,22 +186,22 @@ typedef struct sdlf_operand {
     bool sparse;  /* a sparse matrix; all others are dense */
 } sdlf_operand;
 
-/* Arithmetic and the least memory traffic that the operation needs, each operand moved once. */
+/* Arithmetic, and the least memory traffic that the operation needs: each operand is moved once. */
 typedef struct sdlf_cost {
     int64_t flops;
     int64_t bytes;
 } sdlf_cost;
 
-/* How an operation that has no kernel for images (N,C,H,W) that lie channels last takes them all the same: under other
- * shapes. */
+/* How an operation without a kernel for channels-last images (N,C,H,W) can still be applied to them: its operands are
+ * viewed under other shapes. */
 typedef enum sdlf_nhwc_rule {
     SDLF_NHWC_NEVER = 0,
-    SDLF_NHWC_ELEMENTS, /* it goes element by element, inputs broadcast: as (N,H,W,C) */
-    /* It goes by channels: operands of `storage` as (N H W, C), the others have a number for each channel. */
+    SDLF_NHWC_ELEMENTS, /* element-wise with broadcasting: viewed as (N,H,W,C) */
+    /* Per channel: operands of `storage` are viewed as (N H W, C); the others have one value per channel. */
     SDLF_NHWC_ROWS,
 } sdlf_nhwc_rule;
 
-/* The option by which a user requests the algorithm of a kind (sdlf_plan_options). */
+/* The option (sdlf_plan_options) with which a user requests the algorithm of a kind. */
 typedef enum sdlf_algorithm_request {
     SDLF_REQUEST_NONE = 0,
     SDLF_REQUEST_CONV, /* conv_algorithm */
@@ -213,63 +213,63 @@ typedef struct sdlf_operation_class {
     const char *name; /* "conv2d_forward" */
     sdlf_operand in[SDLF_MAX_INPUTS + 1];
     sdlf_operand out[SDLF_MAX_OUTPUTS + 1];
-    unsigned may_alias;       /* bit i: out[0] may be the same memory as in[i] */
+    unsigned may_alias;       /* bit i: out[0] may share the memory of in[i] */
     unsigned any_strides;     /* bit i: in[i] may have any strides; bit SDLF_MAX_INPUTS + i: out[i] */
-    unsigned reads_parts;     /* of these: parts of other tensors are read as fast, where the last axis has stride 1 */
-    unsigned channels_last;   /* bits as in any_strides: may be channels last, together */
-    unsigned stays_row_major; /* of these: may be row-major where others are channels last */
-    unsigned storage;         /* bits as in any_strides: may be in a storage type, together (see above) */
+    unsigned reads_parts;     /* of these: strided views are read as fast, if the last axis has stride 1 */
+    unsigned channels_last;   /* bits as in any_strides: may be channels last, all of them at once */
+    unsigned stays_row_major; /* of these: may stay row-major where others are channels last */
+    unsigned storage;         /* bits as in any_strides: may be in a storage type, all in the same one (see above) */
     unsigned float32_beside;  /* of these: may be float32, row-major, beside others in a storage type */
     sdlf_nhwc_rule nhwc_rule;
     sdlf_algorithm_request request;
-    bool updates;    /* an optimizer's update of a parameter, out[0], and nothing else */
-    size_t epilogue; /* offsetof(sdlf_operation, ...) the sdlf_activation that out[0] goes through; 0: it has none */
-    /* Do dtypes, shapes and options fit together? Called once, when a plan is built; kernels rely on it. */
+    bool updates;    /* an optimizer's update of one parameter, out[0], with no other effect */
+    size_t epilogue; /* offsetof(sdlf_operation, ...) of the sdlf_activation that is applied to out[0]; 0: none */
+    /* Checks that dtypes, shapes and options agree. Called once, when a plan is built; kernels rely on it. */
     sdlf_status (*check)(const sdlf_operation *operation);
-    /* FLOPs; NULL: one for every element of out[0]. Bytes are the operands', counted by sdlf_operation_cost. */
+    /* FLOPs; NULL: one per element of out[0]. sdlf_operation_cost counts the bytes, those of the operands. */
     int64_t (*flops)(const sdlf_operation *operation);
-    /* How many elements of in[input] it reads; below 0: all. Optional; NULL: all of every input. */
+    /* The number of elements of in[input] that are read; negative: all. Optional; NULL: all of every input. */
     int64_t (*elements_read)(const sdlf_operation *operation, int input);
-    /* What decides, beside operands and epilogue, which algorithm is the fastest: " stride 2,2 groups 1", by which plan
-     * files find the operation again. Optional; NULL: they do not hold the kind. */
+    /* Prints what determines the fastest algorithm besides operands and epilogue: " stride 2,2 groups 1". Files of
+     * sdlf_choices identify the operation by this text. Optional; NULL: choices do not cover this kind. */
     void (*print_options)(const sdlf_operation *operation, char *text, size_t size);
-    /* Do 16 bits suffice for what it reads and writes in inference? Optional; NULL: they do. */
+    /* True if 16 bits suffice for what it reads and writes in inference. Optional; NULL: true. */
     bool (*suits_16_bits)(const sdlf_operation *operation);
-    /* Bit i: in[i] goes into operation->prepared, so that it must be constant where that is made; and in[i] is left
-     * unread where operation->prepared is present, in the host's memory. */
+    /* packed, bit i: in[i] is packed into operation->prepared, and must be constant where that is done. unread, bit i:
+     * in host memory, in[i] is not read if operation->prepared is present. */
     unsigned packed, unread;
     void *reserved[3]; /* zero: room for members to come */
 } sdlf_operation_class;
 
-/* The class of a kind; NULL outside the enumeration. And of an operation: its kind's, or its fusion's. */
+/* The class of a kind, NULL outside the enumeration; and that of an operation: its kind's or its fusion's. */
 const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind);
 const sdlf_operation_class *sdlf_operation_type(const sdlf_operation *operation);
 
-/* Every required operand present, then the class's own check. The message names the operation and the operand. */
+/* Checks that every required operand is present, then runs the class's check. Messages name operation and operand. */
 sdlf_status sdlf_operation_check(const sdlf_operation *operation);
 
-/* Is an operand channels last, and not row-major at the same time? */
+/* True if an operand is channels last without being row-major as well. */
 bool sdlf_operation_is_channels_last(const sdlf_operation *operation);
-/* And is another one, of those that may be so, row-major? (Where the kind's contract does not allow that, the check
- * refuses it.) */
+/* True if the operation is channels last and another operand that could be channels last is row-major. (The check
+ * rejects this where the contract of the kind does not allow it.) */
 bool sdlf_operation_is_mixed(const sdlf_operation *operation);
-/* The operation with all operands channels last that may be so. Its memory stays where it was: bind it again. */
+/* The operation with every operand channels last that may be so. No data is moved: bind the operands again. */
 sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation);
 
-/* Does a batch_norm2d of training do anything beside normalising: is there a residual, an activation or a gradient of
- * either? */
+/* True if a training batch_norm2d does more than normalise: it has a residual, an activation, or a gradient of
+ * either. */
 bool sdlf_batch_norm2d_is_fused(const sdlf_operation *operation);
 
-/* SDLF_FLOAT16 or SDLF_BFLOAT16 where operands are stored so; SDLF_FLOAT32 where weights are float32 and channels last,
- * as the images beside them; else SDLF_NONE. */
+/* SDLF_FLOAT16 or SDLF_BFLOAT16 where operands are stored in that type; SDLF_FLOAT32 where the weights are float32 and
+ * channels last, like the images beside them; else SDLF_NONE. */
 sdlf_dtype sdlf_operation_storage(const sdlf_operation *operation);
-/* The operation with all float32 operands stored as that type that may be so, channels last where its kind has them.
- * Its memory stays where it was: bind it again. */
+/* The operation with every float32 operand that may be in a storage type in `dtype`, channels last where the kind has
+ * that. No data is moved or converted: bind the operands again. */
 sdlf_operation sdlf_operation_stored(const sdlf_operation *operation, sdlf_dtype dtype);
 
 sdlf_cost sdlf_operation_cost(const sdlf_operation *operation);
 
-/* The activation that its result goes through, an option of the operation; NULL where the kind has none. */
+/* The activation that is applied to its result, one of its options; NULL if the kind has none. */
 sdlf_activation *sdlf_operation_epilogue(sdlf_operation *operation);
 
 #ifdef __cplusplus

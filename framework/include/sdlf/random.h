@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Philox4x32-10: counter-based random numbers (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3,
- * SC 2011). A number depends only on the key and on its position, so every calculator and every thread count draws
- * the same.
+ * SC 2011). A number depends only on the key and on its position, so every calculator draws the same numbers, with any
+ * number of threads.
  *
- * Convention used by every random operation: the key is the 64-bit seed; the counter is (index low, index high,
- * stream, step): `index` counts groups of four numbers within a tensor (element e takes word e % 4 of group e / 4),
- * `stream` tells the users of one seed apart (each parameter, each dropout layer, the shuffle, the augmentation),
- * `step` is the training step or epoch.
+ * Convention of every random operation: the key is the 64-bit seed; the counter is (index low, index high, stream,
+ * step): `index` counts groups of four numbers within a tensor (element e uses word e % 4 of group e / 4), `stream`
+ * separates the users of one seed (each parameter, each dropout layer, the shuffle, the augmentation), `step` is the
+ * training step or epoch.
  *
  * cuRAND's Philox is the same function: these are the words of curand4 after curand_init(seed, stream + 2^32 step, 4
- * index). Kernels do not call it, so that one arithmetic serves every calculator, with and without CUDA, and because
- * the floats that cuRAND makes of its words are others, and other on other hardware: its uniform numbers lie in (0, 1],
- * its normal ones take a library's logarithm.
+ * index). Kernels do not call it: one implementation serves every calculator, with and without CUDA, and cuRAND
+ * converts the words to floats differently, depending on the hardware: its uniform numbers are in (0, 1], and its
+ * normal numbers use a library's logarithm.
  *
  * Threads: pure functions, for any thread.
  * Ownership: values.
@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-/* Small functions that host code and CUDA kernels share. */
+/* Small functions shared by host code and CUDA kernels. */
 #ifdef __CUDACC__
 #define SDLF_INLINE static __host__ __device__ inline
 #else
@@ -59,8 +59,8 @@ SDLF_INLINE float sdlf_uniform_from_word(uint32_t word)
     return (float)(word >> 8) * (1.0f / 16777216);
 }
 
-/* Streams of one seed. Parameters and dropout layers take theirs above bases: a parameter by its own index in the
- * model, see sdlf_parameter_stream, a dropout layer by its node's. */
+/* Streams of one seed. Parameters and dropout layers have streams above these bases: a parameter by its index in the
+ * model, see sdlf_parameter_stream, a dropout layer by the index of its node. */
 enum {
     SDLF_STREAM_SHUFFLE = 1,
     SDLF_STREAM_AUGMENT = 2,
@@ -71,8 +71,8 @@ enum {
     SDLF_STREAM_LATE_PARAMETER = 0x40000000,
 };
 
-/* The stream of the initial values of a model's parameter `index`, for all who draw them. From 0x10000 on it would run
- * into those of dropout layers, so these parameters have a range of their own. */
+/* The stream of the initial values of a model's parameter `index`. Indices from 0x10000 on would collide with the
+ * streams of dropout layers, and have a separate range. */
 SDLF_INLINE uint32_t sdlf_parameter_stream(int index)
 {
     int room = SDLF_STREAM_DROPOUT - SDLF_STREAM_PARAMETER;

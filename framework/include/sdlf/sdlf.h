@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* SDLF, the Simple Deep Learning Framework: everything.
+/* SDLF, the Simple Deep Learning Framework: includes every public header.
  *
- * Threads: as each header says: objects that have nothing in common may be used in different threads, and one object in
- * one thread at a time.
- * Ownership: what a function creates, opens or reads is the caller's, to be freed, closed or released; NULL is accepted
- * there.
+ * Threads: as each header says: unrelated objects may be used in different threads, and one object in one thread at a
+ * time.
+ * Ownership: what a function creates, opens or reads belongs to the caller, who frees, closes or releases it; those
+ * functions accept NULL.
  * Errors: a status, and a message for the calling thread (status.h). The library never prints, never exits (with one
- * exception: sdlf_communicator_abort), and never aborts over what a caller gives it. */
+ * exception: sdlf_communicator_abort), and never aborts because of a caller's arguments. */
 #ifndef SDLF_SDLF_H
 #define SDLF_SDLF_H
 

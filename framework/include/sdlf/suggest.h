@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* "Did you mean ...?": of the words that could stand somewhere, the one that is nearest to what was written there. For
- * messages of layers, data sets, formats and programs.
+/* "Did you mean ...?": finds the valid word that is nearest to the one that was written. For messages of layers, data
+ * sets, formats and programs.
  *
- * Threads: a suggestion is a value: one thread at a time uses one.
+ * Threads: a suggestion is a value, used by one thread at a time.
  * Ownership: words are borrowed for as long as the suggestion is used.
  * Errors: none. */
 #ifndef SDLF_SUGGEST_H
@@ -14,16 +14,16 @@ extern "C" {
 
 typedef struct sdlf_suggestion {
     const char *word;     /* what was written; borrowed */
-    const char *best;     /* the nearest candidate near enough, borrowed; NULL: none */
-    int rank, difference; /* its: the smaller the nearer; of equal ranks, the one whose length is nearer counts */
+    const char *best;     /* the nearest candidate, if near enough; borrowed; NULL: none */
+    int rank, difference; /* of `best`: smaller is nearer; among equal ranks the nearest length wins */
 } sdlf_suggestion;
 
-/* Begin with {.word = word}, then offer every candidate. Case, and what of '-' and '_' stands between words, count for
- * nothing. Nearest of all is what the word means in other frameworks, "fully_connected" for "Linear"
+/* Begin with {.word = word}, then offer every candidate. Case and the separators '-' and '_' are ignored. The nearest
+ * candidate of all is the one that the word means in other frameworks, such as "fully_connected" for "Linear"
  * (framework/aliases.c). */
 void sdlf_suggest(sdlf_suggestion *suggestion, const char *candidate);
 
-/* " (did you mean 'relu'?)", or nothing. */
+/* " (did you mean 'relu'?)", or an empty text. */
 typedef struct sdlf_suggestion_text {
     char text[128];
 } sdlf_suggestion_text;

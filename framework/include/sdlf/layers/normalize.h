@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers that normalise. The variance that they divide by is that of the elements themselves (squared deviations over
- * their number); the one that batch_norm2d keeps for inference is the unbiased one (over their number less one).
- * Parameters are those of each channel. See layers.h for what holds for every layer.
+/* Normalisation layers. They divide by the biased variance (the sum of squared deviations divided by their number); the
+ * running variance that batch_norm2d keeps for inference is unbiased (divided by their number minus one). Parameters
+ * are per channel. layers.h describes what is common to all layers.
  *
  * Threads: one thread at a time works on a model.
  * Ownership: options are copied.
- * Errors: kept in the model (layers.h). */
+ * Errors: recorded in the model (layers.h). */
 #ifndef SDLF_LAYERS_NORMALIZE_H
 #define SDLF_LAYERS_NORMALIZE_H
 
@@ -15,58 +15,58 @@
 extern "C" {
 #endif
 
-/* Each channel of (N,C,H,W) or (N,C): y = (x - mean) / sqrt(variance + epsilon) weight + bias. Training takes mean and
- * variance of
- * the batch, over the n = N H W elements, and moves running_mean towards that mean and running_var towards that
- * variance times n / (n - 1) (as it is where n is 1); inference takes these two. Parameters weight, bias, running_mean,
- * running_var (C); the last two are not trained. */
+/* For each channel of (N,C,H,W) or (N,C): y = (x - mean) / sqrt(variance + epsilon) weight + bias.
+ * Training uses the mean and variance of the batch over n = N H W elements, and moves running_mean towards
+ * that mean and running_var towards that variance times n / (n - 1) (unscaled if n is 1). Inference uses
+ * the running statistics. Parameters weight, bias, running_mean, running_var (C); the last two are not
+ * trained. */
 typedef struct sdlf_batch_norm2d_options {
     const char *name;
     float epsilon;     /* default 1e-5 */
     float momentum;    /* weight of the newest batch in the running statistics; default 0.1 */
-    bool no_scale;     /* weight stays 1, and is not trained */
-    void *reserved[4]; /* zero: room for members to come */
+    bool no_scale;     /* weight is fixed at 1 and not trained */
+    void *reserved[4]; /* zero; reserved for future members */
 } sdlf_batch_norm2d_options;
 sdlf_node sdlf_batch_norm2d(sdlf_model *model, sdlf_node x, const sdlf_batch_norm2d_options *options);
 
-/* All axes from `axis` on normalised together. Parameters weight and bias of these axes' shape. Outputs 1 and 2 are the
- * means and the inverse deviations, with 1 in place of these axes; no gradient passes through them. */
+/* Normalise jointly over all axes from `axis` on. Parameters weight and bias have their shape. Outputs 1 and 2 are the
+ * means and the inverse standard deviations, with size 1 along these axes; no gradient passes through them. */
 typedef struct sdlf_layer_norm_options {
     const char *name;
     int axis;          /* default -1, the last */
     float epsilon;     /* default 1e-5 */
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for future members */
 } sdlf_layer_norm_options;
 sdlf_node sdlf_layer_norm(sdlf_model *model, sdlf_node x, const sdlf_layer_norm_options *options);
 
 /* y = x / sqrt(mean of x^2 + epsilon) weight over the last axis (Zhang and Sennrich, "Root mean square layer
- * normalization", 2019). Parameter weight of that axis's size. */
+ * normalization", 2019). Parameter weight has that axis's size. */
 typedef struct sdlf_rms_norm_options {
     const char *name;
     float epsilon;     /* default 1e-5 */
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for future members */
 } sdlf_rms_norm_options;
 sdlf_node sdlf_rms_norm(sdlf_model *model, sdlf_node x, const sdlf_rms_norm_options *options);
 
-/* Groups of channels of (N,C,...) normalised, each with all that follows the channels. Parameters weight and bias
+/* Normalise each group of channels of (N,C,...) over its channels and all following axes. Parameters weight and bias
  * (C). */
 typedef struct sdlf_group_norm_options {
     const char *name;
     int groups;        /* default: as many as channels, which is instance normalisation */
     float epsilon;     /* default 1e-5 */
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for future members */
 } sdlf_group_norm_options;
 sdlf_node sdlf_group_norm(sdlf_model *model, sdlf_node x, const sdlf_group_norm_options *options);
 
-/* y = x / (bias + alpha mean of x^2 over `size` channels around)^beta, of (N,C,...). Beyond the first and the last
- * channel there are zeros. No parameters. */
+/* y = x / (bias + alpha mean of x^2 over the `size` channels around it)^beta, for (N,C,...). Channels beyond the first
+ * and the last count as zeros. No parameters. */
 typedef struct sdlf_lrn_options {
     const char *name;
     int size;          /* required */
     float alpha;       /* default 1e-4 */
     float beta;        /* default 0.75 */
     float bias;        /* default 1 */
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for future members */
 } sdlf_lrn_options;
 sdlf_node sdlf_lrn(sdlf_model *model, sdlf_node x, const sdlf_lrn_options *options);
 

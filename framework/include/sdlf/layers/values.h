@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of a network's own, and their element types. See layers.h for what holds for every layer.
+/* Constants and parameters as nodes, type conversion, quantisation. layers.h describes what is common to all layers.
  *
  * Threads: one thread at a time works on a model.
  * Ownership: options are copied.
- * Errors: kept in the model (layers.h). */
+ * Errors: recorded in the model (layers.h). */
 #ifndef SDLF_LAYERS_VALUES_H
 #define SDLF_LAYERS_VALUES_H
 
@@ -23,29 +23,29 @@ typedef enum sdlf_value_dtype {
     SDLF_VALUE_BOOL
 } sdlf_value_dtype;
 
-/* The parameter "value", zero until it is set; no input. It is kept as float32, so of integers those up to 2^24 are
- * exact. A shape with a dimension of 0 has no parameter, and nothing but an output of the network may read it. */
+/* The parameter "value", zero until set; it has no input. It is stored as float32, so integers are exact up to 2^24. A
+ * shape with a dimension of 0 has no parameter, and only an output of the network may read it. */
 typedef struct sdlf_value_options {
     const char *name;
-    sdlf_shape shape;  /* all of it: there is no batch */
+    sdlf_shape shape;  /* the complete shape, without a batch */
     int dtype;         /* sdlf_value_dtype */
-    bool trainable;    /* only floats */
-    void *reserved[4]; /* zero: room for members to come */
+    bool trainable;    /* only for floats */
+    void *reserved[4]; /* zero; reserved for future members */
 } sdlf_value_options;
 sdlf_node sdlf_value(sdlf_model *model, const sdlf_value_options *options);
 
-/* Another element type. Floats become integers toward zero, saturating; what is not zero becomes true. A gradient
- * passes from only float to float. */
+/* Convert to another element type. Floats become integers by truncation toward zero, saturating; non-zero values become
+ * true. A gradient passes only from float to float. */
 typedef struct sdlf_cast_options {
     const char *name;
     int dtype;         /* sdlf_value_dtype */
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for future members */
 } sdlf_cast_options;
 sdlf_node sdlf_cast(sdlf_model *model, sdlf_node x, const sdlf_cast_options *options);
 
-/* Floats as uint8 that stand for (y - zero) scale: round(x / scale) + zero, with the scale and zero point of the range that
- * x and 0 have together, all samples of a batch included. Output 1 is the scale, output 2 the zero point, uint8: one
- * number each. No gradient passes. */
+/* Quantise floats to uint8 q = round(x / scale) + zero, which represents (q - zero) scale. Scale and zero point follow
+ * from the range of x and 0, over all samples of the batch. Output 1 is the scale, output 2 the zero point (uint8), one
+ * element each. No gradient passes. */
 sdlf_node sdlf_dynamic_quantize(sdlf_model *model, sdlf_node x);
 
 #ifdef __cplusplus

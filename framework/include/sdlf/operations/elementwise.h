@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of elements: what the kinds `activation_forward`, `activation_backward` and every epilogue can apply.
- * <sdlf/operations/kinds.h> says what the kinds do with them.
+/* Elementwise functions: what the kinds `activation_forward`, `activation_backward` and `binary` and every epilogue can
+ * apply. <sdlf/operations/kinds.h> has the contracts of these kinds.
  *
  * Threads: declarations only.
  * Ownership: values.
- * Errors: ranges are checked by what takes them. */
+ * Errors: ranges are checked where the options are used. */
 #ifndef SDLF_OPERATIONS_ELEMENTWISE_H
 #define SDLF_OPERATIONS_ELEMENTWISE_H
 
@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* f(x), then f'(x) as activation_backward works it out: from y = f(x), or from x where an x stands at the line's
- * end. */
+/* f(x), unless the name says it, then f'(x) as activation_backward computes it: from y = f(x), or from x if the line
+ * ends with (x). */
 typedef enum sdlf_activation_function {
     SDLF_IDENTITY = 0, /* none */
     SDLF_RELU,         /* max(x, 0); y > 0 */
@@ -62,11 +62,11 @@ typedef enum sdlf_activation_function {
 typedef struct sdlf_activation {
     sdlf_activation_function function;
     float low, high;   /* clip */
-    float slope;       /* leaky_relu, and in general a negative side's slope >= 0 */
+    float slope;       /* leaky_relu; in general the slope >= 0 of the negative side */
     float alpha, beta; /* elu, selu, celu, hard_sigmoid */
 } sdlf_activation;
 
-/* Is f' worked out from x, so that activation_backward's operand v is x? Else it is y. */
+/* True if f' is computed from x, so that activation_backward's operand v is x; otherwise it is y. */
 static inline bool sdlf_activation_reads_input(sdlf_activation_function function)
 {
     switch (function) {
@@ -92,25 +92,25 @@ static inline bool sdlf_activation_reads_input(sdlf_activation_function function
     }
 }
 
-/* Functions of two elements of one type. Integers wrap around; what they divide is truncated toward zero, and divided
- * by 0 it is 0; so is a negative power, but of 1 and -1. Then the derivatives by a and b that binary_backward
- * multiplies dy with. */
+/* Functions of two elements of one type. Integers wrap around. Integer division truncates toward zero, and division by
+ * 0 gives 0; so does a negative power, except of 1 and -1. Then the derivatives with respect to a and b, by which
+ * binary_backward multiplies dy. */
 typedef enum sdlf_binary_function {
     SDLF_BINARY_ADD,       /* a + b;          1, 1 */
     SDLF_BINARY_SUBTRACT,  /* a - b;          1, -1 */
     SDLF_BINARY_MULTIPLY,  /* a b;            b, a */
     SDLF_BINARY_DIVIDE,    /* a / b;          1 / b, -a / b^2 */
     SDLF_BINARY_POWER,     /* a^b;            b a^(b - 1), a^b log a (0 where a = 0) */
-    SDLF_BINARY_MINIMUM,   /* NaN wins;       1 for the smaller, 1/2 each where they are equal */
-    SDLF_BINARY_MAXIMUM,   /* NaN wins;       1 for the larger, 1/2 each where they are equal */
+    SDLF_BINARY_MINIMUM,   /* NaN propagates; 1 for the smaller, 1/2 each if they are equal */
+    SDLF_BINARY_MAXIMUM,   /* NaN propagates; 1 for the larger, 1/2 each if they are equal */
     SDLF_BINARY_PRELU,     /* a < 0 ? b a : a; a < 0 ? b : 1, a < 0 ? a : 0. Only floats */
-    SDLF_BINARY_REMAINDER, /* a - b trunc(a / b), of a's sign; 1, -trunc(a / b). Of integers it is 0 where b is */
-    SDLF_BINARY_MODULO,    /* a - b floor(a / b), of b's sign; 1, -floor(a / b). Of integers it is 0 where b is */
-    SDLF_BINARY_BIT_AND,   /* of integers only, as those up to shift_right */
+    SDLF_BINARY_REMAINDER, /* a - b trunc(a / b), has a's sign; 1, -trunc(a / b). Integers: 0 if b is 0 */
+    SDLF_BINARY_MODULO,    /* a - b floor(a / b), has b's sign; 1, -floor(a / b). Integers: 0 if b is 0 */
+    SDLF_BINARY_BIT_AND,   /* up to shift_right: only for integers */
     SDLF_BINARY_BIT_OR,
     SDLF_BINARY_BIT_XOR,
     SDLF_BINARY_SHIFT_LEFT,  /* a 2^b, of which the low bits are kept; 0 unless 0 <= b < 64 */
-    SDLF_BINARY_SHIFT_RIGHT, /* floor(a / 2^b); as if b were 63 unless 0 <= b < 64 */
+    SDLF_BINARY_SHIFT_RIGHT, /* floor(a / 2^b); b counts as 63 unless 0 <= b < 64 */
     SDLF_BINARY_EQUAL,       /* from here on y is bool, and there is no derivative */
     SDLF_BINARY_LESS,        /* a < b */
     SDLF_BINARY_LESS_EQUAL,  /* a <= b */
@@ -122,7 +122,7 @@ typedef enum sdlf_binary_function {
 
 typedef struct sdlf_binary_options {
     sdlf_binary_function function;
-    double scalar; /* what stands for an absent a or b, converted to the other's type */
+    double scalar; /* replaces an absent a or b, converted to the other's type */
 } sdlf_binary_options;
 
 #ifdef __cplusplus

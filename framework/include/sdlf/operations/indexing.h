@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of the kinds that work along one axis: reductions, picking, resampling. <sdlf/operations/kinds.h> says what
- * the kinds do with them. Everywhere x is seen as (outer, L, inner), L being the axis that the options name.
+/* Options of the kinds that operate along one axis: reductions, indexing, resampling. <sdlf/operations/kinds.h> has the
+ * contracts of these kinds. x is viewed as (outer, L, inner), where L is the axis that the options name.
  *
  * Threads: declarations only.
  * Ownership: values.
- * Errors: ranges are checked by what takes them. */
+ * Errors: ranges are checked where the options are used. */
 #ifndef SDLF_OPERATIONS_INDEXING_H
 #define SDLF_OPERATIONS_INDEXING_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What `reduce` makes of the elements along its axis. */
+/* How `reduce` combines the elements along its axis. */
 typedef enum sdlf_reduction {
     SDLF_REDUCE_SUM,
     SDLF_REDUCE_MEAN,
@@ -25,7 +25,7 @@ typedef enum sdlf_reduction {
 typedef struct sdlf_arg_reduce_options {
     int axis;
     bool smallest; /* the smallest element instead of the largest */
-    bool last;     /* of equal elements the last instead of the first */
+    bool last;     /* of equal elements, the last instead of the first */
 } sdlf_arg_reduce_options;
 
 typedef struct sdlf_top_k_options {
@@ -33,18 +33,18 @@ typedef struct sdlf_top_k_options {
     bool smallest;
 } sdlf_top_k_options;
 
-/* What an output element j of an axis is made of. */
+/* How output element j of an axis is computed. */
 typedef enum sdlf_resample_mode {
-    SDLF_RESAMPLE_NEAREST = 0, /* the element next to the coordinate */
+    SDLF_RESAMPLE_NEAREST = 0, /* the element nearest to the coordinate */
     SDLF_RESAMPLE_LINEAR,      /* the two around it */
-    SDLF_RESAMPLE_CUBIC,       /* the four around it, by Keys's kernel with the parameter cubic */
-    SDLF_RESAMPLE_EDGE,        /* from here on: element j - before; beyond the ends, the last one again, */
-    SDLF_RESAMPLE_REFLECT,     /* or back from the end, which is not repeated, */
-    SDLF_RESAMPLE_WRAP,        /* or on from the other end */
+    SDLF_RESAMPLE_CUBIC,       /* the four around it, with Keys's kernel and its parameter `cubic` */
+    SDLF_RESAMPLE_EDGE,        /* from here on: element j - before; beyond the ends the edge element is repeated, */
+    SDLF_RESAMPLE_REFLECT,     /* or the axis is mirrored at the edge element, which is not repeated, */
+    SDLF_RESAMPLE_WRAP,        /* or it continues from the other end */
     SDLF_RESAMPLE_MODE_COUNT
 } sdlf_resample_mode;
 
-/* The coordinate u in the input of element j of M, of an axis of L elements, stretched by s; of nearest in float32, else in float64. */
+/* The input coordinate u of output element j of M; L input elements, scale s. Float32 for nearest, else float64. */
 typedef enum sdlf_resample_coordinates {
     SDLF_COORDINATES_HALF_PIXEL = 0,       /* (j + 1/2) / s - 1/2 */
     SDLF_COORDINATES_ALIGN_CORNERS,        /* j (L - 1) / (M - 1); 0 if M = 1 */
@@ -55,7 +55,7 @@ typedef enum sdlf_resample_coordinates {
     SDLF_RESAMPLE_COORDINATES_COUNT
 } sdlf_resample_coordinates;
 
-/* Which element is nearest to u. */
+/* How u is rounded to the nearest element. */
 typedef enum sdlf_resample_rounding {
     SDLF_ROUND_HALF_DOWN = 0,
     SDLF_ROUND_HALF_UP,
@@ -68,15 +68,15 @@ typedef struct sdlf_resample_options {
     int axis;
     sdlf_resample_mode mode;
     sdlf_resample_coordinates coordinates;
-    sdlf_resample_rounding rounding; /* nearest */
-    double scale;                    /* s > 0, of nearest, linear and cubic */
+    sdlf_resample_rounding rounding; /* for nearest */
+    double scale;                    /* s > 0, for nearest, linear and cubic */
     float cubic;                     /* Keys's parameter, -0.5 or -0.75 */
-    float start, end;                /* crop, as parts of the axis */
-    float outside;                   /* where `extrapolates` and u lies outside of [0, L - 1] */
-    bool extrapolates;               /* only floats */
-    bool antialias;                  /* s < 1: linear and cubic weigh 1 / s times as many elements */
-    bool exclude_outside;            /* elements beyond the ends have weight 0; else the last one stands for them */
-    int64_t before;                  /* edge, reflect, wrap */
+    float start, end;                /* crop, as fractions of the axis */
+    float outside;                   /* the value if `extrapolates` and u is outside [0, L - 1] */
+    bool extrapolates;               /* only for floats */
+    bool antialias;                  /* s < 1: linear and cubic weight 1 / s times as many elements */
+    bool exclude_outside;            /* elements beyond the ends have weight 0; else the edge element replaces them */
+    int64_t before;                  /* for edge, reflect and wrap */
 } sdlf_resample_options;
 
 #endif

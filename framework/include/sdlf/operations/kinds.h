@@ -1,84 +1,84 @@
 /* SPDX-License-Identifier: MIT */
-/* What each kind of operation computes: one kind, one contract, written once: here, or beside the formulas that it shares
- * with others of its family, which its section names.
+/* The contract of each kind of operation: what it computes, on which operands. Each is stated once, here or in the
+ * header of its family, which the section names.
  *
- * Rules that hold for every kind unless its contract says otherwise:
- * - Operands are dense, row-major without gaps, and outputs are overwritten, never accumulated into.
- * - Where a contract says "or channels last" (see tensor.h), all of its operands (N,C,H,W) of activations are so or none is, but
- *   for those that it lets stay row-major; weights are row-major all the same. Not every calculator has such kernels.
- * - An operand begins at any multiple of its element's size (a view may); what plans and sdlf_tensor_create lay out begins
- *   at a multiple of 64 bytes, and so does a workspace.
- * - Outputs do not overlap inputs. "y may alias x" in a contract allows the same memory, element for element.
+ * Rules for every kind, unless its contract says otherwise:
+ * - Operands are dense and row-major without gaps. Outputs are overwritten, never accumulated into.
+ * - "Or channels last" (see tensor.h) in a contract: either all or none of its activations (N,C,H,W) are, except those
+ *   that it lets stay row-major. Weights are row-major in either case. Not every calculator has such kernels.
+ * - An operand may begin at any multiple of its element size (views do). Tensors allocated by plans and
+ *   sdlf_tensor_create, and workspaces, are 64-byte aligned.
+ * - Outputs do not overlap inputs. "y may alias x" allows the same memory, element for element.
  * - "?" marks an optional operand: a zeroed tensor (dtype SDLF_NONE) when absent. "!" marks an output that is read and
  *   updated in place.
- * - Where a kind's class says so, operands may be stored in 16 bits, or in float32 channels last: operation.h, "storage".
- * - T stands for float32 or float64, one type within an operation. Forward kinds exist for both; backward and update
+ * - If a kind's class permits, operands may be stored in 16 bits or in float32 channels last: operation.h, "storage".
+ * - T is float32 or float64, the same type throughout an operation. Forward kinds exist for both; backward and update
  *   kinds exist for both on `reference` and at least for float32 elsewhere.
- * - Scalars that change from step to step (the step's number, the learning rate) are operands in the calculator's memory,
- *   so that a recorded sequence can be replayed without being built again.
+ * - Scalars that change from step to step (the step number, the learning rate) are operands in the calculator's memory,
+ *   so that a recorded sequence can be replayed without being rebuilt.
  *
  * Letters: N batch, C channels, H W height and width, K output channels, R S kernel height and width, P Q output height
  * and width, G groups.
  *
  * Threads: declarations only.
  * Ownership: an operation borrows the memory of its operands.
- * Errors: a kernel fails for reasons of its device only: what it gets has been checked. */
+ * Errors: a kernel fails only because of its device; its operands have been checked. */
 #ifndef SDLF_OPERATIONS_KINDS_H
 #define SDLF_OPERATIONS_KINDS_H
 
 typedef enum sdlf_operation_kind {
     /* ---- memory ---- */
 
-    /* fill: every element of y (any dtype) becomes fill.value, converted as sdlf_convert does.
+    /* fill: set every element of y (any dtype) to fill.value, converted as by sdlf_convert.
      *   in: -   out: y */
     SDLF_FILL = 0,
 
-    /* copy: y = x element by element; x and y have one shape, any strides, any two dtypes (converted as sdlf_convert
-     * does). With views this is concatenation, slicing, transposition and padding.
+    /* copy: y = x element by element. x and y have the same shape, any strides and any two dtypes (converted as by
+     * sdlf_convert). With views this does concatenation, slicing, transposition and padding.
      *   in: x   out: y */
     SDLF_COPY,
 
-    /* gather_batch: y[n] = (x[index[n]] - mean) * scale, after the augmentation that gather.augment asks for. mean and scale are
-     * gather.mean and gather.scale, or, where gather.channels has as many as axis 1, those of the channel.
-     * Where x and y are integers, nothing is normalised or augmented. Before all that gather.automatic changes pictures
-     * (M,C,H,W) of bytes, which needs epoch and a workspace.
+    /* gather_batch: y[n] = (x[index[n]] - mean) * scale, after the augmentation in gather.augment. mean and scale are
+     * gather.mean and gather.scale or, if gather.channels has as many channels as axis 1, those of the channel. If x
+     * and y are integers, nothing is normalised or augmented. Before all this, gather.automatic changes images
+     * (M,C,H,W) of bytes, which requires epoch and a workspace.
      *   in: x (M, ...) uint8 or T, index (N) int32, epoch? (1) int64, number? (M) int32   out: y (N, ...)
-     * index[n] lies in [0, M) (up to whoever draws it). Augmentation needs x (M,C,H,W) and epoch; image i of the
-     * data set is warped in the same way wherever and in whichever batch it is drawn: see sdlf_augmentation. Where x is
-     * not the data set but a part of it, number[i] says which image of the data set x[i] is. */
+     * The caller ensures that index[n] is in [0, M). Augmentation requires x (M,C,H,W) and epoch; image i of the data
+     * set is augmented in the same way in whichever batch it is drawn: see sdlf_augmentation. If x is only a part of
+     * the data set, number[i] is the index of x[i] in the data set. */
     SDLF_GATHER_BATCH,
 
-    /* next_batch: what a training step that draws its own batch begins with. With c = cursor[0] before:
+    /* next_batch: the first operation of a training step that draws its own batch. With c = cursor[0] before:
      * index[n] = order[c N + n], rate = rates[c], step = first[0] + c, batch_labels[n] = labels[index[n]]; then
-     * cursor[0] = c + 1. The caller ensures that c < L, (c + 1) N <= M and index[n] lies within labels, which is there
+     * cursor[0] = c + 1. The caller ensures that c < L, (c + 1) N <= M and index[n] is within labels, which is present
      * if and only if batch_labels is.
      *   in: order (M) int32, rates (L) T, first (1) int64, labels? (any count) int32
      *   out: cursor! (1) int64, index (N) int32, rate (1) T, step (1) int64, batch_labels? (N) int32 */
     SDLF_NEXT_BATCH,
 
     /* shuffle: the order in which an epoch draws its samples: 0 .. M - 1, sorted by the 64-bit keys word[1] 2^32 + word[0] of
-     * Philox(shuffle.seed, number, SDLF_STREAM_SHUFFLE, low half of epoch[0]), equal keys by number (see sdlf_shuffle_order).
+     * Philox(shuffle.seed, number, SDLF_STREAM_SHUFFLE, low half of epoch[0]), ties by number (see sdlf_shuffle_order).
      *   in: epoch (1) int64   out: order (M) int32 */
     SDLF_SHUFFLE,
 
-    /* ---- products ---- */
+    /* ---- matrix multiplication and reduction ---- */
 
-    /* gemm: c = act(alpha * op(a) op(b) + bias + residual), op transposing where gemm.transpose_a / transpose_b say so.
+    /* gemm: c = act(alpha * op(a) op(b) + bias + residual); op transposes if gemm.transpose_a / transpose_b is set.
      *   in: a (m,k) or (k,m) if transposed, b (k,n) or (n,k), bias? (n), residual? (m,n), scale? (n,blocks) float32,
      *       zero? (n,blocks) float32   out: c (m,n)
-     * 2 m n k FLOPs. c may alias residual. k = 0 makes the product 0.
-     * With scale, b holds integers of 8 or 4 bits: operations/quantization.h says how. */
+     * 2 m n k FLOPs. c may alias residual. If k = 0 the matrix product is 0.
+     * With scale, b holds 8-bit or 4-bit integers: see operations/quantization.h. */
     SDLF_GEMM,
 
-    /* spmm_csr: y = f(a x + bias) with a sparse a (see tensor.h): y[r,j] = f(bias[j] + sum over the elements stored of row r
-     * of a[r,c] x[c,j]). A row without elements has the sum 0. f is the activation; or, where spmm.log_softmax is set (and
-     * the activation is none), log_softmax along j. The gradient by x is this operation with the transpose of a.
+    /* spmm_csr: y = f(a x + bias) with a sparse matrix a (see tensor.h): y[r,j] = f(bias[j] + sum of a[r,c] x[c,j] over the
+     * stored elements of row r); an empty row has the sum 0. f is the activation or, if spmm.log_softmax is set (and there
+     * is no activation), log_softmax along j. The gradient with respect to x is this operation with the transpose of a.
      *   in: a (R,C) csr T, x (C,F), bias? (F)   out: y (R,F)
      * 2 E F FLOPs for E elements. Elements of a row are added in an order that does not depend on the thread count. */
     SDLF_SPMM_CSR,
 
     /* reduce: y[o,i] = sum | mean | max | sum of squares | min | product over j of x[o,j,i], where reduce.axis names j's axis and o, i
-     * are the flattened axes before and after it. The sum runs in an order that does not depend on the thread count.
+     * are the flattened axes before and after it. The order of summation does not depend on the thread count.
      *   in: x (...)   out: y (x's shape without the axis, or with 1 there) */
     SDLF_REDUCE,
 
@@ -92,38 +92,38 @@ typedef enum sdlf_operation_kind {
      *   x[n, g C/G + c, p stride_h + r dilation_h - padding_top, q stride_w + s dilation_w - padding_left] w[k,c,r,s])
      * with g = k / (K/G), c < C/G, and x = 0 outside. P = (H + top + bottom - dilation_h (R - 1) - 1) / stride_h + 1.
      *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K), residual? (N,K,P,Q)   out: y (N,K,P,Q)
-     * 2 N K P Q (C/G) R S FLOPs. y may alias residual. Row-major or channels last; beside others that are channels last x
-     * may stay row-major. Infinities and NaN in x may reach neighbouring outputs, of other groups too: kernels multiply
+     * 2 N K P Q (C/G) R S FLOPs. y may alias residual. Row-major or channels last; x may stay row-major when the others
+     * are channels last. Infinities and NaN in x may reach neighbouring outputs, also of other groups: kernels multiply
      * them by zeros. */
     SDLF_CONV2D_FORWARD,
 
-    /* conv2d_backward_input: dx = the gradient of the sum above by x, + residual: what other readers of x give. dx may alias it.
+    /* conv2d_backward_input (dgrad): dx = input gradient of that sum + residual (from other readers of x), which dx may alias.
      *   in: dy (N,K,P,Q), w (K,C/G,R,S), residual? (N,C,H,W)   out: dx (N,C,H,W) */
     SDLF_CONV2D_BACKWARD_INPUT,
 
-    /* conv2d_backward_weights: dw and db; db[k] = sum over n,p,q of dy.
+    /* conv2d_backward_weights (wgrad): dw and db; db[k] = sum over n,p,q of dy.
      *   in: x (N,C,H,W), dy (N,K,P,Q)   out: dw (K,C/G,R,S), db? (K) */
     SDLF_CONV2D_BACKWARD_WEIGHTS,
 
     /* ---- pooling ---- */
 
-    /* max_pool2d_forward: y[n,c,p,q] = act(max over the window); padding never wins (it is minus infinity). NaN wins.
-     * Padding is smaller than the window, so that every window holds at least one element. Row-major or channels last.
-     * `mask` says, a byte for each y, what the backward pass must know: bit r * window_w + s is set where window position
-     * (r, s) attains the maximum and act'(y) = 1; with SDLF_TIES_FIRST only the first such position's. No bit is set where
-     * y is NaN. With a mask, operands are row-major, and windows have at most 8 positions, no dilation and no padding, and
-     * do not overlap (stride = window).
+    /* max_pool2d_forward: y[n,c,p,q] = act(max over the window). Padding is minus infinity; NaN propagates. Padding is
+     * smaller than the window, so every window contains at least one element. Row-major or channels last. `mask` holds
+     * one byte per y for the backward pass: bit r * window_w + s is set if window position (r, s) attains the maximum
+     * and act'(y) = 1; with SDLF_TIES_FIRST only for the first such position. No bit is set if y is NaN. With a mask,
+     * operands are row-major, and windows have at most 8 positions, no dilation and no padding, and do not overlap
+     * (stride = window).
      *   in: x (N,C,H,W)   out: y (N,C,P,Q), mask? (N,C,P,Q) uint8 */
     SDLF_MAX_POOL2D_FORWARD,
 
-    /* max_pool2d_backward: dx = sum over the windows that hold the element of dy times its share. Where several inputs
+    /* max_pool2d_backward: dx = sum of dy times the element's share over the windows that contain it. If several inputs
      * of a window tie for the maximum, the gradient is shared equally among them (SDLF_TIES_SHARE) or goes to the first
-     * in row-major order (SDLF_TIES_FIRST, as PyTorch does). With the forward pass's mask x and y are absent: positions
-     * that it marks share the gradient, which is the one by act's input.
+     * in row-major order (SDLF_TIES_FIRST, as in PyTorch). With the forward pass's mask, x and y are absent; the marked
+     * positions share the gradient, which thereby includes act'.
      *   in: x? (N,C,H,W), y? (N,C,P,Q), dy (N,C,P,Q), mask? (N,C,P,Q) uint8   out: dx (N,C,H,W) */
     SDLF_MAX_POOL2D_BACKWARD,
 
-    /* avg_pool2d_forward: the mean over the window; divides by R S if pool.count_padding, else by the number of
+    /* avg_pool2d_forward: the mean over the window; divides by R S if pool2d.count_padding, else by the number of
      * positions inside the input. Row-major or channels last.
      *   in: x (N,C,H,W)   out: y (N,C,P,Q) */
     SDLF_AVG_POOL2D_FORWARD,
@@ -136,22 +136,22 @@ typedef enum sdlf_operation_kind {
     /*   in: dy (N,C,1,1)   out: dx (N,C,H,W) */
     SDLF_GLOBAL_AVG_POOL2D_BACKWARD,
 
-    /* ---- element by element ---- */
+    /* ---- elementwise ---- */
 
-    /* activation_forward: y = f(x), one of the functions of elementwise.h; y may alias x.
+    /* activation_forward: y = f(x), a function of elementwise.h. y may alias x.
      *   in: x   out: y (x's shape) */
     SDLF_ACTIVATION_FORWARD,
 
-    /* activation_backward: dx = dy f'(x), with f' worked out from v: the forward OUTPUT y, or the input x where
+    /* activation_backward: dx = dy f'(x), with f' computed from v: the forward OUTPUT y, or the input x if
      * sdlf_activation_reads_input says so. dx may alias dy.
      *   in: v, dy   out: dx */
     SDLF_ACTIVATION_BACKWARD,
 
-    /* dropout_forward: y = x m / (1 - p), m = 0 with probability p: element e, counted from dropout.first on, is dropped where its uniform number (see
-     * random.h; stream = dropout.stream, step = the low half of `step`) is below p. y may alias x.
+    /* dropout_forward: y = x m / (1 - p), with m = 0 with probability p, else 1. Element e, counted from dropout.first, is dropped if its
+     * uniform number (random.h; stream = dropout.stream, step = the low half of `step`) is below p. y may alias x.
      *   in: x, step (1) int64   out: y */
     SDLF_DROPOUT_FORWARD,
-    /* dropout_backward: dx = dy m / (1 - p) with the same m, drawn again. dx may alias dy.
+    /* dropout_backward: dx = dy m / (1 - p) with the same m, generated again. dx may alias dy.
      *   in: dy, step (1) int64   out: dx */
     SDLF_DROPOUT_BACKWARD,
 
@@ -169,10 +169,10 @@ typedef enum sdlf_operation_kind {
      *   in: x, scale (C), shift (C), mean (C), variance (C)   out: y */
     SDLF_BATCH_NORM2D_INFER,
 
-    /* batch_norm2d_backward: with xhat = (x - mean) inverse_std and g = dy act', worked out from the forward output y:
-     * dshift = sum g; dscale = sum g xhat; dx = scale inverse_std (g - dshift / n - xhat dscale / n); dresidual = g. If and only if there
-     * is an activation, y is there, or shift, by which y = act(scale xhat + shift), rounded to x's type; or both. Of an activation
-     * whose slope follows from its input (sdlf_activation_reads_input) only shift is there: act' is that of scale xhat + shift, not rounded.
+    /* batch_norm2d_backward: with xhat = (x - mean) inverse_std and g = dy act', where act' is computed from the forward output y:
+     * dshift = sum g; dscale = sum g xhat; dx = scale inverse_std (g - dshift / n - xhat dscale / n); dresidual = g. y, shift or both
+     * are present if and only if there is an activation; with shift, y is recomputed as act(scale xhat + shift), rounded to x's type.
+     * If act' depends on act's input (sdlf_activation_reads_input), only shift is present; that input is scale xhat + shift, not rounded.
      *   in: x, scale (C), saved_mean (C), saved_inverse_std (C), dy, y? (x's shape), shift? (C)
      *   out: dx?, dscale (C), dshift (C), dresidual? (x's shape) */
     SDLF_BATCH_NORM2D_BACKWARD,
@@ -180,8 +180,8 @@ typedef enum sdlf_operation_kind {
     /* ---- softmax and loss ---- */
 
     /* softmax_forward: along softmax.axis, y = exp(x - max) / sum exp(x - max). y may alias x. In softmax, log_softmax and
-     * softmax_cross_entropy a row is NaN throughout if it holds a NaN or plus infinity, or nothing but minus infinities; minus
-     * infinity beside numbers has the probability 0.   in: x   out: y */
+     * softmax_cross_entropy, a row is all NaN if it contains a NaN or plus infinity, or only minus infinities; otherwise minus
+     * infinity has the probability 0.   in: x   out: y */
     SDLF_SOFTMAX_FORWARD,
     /* softmax_backward: dx = y (dy - sum y dy). dx may alias dy.   in: y, dy   out: dx */
     SDLF_SOFTMAX_BACKWARD,
@@ -191,78 +191,78 @@ typedef enum sdlf_operation_kind {
     SDLF_LOG_SOFTMAX_BACKWARD,
 
     /* softmax_cross_entropy_forward: p = softmax(logits); with targets t = (1 - smoothing) onehot(label) + smoothing / C,
-     * loss = mean over N of -sum t log p. metrics! += (sum of the N losses, number of rows whose largest logit (the
-     * first of equals) is the label's, N). A label outside [0, C) makes the loss NaN; whether a row with NaN counts as right is
-     * left open. With dloss, and only then, there is dlogits = (p - t) dloss / N: forward and backward in one.
+     * loss = mean over N of -sum t log p. metrics! += (sum of the N losses, number of rows whose largest logit (the first
+     * of equal ones) is the label's, N). A label outside [0, C) makes the loss NaN; whether a row with NaN counts as correct is
+     * unspecified. dlogits = (p - t) dloss / N is present if and only if dloss is: forward and backward pass fused.
      * With weights w, loss is the sum over N of w[n] (-sum t log p) instead of the mean, and dlogits = (p - t) dloss w[n].
-     * Rows of weight 0 count nowhere: not in the metrics (whose losses are not weighted), not with a label that is none, and
-     * their gradient is 0. So a mask is w = 1 / (rows that count).
+     * Rows of weight 0 are ignored: in the metrics (whose losses are not weighted), even if their label is invalid; their
+     * gradient is 0. As a mask, use w = 1 / (number of rows that count).
      *   in: logits (N,C), labels (N) int32, dloss? (1) T, weights? (N)
      *   out: p (N,C), loss (1) T, metrics!? (3) float64, dlogits? (N,C) */
     SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD,
 
-    /* softmax_cross_entropy_backward: dlogits = (p - t) dloss / N; with weights (p - t) dloss w[n], and 0 where w[n] is 0.
+    /* softmax_cross_entropy_backward: dlogits = (p - t) dloss / N; with weights (p - t) dloss w[n], or 0 if w[n] is 0.
      *   in: p (N,C), labels (N) int32, dloss (1) T, weights? (N)   out: dlogits (N,C) */
     SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD,
 
     /* ---- two operands, broadcast ----
-     * a, b and y have one shape; a and b may have any strides. A stride of 0 reads the same element along an axis, which
+     * a, b and y have the same shape; a and b may have any strides. A stride of 0 repeats an element along an axis: that
      * is how shapes are broadcast. */
 
-    /* binary: y = a op b, one of the functions of elementwise.h: arithmetic of T, int32, int64, uint8 or
-     * int8 gives that type, comparisons of these and of bool give bool, logic of bool gives bool. One of a and b may be
-     * absent: the number binary.scalar. y may alias a or b where that is row-major.
+    /* binary: y = a op b, a function of elementwise.h: arithmetic on T, int32, int64, uint8 or int8 gives that type;
+     * comparisons of these and of bool give bool; logic on bool gives bool. One of a and b may be absent and is then
+     * binary.scalar. y may alias a or b if that is row-major.
      *   in: a?, b?   out: y */
     SDLF_BINARY,
 
-    /* binary_backward: da = dy times the derivative by a, db = dy times that by b, of y's shape: not yet summed over what
-     * was broadcast.
+    /* binary_backward: da = dy times the derivative with respect to a; db likewise
+     * for b. Both have y's shape: they are not yet summed over broadcast axes.
      *   in: a? T, b? T, dy T   out: da? T, db? T */
     SDLF_BINARY_BACKWARD,
 
-    /* select: y = condition ? a : b; an absent one is 0. Any one dtype.
+    /* select: y = condition ? a : b; an absent one counts as 0. Any single dtype.
      *   in: condition bool, a?, b?   out: y */
     SDLF_SELECT,
 
     /* ---- along an axis: x seen as (outer, L, inner); options in indexing.h ---- */
 
-    /* arg_reduce: y[o,i] = the index j of the largest (or smallest) x[o,j,i]. NaN counts as larger (or smaller) than all.
+    /* arg_reduce: y[o,i] = index j of the largest (or smallest) x[o,j,i]. NaN counts as larger (or smaller) than any.
      *   in: x T   out: y int64 (x's shape without the axis, or with 1 there) */
     SDLF_ARG_REDUCE,
 
-    /* gather: y[o,m,i] = x[o, index[m], i], m counting through all of index. A negative index counts from the end; outside
-     * of [-L, L) y is 0. Any one dtype.
+    /* gather: y[o,m,i] = x[o, index[m], i], with m over all of index. A negative index counts from the end; outside
+     * [-L, L), y is 0. Any single dtype.
      *   in: x, index (any shape) int32 or int64   out: y (x's shape, its axis replaced by index's shape) */
     SDLF_GATHER,
 
-    /* gather_backward: dx[o,l,i] = the sum of dy[o,m,i] over every m that was gathered from l, m ascending.
+    /* gather_backward: dx[o,l,i] = sum of dy[o,m,i] over every m that was gathered from l, in ascending order.
      *   in: dy T, index int32 or int64   out: dx T */
     SDLF_GATHER_BACKWARD,
 
-    /* top_k: the K largest (or smallest) of x[o,0..L,i], in that order, equal ones by their index, and their indices. NaN
-     * counts as larger (or smaller) than all. K <= L is y's size along the axis.
+    /* top_k: the K largest (or smallest) of x[o,0..L,i], sorted, ties by index, and their indices. NaN counts as larger
+     * (or smaller) than all others. K <= L is y's size along the axis.
      *   in: x T   out: y T, index int64 */
     SDLF_TOP_K,
 
-    /* resample: y[o,j,i] = the weighted sum of some x[o,l,i] around where j lies: enlarging, shrinking and padding along an
-     * axis. Weights add up to 1. The modes that pick one element take any one dtype.
+    /* resample: y[o,j,i] = weighted sum of some x[o,l,i] around the position of j, for upscaling, downscaling and padding
+     * along an axis. Weights add up to 1. Modes that select one element support any single dtype.
      *   in: x T   out: y (x's shape except for the axis) T */
     SDLF_RESAMPLE,
 
-    /* resample_backward: dx[o,l,i] = the sum over j of l's weight in y[j] times dy[o,j,i].   in: dy T   out: dx T */
+    /* resample_backward: dx[o,l,i] = sum over j of dy[o,j,i] times the weight of l in y[j].   in: dy T   out: dx T */
     SDLF_RESAMPLE_BACKWARD,
 
     /* ---- matrices and rows ---- */
 
-    /* matmul: y = a b for every matrix of a batch (...), of any number of axes; a and b may have any strides along these,
-     * while each of their matrices is row-major. a is (...,k,m) where matmul.transpose_a, b (...,n,k) where transpose_b.
-     *   in: a (...,m,k) T, b (...,k,n) T   out: y (...,m,n) T.   2 m n k FLOPs a matrix. */
+    /* matmul: y = a b for every matrix of a batch (...), of any number of axes. a and b may have any strides along these,
+     * but each of their matrices is row-major. a is (...,k,m) if matmul.transpose_a, b is (...,n,k) if transpose_b.
+     *   in: a (...,m,k) T, b (...,k,n) T   out: y (...,m,n) T.   2 m n k FLOPs per matrix. */
     SDLF_MATMUL,
 
-    /* normalize_forward: x is cut into rows of normalize.length consecutive elements. With the mean and the biased variance v
-     * of its row, and e's channel c = e / normalize.inner mod C: y[e] = (x[e] - mean) / sqrt(v + epsilon) scale[c] + shift[c].
-     * One formula is three normalisations: of layers (inner 1, length C), of instances (inner = length = H W) and of groups.
-     * length is a multiple of inner.
+    /* normalize_forward: x consists of rows of normalize.length consecutive elements. With the mean
+     * and the biased variance v of the row, and channel c = e / normalize.inner mod C of element e:
+     * y[e] = (x[e] - mean) / sqrt(v + epsilon) scale[c] + shift[c]. This covers layer (inner 1, length
+     * C), instance (inner = length = H W) and group normalisation. length is a multiple of inner.
      *   in: x T, scale? (C), shift? (C)   out: y (x's shape), mean (rows), inverse_std (rows) */
     SDLF_NORMALIZE_FORWARD,
 
@@ -282,7 +282,7 @@ typedef enum sdlf_operation_kind {
      *   in: -   out: y float */
     SDLF_RANDOM_NORMAL,
 
-    /* ---- optimizer updates. g is the gradient; `rate` the learning rate; with scale? present, g is first multiplied by
+    /* ---- optimizer updates. g is the gradient; `rate` the learning rate. If scale? is present, g is first multiplied by
      * scale[0] (gradient clipping, loss scaling); a scale[0] of 0 skips the step: nothing changes, whatever g is. Weight decay of
      * sgd, rmsprop and adam: g += decay w. ---- */
 
@@ -301,19 +301,19 @@ typedef enum sdlf_operation_kind {
      *   in: g, rate (1) T, scale? (1) T   out: w!, v!, b!? */
     SDLF_RMSPROP_UPDATE,
 
-    /* clip_scale: scale = min(1, max_norm / (sqrt(sum of squares) + 1e-6)). With factor present, the squares are of gradients that
-     * are still to be multiplied by it: scale = factor min(1, max_norm / (factor sqrt(sum of squares) + 1e-6)), 0 where factor is 0.
+    /* clip_scale: scale = min(1, max_norm / (sqrt(sum of squares) + 1e-6)). With factor present, the squares are of gradients not
+     * yet multiplied by it: scale = factor min(1, max_norm / (factor sqrt(sum of squares) + 1e-6)), or 0 if factor is 0.
      *   in: squares (any count) T, factor? (1) T   out: scale (1) T */
     SDLF_CLIP_SCALE,
 
-    /* check_finite: found = 1 where an element of x is infinite or NaN; else found stays as it is.   in: x T   out: found! (1) T */
+    /* check_finite: found = 1 if an element of x is infinite or NaN; otherwise found is unchanged.   in: x T   out: found! (1) T */
     SDLF_CHECK_FINITE,
 
-    /* loss_scale_update: dynamic loss scaling, by the rule of operations/update.h, which has the formula.
+    /* loss_scale_update: dynamic loss scaling; operations/update.h has the formula.
      *   in: found (1) T, step (1) int64   out: state! (3) T, factor (1) T, done (1) int64 */
     SDLF_LOSS_SCALE_UPDATE,
 
-    /* ---- quantised numbers: contracts in <sdlf/operations/quantization.h> ---- */
+    /* ---- quantised values: contracts in <sdlf/operations/quantization.h> ---- */
 
     SDLF_QUANTIZE,
     SDLF_DEQUANTIZE,
@@ -335,9 +335,9 @@ typedef enum sdlf_operation_kind {
     SDLF_GRU_FORWARD,
     SDLF_GRU_BACKWARD,
 
-    /* ---- groups of operations that a calculator takes as one ---- */
+    /* ---- fused operations ---- */
 
-    /* fused: what the fusion computes that the operation names; operands and options are that one's: <sdlf/fusion.h>. */
+    /* fused: what the operation's fusion computes, which also defines its operands and options: <sdlf/fusion.h>. */
     SDLF_FUSED,
 
     SDLF_OPERATION_COUNT

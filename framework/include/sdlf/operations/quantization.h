@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* Quantised numbers: contracts and options of the operations on them.
+/* Quantised values: contracts and options of the operations on them.
  *
- * Q is uint8 or int8, each operand its own; an element q stands for (q - zero) scale. Sums are of integers in int32, modulo
- * 2^32; all else is computed in float32, each operation rounded. round() goes to the nearest integer, ties to even; clamp()
- * to [low, high], within y's type, a NaN to low, except where y is float32: there it stays a NaN.
+ * Q is uint8 or int8, independently for each operand; an element q represents (q - zero) scale. Integers are accumulated in
+ * int32, modulo 2^32; all else is computed in float32, each operation rounded. round() rounds to the nearest integer, ties to
+ * even. clamp() limits to [low, high], within y's type; a NaN becomes low, but stays a NaN if y is float32.
  *
- * A gemm with the operand `scale` has integers for b, which is transposed (a is not), and T is float32; a calculator says in
- * `supports` whether it takes that. The element of b at (p,j) is (q[j,p] - zero[j,g]) scale[j,g], where q is the operand b
- * and g = p / block. One block is all of k; of several, block is the smallest multiple of 32 for which they hold k. Without
- * `zero`, q is int8 (n,k) and nothing is subtracted. With it, q is uint8 (n, 16 ceil(k / 32)) and has two numbers of 4 bits
- * in each byte: of each 32 along k the first 16 are the low halves of 16 bytes, the last 16 the high halves.
+ * Weight-only quantisation: a gemm with the operand `scale` has integers for b, with transpose_b and not transpose_a, and T is
+ * float32; a calculator's `supports` says whether it can. Element (p,j) of b is (q[j,p] - zero[j,g]) scale[j,g], where q is the
+ * operand b and g = p / block. With one block, it spans all of k; with several, block is the smallest multiple of 32 for which
+ * they cover k. Without `zero`, q is int8 (n,k) and nothing is subtracted. With it, q is uint8 (n, 16 ceil(k / 32)) with two
+ * 4-bit values per byte: of each 32 along k, the first 16 are the low halves of 16 bytes, the last 16 the high halves.
  *
  * quantize: y = clamp(round(x / scale) + zero), options in `quantize`.
  *   in: x float32   out: y Q
  *
- * dequantize: y = (x - zero) scale; zero and scale in `quantize`, whose low and high have no part.
+ * dequantize: y = (x - zero) scale; zero and scale in `quantize`, whose low and high are ignored.
  *   in: x Q   out: y float32
  *
- * quantized_conv2d: y = clamp(round(s multiplier) + y_zero), s a convolution's; formula at its options.
+ * quantized_conv2d: y = clamp(round(s multiplier) + y_zero), s being a convolution; formula at its options.
  *   in: x (N,C,H,W) Q, w (K,C/G,R,S) int8, bias? (K) int32, multiplier? (K) float32, x_zero? (1) x's type
  *   out: y (N,K,P,Q) Q, float32 or int32
- * 2 N K P Q (C/G) R S operations. Row-major or channels last; beside a y that is channels last x may stay row-major.
+ * 2 N K P Q (C/G) R S operations. Row-major or channels last; x may stay row-major when y is channels last.
  *
- * quantized_add: y = clamp(round((a - a_zero) a_scale + (b - b_zero) b_scale) + y_zero); without b there is no second term:
- * the same numbers by another scale. Equal shapes. y may alias a or b where both are of one byte.
+ * quantized_add: y = clamp(round((a - a_zero) a_scale + (b - b_zero) b_scale) + y_zero). Without b the second term is absent,
+ * which only rescales a. Equal shapes. y may alias a or b if both have one-byte elements.
  *   in: a Q, b? Q   out: y Q
  *
- * quantized_pool2d: the largest or the mean of a window; formula at its options. Row-major or channels last.
+ * quantized_pool2d: the maximum or the mean of a window; formula at its options. Row-major or channels last.
  *   in: x (N,C,H,W) Q   out: y (N,C,P,Q) Q
  *
  * integer_matmul: (a - a_zero) (b - b_zero) for every matrix of a batch (...); formula at its options.
  *   in: a (...,m,k) Q, b (...,k,n) Q, a_zero? (1) or (m) a's type, b_zero? (1) or (n) b's type,
  *       scale? (1) or (n) float32, bias? (1) or (n) float32   out: y (...,m,n) int32, float32 or Q
- * 2 m n k operations a matrix.
+ * 2 m n k operations per matrix.
  *
- * dynamic_quantize: uint8 of a range that x has itself. With low the least of all x and 0, and high the largest of them
- * and 0: scale = (high - low) / 255, or 1 where that range is 0; zero = clamp(round(-low / scale)), y =
- * clamp(round(x / scale) + zero) to [0, 255]. What a NaN in x comes to is left open.
+ * dynamic_quantize: uint8, with a range computed from x. With low the minimum of all x and 0, and high the maximum of
+ * all x and 0: scale = (high - low) / 255, or 1 if that is 0; zero = clamp(round(-low / scale)), y = clamp(round(x /
+ * scale) + zero), both to [0, 255]. The result for a NaN in x is unspecified.
  *   in: x float32   out: y uint8, scale (1) float32, zero (1) uint8
  *
  * Threads: declarations only.
  * Ownership: values.
- * Errors: ranges are checked by what takes them: scales are finite and positive, multipliers of a scale finite, zeros
- * in the range of their operand's type, low <= high whole numbers in that of y. */
+ * Errors: ranges are checked where the options are used: scales are finite and positive, scale multipliers finite, zero
+ * points in the range of their operand's type, low <= high whole numbers in that of y. */
 #ifndef SDLF_OPERATIONS_QUANTIZATION_H
 #define SDLF_OPERATIONS_QUANTIZATION_H
 
@@ -61,47 +61,47 @@ typedef struct sdlf_quantize_options {
 } sdlf_quantize_options;
 
 /* y[n,k,p,q] = clamp(round(s multiplier[k]) + y_zero), where s is
- *   bias[k] + the sum over c,r,s of (x[n, ...] - x_zero) w[k,c,r,s], windows, groups and letters as in conv2d_forward;
- * outside of x the difference is 0. Into float32 there is no rounding and no zero: y = clamp(s multiplier[k]). Into int32,
- * without a multiplier, y = s. An operand x_zero stands for the option's number. A product of matrices (M,C) and (K,C), the
- * second one transposed, is the convolution of (M,C,1,1) with (K,C,1,1). */
+ *   bias[k] + sum over c,r,s of (x[n, ...] - x_zero) w[k,c,r,s], with windows, groups and letters as in conv2d_forward;
+ * outside x the difference is 0. If y is float32, there is no rounding or zero point: y = clamp(s multiplier[k]). If y is
+ * int32, without a multiplier, y = s. An operand x_zero overrides the option. The matrix product of (M,C) with the transpose
+ * of (K,C) is the convolution of (M,C,1,1) with (K,C,1,1). */
 typedef struct sdlf_quantized_conv2d_options {
     sdlf_window2d window;
     int groups;
     int x_zero, y_zero;
-    float low, high; /* of y; where that is float32, any numbers, infinities too */
+    float low, high; /* of y; for float32 any values, including infinities */
 } sdlf_quantized_conv2d_options;
 
 typedef struct sdlf_quantized_add_options {
-    float a_scale, b_scale; /* that of a, and of b, divided by that of y */
+    float a_scale, b_scale; /* the scale of a, and of b, divided by that of y */
     int a_zero, b_zero, y_zero;
     float low, high;
 } sdlf_quantized_add_options;
 
-/* y = clamp(round(v scale) + y_zero), where v is the largest x of the window less x_zero; or, with `average`, the sum of
- * x - x_zero over the window's positions inside the input, and the scale is divided by their number, or by R S if
- * count_padding. Every window holds an element of the input. */
+/* y = clamp(round(v scale) + y_zero), where v is the maximum of x in the window minus x_zero; or, with
+ * `average`, the sum of x - x_zero over the window's positions inside the input, with the scale divided
+ * by their number, or by R S if count_padding. Every window contains an element of the input. */
 typedef struct sdlf_quantized_pool2d_options {
     sdlf_window2d window;
-    bool average; /* the mean, not the largest */
+    bool average; /* the mean instead of the maximum */
     bool count_padding;
-    float scale; /* of x divided by that of y */
+    float scale; /* that of x divided by that of y */
     int x_zero, y_zero;
     float low, high;
 } sdlf_quantized_pool2d_options;
 
-/* For every matrix of a batch, of any number of axes, s = (a - a_zero) (b - b_zero), and by the type of y:
+/* For every matrix of a batch, of any number of axes, s = (a - a_zero) (b - b_zero); by the type of y:
  *   int32     y = s
  *   float32   y = clamp(s scale[j] + bias[j])
  *   Q         y = clamp(round(s scale[j] + bias[j]) + y_zero)
- * The operand a_zero is one number, or one for each row; b_zero, scale and bias are one, or one for each column, of all
- * matrices. Without these operands the options' numbers stand for them, and no bias is added. a and b may have any strides
- * along the batch, while each of their matrices is row-major. */
+ * The operand a_zero has one element, or one for each row; b_zero, scale and bias have one, or one for
+ * each column; they are the same for all matrices. If an operand is absent, the option replaces it, and no
+ * bias is added. a and b may have any strides along the batch, but each of their matrices is row-major. */
 typedef struct sdlf_integer_matmul_options {
-    int a_zero, b_zero; /* where there are no operands of that name */
-    float scale;        /* likewise; that of a times that of b, divided by that of y */
+    int a_zero, b_zero; /* if the operand of that name is absent */
+    float scale;        /* likewise; the scale of a times that of b, divided by that of y */
     int y_zero;
-    float low, high; /* of y: of bytes, or of float32, where they may be infinite */
+    float low, high; /* of y, if one-byte or float32; for float32 they may be infinite */
 } sdlf_integer_matmul_options;
 
 #ifdef __cplusplus
