@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the teaching kernels of convolution share: the operands of a forward convolution, and what happens to a sum when it is complete. */
+/* What the teaching kernels of convolution share: the operands of a forward convolution, index helpers, and the epilogue of a sum. */
 #ifndef SDLF_LAB_CONV2D_CUH
 #define SDLF_LAB_CONV2D_CUH
 
@@ -21,7 +21,7 @@ template <typename T> static operands<T> operands_of(const sdlf_operation *op)
             op->conv2d.activation};
 }
 
-/* Where output e, counted through n, k, p and q, stands. */
+/* The indices of output e, linearised over n, k, p and q. */
 struct place {
     int64_t n, k, p, q;
 };
@@ -32,14 +32,14 @@ static __device__ __forceinline__ place place_of(const cuda_conv2d &g, int64_t e
             e / g.out_width % g.out_height, e % g.out_width};
 }
 
-/* The number of the image (or plane) that window position r (or s) of output p (or q) reads: axis 0 down, 1 across. */
+/* Row (axis 0) or column (axis 1) of the image that window position r (or s) of output p (or q) reads; it may be outside. */
 static __device__ __forceinline__ int64_t reads(const cuda_conv2d &g, int axis, int64_t output, int position)
 {
     return output * g.window.stride[axis] + static_cast<int64_t>(position) * g.window.dilation[axis] -
            g.window.padding_before[axis];
 }
 
-/* The first channel that filter k reads, of image n. */
+/* Image n from the first channel that filter k reads. */
 template <typename T> static __device__ __forceinline__ const T *image_of(const operands<T> &o, int64_t n, int64_t k)
 {
     return o.x + (n * o.g.channels + k / o.g.group_filters * o.g.group_channels) * o.g.height * o.g.width;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The teaching ladder of convolution on a GPU: kernels that each add one idea to another one, kept plain, nearly all forward only, never taken by "auto"
- * (docs/guides/convolution-algorithms.md explains them). `sdlf bench conv` runs them by name; the tables here are part of the cuda calculator's own
- * (calculators/cuda/conv2d/algorithms.h). */
+/* The teaching ladder of convolution on a GPU: kernels that each add one idea to an earlier one, kept plain, nearly all
+ * forward only, and never chosen by "auto" (docs/guides/convolution-algorithms.md explains them). `sdlf bench conv`
+ * runs them by name; these tables are part of the cuda calculator's own (calculators/cuda/conv2d/algorithms.h). */
 #ifndef SDLF_LAB_CONV2D_H
 #define SDLF_LAB_CONV2D_H
 
@@ -13,7 +13,7 @@ extern "C" {
 
 enum { LAB_CONV2D_ALGORITHMS = 8 };
 
-/* Their names and notes, as initializers, and what each of them does, in the same order. */
+/* Names, notes (as initializers) and functions of the algorithms, all in the same order. */
 #define LAB_CONV2D_NAMES "naive", "padded", "finer", "shared", "register", "tiled", "im2col", "winograd-4x4"
 #define LAB_CONV2D_NOTES                                                                                               \
     {.summary = "one thread a pixel, all filters", .on_request = true},                                                \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution, finer-grained: eight threads an output. Each sums an eighth of the rows (c,r) of its windows; the eight sums meet in
- * shared memory, where one of the threads adds them in their order.
+/* Convolution, finer-grained: eight threads an output (split-K within a block). Each sums an eighth of the rows (c,r) of its window; one
+ * of them adds the eight sums, through shared memory, in order.
  *
- * A block is 32 neighbouring outputs across (so that reads of x coalesce, as in conv2d/direct.cu) and 8 parts down: a warp a part. Eight
+ * A block is 32 neighbouring outputs across (so that loads of x coalesce, as in conv2d/direct.cu) and 8 parts down: a warp a part. Eight
  * times as many threads as outputs: worth it where outputs are few and sums are long. */
 #include "lab/conv2d.cuh"
 
@@ -35,7 +35,7 @@ static __global__ void __launch_bounds__(OUTPUTS *PARTS) finer(const __grid_cons
             for (int other = 1; other < PARTS; other++) sum += part[other][threadIdx.x];
             put(o, e, at.k, sum);
         }
-        __syncthreads(); /* before the next outputs' sums replace these */
+        __syncthreads(); /* before the next outputs' sums overwrite these */
     }
 }
 

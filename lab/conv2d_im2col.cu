@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* im2col and a product of our own: the first step writes every window as a column (conv2d/im2col.cu), the second multiplies, as a
- * textbook has it:
+/* im2col and a plain GEMM: the first kernel writes every window as a column (conv2d/im2col.cu), the second multiplies as in a
+ * textbook:
  *
  *   y[n,g] (K/G, PQ) = w[g] (K/G, CRS/G)  columns[n,g] (CRS/G, PQ)
  *
- * A block of 256 threads computes 64 x 64 numbers. In steps of 16 of the sum it loads 64x16 of w and 16x64 of the columns into shared
- * memory; a thread holds 4 x 4 results in registers, 16 apart, and makes 16 products of 8 reads. Bias, residual and activation are
- * applied on the way out. The workspace holds the columns of as many images as fit 256 MiB. */
+ * A block of 256 threads computes 64 x 64 elements. In k-steps of 16 it loads 64x16 of w and 16x64 of the columns into shared memory; a
+ * thread accumulates 4 x 4 results in registers, 16 apart, and does 16 multiply-adds with 8 loads. Bias, residual and activation are
+ * fused into the epilogue. The workspace holds the columns of as many images as fit 256 MiB. */
 #include "lab/conv2d.cuh"
 
 static const int64_t WORKSPACE = INT64_C(256) << 20;
@@ -65,7 +65,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Numbers of one image's columns, and the images whose columns fit WORKSPACE: one at least. */
+/* Elements of one image's columns; and the images whose columns fit WORKSPACE, at least one. */
 static int64_t column_count(const cuda_conv2d &g)
 {
     if (cuda_is_pointwise(&g)) return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution, naive: one thread a pixel. It computes all filters at its pixel (n,p,q), one after another, with a test of the
- * border for each product.
+/* Convolution, naive: one thread a pixel. It computes all filters at its pixel (n,p,q), one after another, and tests the border
+ * for every multiply-add.
  *
- * Neighbouring threads have neighbouring q, so that reads of x and writes of y coalesce. N P Q threads: a small image leaves most of
- * the device idle, however many filters there are. Does 2 N K P Q (C/G) R S FLOPs, with two loads for each product. */
+ * Neighbouring threads have neighbouring q, so that loads of x and stores of y coalesce. N P Q threads: a small image leaves most of the
+ * device idle, however many filters there are. Does 2 N K P Q (C/G) R S FLOPs, with two loads for each multiply-add. */
 #include "lab/conv2d.cuh"
 
 enum { THREADS = 256 };

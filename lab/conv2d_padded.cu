@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution, padded first: the images are copied with their border of zeros around them, into the workspace; then one thread
- * computes an output, as in conv2d/direct.cu, and asks nothing in its loop.
+/* Convolution, padded: a first kernel copies the images to the workspace with their border of zeros; then one thread computes an
+ * output, as in conv2d/direct.cu, without tests in its loop.
  *
- * Two launches. Moves x twice more and the border: the copy is written, and read again. */
+ * Two launches. Moves x and its border twice more: the copy is written, and read again. */
 #include "lab/conv2d.cuh"
 
 enum { THREADS = 256 };
@@ -13,7 +13,7 @@ static __host__ __device__ int64_t padded_side(const cuda_conv2d &g, int axis)
     return g.window.padding_before[axis] + side + g.window.padding_after[axis];
 }
 
-/* padded (N,C,H',W') = x with zeros around it; a thread a number. */
+/* padded (N,C,H',W') = x with zeros around it; one thread an element. */
 template <typename T> static __global__ void pad(const T *x, T *padded, cuda_conv2d g)
 {
     int64_t height = padded_side(g, 0), width = padded_side(g, 1);
@@ -24,7 +24,7 @@ template <typename T> static __global__ void pad(const T *x, T *padded, cuda_con
     }
 }
 
-/* o.g describes the padded images: there is no padding left. */
+/* o.g describes the padded images, and so has no padding. */
 template <typename T> static __global__ void padded_outputs(const __grid_constant__ operands<T> o)
 {
     const cuda_conv2d &g = o.g;

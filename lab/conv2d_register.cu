@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution with a tile of the results in registers: one thread computes 4 pixels of 8 filters. For each position of the window it
- * reads 4 numbers of the image and 8 weights, and makes 32 products of these 12; one thread an output needs 64 reads for them.
+/* Convolution with a tile of the results in registers: one thread computes 4 pixels of 8 filters. For each position of the window it loads
+ * 4 elements of the image and 8 weights, and does 32 multiply-adds with these 12; with one thread an output, they take 64 loads.
  *
- * A block is 128 threads and 512 pixels of one image. The 4 pixels of a thread are 128 apart, so that a warp's reads coalesce; all
- * threads read the same weights. Nothing is shared but through the caches. Filters beyond the last of a group are computed and dropped. */
+ * A block is 128 threads and 512 pixels of one image. The 4 pixels of a thread are 128 apart, so that a warp's loads coalesce; all
+ * threads load the same weights. Threads share data only through the caches. Filters past the last of a group are computed and dropped. */
 #include "lab/conv2d.cuh"
 
 enum { THREADS = 128, PIXELS = 4, FILTERS = 8 };

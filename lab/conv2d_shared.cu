@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution with a tile of the image in shared memory: one thread an output, as in conv2d/direct.cu, but a block of 32x8 of them
- * loads what all their windows read of a channel, the tile and its halo, into shared memory once, zeros where it leaves the image.
- * The loop over the window then reads there and asks nothing.
+/* Convolution with a tile of the image in shared memory: one thread an output, as in conv2d/direct.cu, but a block of 32x8 of them first
+ * loads what all their windows read of a channel, the tile and its halo, into shared memory, with zeros outside the image. The loop over
+ * the window then reads shared memory, without tests.
  *
- * A block is a tile of one filter's plane; its threads have neighbouring q. Reads of x from memory: (tile + halo) / tile for each
+ * A block is a tile of one filter's plane; its threads have neighbouring q. Loads of x from memory: (tile + halo) / tile for each
  * filter and channel, instead of R S. The tile and its halo must fit 48 KiB. */
 #include "calculators/cuda/conv2d/implicit.h"
 #include "lab/conv2d.cuh"
@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(THREADS) shared_tile(const __grid_const
                 const T *row = corner + r * g.window.dilation[0] * width;
                 for (int s = 0; s < g.window.size[1]; s++) sum += row[s * g.window.dilation[1]] * *weight++;
             }
-            __syncthreads(); /* before the next channel replaces this one */
+            __syncthreads(); /* before the next channel overwrites this one */
         }
         if (p < g.out_height && q < g.out_width)
             put(o, ((n * g.filters + k) * g.out_height + p) * g.out_width + q, k, sum);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiled convolution: rectangles that fit shared memory, and what stands before and behind the kernels. */
+/* Tiled convolution: rectangles that fit shared memory, and what runs before and after the kernels. */
 #include "lab/conv2d_tiled.h"
 
 #include "lab/conv2d.h"
 
-/* Channels that a block holds at a time: one, or, in backward weights, those that 64 taps touch. */
+/* Channels that a block has in shared memory at a time: one, or, in backward weights, those that 64 taps span. */
 static int64_t channels_of(const cuda_implicit *p)
 {
     int64_t window = (int64_t)p->taps[0] * p->taps[1];
@@ -13,7 +13,7 @@ static int64_t channels_of(const cuda_implicit *p)
     return most < channels ? most : channels;
 }
 
-/* Numbers of the image, with halo, that `pixels` along an axis need. Phases of backward input reach no further than
+/* Elements of the image, with halo, that `pixels` along an axis need. Phases of backward input extend no further than
  * the whole window divided by the stride, and one more. */
 static int64_t side_of(const cuda_implicit *p, int axis, int64_t pixels)
 {
@@ -32,8 +32,8 @@ static int64_t other_numbers(const cuda_implicit *p, int64_t height, int64_t wid
     return TILED_FILTERS * (p->weights ? height * width : (int64_t)TILED_TAPS);
 }
 
-/* The rectangle: as wide as rows are, up to 32, then as high as 256 pixels allow (64 in backward weights, where dy lies in shared
- * memory too); halved until it fits. False where one pixel's does not. */
+/* The rectangle: as wide as rows are, up to 32, then as high as 256 pixels allow (64 in backward weights, where dy is
+ * in shared memory, too); halved until it fits. False if not even one pixel fits. */
 static bool fit(const cuda_implicit *p, sdlf_dtype dtype, lab_tiled *t)
 {
     int64_t numbers = TILED_BYTES / (int64_t)sdlf_dtype_size(dtype),
@@ -62,7 +62,7 @@ static int64_t batch_of(const sdlf_operation *op)
     return op->in[0].shape.dim[0]; /* of x or dy */
 }
 
-/* Parts of backward weights: enough blocks to fill the device, a rectangle for each at least, 64 MiB of parts at most. */
+/* Parts of backward weights: enough blocks to fill the device, with at least a rectangle each, and 64 MiB of parts at most. */
 static int parts_of(const cuda_calculator *calculator, const cuda_implicit *p, const lab_tiled *t, sdlf_dtype dtype,
                     int64_t batch)
 {

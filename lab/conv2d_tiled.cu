@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiled convolution: what a block reads again and again lies in shared memory, what a thread does in registers.
+/* Tiled convolution: what a block reads repeatedly is in shared memory, what a thread accumulates in registers.
  *
  * Forward and backward input (which is a convolution of dy, see conv2d/implicit.h): a block computes up to 256 pixels of one image, a
  * rectangle, for 32 filters. Channel by channel it loads the rectangle with its halo and the weights of those filters, 64 taps at a time. A
- * thread holds 4 pixels x 8 filters: for each tap it reads 4 numbers of the image and 8 weights, which a whole warp shares, and
- * makes 32 products. Reads of the image: once for every 32 filters, and the halo; of the weights: once for every rectangle.
+ * thread computes 4 pixels x 8 filters: for each tap it reads 4 elements of the image and 8 weights, which a whole warp shares, and does 32
+ * multiply-adds. Loads the image once for every 32 filters, with the halo, and the weights once for every rectangle.
  *
- * Backward weights: a block holds 32 filters x 64 taps (c,r,s) of dw, a thread 8 filters of one tap, and walks over rectangles of
- * its share of the images, with dy and x in shared memory. Shares are left in the workspace and added in order.
+ * Backward weights: a block computes 32 filters x 64 taps (c,r,s) of dw, a thread 8 filters of one tap, over the rectangles of its share of
+ * the images, with dy and x in shared memory. The shares' partial sums go to the workspace and are added in order.
  *
- * Rectangles shrink until they fit 48 KiB; a window so large that not even one pixel's fits is refused (lab_conv2d_tiled_takes). */
+ * Rectangles shrink until they fit 48 KiB; windows so large that not even one pixel fits are not supported (lab_conv2d_tiled_takes). */
 #include "calculators/cuda/conv2d/implicit.cuh"
 #include "lab/conv2d_tiled.h"
 
@@ -75,7 +75,7 @@ static __global__ void __launch_bounds__(THREADS) tiled(const __grid_constant__ 
     int low[2] = {least(span[0]), least(span[1])};
     int height = (t.height - 1) * step[0] + reach(span[0]) + 1, width = (t.width - 1) * step[1] + reach(span[1]) + 1;
 
-    /* The thread's pixels are 64 apart in the rectangle, row by row, so that a warp's are neighbours. */
+    /* The thread's pixels are 64 apart in the rectangle, row by row, so that those of a warp are neighbours. */
     int lane = static_cast<int>(threadIdx.x) % 64, filter = static_cast<int>(threadIdx.x) / 64 * SHARE;
     int place[PIXELS];
     for (int i = 0; i < PIXELS; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Winograd's convolution with tiles of 4x4 in three steps: patches, 36 matrix products by cuBLAS, outputs. The points are 0, 1, -1, 2, -2 and
- * infinity. */
+/* Winograd convolution with 4x4 tiles in three steps: patches, a batch of 36 GEMMs by cuBLAS, outputs. The points are
+ * 0, 1, -1, 2, -2 and infinity. */
 #include "calculators/cuda/conv2d/winograd_steps.cuh"
 #include "lab/conv2d.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The teaching ladder of tall and narrow products. Bytes that a kernel asks the caches for are given for m rows, k inner, n columns of T bytes;
- * what must come from memory is T (m k + m n) whichever it is. */
+/* The teaching ladder of tall-skinny GEMM. The bytes that a kernel loads through the caches are given for m rows, k
+ * inner elements and n columns of T bytes; T (m k + m n) must come from memory in every kernel. */
 #include "lab/gemm.h"
 
 #include "calculators/cuda/kernels.cuh"
 
 enum {
     THREADS = 128,
-    MAXIMUM_COLUMNS = 32,    /* n of those that keep a row's sums in registers */
-    SHARED_BYTES = 48 << 10, /* of b, which every device gives a block */
+    MAXIMUM_COLUMNS = 32,    /* n, at most, of the kernels that keep a row's sums in registers */
+    SHARED_BYTES = 48 << 10, /* of b; every device allows a block as much */
     TILE = 16,               /* inner elements of a tile of `tiled` */
 };
 
@@ -59,8 +59,8 @@ template <typename T> static __global__ void gemm_shared(tall<T> g)
     }
 }
 
-/* A thread walks its row of a once for each column: T m k n from the caches, a thread's alone and so in no order that
- * coalesces; all lanes read the same element of b. */
+/* A thread reads its row of a once for each column: T m k n from the caches, by one thread each and so without
+ * coalescing; all lanes read the same element of b. */
 template <typename T> static __global__ void gemm_inner(tall<T> g)
 {
     const T *b = load_b(g);
@@ -73,8 +73,8 @@ template <typename T> static __global__ void gemm_inner(tall<T> g)
     }
 }
 
-/* A thread walks its row of a once, with n sums in registers: T m k. Lanes are k elements apart, so each read loads a
- * sector of 32 bytes for one element and hopes to find it in the cache for the next. */
+/* A thread reads its row of a once, with n sums in registers: T m k. Lanes are k elements apart, so each load fetches a
+ * sector of 32 bytes for one element, which must stay in the cache for the next ones. */
 template <typename T> static __global__ void gemm_outer(tall<T> g)
 {
     const T *b = load_b(g);
@@ -92,8 +92,8 @@ template <typename T> static __global__ void gemm_outer(tall<T> g)
     }
 }
 
-/* a comes in tiles of THREADS rows and TILE inner elements, read in order by the whole block and laid down with one element
- * between rows, so that lanes meet no bank twice: T m k from memory, each byte once. */
+/* a is loaded in tiles of THREADS rows and TILE inner elements, contiguously by the whole block, and stored with one
+ * element of padding a row against bank conflicts: T m k from memory, each byte once. */
 template <typename T> static __global__ void gemm_tiled(tall<T> g)
 {
     __shared__ T tile[THREADS][TILE + 1];

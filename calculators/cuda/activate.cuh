@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Activations of many numbers at a time: what function it is, is asked once for all of them, so that they hide each other's latencies. Those that
- * whole networks are made of are in line; the others are a call each. Results that are stored in 16 bits are approximated, with an absolute error of
- * up to 2e-7 |x|, so that GELU's small results of negative x have a larger relative one. */
+/* Applies an activation to many elements: the function is dispatched once for all of them, so that their latencies overlap. The activations that
+ * common networks use are inlined; each of the others is a function call. Results stored in 16 bits are approximated, with an absolute error of up
+ * to 2e-7 |x|; GELU's small results at negative x therefore have a larger relative error. */
 #ifndef SDLF_CALCULATORS_CUDA_ACTIVATE_CUH
 #define SDLF_CALCULATORS_CUDA_ACTIVATE_CUH
 
 #include "calculators/cuda/activation.cuh"
 #include "calculators/cuda/nhwc/vector8.cuh"
 
-/* exp(x), to some (2 + |x|) 2^-24 of itself, and 1 / x, to 2^-23, without what subnormal numbers would need. */
+/* exp(x), with a relative error of about (2 + |x|) 2^-24, and 1 / x, with one of 2^-23; subnormal numbers are flushed to zero. */
 static __device__ __forceinline__ float quick_exp(float x)
 {
     float y;
@@ -23,13 +23,13 @@ static __device__ __forceinline__ float quick_reciprocal(float x)
     return y;
 }
 
-/* 1 / (1 + exp(-x)); T: what the result is stored in. */
+/* 1 / (1 + exp(-x)); T: the type in which the result is stored. */
 template <typename T> static __device__ __forceinline__ float stored_sigmoid(float x)
 {
     return sizeof(T) == 2 ? quick_reciprocal(1.0f + quick_exp(-x)) : sigmoid(x);
 }
 
-/* (1 + erf(x / sqrt(2))) / 2, the normal distribution's, by Hastings' approximation of erf (Abramowitz and Stegun, 7.1.26). */
+/* (1 + erf(x / sqrt(2))) / 2, the normal CDF, by Hastings' approximation of erf (Abramowitz and Stegun, 7.1.26). */
 static __device__ __forceinline__ float quick_normal(float x)
 {
     const float z = fabsf(x) * 0.70710678f, t = quick_reciprocal(fmaf(0.3275911f, z, 1.0f));
@@ -61,21 +61,21 @@ static __device__ __forceinline__ float hard_swish_slope(float x)
     return x <= -3 ? 0.0f : x >= 3 ? 1.0f : fmaf(x, 1.0f / 3, 0.5f);
 }
 
-/* Is it one of those that are in line? */
+/* True if with_inline_activation supports the activation. */
 static inline bool is_inline_activation(const sdlf_activation &activation)
 {
     return is_line_activation(activation) || activation.function == SDLF_SILU || activation.function == SDLF_SIGMOID ||
            activation.function == SDLF_GELU || activation.function == SDLF_HARD_SWISH;
 }
 
-/* And is its slope, worked out from its input, in line? */
+/* True if with_inline_slope supports the activation: its slope is computed inline from the input. */
 static __host__ __device__ inline bool has_inline_slope(const sdlf_activation &activation)
 {
     return activation.function == SDLF_SILU || activation.function == SDLF_GELU ||
            activation.function == SDLF_HARD_SWISH;
 }
 
-/* Call use(f'), f being one of those. */
+/* Call use(f') for an activation that has_inline_slope accepts. */
 template <typename T, typename Use>
 static __device__ __forceinline__ void with_inline_slope(sdlf_activation_function function, Use use)
 {
@@ -86,8 +86,8 @@ static __device__ __forceinline__ void with_inline_slope(sdlf_activation_functio
     }
 }
 
-/* Call use(f), f being an activation that is in line, `line` the same where it is a straight line: without calls, across which registers would be
- * kept in memory. */
+/* Call use(f) for an activation that is_inline_activation accepts; `line` is its piecewise linear form where it has one. Makes no function calls,
+ * across which registers would be spilled. */
 template <typename T, typename Use>
 static __device__ __forceinline__ void with_inline_activation(sdlf_activation_function function,
                                                               const line_activation &line, Use use)
@@ -101,7 +101,7 @@ static __device__ __forceinline__ void with_inline_activation(sdlf_activation_fu
     }
 }
 
-/* Call use(f), f being the activation of a float32 that will be stored as T. */
+/* Call use(f), f being the activation of a float32 value that will be stored as T. */
 template <typename T, typename Use>
 static __device__ __forceinline__ void with_activation(const sdlf_activation &activation, Use use)
 {

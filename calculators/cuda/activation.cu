@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Activations element by element. A thread an element, striding; moves 2 (forward) or 3 (backward) tensors once. */
+/* Elementwise activations: a grid-stride loop, one thread per element; moves 2 (forward) or 3 (backward) tensors once. */
 #include "calculators/cuda/activation.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
 

@@ -5,7 +5,7 @@
 
 #include "calculators/cuda/kernels.cuh"
 
-/* Slopes of the C library's functions; in float64, as squares of x may overflow. */
+/* Slopes of the math library's functions, computed in float64 because squares of x may overflow. */
 static __device__ __noinline__ double library_slope(sdlf_activation_function function, double x)
 {
     switch (function) {
@@ -35,11 +35,11 @@ template <typename T> static __device__ __forceinline__ T gelu_slope(T x)
     return half * (T(1) + erf(x * T(0.70710678118654752440))) + x * normal;
 }
 
-/* The functions that convolutional networks have rarely: a call, so that others need not pay for them. */
+/* Functions that are rare in convolutional networks: not inlined, so that kernels do not pay for them in registers and code. */
 template <typename T> static __device__ __noinline__ T activation_slope_rarely(sdlf_activation activation, T v)
 {
     const T alpha = T(activation.alpha), beta = T(activation.beta), half = T(0.5);
-    const T scale = T(0.79788456080286535588), cubic = T(0.044715); /* gelu_tanh's */
+    const T scale = T(0.79788456080286535588), cubic = T(0.044715); /* constants of gelu_tanh */
     T t;
     switch (activation.function) {
     case SDLF_CLIP: return v > T(activation.low) && v < T(activation.high) ? T(1) : T(0);
@@ -77,7 +77,7 @@ template <typename T> static __device__ __noinline__ T activation_slope_rarely(s
     }
 }
 
-/* f'(x) from v: y = f(x), or x (sdlf_activation_reads_input). */
+/* f'(x) from v, which is y = f(x), or x for functions whose derivative reads the input (sdlf_activation_reads_input). */
 template <typename T> static __device__ __forceinline__ T activation_slope(const sdlf_activation &activation, T v)
 {
     if (activation.function == SDLF_IDENTITY) return T(1);

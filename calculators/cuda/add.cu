@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* y = act(a + b). A thread an element, striding; moves three tensors once. */
+/* y = act(a + b). A grid-stride loop, one thread per element; moves three tensors once. */
 #include "calculators/cuda/kernels.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of two real numbers that `binary` has, except for comparisons. */
+/* The binary functions of `binary` on real numbers, except for comparisons. */
 #ifndef SDLF_CALCULATORS_CUDA_ARITHMETIC_CUH
 #define SDLF_CALCULATORS_CUDA_ARITHMETIC_CUH
 
 #include "calculators/cuda/kernels.cuh"
 
-/* What a / b, rounded down, leaves. */
+/* a - b floor(a / b): the remainder with the sign of b. */
 template <typename T> static __device__ T modulo(T a, T b)
 {
     const T rest = fmod(a, b);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* TrivialAugment and RandAugment of the pictures that a gather_batch picks, in its workspace (framework/operations/changed_pictures.h). The
- * arithmetic is framework/operations/auto_augment.h's, so the bits are every calculator's.
+/* TrivialAugment and RandAugment of the images that a gather_batch picks, in its workspace (framework/operations/changed_pictures.h). The
+ * arithmetic is that of framework/operations/auto_augment.h, so all calculators produce the same bits.
  *
- * A block a picture, whose steps follow each other between two places of the workspace; threads stride over the pixels. Sums and counts are of
- * whole numbers, which may be added in any order. A step reads a byte and writes one for each value. */
+ * One block per image, whose augmentation steps alternate between two buffers of the workspace; threads stride over the pixels. Sums and
+ * counts are integers, so the order of addition does not matter. A step reads and writes one byte per value. */
 #include "calculators/augmentation.h"
 #include "calculators/cuda/kernels.cuh"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* binary, binary_backward, select. A thread an element, striding; moves each operand once. */
+/* binary, binary_backward, select. A grid-stride loop, one thread per element; moves each operand once. */
 #include "calculators/cuda/arithmetic.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/strided.cuh"
@@ -7,7 +7,7 @@
 
 enum { THREADS = 256 };
 
-/* The element type of numbers and truth values: with_number(dtype, [&](auto zero) { using T = decltype(zero); ... }). */
+/* Dispatch on the element type, numeric or bool: with_number(dtype, [&](auto zero) { using T = decltype(zero); ... }). */
 template <typename Function> static void with_number(sdlf_dtype dtype, Function function)
 {
     switch (dtype) {
@@ -22,7 +22,7 @@ template <typename Function> static void with_number(sdlf_dtype dtype, Function 
 
 /* ---- y = a op b ---- */
 
-/* In 64 bits, of which the result keeps the low ones. */
+/* In 64 bits; the result type keeps the low bits. */
 static __device__ int64_t integer_arithmetic(sdlf_binary_function function, int64_t a, int64_t b)
 {
     const uint64_t s = static_cast<uint64_t>(a), t = static_cast<uint64_t>(b);
@@ -76,7 +76,7 @@ template <typename T> static __device__ bool compare(sdlf_binary_function functi
     }
 }
 
-/* An absent a or b is `number`. */
+/* An absent a or b (NULL) is the scalar `number`. */
 template <typename T, typename Index>
 static __global__ void binary(const T *a, const T *b, T number, void *y, strided<2> at, int64_t count,
                               sdlf_binary_function function)
@@ -180,7 +180,7 @@ extern "C" sdlf_status binary_backward_cuda(sdlf_calculator *base, const sdlf_op
     return cuda_check_launch("binary_backward");
 }
 
-/* ---- y = condition ? a : b, as bits ---- */
+/* ---- y = condition ? a : b, as raw bits ---- */
 
 template <typename T, typename Index>
 static __global__ void select(const uint8_t *condition, const T *a, const T *b, T *y, strided<3> at, int64_t count)

@@ -18,14 +18,14 @@ cuda_calculator *cuda_calculator_from(sdlf_calculator *calculator)
 {
     assert(calculator->type->replay == replay_cuda); /* cuda, or a class that extends it */
     cuda_calculator *cuda = (cuda_calculator *)calculator;
-    cudaSetDevice(cuda->device); /* where it fails, so does what follows, and says so */
+    cudaSetDevice(cuda->device); /* if this fails, so does the next call, which reports it */
     return cuda;
 }
 
 sdlf_status cuda_check(cudaError_t error, const char *what)
 {
     if (error == cudaSuccess) return SDLF_OK;
-    cudaGetLastError(); /* an error that does not stick is forgotten */
+    cudaGetLastError(); /* clear an error that is not sticky */
     sdlf_status status = error == cudaErrorMemoryAllocation ? SDLF_ERROR_MEMORY : SDLF_ERROR_DEVICE;
     return sdlf_fail(status, "%s: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
 }
@@ -73,7 +73,7 @@ static sdlf_status complain_of_driver(void)
                      driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
 }
 
-/* The device must be there, and be one that our code was built for. */
+/* The device must exist and have compute capability 7.5 or newer. */
 static sdlf_status find_device(cuda_calculator *calculator, int device)
 {
     int count = 0;
@@ -103,7 +103,7 @@ static sdlf_status find_device(cuda_calculator *calculator, int device)
     return SDLF_OK;
 }
 
-/* There must be kernels that this device runs. */
+/* This build must have kernels that the device can run. */
 static sdlf_status find_kernels(cuda_calculator *calculator)
 {
     cudaError_t error = cuda_kernel_architecture(&calculator->kernels);
@@ -117,7 +117,7 @@ static sdlf_status find_kernels(cuda_calculator *calculator)
                      calculator->capability);
 }
 
-/* tf32 and bfloat16 came with 8.0: the device must have them, and the kernels round to them. */
+/* tf32 and bfloat16 require compute capability 8.0, of the device and of the kernels. */
 static sdlf_status check_math(const cuda_calculator *calculator)
 {
     const char *math = sdlf_math_name(calculator->math);
@@ -134,7 +134,7 @@ static sdlf_status check_math(const cuda_calculator *calculator)
         calculator->device, calculator->name, math, kernels / 10, kernels % 10, math, device);
 }
 
-/* Programmatic dependent launches, recorded ones too, came with 12.3. */
+/* Programmatic dependent launches in captured graphs too require CUDA 12.3. */
 static bool can_overlap(const cuda_calculator *calculator)
 {
     int driver = 0, built = calculator->kernels < 0 ? -calculator->kernels : calculator->kernels;
@@ -231,7 +231,7 @@ sdlf_status download_cuda(sdlf_calculator *base, void *host, const void *from, i
     return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(stream), "download") : status;
 }
 
-/* The other library's streams need not be known: both `to` and `from` lie on this device, and all of its streams are waited for. */
+/* The other library's streams need not be known: both `to` and `from` are on this device, and all of its streams are synchronized. */
 sdlf_status copy_from_device_cuda(sdlf_calculator *base, void *to, const void *from, int64_t bytes)
 {
     cudaStream_t stream = cuda_stream(base);

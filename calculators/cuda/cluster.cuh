@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums that meet between the blocks of a cluster (compute capability 9.0; elsewhere none of this must be reached). */
+/* Cluster barriers and distributed shared memory, for reductions over a cluster (compute capability 9.0; must not be reached elsewhere). */
 #ifndef SDLF_CALCULATORS_CUDA_CLUSTER_CUH
 #define SDLF_CALCULATORS_CUDA_CLUSTER_CUH
 
@@ -10,8 +10,8 @@ static __device__ __forceinline__ float4 plus(float4 a, float4 b)
     return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-/* A barrier of all threads of the cluster, in two parts: what a thread did before its arrival is there for those who have waited. Before a
- * block ends it must have waited for the others' last reads and writes of its memory. */
+/* A barrier over all threads of the cluster, split into arrive and wait: what a thread did before it arrived is visible to those that have
+ * waited. A block must not exit before it has waited for the other blocks' last reads and writes of its shared memory. */
 static __device__ __forceinline__ void arrive_at_cluster()
 {
 #if __CUDA_ARCH__ >= 900
@@ -19,8 +19,8 @@ static __device__ __forceinline__ void arrive_at_cluster()
 #endif
 }
 
-/* The arrival of a thread that tells others only that it has read from them: it does not wait for what it wrote. Each number that it asked
- * for must have gone into something before. */
+/* A relaxed arrival, which only tells the other blocks that this thread has finished reading from them: it does not order its writes.
+ * Every value that it loaded must have been used before. */
 static __device__ __forceinline__ void arrive_having_read()
 {
 #if __CUDA_ARCH__ >= 900
@@ -41,7 +41,7 @@ static __device__ __forceinline__ void await_cluster()
     wait_for_cluster();
 }
 
-/* Where the same place of another block's shared memory is. */
+/* The address of the same offset in another block's shared memory. */
 static __device__ __forceinline__ uint32_t address_in(uint32_t mine, int block)
 {
     uint32_t other = 0;
@@ -59,7 +59,7 @@ static __device__ __forceinline__ uint32_t address_in(const void *shared, int bl
     return address_in(static_cast<uint32_t>(__cvta_generic_to_shared(shared)), block);
 }
 
-/* Four numbers of another block. */
+/* Load four values from another block's shared memory. */
 static __device__ __forceinline__ float4 read_other(uint32_t mine, int block)
 {
     float4 four = {};
@@ -79,7 +79,7 @@ static __device__ __forceinline__ float4 read_other(const float *shared, int blo
     return read_other(static_cast<uint32_t>(__cvta_generic_to_shared(shared)), block);
 }
 
-/* Two numbers of another block. */
+/* Load two values from another block's shared memory. */
 static __device__ __forceinline__ float2 read_other2(const float *shared, int block)
 {
     float2 two = {};
@@ -94,7 +94,7 @@ static __device__ __forceinline__ float2 read_other2(const float *shared, int bl
     return two;
 }
 
-/* A number into another block's memory. */
+/* Store a value in another block's shared memory. */
 static __device__ __forceinline__ void write_other(float *shared, int block, float number)
 {
 #if __CUDA_ARCH__ >= 900
@@ -115,7 +115,7 @@ static __device__ __forceinline__ void write_other(double *shared, int block, do
 #endif
 }
 
-/* The same place's numbers of `count` blocks, added in order. */
+/* The sum of the values at the same offset in `count` blocks, added in order. */
 static __device__ __forceinline__ float4 add_blocks(const float *shared, int count)
 {
     float4 sum = read_other(shared, 0);

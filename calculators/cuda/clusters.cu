@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How many clusters of blocks the device runs at a time, which no table says: the parts that it is made of have more multiprocessors in one
- * device than in another of the same name, and a cluster does not spread over two of them. */
+/* Counts the clusters that the device holds at a time. No device property gives this: GPCs differ in their number of multiprocessors, even
+ * between devices of the same name, and a cluster does not span two GPCs. */
 #include "calculators/cuda/cuda.h"
 
 #include "calculators/cuda/kernels.cuh"
@@ -11,7 +11,7 @@ static __global__ void stands_for_any()
 {
 }
 
-/* Of `size` blocks, `fit` of which have room on a multiprocessor; 0: unknown. */
+/* The number of clusters of `size` blocks, `fit` of which fit on a multiprocessor; 0: unknown. */
 static int clusters_of(const cuda_calculator *calculator, int size, int fit)
 {
     const int shared = ((calculator->shared_most + 1024) / fit - 1024) / 1024 * 1024;

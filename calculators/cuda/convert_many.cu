@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies of float32 tensors, many in one launch (multi_tensor.cuh): weights (K,C,R,S) as (K,R,S,C), in the type that convolutions
- * channels last read. A block transposes, in shared memory, some whole filters, or a run of one filter's channels with all of their taps. */
+/* Copies of float32 tensors, many in one launch (multi_tensor.cuh): weights (K,C,R,S) become (K,R,S,C), in the type that NHWC convolutions
+ * read. A block transposes, in shared memory, several whole filters, or a run of one filter's channels with all of their taps. */
 #include <algorithm>
 
 #include "calculators/cuda/divider.cuh"
@@ -16,13 +16,13 @@ static_assert(CONVERT_SHARED / CONVERT_TAPS / 4 * 4 - CONVERT_PAD >= VECTOR, "a 
 template <typename T> struct converted {
     const float *x;
     T *y;
-    int64_t count; /* as many as there are blocks for: LIST_PIECE each */
+    int64_t count; /* LIST_PIECE times the number of blocks */
     int filters, channels, taps;
-    int filters_each;                             /* whole filters of a block */
-    int run, runs;                                /* channels of a block, and blocks of a filter where it has several */
-    int line;                                     /* from a tap to the next in shared memory */
+    int filters_each;                             /* whole filters per block */
+    int run, runs;                                /* channels per block, and blocks per filter if it needs several */
+    int line;                                     /* stride between taps in shared memory, in elements */
     bool aligned;                                 /* eight channels can be stored at once */
-    divider<int32_t> by_taps, by_run, by_vectors; /* vectors of a run */
+    divider<int32_t> by_taps, by_run, by_vectors; /* by_vectors: vectors per run */
 };
 
 struct convert_common {
@@ -74,10 +74,10 @@ static __global__ void __launch_bounds__(LIST_THREADS)
     }
 }
 
-/* How the tensor is cut into blocks. */
+/* Partition the tensor into blocks. */
 template <typename T> static void cut(converted<T> *of)
 {
-    const int room = CONVERT_SHARED / of->taps / 4 * 4 - CONVERT_PAD; /* channels of a filter */
+    const int room = CONVERT_SHARED / of->taps / 4 * 4 - CONVERT_PAD; /* channels of a filter that fit */
     of->run = of->channels <= room ? of->channels : room / VECTOR * VECTOR;
     of->runs = (of->channels + of->run - 1) / of->run;
     of->line = (of->run + 3) / 4 * 4 + CONVERT_PAD;
@@ -89,7 +89,7 @@ template <typename T> static void cut(converted<T> *of)
     of->count = units * of->runs * LIST_PIECE;
 }
 
-/* False: it is another kind of copy. */
+/* False if it is another kind of copy. */
 template <typename T> static bool describe(const sdlf_operation *op, converted<T> *made)
 {
     const sdlf_tensor *x = &op->in[0], *y = &op->out[0], *const operand[] = {x, y};
@@ -114,7 +114,7 @@ template <typename T> static bool describe(const sdlf_operation *op, converted<T
     return made->count / LIST_PIECE <= INT32_MAX / 2;
 }
 
-/* Does the operation read what one of those before it writes? */
+/* True if the operation reads what one of the operations before it writes. */
 static bool reads_result(const sdlf_operation *const *before, int count, const sdlf_operation *op)
 {
     const sdlf_tensor &x = op->in[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies in which numbers that are neighbours in x and those that are neighbours in y lie along different axes: transpositions, and
- * layouts transposed into one another. A block moves 32 x 32 numbers through shared memory, reading along the one axis and writing
- * along the other; a line of it is longer by one number, which keeps lanes on different banks. */
+/* Tiled transposition: copies whose innermost axis differs between x and y, such as transpositions and layout conversions. A block
+ * moves a tile of 32 x 32 elements through shared memory, reading along x's innermost axis and writing along y's; rows of the tile
+ * are padded by one element, which avoids bank conflicts. */
 #ifndef SDLF_CALCULATORS_CUDA_COPY_TILES_CUH
 #define SDLF_CALCULATORS_CUDA_COPY_TILES_CUH
 
@@ -9,16 +9,16 @@
 
 enum { TILE_SIDE = 32, TILE_LINES = 8 };
 
-/* The two axes, along which x and y have neighbours; and all others. */
+/* The innermost axes of x and of y, and all other axes. */
 struct copy_tiling {
-    int64_t along_x, along_y; /* numbers along each */
-    int64_t y_step, x_step;   /* in y from one neighbour in x to the next, and in x from one in y */
-    int64_t tiles_x, tiles;   /* of 32 along each, the first and both; of one place in the others */
+    int64_t along_x, along_y; /* elements along each */
+    int64_t y_step, x_step;   /* y's stride along x's innermost axis, and x's stride along y's */
+    int64_t tiles_x, tiles;   /* 32 x 32 tiles: along x's innermost axis, and in the whole plane of the two axes */
     strided<2> others;
     int64_t places;
 };
 
-/* False where the copy is of another kind. at: x, then y. */
+/* Fill t; false if the copy is not a transposition that tiles suit. at: strides of x, then of y. */
 static inline bool copy_tiling_of(copy_tiling &t, const strided<2> &at)
 {
     int x_axis = -1, y_axis = -1;
@@ -46,7 +46,7 @@ static inline bool copy_tiling_of(copy_tiling &t, const strided<2> &at)
     return true;
 }
 
-/* From and To: bits of one size, or floating types, of which one is made the other. */
+/* From and To: unsigned types of one size, or floating types, in which case From is converted to To. */
 template <typename From, typename To>
 static __global__ void __launch_bounds__(TILE_SIDE *TILE_LINES) copy_tiles(const From *x, To *y, copy_tiling t)
 {

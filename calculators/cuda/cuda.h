@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The CUDA calculator's object, its kernels, and what they share. For C and for CUDA C. */
+/* The CUDA calculator's object, its kernels, and the declarations that they share. For C and for CUDA C. */
 #ifndef SDLF_CALCULATORS_CUDA_H
 #define SDLF_CALCULATORS_CUDA_H
 
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* A product whose descriptors and algorithm are kept (gemm/blas_product.c). The key is compared byte by byte. */
+/* A cuBLASLt matrix product whose descriptors and algorithm are cached (gemm/blas_product.c). The key is compared byte by byte. */
 typedef struct cuda_product_key {
     int64_t m, n, k;
     sdlf_dtype dtype;
@@ -31,28 +31,28 @@ typedef struct cuda_product {
 
 enum { CUDA_PRODUCTS = 64 };
 
-/* All work goes to one stream, in order, except for the transfers that queues.c puts on a second one; nothing waits for it but
- * download and synchronize. */
-/* Blocks of a cluster, those of them that every device with clusters runs, and blocks that a multiprocessor has room for, that are asked about. */
+/* All work goes to one stream, in order, except for the transfers that queues.c puts on a second one; only download and
+ * synchronize wait for it. */
+/* Largest cluster, largest cluster that every device with clusters supports, and largest number of blocks per multiprocessor in the table below. */
 enum { CUDA_CLUSTER = 16, CUDA_CLUSTER_PORTABLE = 8, CUDA_CLUSTER_FIT = 6 };
 
 typedef struct cuda_calculator {
     sdlf_calculator base;
     int device;
     int capability; /* 90 for 9.0 */
-    int kernels; /* architecture that this build's kernels for it were made for; negative: translated by the driver */
+    int kernels;    /* architecture that this build's kernels were compiled for; negative: JIT-compiled by the driver */
     int multiprocessors;
-    int shared_most;                                  /* bytes of shared memory that a block may have */
+    int shared_most;                                  /* bytes of shared memory that a block may use */
     int clusters[CUDA_CLUSTER_FIT][CUDA_CLUSTER + 1]; /* cuda_clusters_at_once */
-    bool overlaps; /* may a kernel start while the one before it ends (launch.cuh)? */
+    bool overlaps; /* true if a kernel may start while its predecessor ends (launch.cuh) */
     sdlf_math math;
     char space[16];                    /* "cuda:0" */
     char name[256];                    /* of the device */
-    struct cuda_blas_library *library; /* owned; gemm/blas.h, which C++ cannot read */
+    struct cuda_blas_library *library; /* owned; gemm/blas.h, which C++ cannot include */
     cudaStream_t stream, transfers;
     cublasHandle_t blas;
     cublasLtHandle_t blas_lt;
-    void *blas_workspace; /* ours, so that no library allocates while work is recorded */
+    void *blas_workspace; /* owned here, so that no library allocates during graph capture */
     unsigned *tickets;    /* CUDA_TICKETS of them, all 0 between kernels; see take_ticket in kernels.cuh */
     cuda_product products[CUDA_PRODUCTS];
     int product_count;
@@ -60,15 +60,15 @@ typedef struct cuda_calculator {
 
 enum { CUDA_BLAS_WORKSPACE = 32 << 20, CUDA_TICKETS = 1 << 14 };
 
-/* The calculator behind the interface; its device becomes the calling thread's. Every entry point begins with it, so that
- * calculators of several devices, and calls from other threads than the one that opened them, find their own. */
+/* The calculator behind the interface; its device becomes the calling thread's current device. Every entry point begins with it,
+ * so that calculators on several devices, and calls from threads other than the one that opened them, use the right device. */
 cuda_calculator *cuda_calculator_from(sdlf_calculator *calculator);
 static inline cudaStream_t cuda_stream(sdlf_calculator *calculator)
 {
     return cuda_calculator_from(calculator)->stream;
 }
 
-/* a / b, rounded up: blocks of b that hold a. */
+/* a / b, rounded up: the number of blocks of b elements that cover a elements. */
 static inline int64_t cuda_ceil_div(int64_t a, int64_t b)
 {
     return a / b + (a % b != 0);
@@ -76,21 +76,21 @@ static inline int64_t cuda_ceil_div(int64_t a, int64_t b)
 
 extern const sdlf_queue_class cuda_queues;
 
-/* Does the device have what came with that compute capability, and were its kernels built to use it? */
+/* True if the device has this compute capability and its kernels were compiled for it. */
 static inline bool cuda_is_built_for(const cuda_calculator *calculator, int capability)
 {
     int built = calculator->kernels < 0 ? -calculator->kernels : calculator->kernels;
     return calculator->capability >= capability && built >= capability;
 }
 
-/* Are there tensor cores for tf32 and bfloat16, and kernels of ours that use them? */
+/* True if there are Tensor Cores for tf32 and bfloat16, and kernels compiled for them. */
 static inline bool cuda_has_tensor_cores(const cuda_calculator *calculator)
 {
     return cuda_is_built_for(calculator, 80);
 }
 
-/* Clusters of `size` blocks that run at a time where `fit` of the blocks have room on a multiprocessor (clusters.cu); 0: none of that size,
- * which is beyond CUDA_CLUSTER_PORTABLE. */
+/* The number of clusters of `size` blocks that are resident at a time when a multiprocessor holds `fit` blocks (clusters.cu); 0: no cluster
+ * of that size, which is larger than CUDA_CLUSTER_PORTABLE. */
 void cuda_count_clusters(cuda_calculator *calculator);
 static inline int cuda_clusters_at_once(const cuda_calculator *calculator, int size, int fit)
 {
@@ -98,13 +98,13 @@ static inline int cuda_clusters_at_once(const cuda_calculator *calculator, int s
     return calculator->clusters[known - 1][size];
 }
 
-/* SDLF_OK, or SDLF_ERROR_DEVICE (SDLF_ERROR_MEMORY where memory ran out) with what was tried and CUDA's own words. */
+/* SDLF_OK, or SDLF_ERROR_DEVICE (SDLF_ERROR_MEMORY if memory ran out) with `what` failed and CUDA's error text. */
 sdlf_status cuda_check(cudaError_t error, const char *what);
-/* The same for the launch just made. */
+/* The same for the launch just issued. */
 sdlf_status cuda_check_launch(const char *kernel);
 sdlf_status cuda_check_blas(cublasStatus_t status, const char *what);
 
-/* Blocks of `threads` for `count` elements, at most what keeps every multiprocessor busy: kernels stride over the rest. */
+/* The number of blocks of `threads` threads for `count` elements, at most as many as fill every multiprocessor: kernels use a grid-stride loop. */
 static inline unsigned cuda_blocks(const cuda_calculator *calculator, int64_t count, int threads)
 {
     int64_t wanted = (count + threads - 1) / threads;
@@ -113,15 +113,15 @@ static inline unsigned cuda_blocks(const cuda_calculator *calculator, int64_t co
     return wanted < 1 ? 1u : (unsigned)wanted;
 }
 
-/* Which of this build's architectures serves the current device, as cuda_calculator.kernels has it (memory.cu). */
+/* Which of this build's architectures the current device runs, encoded as in cuda_calculator.kernels (memory.cu). */
 cudaError_t cuda_kernel_architecture(int *architecture);
 
-/* ---- products ---- */
+/* ---- matrix products by cuBLAS ---- */
 
 cublasComputeType_t cuda_compute_type(sdlf_math math);
 void cuda_release_products(cuda_calculator *calculator);
 
-/* c = act(c + bias + residual) on c (N, channels, area), in place; bias and residual may be NULL. */
+/* c = act(c + bias + residual), c being (N, channels, area), in place; bias and residual may be NULL. */
 typedef struct cuda_epilogue {
     sdlf_dtype dtype;
     void *data;
@@ -131,10 +131,11 @@ typedef struct cuda_epilogue {
 } cuda_epilogue;
 sdlf_status cuda_apply_epilogue(sdlf_calculator *calculator, const cuda_epilogue *epilogue);
 
-/* ---- kernels, one file a family ---- */
+/* ---- kernels, one file per family ---- */
 
 sdlf_kernel fill_cuda, copy_cuda, gather_batch_cuda, next_batch_cuda, shuffle_cuda;
-sdlf_kernel cuda_auto_augment; /* of a gather_batch the pictures that it changes, in its workspace (auto_augment.cu) */
+sdlf_kernel
+    cuda_auto_augment; /* augments the images of a gather_batch that it changes, in its workspace (auto_augment.cu) */
 sdlf_kernel gemm_cuda, gemm_backward_sgd_cuda, spmm_csr_cuda, spmm_csr_prepare_cuda, reduce_cuda, add_cuda;
 sdlf_kernel activation_forward_cuda, activation_backward_cuda;
 sdlf_kernel conv2d_relu_max_pool_forward_cuda, conv2d_relu_max_pool_backward_cuda;

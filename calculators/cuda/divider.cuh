@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Division by a number that is known before the launch: a multiplication and a shift where everything can be counted in 31 bits, as
- * by Granlund and Montgomery, "Division by invariant integers using multiplication" (1994). A division proper takes some twenty
- * instructions in 32 bits and a hundred in 64. */
+/* Division by a divisor that is known before the launch: a multiplication and a shift where all values fit in 31 bits, after
+ * Granlund and Montgomery, "Division by invariant integers using multiplication" (1994). A division instruction sequence takes some
+ * twenty instructions in 32 bits and a hundred in 64. */
 #ifndef SDLF_CALCULATORS_CUDA_DIVIDER_CUH
 #define SDLF_CALCULATORS_CUDA_DIVIDER_CUH
 
 #include "calculators/cuda/kernels.cuh"
 
-/* Index: int32_t or int64_t. What is divided is not negative, and below 2^31 in the first case; so is the divisor, above 0. */
+/* Index: int32_t or int64_t. Dividends are not negative; divisors are positive. With int32_t, both are below 2^31. */
 template <typename Index> struct divider;
 
 template <> struct divider<int32_t> {
@@ -45,7 +45,7 @@ template <> struct divider<int64_t> {
     }
 };
 
-/* n = quotient number + rest; returns the quotient. */
+/* n = quotient * divisor + rest; returns the quotient. */
 template <typename Index> static __device__ __forceinline__ Index divide(Index n, const divider<Index> &by, Index &rest)
 {
     Index quotient = by.quotient(n);
@@ -53,7 +53,7 @@ template <typename Index> static __device__ __forceinline__ Index divide(Index n
     return quotient;
 }
 
-/* Call function(zero of the narrowest index type) that counts up to `most`. */
+/* Call function(zero of the narrowest index type that can count to `most`). */
 template <typename Function> static void with_narrow_index(int64_t most, Function function)
 {
     if (most <= INT32_MAX)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* next_batch, and gather_batch by the indices that it draws, in one launch.
+/* next_batch fused with the gather_batch that uses its indices, in one launch.
  *
- * A thread makes four pixels of the batch (one, where images are not of whole quads), and finds its image itself: at the cursor, in
- * the order of the epoch. It does so while the kernel before this one is still at work, and looks again behind it, whether cursor and
- * order are as they were. The first block writes what next_batch does beside. The last block to have read the cursor moves it on. Reads
- * a byte and writes a float for each pixel. */
+ * A thread produces four pixels of the batch (one, if images are not a multiple of four pixels). It looks up its image itself, at the
+ * cursor in the order of the epoch, and loads the pixels speculatively, while the previous kernel is still running; afterwards it
+ * reloads them if the cursor or the order has changed. The first block also writes the other outputs of next_batch. The last block to
+ * have read the cursor advances it. Reads a byte and writes a float per pixel. */
 #include "calculators/augmentation.h"
 #include "calculators/cuda/kernels.cuh"
 #include "calculators/cuda/launch_fusion.h"
@@ -19,14 +19,14 @@ struct draw {
     int32_t *index, *batch_labels;
     float *rate;
     unsigned *ticket;
-    int64_t steps, drawn, samples; /* of rates; of order; of the data set */
+    int64_t steps, drawn, samples; /* sizes: rates; order; data set */
     const uint8_t *x;
     float *y;
-    int count, row; /* of a batch; of an image */
+    int count, row; /* images in a batch; elements in an image */
     float mean, scale;
 };
 
-/* As calculators/augmentation.h has it. */
+/* The same arithmetic as in calculators/augmentation.h. */
 static __device__ __forceinline__ float normalized(uint8_t value, const draw &d)
 {
     return sdlf_normalize(static_cast<float>(value), d.mean, d.scale);
@@ -38,10 +38,10 @@ template <int EACH> static __device__ __forceinline__ uchar4 read_pixels(const d
     return EACH == 4 ? *reinterpret_cast<const uchar4 *>(from) : make_uchar4(*from, 0, 0, 0);
 }
 
-/* What a thread will have drawn if the kernel before this one leaves cursor and order as they are. */
+/* What a thread will need if the previous kernel leaves cursor and order unchanged. */
 struct guess {
     int64_t at;
-    int32_t image; /* -1: none that is there */
+    int32_t image; /* -1: cursor or index out of range */
     uchar4 pixels;
 };
 
@@ -58,7 +58,7 @@ template <int EACH> static __device__ __forceinline__ guess guess_pixels(const d
     return g;
 }
 
-/* EACH pixels a thread. */
+/* A thread processes EACH pixels. */
 template <int EACH> static __global__ void __launch_bounds__(THREADS) draw_batch(draw d)
 {
     const int e = (blockIdx.x * THREADS + threadIdx.x) * EACH, n = e / d.row, column = e % d.row;
@@ -70,7 +70,7 @@ template <int EACH> static __global__ void __launch_bounds__(THREADS) draw_batch
     uchar4 four = g.pixels;
     if (n < d.count && (at != g.at || image < 0 || image != g.image))
         four = read_pixels<EACH>(d, __ldcg(order + n), column);
-    __syncthreads_or(at < 0); /* all have the cursor */
+    __syncthreads_or(at < 0); /* all threads have read the cursor */
     const unsigned others = gridDim.x - 1, before = threadIdx.x == 0 ? atomicInc(d.ticket, others) : 0;
     if (n < d.count) {
         if (EACH == 4)

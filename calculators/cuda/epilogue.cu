@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands behind a product or a convolution where its own kernel cannot do it: c = act(c + bias + residual), in place.
- * c is (N, channels, area); bias has one number a channel. A thread an element, striding, or four of float32 rows; reads and writes c once. */
+/* The epilogue of a GEMM or convolution whose own kernel cannot apply it: c = act(c + bias + residual), in place. c is (N, channels, area);
+ * bias has one value per channel. A grid-stride loop, one thread per element, or per four elements of float32 rows; reads and writes c once. */
 #include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/divider.cuh"
 
@@ -30,7 +30,7 @@ static __device__ __forceinline__ void add4(float (&value)[4], const float *more
     value[3] += four.w;
 }
 
-/* Rows of float32 that are whole quads. */
+/* float32 with area 1 and channels a multiple of four: vectors of four elements. */
 template <typename Index>
 static __global__ void apply_to_quads(float *c, const float *bias, const float *residual, int64_t count,
                                       divider<Index> channels, sdlf_activation activation)

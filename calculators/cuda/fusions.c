@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fusions that the CUDA calculator takes. */
+/* The fusions that the CUDA calculator supports. */
 #include "calculators/cuda/conv2d/mbconv.h"
 #include "calculators/cuda/slots.h"
 #include "calculators/fusions/conv2d_pool.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* gather_batch: samples of a resident data set, normalised and augmented on their way into a batch. Reads a byte (or an
- * element) and writes one for each pixel; a warped pixel reads four neighbours, mostly from cache.
+/* gather_batch: samples of a resident data set, normalised and augmented as they are copied into a batch. Reads a byte (or an element) and writes an
+ * element per pixel; a warped pixel reads four neighbours, mostly from cache. The arithmetic, and so the bits, are every calculator's.
  *
- * Plain: a thread an element of the batch. Warped: a line of a block an image, whose warp one thread draws into shared memory;
- * the line's threads then stride over the pixels, of all planes. Lines are as short as all images need to be under way at once. The arithmetic is calculators/augmentation.h's, so the bits are every calculator's. */
+ * Plain: one thread per element of the batch. Warped: one row of a block (threadIdx.y) per image; one thread draws the image's random warp into
+ * shared memory, and the row's threads then stride over the pixels of all planes. Rows are so short that all images are in flight at once. */
 #include "calculators/augmentation.h"
 #include "calculators/cuda/divider.cuh"
 
@@ -33,7 +33,7 @@ static __global__ void gather_integers(const I *x, const int32_t *index, I *y, i
     for (int64_t e = grid_first(); e < count; e += grid_step()) y[e] = x[index[e / row] * row + e % row];
 }
 
-/* The four pixels around a point, of any plane of an image. */
+/* The four pixels around a source point, for any plane of an image. */
 template <typename Index> struct pixels_around {
     Index at[4]; /* in the plane; -1: background */
     float down, right;
@@ -48,7 +48,7 @@ template <typename Index> struct pixels_around {
             at[i] = h < 0 || w < 0 ? -1 : h * width + w;
         }
     }
-    /* What is between them. */
+    /* The bilinear interpolation between them. */
     template <typename X> __device__ __forceinline__ float value(const X *plane) const
     {
         float of[4];
@@ -86,7 +86,7 @@ static __global__ void gather_warped(const X *x, const int32_t *index, const int
         const pixels_around<Index> around(sdlf_warp_at(&warp, h, w), of.height, of.width, warp.reflect);
         const bool erased = sdlf_warp_erases(&warp, h, w);
         const bool coloured = warp.tinted && of.planes == 3;
-        float colour[3], grey = 0; /* which depend on all three channels */
+        float colour[3], grey = 0; /* depend on all three channels */
         if (coloured) {
 #pragma unroll
             for (int c = 0; c < 3; c++) colour[c] = around.value(picture + c * area);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gather and gather_backward: x seen as (outer, L, inner). gather: a thread 16 bytes of y, or an element. */
+/* gather and gather_backward; x is viewed as (outer, L, inner). gather: one thread per 16 bytes of y, or per element. */
 #include "calculators/cuda/divider.cuh"
 
 enum { THREADS = 256, WARP = 32 };
@@ -17,7 +17,7 @@ static indices indices_of(const sdlf_tensor &index)
     return {index.data, index.dtype == SDLF_INT64, sdlf_tensor_count(&index)};
 }
 
-/* Where index m points, in [0, length); -1: nowhere. */
+/* The element that index m selects, in [0, length); -1 if it is out of range. */
 static __device__ int64_t target_of(const indices &index, int64_t m, int64_t length)
 {
     int64_t target =
@@ -58,7 +58,7 @@ extern "C" sdlf_status gather_cuda(sdlf_calculator *base, const sdlf_operation *
         });
     };
     uintptr_t addresses = reinterpret_cast<uintptr_t>(x.data) | reinterpret_cast<uintptr_t>(y.data);
-    if (inner * (int64_t)size % 16 == 0 && addresses % 16 == 0) { /* pieces of 16 bytes */
+    if (inner * (int64_t)size % 16 == 0 && addresses % 16 == 0) { /* units of 16 bytes */
         count /= 16 / (int64_t)size;
         inner /= 16 / (int64_t)size;
         size = 16;
@@ -73,9 +73,9 @@ extern "C" sdlf_status gather_cuda(sdlf_calculator *base, const sdlf_operation *
     return cuda_check_launch("gather");
 }
 
-/* ---- gather_backward: a block owns ROWS neighbouring l and some columns (o, i). It walks the indices in order, 256 at a time, keeps
- * those that point to its l, in their order, and adds their lines: a thread always to the same columns. No atomics, the same
- * bits every time. Every block reads all indices, from the cache. ---- */
+/* ---- gather_backward: a block owns ROWS adjacent l and some columns (o, i). It scans the indices in order, 256 at a time, compacts
+ * those that select one of its l, in their order, and accumulates the corresponding rows of dy; a thread always has the same columns.
+ * No atomics; deterministic. Every block reads all indices, from cache. ---- */
 
 enum { ROWS = 32 };
 
@@ -84,14 +84,14 @@ struct scatter {
     int64_t length, inner, columns; /* columns: outer inner */
 };
 
-/* The indices m0 ... that point to [l0, l0 + rows), in order: what they are, and how many. */
+/* Compact the indices m0 ... that select [l0, l0 + rows), in order, into `kept` as (m - m0, l - l0); returns how many there are. */
 static __device__ int keep_those(const scatter &s, int64_t m0, int64_t l0, int64_t rows, int2 *kept, int *counts)
 {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     int64_t m = m0 + threadIdx.x, target = m < s.index.count ? target_of(s.index, m, s.length) : -1;
     bool mine = target >= l0 && target < l0 + rows;
     unsigned votes = __ballot_sync(0xffffffffu, mine);
-    __syncthreads(); /* those before have been used */
+    __syncthreads(); /* the previous ones have been used */
     if (lane == 0) counts[warp] = __popc(votes);
     __syncthreads();
     int before = 0, all = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the .cu files share: dispatch on the element type, launches, strides over a grid, activations. */
+/* What the .cu files share: dispatch on the element type, launch attributes, grid-stride loops, activations. */
 #ifndef SDLF_CALCULATORS_CUDA_KERNELS_CUH
 #define SDLF_CALCULATORS_CUDA_KERNELS_CUH
 
@@ -15,7 +15,7 @@ template <typename Function> static void with_float(sdlf_dtype dtype, Function f
         function(0.0);
 }
 
-/* Elements i = first, first + step, ... of a grid that strides over `count`. */
+/* A grid-stride loop over `count` elements: i = grid_first(), then i += grid_step(). */
 static __device__ __forceinline__ int64_t grid_first()
 {
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -31,14 +31,14 @@ template <typename T> static T *data_of(const sdlf_tensor &tensor)
     return static_cast<T *>(tensor.data);
 }
 
-/* The same for an optional operand: NULL where it is absent. */
+/* The same for an optional operand: NULL if it is absent. */
 template <typename T> static T *optional(const sdlf_tensor &tensor)
 {
     return sdlf_tensor_present(&tensor) ? static_cast<T *>(tensor.data) : nullptr;
 }
 
-/* Let a kernel have as much dynamic shared memory as it is about to be launched with: 48 KB may be used by every one, more
- * must be asked for. The calculator's shared_most says how much there is. */
+/* Allow a kernel the dynamic shared memory that it is about to be launched with: every kernel may use 48 KB; more requires
+ * an attribute. The calculator's shared_most is the limit. */
 template <typename Kernel> static sdlf_status allow_shared(Kernel *kernel, int64_t bytes)
 {
     if (bytes <= 48 << 10) return SDLF_OK;
@@ -47,16 +47,16 @@ template <typename Kernel> static sdlf_status allow_shared(Kernel *kernel, int64
         "shared memory");
 }
 
-/* Let a kernel be launched in clusters of so many blocks: more than any device runs must be asked for. */
+/* Allow a kernel to be launched in clusters of `size` blocks: sizes above the portable limit require an attribute. */
 template <typename Kernel> static sdlf_status allow_cluster(Kernel *kernel, int size)
 {
     if (size <= CUDA_CLUSTER_PORTABLE) return SDLF_OK;
     return cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters");
 }
 
-/* Is this the last of `count` blocks to get here? All its threads call it, and have written what others are to read; where it
- * is, they may read what all of them wrote, and add it up in an order of their own, the same every time. The ticket, of the
- * calculator's, is 0 again afterwards. */
+/* True in the last of `count` blocks to arrive. All threads of a block call it, after they have written what other blocks are
+ * to read; the last block may read what all blocks wrote, and reduce it in a fixed order, so that the result is
+ * deterministic. The ticket is one of the calculator's; it is 0 again afterwards. */
 static __device__ __forceinline__ bool take_ticket(unsigned *ticket, int count)
 {
     __shared__ unsigned taken;
@@ -79,7 +79,7 @@ template <typename T> static __device__ __forceinline__ T gelu(T x)
     return T(0.5) * x * (T(1) + erf(x * T(0.70710678118654752440)));
 }
 
-/* NaN passes through. */
+/* clamp: NaN passes through. */
 template <typename T> static __device__ __forceinline__ T clamp(T x, T low, T high)
 {
     return x < low ? low : x > high ? high : x;
@@ -96,8 +96,8 @@ static __device__ __forceinline__ float clamp(float x, float low, float high)
 #endif
 }
 
-/* The functions that convolutional networks have rarely behind a product: a call, so that they cost a kernel that applies
- * an epilogue neither registers nor code. */
+/* Functions that are rare in the epilogues of convolutional networks: not inlined, so that they cost a kernel with an
+ * epilogue neither registers nor code. */
 template <typename T> static __device__ __noinline__ T activate_rarely(const sdlf_activation &activation, T x)
 {
     const T alpha = T(activation.alpha), beta = T(activation.beta);
@@ -136,7 +136,7 @@ template <typename T> static __device__ __noinline__ T activate_rarely(const sdl
     }
 }
 
-/* f(x) of an epilogue or an activation layer. */
+/* f(x) in an epilogue or an activation layer. */
 template <typename T> static __device__ __forceinline__ T activate(const sdlf_activation &activation, T x)
 {
     switch (activation.function) {
@@ -153,7 +153,7 @@ template <typename T> static __device__ __forceinline__ T activate(const sdlf_ac
     }
 }
 
-/* The same for kernels that have it in their code once for every result of a thread: a call except for the usual functions. */
+/* The same for kernels that instantiate it once for every output of a thread: only the common functions are inlined. */
 template <typename T> static __device__ __noinline__ T activate_by_call(const sdlf_activation &activation, T x)
 {
     return activate(activation, x);

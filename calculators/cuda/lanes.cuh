@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Many sums over the lanes of a warp, in fewer exchanges than one after the other would take. */
+/* Reduces several sums over the lanes of a warp at once, with fewer shuffles than one reduction after another. */
 #ifndef SDLF_CALCULATORS_CUDA_LANES_CUH
 #define SDLF_CALCULATORS_CUDA_LANES_CUH
 
-/* Lanes that differ by FIRST, FIRST / 2, ... LAST add up their numbers, always in the same order: each gives half of those it has left to
- * the other, and keeps the sums of the rest. It ends up with COUNT LAST / (2 FIRST) sums, in numbers[0] and what follows; which ones
- * they are, from the result on. HALF: of what is left; it must come out even. */
+/* Lanes whose indices differ in the bits FIRST, FIRST / 2, ... LAST add up their values, always in the same order: in each step a lane
+ * gives half of its values to its partner, and keeps the sums of the other half. It ends up with COUNT LAST / (2 FIRST) sums, in numbers[0]
+ * and following; the result is the index of the first of them. HALF: half of the values left; it must be an integer at every step. */
 template <int FIRST, int LAST, int COUNT, int HALF = COUNT / 2>
 static __device__ __forceinline__ int add_lanes(float (&numbers)[COUNT])
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches that overlap: the blocks of a kernel may start while the kernel before it on the stream is still at work
- * ("programmatic dependent launch", from compute capability 9.0 on), so that starting costs little. Works in recordings too.
+/* Overlapped launches: the blocks of a kernel may start while the previous kernel of the stream is still running ("programmatic dependent
+ * launch", compute capability 9.0 and newer), which hides launch latency. Works in captured graphs too.
  *
- * A kernel started by launch_overlapped calls await_kernels() in every thread before it writes, or reads what kernels wrote; up to there it
- * may set itself up, and ask for lines by prefetch_line. Since await_kernels() waits before it lets the next kernel start, only two such
- * kernels are ever under way: directly behind one that calls it (not let_next_start), what that one does not write may be read early. */
+ * A kernel started by launch_overlapped calls await_kernels() in every thread before it writes anything, or reads what kernels wrote. Before
+ * that it may set itself up and call prefetch_line. Since await_kernels() waits before it lets the next kernel start, at most two such kernels
+ * run at once: directly after a kernel that calls it (not let_next_start), memory that this kernel does not write may be read early. */
 #ifndef SDLF_CALCULATORS_CUDA_LAUNCH_CUH
 #define SDLF_CALCULATORS_CUDA_LAUNCH_CUH
 
 #include "calculators/cuda/cuda.h"
 
-/* Wait until what earlier kernels wrote is there; then the next kernel may start. */
+/* Wait until the writes of earlier kernels are visible; then allow the next kernel to start. */
 static __device__ __forceinline__ void await_kernels()
 {
 #if __CUDA_ARCH__ >= 900
@@ -19,9 +19,9 @@ static __device__ __forceinline__ void await_kernels()
 #endif
 }
 
-/* The same in two parts, for kernels that have more to do by themselves: let_next_start comes first; then whatever depends on
- * nothing that kernels of this stream write (weights that were prepacked, and waited for, before anything ran); await_inputs comes
- * before all other reads and before every write. */
+/* The same in two parts, for kernels with more independent work: let_next_start comes first, then whatever depends on nothing that
+ * kernels of this stream write (such as weights that were prepacked, and waited for, before anything ran). await_inputs precedes
+ * all other reads and every write. */
 static __device__ __forceinline__ void let_next_start()
 {
 #if __CUDA_ARCH__ >= 900
@@ -36,13 +36,13 @@ static __device__ __forceinline__ void await_inputs()
 #endif
 }
 
-/* Bring the 128 bytes around the address into the L2 cache. */
+/* Prefetch the 128 bytes around the address into the L2 cache. */
 static __device__ __forceinline__ void prefetch_line(const void *address)
 {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
-/* Bring into the L2 cache this block's share of what a kernel behind this one reads; by one thread, which does not wait for it. Bytes and
+/* Prefetch into the L2 cache this block's share of what a later kernel reads. Called by one thread, which does not wait for it. Bytes and
  * address are multiples of 16. */
 static __device__ __forceinline__ void prefetch_share(const char *from, int64_t bytes, unsigned block, unsigned blocks)
 {
@@ -57,8 +57,8 @@ static __device__ __forceinline__ void prefetch_share(const char *from, int64_t 
 #endif
 }
 
-/* kernel<<<blocks, threads, shared>>>(arguments...) on the calculator's stream, in clusters of so many blocks (1: none, more:
- * from compute capability 9.0 on); cuda_check_launch tells how it went. */
+/* kernel<<<blocks, threads, shared>>>(arguments...) on the calculator's stream, in clusters of `cluster` blocks (1: none;
+ * more: compute capability 9.0 and newer). Call cuda_check_launch afterwards. */
 template <typename... Parameters, typename... Arguments>
 static void launch_cluster(const cuda_calculator *calculator, void (*kernel)(Parameters...), dim3 blocks, dim3 threads,
                            int shared, dim3 cluster, Arguments... arguments)
@@ -83,8 +83,8 @@ static void launch_cluster(const cuda_calculator *calculator, void (*kernel)(Par
     cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
-/* Shared memory for each of `blocks` blocks that want a multiprocessor of their own, of which they need `bytes`: no two of them fit
- * where there is one for each. Those that start while a kernel ends would otherwise crowd the multiprocessors that are free first. */
+/* Shared memory to request for each of `blocks` blocks that need `bytes`: where there is a multiprocessor for every block, enough that no
+ * two share one. Otherwise, blocks that start while the previous kernel ends would crowd onto the multiprocessors that become free first. */
 static inline int64_t shared_alone(const cuda_calculator *calculator, int64_t blocks, int64_t bytes)
 {
     int64_t least = calculator->shared_most / 2 + 1024;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Launch fusion: which operations share a launch. These are those whose kernels do so little that launching them takes most of the time, and
- * convolutions that can sum up for the batch normalisation behind them. */
+/* Launch fusion: which operations share a launch. These are operations whose kernels are so short that launch overhead dominates, and
+ * convolutions that can compute the statistics of the batch normalisation that follows. */
 #include "calculators/cuda/launch_fusion.h"
 
 #include "calculators/augmentation.h"
 #include "calculators/cuda/nhwc/nhwc.h"
 
-/* Is `to` what `from` has written? */
+/* True if `to` is the tensor that `from` has written. */
 static bool is_same(const sdlf_tensor *from, const sdlf_tensor *to)
 {
     return sdlf_tensor_present(from) && sdlf_tensor_present(to) && from->data == to->data;
@@ -22,7 +22,7 @@ static bool draws_batch(const sdlf_operation *next, const sdlf_operation *gather
            !sdlf_augmentation_wanted(&gather->gather.augment) && !sdlf_auto_augment_wanted(&gather->gather.automatic);
 }
 
-/* Do these updates differ in nothing but the parameter and the decay, or these checks in nothing but the tensor? */
+/* True if the two updates differ only in the parameter and the decay, or the two checks only in the tensor. */
 static bool are_alike(const sdlf_operation *a, const sdlf_operation *b)
 {
     if (a->kind != b->kind || a->out[0].dtype != b->out[0].dtype) return false;
@@ -42,7 +42,7 @@ static bool are_alike(const sdlf_operation *a, const sdlf_operation *b)
     }
 }
 
-/* Several tensors in one launch; *done is 0 where there are no two of them. */
+/* Process several tensors in one launch; *done is 0 if there are not at least two. */
 static sdlf_status run_many(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
 {
     int conversions = cuda_count_conversions(operations, count), updates = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Launch fusion: operations that follow one another, in fewer launches than one for each (sdlf_calculator_class.run_together). */
+/* Launch fusion: consecutive operations in fewer launches than one for each (sdlf_calculator_class.run_together). */
 #ifndef SDLF_CALCULATORS_CUDA_LAUNCH_FUSION_H
 #define SDLF_CALCULATORS_CUDA_LAUNCH_FUSION_H
 
@@ -11,15 +11,15 @@ extern "C" {
 
 sdlf_status run_fused_cuda(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count, int *done);
 
-/* next_batch, and gather_batch of uint8 by its indices, not augmented, with one mean and scale. */
+/* next_batch, and the gather_batch of uint8 that reads its indices, without augmentation, with one mean and scale. */
 sdlf_status cuda_draw_batch(sdlf_calculator *calculator, const sdlf_operation *next, const sdlf_operation *gather);
 
-/* How many of these, from the first on, are copies of float32 tensors to one 16-bit type, of the kind that one launch makes of several;
+/* The number of operations, from the first on, that are copies of float32 tensors to one 16-bit type and that one launch can convert;
  * and that launch. */
 int cuda_count_conversions(const sdlf_operation *const *operations, int count);
 sdlf_status cuda_convert_many(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count);
 
-/* sgd_update, adam_update or rmsprop_update of `count` parameters, which differ in nothing but these and the decay. */
+/* sgd_update, adam_update or rmsprop_update of `count` parameters, which differ only in their tensors and the decay. */
 sdlf_status cuda_update_many(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count);
 
 /* check_finite of `count` tensors with one result. */

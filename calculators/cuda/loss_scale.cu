@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check_finite, of one tensor or of many in one launch (multi_tensor.cuh), and loss_scale_update. The first reads every element once; all that
- * is decided stays in device memory, so that a recorded step can be replayed. */
+/* check_finite, of one tensor or of many in one launch (multi_tensor.cuh), and loss_scale_update. check_finite reads every element once; all
+ * decisions stay in device memory, so that a captured training step can be replayed. */
 #include "calculators/cuda/launch_fusion.h"
 #include "calculators/cuda/multi_tensor.cuh"
 
@@ -27,7 +27,7 @@ static __global__ void __launch_bounds__(LIST_THREADS)
     bool found = false;
 #pragma unroll
     for (int u = 0; u < LIST_EACH; u++) found = found || !isfinite(x[u]);
-    if (__syncthreads_or(found) && threadIdx.x == 0) *list.common = T(1); /* by any block: all write the same */
+    if (__syncthreads_or(found) && threadIdx.x == 0) *list.common = T(1); /* no race: all blocks write the same value */
 }
 
 extern "C" sdlf_status cuda_check_finite_many(sdlf_calculator *base, const sdlf_operation *const *operations, int count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Barriers in shared memory, which count arrivals and bytes (mbarrier), and bulk copies: compute capability 9.0 and newer. */
+/* mbarriers, which count arrivals and bytes in shared memory, and bulk copies: compute capability 9.0 and newer. */
 #ifndef SDLF_CALCULATORS_CUDA_MBARRIER_CUH
 #define SDLF_CALCULATORS_CUDA_MBARRIER_CUH
 
@@ -20,7 +20,7 @@ static __device__ __forceinline__ void barrier_arrive(uint64_t *barrier)
         : "memory");
 }
 
-/* Wait until the phase of that parity is over: 0 for the first, 1 for the second, and so on. */
+/* Wait until the phase with that parity is complete: 0 for the first, 1 for the second, and so on. */
 static __device__ __forceinline__ void barrier_await(uint64_t *barrier, int parity)
 {
     uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(barrier)), done = 0;
@@ -33,7 +33,7 @@ static __device__ __forceinline__ void barrier_await(uint64_t *barrier, int pari
     }
 }
 
-/* Queue a copy, whose bytes count for the barrier's phase; sizes and addresses are multiples of 16. */
+/* Issue a bulk copy whose bytes count towards the barrier's phase; sizes and addresses are multiples of 16. */
 static __device__ __forceinline__ void copy_bulk_to(uint32_t shared, const void *from, int bytes, uint64_t *barrier)
 {
     asm volatile(
@@ -42,7 +42,7 @@ static __device__ __forceinline__ void copy_bulk_to(uint32_t shared, const void 
         : "memory");
 }
 
-/* The same, once the barrier has been told: arrive, and let the phase last until these bytes are there too. */
+/* The same after arriving at the barrier with these bytes expected: the phase lasts until they have been copied. */
 static __device__ __forceinline__ void copy_bulk(void *shared, const void *from, int bytes, uint64_t *barrier)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
@@ -52,7 +52,7 @@ static __device__ __forceinline__ void copy_bulk(void *shared, const void *from,
     copy_bulk_to(static_cast<uint32_t>(__cvta_generic_to_shared(shared)), from, bytes, barrier);
 }
 
-/* The block's first `threads` threads wait for each other. */
+/* A barrier over the block's first `threads` threads. */
 static __device__ __forceinline__ void barrier_of_threads(int threads)
 {
     asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fill and copy: any dtype, any strides, conversion on the way. Moves every number once.
+/* fill and copy: any dtype, any strides, with conversion. Moves every element once.
  *
- * Contiguous copies of one dtype are a plain memory copy. Else what is moved is bits, in units of up to 16 bytes: as many numbers
- * as are neighbours on both sides. Where numbers that are neighbours in y are far apart in x and the other way round, as in a
- * transposition, tiles of 32 x 32 pass through shared memory (copy_tiles.cuh), so that both sides move whole lines. A conversion is a
- * thread a number. */
+ * Contiguous copies of one dtype are a plain memory copy. Other copies without conversion move raw bits, in units of up to 16
+ * bytes: as many elements as are contiguous on both sides. Where the innermost axes of x and y differ, as in a transposition, tiles
+ * of 32 x 32 pass through shared memory (copy_tiles.cuh), so that accesses on both sides are coalesced. Conversions have one thread
+ * per element. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -117,8 +117,8 @@ static __global__ void convert(sdlf_dtype from_dtype, const void *x, sdlf_dtype 
     }
 }
 
-/* One kernel speaks for all: the build makes them for the same architectures. Where the driver translated the intermediate
- * code, the code is newer than what it was translated from. */
+/* One kernel stands for all: the build compiles them for the same architectures. Where the driver JIT-compiled PTX, the
+ * binary's version is newer than the PTX's. */
 extern "C" cudaError_t cuda_kernel_architecture(int *architecture)
 {
     cudaFuncAttributes attributes = {};
@@ -142,8 +142,8 @@ template <typename Function> static void with_bits(size_t size, Function functio
     }
 }
 
-/* The innermost axis in units of several numbers, as many as there are neighbours on all sides, `units` at most: how many. size: of a number of
- * each operand. */
+/* Regroup the innermost axis into units of several elements, as many as are contiguous and aligned in every operand, at most `units`; returns
+ * that number. size: of an element of each operand. */
 template <int Operands>
 static int64_t widen(strided<Operands> &at, const uintptr_t (&address)[Operands], const size_t (&size)[Operands],
                      int64_t units)
@@ -169,7 +169,7 @@ static int64_t widen(strided<Operands> &at, const uintptr_t (&address)[Operands]
     return units;
 }
 
-/* The bits of `value` in that type, as often as fill a number of the type Bits. */
+/* The bits of `value` in that dtype, repeated to fill a value of type Bits. */
 template <typename Bits> static Bits pattern(sdlf_dtype dtype, double value)
 {
     Bits bits;
@@ -221,7 +221,7 @@ static void copy_bits(const cuda_calculator *calculator, const sdlf_tensor &x, c
     });
 }
 
-/* ---- between float32 and 16 bits: what plans do whose activations are stored so ---- */
+/* ---- between float32 and 16 bits: conversions in plans whose activations are stored in 16 bits ---- */
 
 template <typename From, typename To>
 static __global__ void convert_floats(const From *x, To *y, strided<2> at, int64_t count)
@@ -234,7 +234,7 @@ static __global__ void convert_floats(const From *x, To *y, strided<2> at, int64
     }
 }
 
-/* Four neighbours a thread; places and count are of such fours. */
+/* A thread converts four adjacent elements; offsets and count are in units of four. */
 template <typename From, typename To>
 static __global__ void convert_fours(const From *x, To *y, strided<2> at, int64_t count)
 {
@@ -273,7 +273,7 @@ static void launch_conversion(const cuda_calculator *calculator, const From *x, 
                           y, at, count);
 }
 
-/* False: it is another conversion. */
+/* False if it is another conversion. */
 static bool convert_storage(const cuda_calculator *calculator, const sdlf_tensor &x, const sdlf_tensor &y,
                             const strided<2> &at, int64_t count)
 {

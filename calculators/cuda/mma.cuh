@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What kernels with tensor cores share: products of small tiles by one warp, rounding of operands, and asynchronous copies into
- * shared memory.
+/* What Tensor Core kernels share: mma.sync on the fragments of one warp, rounding of operands, and cp.async copies into shared
+ * memory.
  *
- * Fragments of mma.sync.m16n8k8 (one warp; lane = 4 g + t): A (16,8): a[0] = (g, t), a[1] = (g + 8, t), a[2] = (g, t + 4),
- * a[3] = (g + 8, t + 4); B (8,8): b[0] = (t, g), b[1] = (t + 4, g); C (16,8): c[0] = (g, 2t), c[1] = (g, 2t + 1),
- * c[2] = (g + 8, 2t), c[3] = (g + 8, 2t + 1). The order of the 8 in between is ours as long as A and B agree. */
+ * Fragments of mma.sync.m16n8k8 (one warp; lane = 4 g + t): A (16,8): a[0] = (g, t), a[1] = (g + 8, t), a[2] = (g, t + 4), a[3] = (g + 8, t + 4);
+ * B (8,8): b[0] = (t, g), b[1] = (t + 4, g); C (16,8): c[0] = (g, 2t), c[1] = (g, 2t + 1), c[2] = (g + 8, 2t), c[3] = (g + 8, 2t + 1). The 8
+ * indices of k may be permuted as long as A and B agree. */
 #ifndef SDLF_CALCULATORS_CUDA_MMA_CUH
 #define SDLF_CALCULATORS_CUDA_MMA_CUH
 
@@ -15,17 +15,17 @@
 
 /* ---- rounding of operands ---- */
 
-/* An operand as the math mode wants it, in the bits of a tf32 number: float16's 10 and bfloat16's 7 bits of mantissa fit in it,
- * so that a product of rounded operands is exact whichever way it is made. */
+/* An operand rounded as the math mode requires, in the bits of a tf32 value: float16's 10 and bfloat16's 7 mantissa bits fit in
+ * it, so that the product of two rounded operands is exact with any instruction. */
 template <sdlf_math MATH> static __device__ __forceinline__ uint32_t operand_bits(float x)
 {
     if (MATH == SDLF_MATH_FP16) return __float_as_uint(__half2float(__float2half_rn(x)));
     if (MATH == SDLF_MATH_BF16) return __float_as_uint(__bfloat162float(__float2bfloat16_rn(x)));
-    uint32_t bits = __float_as_uint(x); /* the product takes no notice of the last 13 bits: half of the 14th is added */
+    uint32_t bits = __float_as_uint(x); /* the mma ignores the last 13 bits: add half of the 14th to round */
     return fabsf(x) < INFINITY ? bits + 0x1000 : bits;
 }
 
-/* c += a b, operands in tf32. From compute capability 8.0 on; elsewhere it must not be reached. */
+/* c += a b, operands in tf32. Compute capability 8.0 and newer; must not be reached elsewhere. */
 static __device__ __forceinline__ void mma_tf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 {
 #if __CUDA_ARCH__ >= 800
@@ -41,8 +41,8 @@ static __device__ __forceinline__ void mma_tf32(float (&c)[4], const uint32_t (&
 #endif
 }
 
-/* The same for 8 words of two float16 each, which follow each other in the sum: (16,16) by (16,8). On compute capability 7.5
- * as two products of half the length. */
+/* The same for words of two float16 values that are adjacent along k: (16,16) by (16,8). On compute capability 7.5, two
+ * instructions of half the k extent. */
 static __device__ __forceinline__ void mma_fp16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 {
 #if __CUDA_ARCH__ >= 800
@@ -59,7 +59,7 @@ static __device__ __forceinline__ void mma_fp16(float (&c)[4], const uint32_t (&
 #endif
 }
 
-/* And for bfloat16; from compute capability 8.0 on. */
+/* The same for bfloat16; compute capability 8.0 and newer. */
 static __device__ __forceinline__ void mma_bf16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 {
 #if __CUDA_ARCH__ >= 800
@@ -75,8 +75,8 @@ static __device__ __forceinline__ void mma_bf16(float (&c)[4], const uint32_t (&
 #endif
 }
 
-/* Four matrices of 8 lines of 16 bytes (ldmatrix), for a fragment A: lane l names a line of matrix l / 8, at a multiple of 16
- * bytes of shared memory, and gets word t of line g of each. */
+/* Load four matrices of 8 rows of 16 bytes (ldmatrix), for an A fragment: lane l supplies the address of a row of matrix l / 8,
+ * a multiple of 16 bytes in shared memory, and receives word t of row g of each matrix. */
 static __device__ __forceinline__ void load_matrices(uint32_t (&a)[4], const void *shared)
 {
     uint32_t from = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
@@ -86,7 +86,7 @@ static __device__ __forceinline__ void load_matrices(uint32_t (&a)[4], const voi
                  : "memory");
 }
 
-/* The pointer as a value that the compiler must keep, instead of working it out anew wherever it is used. */
+/* The pointer as a value that the compiler must keep in a register instead of recomputing it at every use. */
 template <typename T> static __device__ __forceinline__ const T *kept(const T *pointer)
 {
     asm volatile("" : "+l"(pointer));
@@ -95,7 +95,7 @@ template <typename T> static __device__ __forceinline__ const T *kept(const T *p
 
 /* ---- asynchronous copies into shared memory ---- */
 
-/* One number of 4 or 8 bytes: to = valid ? *from : 0. */
+/* Copy one element of 4 or 8 bytes: to = valid ? *from : 0. */
 template <typename T> static __device__ __forceinline__ void copy_async_number(T *shared, const T *from, bool valid)
 {
 #if __CUDA_ARCH__ >= 800
@@ -108,8 +108,8 @@ template <typename T> static __device__ __forceinline__ void copy_async_number(T
 #endif
 }
 
-/* 16 bytes, both addresses multiples of 16; zeros where not `valid` (then `from` is not read). Before compute capability 8.0
- * a plain copy. */
+/* Copy 16 bytes between addresses that are multiples of 16; zero-fill if not `valid` (then `from` is not read). Before
+ * compute capability 8.0, a synchronous copy. */
 static __device__ __forceinline__ void copy_async(void *shared, const void *from, bool valid)
 {
 #if __CUDA_ARCH__ >= 800
@@ -121,7 +121,7 @@ static __device__ __forceinline__ void copy_async(void *shared, const void *from
 #endif
 }
 
-/* The same for what is not read again soon: it leaves the L2 cache before other lines. */
+/* The same for data that is not read again soon: evicted first from the L2 cache. */
 static __device__ __forceinline__ void copy_async_once(void *shared, const void *from, bool valid)
 {
 #if __CUDA_ARCH__ >= 800
@@ -144,7 +144,7 @@ static __device__ __forceinline__ void close_copies()
 #endif
 }
 
-/* Wait until at most OPEN of the groups that close_copies ended are still under way. */
+/* Wait until at most OPEN of the groups that close_copies committed are still in flight. */
 template <int OPEN> static __device__ __forceinline__ void await_copies()
 {
 #if __CUDA_ARCH__ >= 800

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Many tensors in one launch (multi-tensor): the list of them is the kernel's parameter, and a block has a piece of one tensor. */
+/* Multi-tensor launches: one kernel for many tensors. The list of tensors is the kernel's parameter; a block processes a piece of one tensor. */
 #ifndef SDLF_CALCULATORS_CUDA_MULTI_TENSOR_CUH
 #define SDLF_CALCULATORS_CUDA_MULTI_TENSOR_CUH
 
@@ -7,12 +7,12 @@
 
 enum { LIST_THREADS = 256, LIST_EACH = 4, LIST_PIECE = LIST_THREADS * LIST_EACH };
 
-/* Entry has `count`, the elements of its tensor; Common is what all share. As kernels of every architecture take it: 4 KB at most. */
+/* Entry has `count`, the elements of its tensor; Common is what all share. The list fits the 4 KB parameter limit that all architectures have. */
 template <typename Entry, typename Common> struct tensor_list {
     static constexpr int MOST = static_cast<int>((4096 - sizeof(Common) - 16) / (sizeof(Entry) + sizeof(int)));
     Common common;
     int tensors, blocks;
-    int first[MOST]; /* block of a tensor */
+    int first[MOST]; /* first block of each tensor */
     Entry of[MOST];
 
     bool is_full() const
@@ -27,7 +27,7 @@ template <typename Entry, typename Common> struct tensor_list {
         blocks += static_cast<int>((entry.count + LIST_PIECE - 1) / LIST_PIECE);
     }
 
-    /* The tensor that this block has a piece of. */
+    /* The index of the tensor that this block processes a piece of. */
     __device__ __forceinline__ int mine() const
     {
         int low = 0, high = tensors; /* first[low] <= block < first[high] */
@@ -39,7 +39,7 @@ template <typename Entry, typename Common> struct tensor_list {
     }
 };
 
-/* Launch the kernel on make(operations[i]) of all of them, in as few launches as lists hold them; entries of 0 elements are left out. */
+/* Launch the kernel on make(operations[i]) for all i, in as few launches as the lists' capacity allows; entries of 0 elements are left out. */
 template <typename List, typename Make>
 static void launch_lists(const cuda_calculator *calculator, void (*kernel)(List), List list,
                          const sdlf_operation *const *operations, int count, Make make)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* next_batch: the indices, the labels, the learning rate and the number of the step that the cursor points at; the cursor moves
- * on. One block, so that all of it has been read before the cursor changes. */
+/* next_batch: writes the indices, the labels, the learning rate and the step number at the cursor, then advances the cursor.
+ * One block, so that everything has been read before the cursor changes. */
 #include "calculators/cuda/kernels.cuh"
 
 enum { THREADS = 256 };
@@ -12,11 +12,11 @@ template <typename T> struct next_batch {
     int64_t *cursor, *step;
     int32_t *index, *batch_labels;
     T *rate;
-    int64_t count, drawn, steps, samples; /* of a batch; of order; of rates; of labels */
+    int64_t count, drawn, steps, samples; /* sizes: batch; order; rates; labels */
 };
 
-/* Ask early for what the step will read: the cursor is what it will be, unless the kernel before this one moves it, and then
- * only time is lost. */
+/* Prefetch what the step will read. The cursor usually is already final; if the previous kernel still moves it, the prefetch
+ * is only wasted. */
 template <typename T> static __device__ void guess_next_batch(const next_batch<T> &b)
 {
     int64_t at = __ldcg(b.cursor);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Transfers beside the kernels: pinned host memory, a second stream, events as fences. The host sleeps where it waits. */
+/* Transfers concurrent with kernels: pinned host memory, a second stream, events as fences. A waiting host thread sleeps. */
 #include "calculators/cuda/cuda.h"
 
 static cudaStream_t stream_of(sdlf_calculator *base, sdlf_queue queue)
@@ -31,7 +31,7 @@ static void deallocate_host_cuda(sdlf_calculator *base, void *memory)
     cudaFreeHost(memory);
 }
 
-/* Memory that another plan has pinned is pinned; the first to let go of it does so for both, after which transfers are slower. */
+/* Memory that another plan has already pinned counts as pinned. The first plan to unpin it does so for both; later transfers are then slower. */
 static sdlf_status pin_host_cuda(sdlf_calculator *base, void *memory, int64_t bytes)
 {
     cuda_calculator_from(base);
@@ -97,7 +97,7 @@ static sdlf_status fence_passed_cuda(sdlf_calculator *base, sdlf_fence *fence, b
     cudaError_t error = cudaEventQuery(event_of(fence));
     *passed = error == cudaSuccess;
     if (error != cudaErrorNotReady) return cuda_check(error, "asking the device");
-    cudaGetLastError(); /* no error, but kept as one */
+    cudaGetLastError(); /* not an error, but recorded as one */
     return SDLF_OK;
 }
 

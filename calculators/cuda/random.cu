@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* dropout, random_uniform, random_normal: a thread a group of four elements, one Philox block each; the same numbers as on
- * every calculator. Dropout reads and writes its tensor once and stores no mask: the backward pass draws it again. */
+/* dropout, random_uniform, random_normal: one thread per group of four elements, one Philox block each; the same values as
+ * on every calculator. Dropout reads and writes its tensor once and stores no mask: the backward pass redraws it. */
 #include "calculators/cuda/kernels.cuh"
 #include "framework/operations/draws.h"
 
 enum { THREADS = 256 };
 
-/* Does a group of four begin at a multiple of its size? Then it is moved as one. */
+/* A group of four elements; where it is aligned, it is loaded and stored as one vector. */
 template <typename T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) four {
     T at[4];
 };
@@ -16,7 +16,7 @@ template <typename T> static bool moves_four(const void *x, const void *y)
     return (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y)) % alignof(four<T>) == 0;
 }
 
-/* The group's numbers, where it is whole and may be moved as one; else one by one. */
+/* Store the group as one vector if it is complete and aligned (`whole`); else element by element. */
 template <typename T>
 static __device__ __forceinline__ void put_four(T *y, int64_t group, int64_t count, const four<T> &values, bool whole)
 {
@@ -34,7 +34,7 @@ static __global__ void dropout(const T *x, const int64_t *step, T *y, int64_t co
     uint32_t number = static_cast<uint32_t>(*step), lead = static_cast<uint32_t>(first % 4);
     for (int64_t group = grid_first(); 4 * group < count; group += grid_step()) {
         sdlf_philox draw = sdlf_philox4x32(seed, first / 4 + static_cast<uint64_t>(group), stream, number);
-        if (lead != 0) { /* a part of a batch that begins inside a group of draws */
+        if (lead != 0) { /* a part of a batch that begins inside a Philox block */
             sdlf_philox next = sdlf_philox4x32(seed, first / 4 + static_cast<uint64_t>(group) + 1, stream, number),
                         own = draw;
 #pragma unroll
@@ -95,7 +95,7 @@ static unsigned group_blocks(const cuda_calculator *calculator, int64_t count)
     return cuda_blocks(calculator, (count + 3) / 4, THREADS);
 }
 
-/* The two passes are one kernel: x or dy in, y or dx out. */
+/* Forward and backward share one kernel: x or dy in, y or dx out. */
 static sdlf_status drop(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* resample and its gradient. What an output is made of depends on its place along the axis alone, and is worked out in float64 by the
- * sums of framework/operations/resample_taps.h. So a thread stays with one place of the plane (axis, inner) and goes through the planes of the
- * axes before it, four of them together, with the weights in registers, where there are few of them: up to TAPS forward, SHARES backward. With
- * more (antialiasing, strong stretching) it works them out for every element. Neighbouring threads are neighbours in memory.
- * Backward, a thread walks the outputs that its element can have a part in, in order. */
+/* resample and its gradient. The taps of an output depend only on its position along the axis; they are computed in float64 by the functions
+ * of framework/operations/resample_taps.h. A thread therefore keeps one position of the plane (axis, inner) and iterates over the planes of
+ * the outer axes, PLANES at a time, with the weights in registers if there are at most TAPS (forward) or SHARES (backward). With more
+ * (antialiasing, strong upscaling) it recomputes them for every element. Adjacent threads access adjacent elements. In the backward pass, a
+ * thread visits, in order, the outputs that may read its element. */
 #include "calculators/cuda/divider.cuh"
 #include "framework/operations/resample_taps.h"
 
@@ -11,14 +11,14 @@ enum {
     THREADS = 256,
     TAPS = 4,
     SHARES = 12,
-    PLANES = 4 /* that a thread goes through together: reads first, then writes */
+    PLANES = 4 /* processed at once by a thread: all loads first, then the stores */
 };
 
 struct axis_sizes {
     int64_t outer, length, outputs, inner;
 };
 
-/* Places of a plane along x, planes along y: as many threads of a block as a plane has use for. */
+/* Positions of a plane along x, planes along y: a block has as many threads along x as a plane can use. */
 struct cover {
     dim3 grid, block;
 };
@@ -26,7 +26,8 @@ struct cover {
 template <typename Kernel>
 static cover cover_of(const cuda_calculator *calculator, Kernel *kernel, int64_t plane, int64_t outer)
 {
-    int fit = 0; /* blocks on a multiprocessor: a grid has no more than run at a time, which keep their weights */
+    int fit =
+        0; /* resident blocks per multiprocessor; the grid is no larger than one wave, so that blocks keep their weights */
     if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, THREADS, 0) != cudaSuccess || fit < 1) fit = 1;
     unsigned wide = 1;
     while (wide < THREADS && wide < plane) wide *= 2;
@@ -38,7 +39,7 @@ static cover cover_of(const cuda_calculator *calculator, Kernel *kernel, int64_t
     return {dim3((unsigned)across, (unsigned)down), dim3(wide, high)};
 }
 
-/* Numbers of the planes o, o + step, ... that are next; the last one's again where there are none left. */
+/* The indices of the next planes o, o + step, ...; the last plane is repeated past the end. */
 static __device__ __forceinline__ void next_planes(int64_t (&plane)[PLANES], int64_t o, int64_t step, int64_t outer)
 {
 #pragma unroll
@@ -90,7 +91,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* One input for each output, whatever its type. */
+/* One input per output, for any element type (moved as raw bits). */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     resample_moves(const T *x, T *y, axis_sizes at, sdlf_resample_options options)
@@ -113,7 +114,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Coordinates grow evenly with j: between which outputs do those lie that touch element l? All, where they do not grow. */
+/* The range of outputs that may read element l, as source coordinates grow linearly with j; all outputs if they do not grow. */
 static __device__ void outputs_around(const sdlf_resample_options &options, const axis_sizes &at, int64_t l,
                                       int64_t *first, int64_t *last)
 {
@@ -126,11 +127,12 @@ static __device__ void outputs_around(const sdlf_resample_options &options, cons
     if (!(step > 1e-12)) return;
     double low = floor((static_cast<double>(l) - reach - start) / step);
     double high = ceil((static_cast<double>(l) + reach - start) / step);
-    if (l > 0 && low > 0) *first = static_cast<int64_t>(low); /* the first and the last stand for all beyond */
+    if (l > 0 && low > 0)
+        *first = static_cast<int64_t>(low); /* the first and last elements also serve all outputs beyond the border */
     if (l < at.length - 1 && high < static_cast<double>(*last)) *last = static_cast<int64_t>(high);
 }
 
-/* Outputs first to last, of which element l may have a part: `use(j, weight)` for each part, in order. */
+/* Call use(j, weight) for each tap through which an output j reads element l, in order. */
 template <typename Use>
 static __device__ __forceinline__ void for_shares(const sdlf_resample_options &options, const axis_sizes &at, int64_t l,
                                                   Use use)
@@ -158,7 +160,7 @@ static __global__ void __launch_bounds__(THREADS)
     int count = 0;
     for_shares(options, at, l, [&](int64_t j, double w) {
 #pragma unroll
-        for (int k = 0; k < SHARES; k++) { /* so that both arrays stay in registers */
+        for (int k = 0; k < SHARES; k++) { /* indexed statically, so that both arrays stay in registers */
             if (k == count) {
                 from[k] = j * at.inner + i;
                 weight[k] = w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The sgd rule, for one number at a time, wherever a kernel applies it: with gradient g, weight w, velocity v,
+/* The SGD update rule for one element, shared by all kernels that apply it: with gradient g, weight w, velocity v,
  *
- *   step = g + decay w;   v = momentum v + step;   w -= rate v, or rate (step + momentum v) by Nesterov's rule
+ *   step = g + decay w;   v = momentum v + step;   w -= rate v, or rate (step + momentum v) with Nesterov momentum
  *
  * and without a velocity w -= rate step. */
 #ifndef SDLF_CALCULATORS_CUDA_SGD_CUH
@@ -9,7 +9,7 @@
 
 #include "calculators/cuda/kernels.cuh"
 
-/* `decay` is the rule's own or its bias_decay. */
+/* `decay` is the rule's own decay or its bias_decay. */
 template <typename T>
 static __device__ __forceinline__ void move(T &w, T &v, T g, T rate, const sdlf_sgd_rule &rule, float decay)
 {
@@ -28,7 +28,7 @@ static __device__ __forceinline__ void move_at(T *w, T *v, T g, T rate, const sd
         *w -= rate * (g + T(decay) * *w);
 }
 
-/* The rest of it for a product that has made v = momentum v + g; not Nesterov's rule. */
+/* The rest of the update after a GEMM that has computed v = momentum v + g; without Nesterov momentum. */
 template <typename T> static __device__ __forceinline__ void follow_at(T *w, T *v, T rate, float decay)
 {
     T velocity = *v;

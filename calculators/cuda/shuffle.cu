@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* shuffle: numbers 0 .. M - 1 sorted by random keys, without a general sort. The keys are uniform, so their upper bits share
- * the numbers out evenly among as many buckets as there are numbers to 16; within its bucket a number's place is the count of
- * smaller keys. Where a number comes to lie in its bucket at first depends on the threads' order; its place does not, so that
- * the result is the same always.
+/* shuffle: sorts the indices 0 .. M - 1 by random keys, without a general sort. The keys are uniform, so their upper bits
+ * distribute the indices evenly over buckets of about 16; within its bucket, an index's rank is the number of smaller keys.
+ * Where an index is first put in its bucket depends on the order of the threads; its rank does not, so that the result is
+ * deterministic.
  *
- * Five launches, once an epoch: counts to zero, count, sum up, share out (12 bytes a number), and one thread a number that
- * reads its bucket, about 16 keys from cache. */
+ * Five launches, once an epoch: clear the counts, count, prefix sum, scatter (12 bytes an index), and rank: one thread an
+ * index reads its bucket, about 16 keys from cache. */
 #include "calculators/cuda/kernels.cuh"
 
 #include <sdlf/random.h>
 
 enum { THREADS = 256, SCAN_THREADS = 1024, BUCKET = 16, MOST_BITS = 22 };
 
-/* Scratch space: a key and a number for each place; for each bucket how many it holds, how many are there by now, and where
- * it begins, with the end of the last. */
+/* Workspace: a key and an index for each slot; for each bucket its size, the number of slots filled so far, and its first
+ * slot, followed by the end of the last bucket. */
 struct scratch {
     uint64_t *key;
     int32_t *number, *held, *filled, *start;
 };
 
-/* Upper bits of a key that name its bucket. */
+/* The number of upper bits of a key that select its bucket. */
 static int bucket_bits(int64_t count)
 {
     int bits = 0;
@@ -62,7 +62,7 @@ static __global__ void count_keys(const int64_t *epoch, uint64_t seed, scratch s
         atomicAdd(&s.held[bucket_of(key_of(seed, i, *epoch), bits)], 1);
 }
 
-/* One block: each thread adds up a run of buckets, the runs are added up across the block, and the starts written. */
+/* One block: each thread sums a run of buckets, the block computes the prefix sums of the runs, and each thread writes its starts. */
 static __global__ void sum_up(scratch s, int64_t buckets)
 {
     __shared__ int32_t sum[SCAN_THREADS];

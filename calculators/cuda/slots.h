@@ -32,7 +32,7 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
 bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 extern const sdlf_fused_slot fusions_cuda[];
-/* The one that classes which compute convolutions in another way share. */
+/* The fusion that classes with other convolutions share. */
 #define CUDA_GEMM_FUSION                                                                                               \
     {                                                                                                                  \
         &sdlf_gemm_backward_sgd_fusion,                                                                                \
@@ -42,7 +42,7 @@ extern const sdlf_fused_slot fusions_cuda[];
         }                                                                                                              \
     }
 
-/* Devices, memory, queues and recording. */
+/* Devices, memory, queues and graph capture. */
 /* clang-format off */
 #define CUDA_METHODS \
     .device_count = device_count_cuda, \

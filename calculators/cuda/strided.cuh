@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of one shape and any strides, walked together. Neighbouring axes that are one run in every operand are merged, and
- * where the elements can be counted in 32 bits, so are they, with fast integer division (divider.cuh). */
+/* Iterates over operands of one shape with arbitrary strides. Adjacent axes that are contiguous in every operand are merged.
+ * Where the element count fits in 32 bits, indices are 32-bit and decomposed by fast integer division (divider.cuh). */
 #ifndef SDLF_CALCULATORS_CUDA_STRIDED_CUH
 #define SDLF_CALCULATORS_CUDA_STRIDED_CUH
 
@@ -10,10 +10,10 @@ template <int Operands> struct strided {
     int rank; /* 0: one element */
     int64_t dim[SDLF_MAX_RANK];
     int64_t stride[Operands][SDLF_MAX_RANK]; /* in elements */
-    divider<int32_t> by[SDLF_MAX_RANK];      /* dim, where the elements are counted in 32 bits */
+    divider<int32_t> by[SDLF_MAX_RANK];      /* divisors dim[], used where the element count fits in 32 bits */
 };
 
-/* To be called when sizes have changed. */
+/* Must be called after sizes have changed. */
 template <int Operands> static void strided_ready(strided<Operands> &at)
 {
     for (int axis = 0; axis < at.rank; axis++) {
@@ -45,7 +45,7 @@ template <int Operands> static strided<Operands> strided_of(const sdlf_shape &sh
     return made;
 }
 
-/* Where element i of every operand lies. */
+/* The offset of element i in every operand. */
 template <typename Index, int Operands>
 static __device__ __forceinline__ void strided_places(const strided<Operands> &at, Index i, int64_t *place)
 {
@@ -66,7 +66,7 @@ static __device__ __forceinline__ void strided_places(const strided<Operands> &a
     for (int k = 0; k < Operands && at.rank > 0; k++) place[k] += static_cast<int64_t>(i) * at.stride[k][0];
 }
 
-/* Call function(zero of the index type) for that count. */
+/* Call function(zero of the index type for `count` elements). */
 template <typename Function> static void with_index(int64_t count, Function function)
 {
     if (count <= INT32_MAX)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* TMA: tensor maps, and the loads and stores that move tiles of tensors between memory and shared memory (compute capability 9.0 and newer).
+/* TMA: tensor maps, and the loads and stores that move tiles of tensors between global and shared memory (compute capability 9.0 and newer).
  *
- * Every map moves rows of elements that lie side by side, channels innermost: swizzled over the bytes of a row (32, 64 or 128), as wgmma reads
- * them, its 16-byte chunks at chunk ^ (row % 8) for 128, and tiles begin at multiples of 1024 bytes; or in their order, at multiples of 128.
- * What lies outside of the tensor reads as 0, and is left out by stores. After the CUDA driver API's "Tensor Map Object Management" and PTX's
- * cp.async.bulk.tensor. */
+ * Every map moves rows of contiguous elements, channels innermost. Rows are swizzled over their length in bytes (32, 64 or 128), as wgmma
+ * reads them, with 16-byte chunks at chunk ^ (row % 8) for 128, and tiles begin at multiples of 1024 bytes; or they are not swizzled, and
+ * tiles begin at multiples of 128. Elements outside of the tensor are loaded as 0 and skipped by stores. After the CUDA driver API's "Tensor
+ * Map Object Management" and PTX's cp.async.bulk.tensor. */
 #ifndef SDLF_CALCULATORS_CUDA_TMA_CUH
 #define SDLF_CALCULATORS_CUDA_TMA_CUH
 
@@ -12,26 +12,26 @@
 
 #include "calculators/cuda/kernels.cuh"
 
-/* An image operand (N,H,W,C) seen by im2col: base pixels run over [lower, last side - 1 + upper] along H and W in steps of `stride`, W
- * fastest, then H, then N; a load names a base pixel and the offset of a filter's tap from it. Pixels may overlap. */
+/* An image operand (N,H,W,C) accessed in im2col mode: base pixels run over [lower, last side - 1 + upper] along H and W in steps of
+ * `stride`, W fastest, then H, then N; a load names a base pixel and the offset of a filter tap from it. Pixels may overlap. */
 struct im2col_shape {
     const void *data;                        /* a multiple of 16 bytes */
     int64_t images, height, width, channels; /* a pixel is a multiple of 16 bytes */
     int lower[2], upper[2], stride[2];       /* of H and W; lower and upper in [-128, 127], stride at most 8 */
-    int64_t pixel_step, row_step;            /* elements from a pixel, and a row, to the next; 0: dense */
+    int64_t pixel_step, row_step;            /* elements between adjacent pixels, and rows; 0: dense */
 };
 
-/* A tensor, dense unless it says otherwise: dim[0] is innermost. */
+/* A tensor, dense unless `stride` says otherwise: dim[0] is innermost. */
 struct tiled_shape {
     const void *data;           /* a multiple of 16 bytes */
     int rank;                   /* 2 to 4 */
     int64_t dim[4];             /* a row, dim[0] elements, is a multiple of 16 bytes */
     int box[4];                 /* elements of a tile along each axis, */
-    int step[4] = {1, 1, 1, 1}; /* of which every step-th is moved */
-    bool exact = false;         /* float32 as it is, not rounded to tf32 */
+    int step[4] = {1, 1, 1, 1}; /* of which every step-th is moved (the traversal stride) */
+    bool exact = false;         /* float32 unchanged, not rounded to tf32 */
     bool in_order = false;      /* not swizzled */
-    int64_t stride[2] = {
-        0, 0}; /* elements from one to the next along dim[1] and dim[2], multiples of 16 bytes; 0: dense */
+    int64_t stride[2] = {0,
+                         0}; /* elements between neighbours along dim[1] and dim[2], multiples of 16 bytes; 0: dense */
 };
 
 static inline void *tma_entry(const char *name)
@@ -60,7 +60,7 @@ static inline CUtensorMapDataType tma_type(sdlf_dtype dtype)
                                    : CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
 }
 
-/* False: the driver has no such maps, or refuses this one. */
+/* False if the driver has no such maps, or refuses this one. */
 static inline bool make_im2col_map(CUtensorMap *map, sdlf_dtype dtype, const im2col_shape &of, int chunk, int pixels)
 {
     typedef CUresult encoder(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
@@ -108,14 +108,14 @@ static inline bool make_tiled_map(CUtensorMap *map, sdlf_dtype dtype, const tile
                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-/* A float32 image (images, height, width, channels), channels a multiple of 4, and tiles of it: `size` places along height and width, of which
- * every stride-th is moved, and of each TMA_CHANNELS channels, or so many as `in_order` says, not swizzled. */
+/* A float32 image (images, height, width, channels), channels a multiple of 4, and its tiles: `size` pixels along height and width, of which
+ * every stride-th is moved, by TMA_CHANNELS channels, swizzled; or by `in_order` channels, not swizzled, if that is not 0. */
 enum { TMA_CHANNELS = 32 };
 struct image_shape {
     const float *data;
     int64_t images, height, width, channels;
     int size[2], stride[2];
-    bool rounded; /* to tf32, on the way */
+    bool rounded; /* to tf32, by the load */
     int in_order;
 };
 
@@ -131,7 +131,7 @@ static inline bool make_image_map(CUtensorMap *map, const image_shape &of)
     return make_tiled_map(map, SDLF_FLOAT32, tiled);
 }
 
-/* ---- on the device: each by one thread; the bytes count for the barrier's phase ---- */
+/* ---- on the device: each issued by one thread; loaded bytes count towards the barrier's phase ---- */
 
 static __device__ __forceinline__ void tma_prefetch(const CUtensorMap *map)
 {
@@ -140,7 +140,7 @@ static __device__ __forceinline__ void tma_prefetch(const CUtensorMap *map)
 #endif
 }
 
-/* Arrive at a barrier, whose phase then lasts until so many bytes have been loaded. */
+/* Arrive at a barrier whose phase then lasts until `bytes` more bytes have been loaded. */
 static __device__ __forceinline__ void tma_expect(uint32_t barrier, int bytes)
 {
 #if __CUDA_ARCH__ >= 900
@@ -148,7 +148,7 @@ static __device__ __forceinline__ void tma_expect(uint32_t barrier, int bytes)
 #endif
 }
 
-/* Channels c .. of the pixels that the taps at (r, s) from base pixel (n, h, w) and those behind it see. */
+/* Load the channels from c on of the pixels under filter tap (r, s), for base pixel (n, h, w) and those that follow it. */
 static __device__ __forceinline__ void tma_load_im2col(uint32_t shared, const CUtensorMap *map, uint32_t barrier, int c,
                                                        int w, int h, int n, int s, int r)
 {
@@ -199,7 +199,7 @@ static __device__ __forceinline__ void tma_load_image(uint32_t shared, const CUt
 #endif
 }
 
-/* A store from shared memory. A fence (fence.proxy.async) of those that wrote precedes it. */
+/* A store from shared memory. The threads that wrote the data must have executed fence.proxy.async before. */
 static __device__ __forceinline__ void tma_store_image(const CUtensorMap *map, uint32_t shared, const image_place &at)
 {
 #if __CUDA_ARCH__ >= 900
@@ -209,7 +209,7 @@ static __device__ __forceinline__ void tma_store_image(const CUtensorMap *map, u
 #endif
 }
 
-/* Wait for the thread's stores: until their shared memory was READ, or until all is written. */
+/* Wait for the thread's stores: until their shared memory has been READ, or until all is written. */
 template <bool READ> static __device__ __forceinline__ void tma_await_stores()
 {
 #if __CUDA_ARCH__ >= 900

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Optimizer updates, of one tensor or of many in one launch (multi_tensor.cuh), and clip_scale. Every state, the gradient and the weight are
- * read once and written once. Scalars (rate, scale, step) come from device memory, so that a recorded step can be replayed. */
+/* Optimizer updates, of one tensor or of many in one launch (multi_tensor.cuh), and clip_scale. Gradients are read once; weights and states
+ * are read and written once. Scalars (rate, scale, step) are read from device memory, so that a captured training step can be replayed. */
 #include "calculators/cuda/launch_fusion.h"
 #include "calculators/cuda/multi_tensor.cuh"
 #include "calculators/cuda/sgd.cuh"
@@ -13,7 +13,7 @@ template <typename T> struct updated {
     T decay;
 };
 
-/* What the parameters of a launch share. Rule: correction(i) of two numbers that depend on the step, by one thread; move. */
+/* What a launch's parameters share. Rule: correction(i), i = 0 or 1, is a factor of this step, computed by one thread; move updates an element. */
 template <typename T, typename Rule> struct update_common {
     const T *rate, *scale;
     Rule rule;
@@ -84,7 +84,7 @@ static __global__ void __launch_bounds__(LIST_THREADS)
     const int64_t first =
         static_cast<int64_t>(static_cast<int>(blockIdx.x) - list.first[tensor]) * LIST_PIECE + threadIdx.x;
     const T rate = *list.common.rate, scale = list.common.scale != nullptr ? *list.common.scale : T(1);
-    if (scale == T(0)) return; /* the step is skipped */
+    if (scale == T(0)) return; /* the update is skipped */
     T g[LIST_EACH] = {}, w[LIST_EACH] = {}, a[LIST_EACH] = {}, b[LIST_EACH] = {};
 #pragma unroll
     for (int u = 0; u < LIST_EACH; u++) {
@@ -148,7 +148,7 @@ extern "C" sdlf_status update_cuda(sdlf_calculator *base, const sdlf_operation *
     return cuda_update_many(base, &op, 1);
 }
 
-/* One warp; fixed order. */
+/* One warp; the order of summation is fixed. */
 template <typename T>
 static __global__ void clip_scale(const T *squares, const T *factor, T *scale, int64_t count, double max_norm)
 {

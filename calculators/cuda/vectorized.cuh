@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Vectorised access: a thread reads and writes several neighbouring numbers at once, four where lines are multiples of four and begin at
- * multiples of 16 bytes, else one. The position of a vector is then computed once for four numbers. */
+/* Vectorised access: a thread loads and stores several adjacent elements at once: four where rows are multiples of four elements and
+ * begin at multiples of 16 bytes, else one. The offset of a vector is then computed once for four elements. */
 #ifndef SDLF_CALCULATORS_CUDA_VECTORIZED_CUH
 #define SDLF_CALCULATORS_CUDA_VECTORIZED_CUH
 
@@ -23,7 +23,7 @@ static __device__ __forceinline__ void write_vec(T *y, int64_t number, const vec
     reinterpret_cast<vec<T, N> *>(y)[number] = values;
 }
 
-/* Call function(N), 4 or 1, as a constant, for lines of that length in all these places. */
+/* Call function(N), N a compile-time constant, 4 or 1, for rows of `line` elements at all these addresses. */
 template <typename Function, typename... Pointers>
 static void with_vec_width(int64_t line, Function function, const Pointers *...places)
 {

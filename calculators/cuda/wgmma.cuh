@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of tiles by a warpgroup, four warps together (wgmma): compute capability 9.0a alone.
+/* Warpgroup MMA (wgmma), issued by four warps: compute capability 9.0a only.
  *
- * wgmma.m64nNk8 (tf32) and k16 (fp16, bf16): c (64,N) += a b. Warp w of the group has rows 16 w .. 16 w + 15 of c, laid out as in mma.sync
- * (mma.cuh); a (64 rows of k) and b (N rows of k) lie in shared memory, swizzled, where descriptors say. The product is under way until
- * wgmma_await: c may not be touched before. */
+ * wgmma.m64nNk8 (tf32) and k16 (fp16, bf16): c (64,N) += a b. Warp w of the group holds rows 16 w .. 16 w + 15 of c, with the fragment
+ * layout of mma.sync (mma.cuh); a (64 rows of k) and b (N rows of k) are read from swizzled shared memory through descriptors. The
+ * instruction is asynchronous: c must not be touched until wgmma_await. */
 #ifndef SDLF_CALCULATORS_CUDA_WGMMA_CUH
 #define SDLF_CALCULATORS_CUDA_WGMMA_CUH
 
@@ -15,14 +15,14 @@
 #define SDLF_HAS_WGMMA
 #endif
 
-/* What products are elsewhere; it must not be reached. */
+/* The stub for devices without wgmma; it must not be reached. */
 template <typename... Operands> static __device__ __forceinline__ void wgmma_is_missing(const Operands &...)
 {
     __trap();
 }
 
-/* An operand: rows of 128 or 64 bytes one below the other, 16-byte chunks at chunk ^ (row % 8), or chunk ^ (row / 2 % 4). `address` is the first
- * row's, a multiple of 1024, plus the offset of the product's numbers in a row. */
+/* The descriptor of an operand: consecutive rows of 128 or 64 bytes, 16-byte chunks swizzled to chunk ^ (row % 8), or chunk ^ (row / 2 % 4).
+ * `address` is the first row's, a multiple of 1024, plus the byte offset of the k-step within a row. */
 static __device__ __forceinline__ uint64_t wgmma_operand(uint32_t address, int row_bytes)
 {
     uint64_t swizzle = row_bytes == 128 ? 1 : 2;
@@ -30,7 +30,7 @@ static __device__ __forceinline__ uint64_t wgmma_operand(uint32_t address, int r
            swizzle << 62;
 }
 
-/* Registers are ready: before the first product, and whenever they were written. */
+/* Fence the accumulator registers: before the first wgmma, and whenever other instructions wrote them. */
 static __device__ __forceinline__ void wgmma_begin()
 {
 #ifdef SDLF_HAS_WGMMA
@@ -38,7 +38,7 @@ static __device__ __forceinline__ void wgmma_begin()
 #endif
 }
 
-/* Products since the last one of these are a group. */
+/* Commit the wgmma instructions since the last commit as a group. */
 static __device__ __forceinline__ void wgmma_commit()
 {
 #ifdef SDLF_HAS_WGMMA
@@ -46,7 +46,7 @@ static __device__ __forceinline__ void wgmma_commit()
 #endif
 }
 
-/* Wait until at most OPEN of the groups are under way. */
+/* Wait until at most OPEN of the groups are in flight. */
 template <int OPEN> static __device__ __forceinline__ void wgmma_await()
 {
 #ifdef SDLF_HAS_WGMMA
@@ -54,15 +54,15 @@ template <int OPEN> static __device__ __forceinline__ void wgmma_await()
 #endif
 }
 
-/* An operand: 8 rows of 128 bytes, then 8 more `group_bytes` behind them, and so on; each row's 16-byte chunks at chunk ^ (address of the row / 128 % 8).
- * `address` is any row's, plus the offset of the product's numbers in a row. */
+/* The descriptor of an operand: 8 rows of 128 bytes, the next 8 rows `group_bytes` further, and so on; 16-byte chunks at chunk ^ (row
+ * address / 128 % 8). `address` is any row's, plus the byte offset of the k-step within a row. */
 static __device__ __forceinline__ uint64_t wgmma_rows(uint32_t address, int group_bytes)
 {
     return (address >> 4 & 0x3fff) | static_cast<uint64_t>(1) << 16 | static_cast<uint64_t>(group_bytes >> 4) << 32 |
            static_cast<uint64_t>(1) << 62;
 }
 
-/* c += a b in that mode, whose descriptors are wgmma_operand's or wgmma_rows'. */
+/* c += a b in that math mode; the descriptors are from wgmma_operand or wgmma_rows. */
 template <sdlf_math MATH, int N> struct wgmma_product;
 
 #ifdef SDLF_HAS_WGMMA

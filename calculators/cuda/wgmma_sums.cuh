@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sums of a product of a warpgroup (wgmma.cuh) as operands, N / 2 registers a thread: their names in the instruction, and the numbers
- * c[0][0] to c[N / 8 - 1][3] that they are. A statement in machine language takes both from its text alone. */
+/* The accumulators of a wgmma (wgmma.cuh) as operands of inline assembly, N / 2 registers a thread: their names in the instruction, and
+ * the constraints for c[0][0] to c[N / 8 - 1][3]. An asm statement needs both spelled out in its text. */
 #ifndef SDLF_CALCULATORS_CUDA_WGMMA_SUMS_CUH
 #define SDLF_CALCULATORS_CUDA_WGMMA_SUMS_CUH
 

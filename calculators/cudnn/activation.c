@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Activations by cuDNN: ReLU, clipping from 0 on (ReLU6), sigmoid, tanh and, forward, ELU. All others are cuda's. */
+/* Activations by cuDNN: ReLU, clipping with a lower bound of 0 (ReLU6), sigmoid, tanh and, forward, ELU. The cuda calculator computes all others. */
 #include "calculators/cudnn/cudnn.h"
 
 static cudnnStatus_t make(cudnn_calculator *calculator, cudnn_kept *kept)
@@ -11,7 +11,7 @@ static cudnnStatus_t make(cudnn_calculator *calculator, cudnn_kept *kept)
                                                CUDNN_PROPAGATE_NAN, kept->key.coefficient);
 }
 
-/* cuDNN's function, its coefficient in *coefficient; negative: it has none. */
+/* cuDNN's function, with its coefficient in *coefficient; negative if it has none. */
 static int mode_of(const sdlf_operation *op, double *coefficient)
 {
     const sdlf_activation *activation = &op->activation;
@@ -39,7 +39,7 @@ static cudnn_kept *find(const sdlf_calculator *calculator, const sdlf_operation 
     return cudnn_find(calculator, &key, make);
 }
 
-/* Everything; this makes the descriptors, before the plan runs. */
+/* Always true; creates the descriptors, before the plan runs. */
 bool activation_supports_cudnn(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     find(calculator, op);
@@ -58,7 +58,7 @@ sdlf_status activation_forward_cudnn(sdlf_calculator *base, const sdlf_operation
                        "activation");
 }
 
-/* The slopes of these functions follow from y; cuDNN wants x as well, and for ReLU y does as well as x. */
+/* The slopes of these functions follow from y; cuDNN also requires x, and for ReLU y serves as x. */
 sdlf_status activation_backward_cudnn(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cudnn_kept *kept = find(base, op);

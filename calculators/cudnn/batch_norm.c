@@ -21,7 +21,7 @@ static cudnn_kept *find(const sdlf_calculator *calculator, const sdlf_operation 
     return op->batch_norm.epsilon >= CUDNN_BN_MIN_EPSILON ? cudnn_find(calculator, &key, make) : NULL;
 }
 
-/* Everything; this makes the descriptors, before the plan runs. */
+/* True unless something is fused; creates the descriptors, before the plan runs. */
 bool batch_norm2d_supports_cudnn(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     if (sdlf_batch_norm2d_is_fused(op)) return false;
@@ -42,7 +42,7 @@ sdlf_status batch_norm2d_infer_cudnn(sdlf_calculator *base, const sdlf_operation
     return cudnn_check(calculator, status, "batch normalisation");
 }
 
-/* Of one number a channel cuDNN has no unbiased variance. */
+/* With one value per channel cuDNN has no unbiased variance. */
 sdlf_status batch_norm2d_forward_cudnn(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cudnn_kept *kept = find(base, op);

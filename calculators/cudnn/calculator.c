@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cudnn calculator's class: cuda's, except for the slots that cuDNN fills. */
+/* The cudnn calculator's class: that of cuda, except for the slots that cuDNN implements. */
 #include "calculators/cudnn/cudnn.h"
 
 #include <assert.h>
@@ -36,7 +36,7 @@ static void close_cudnn(sdlf_calculator *base)
     close_cuda(base);
 }
 
-/* cuDNN's products of bfloat16 want tensors of that type, and SDLF's are float32: it would compute in tf32 whatever the mode's name. */
+/* cuDNN's bfloat16 math requires bfloat16 tensors, and SDLF's are float32: it would compute in tf32 whatever the mode's name. */
 static sdlf_status check_math(const sdlf_calculator_options *options)
 {
     if (options == NULL || options->math != SDLF_MATH_BF16) return SDLF_OK;
@@ -73,7 +73,7 @@ static void describe_cudnn(const sdlf_calculator *base, char *text, size_t size)
     if (length > 0 && (size_t)length < size) describe_cuda(base, text + length, size - (size_t)length);
 }
 
-/* The later of two designators of one kind holds. */
+/* The later of two designators for one slot takes effect. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 static const sdlf_fused_slot fusions[] = {CUDA_GEMM_FUSION, {.fusion = NULL}};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution by cuDNN: forward with bias, residual and ReLU in one call where cuDNN takes them together, else with cuda's
- * epilogue behind it (a kernel more, which reads and writes y); backward by the input and by the weights.
+/* Convolution by cuDNN: forward with bias, residual and ReLU in one call if cuDNN can fuse them, else followed by the cuda
+ * calculator's epilogue (one more kernel, which reads and writes y); dgrad and wgrad.
  *
- * Channels last, cuDNN wants the weights so too, (K,R,S,C): they are prepacked once, or laid out anew in the workspace. */
+ * For NHWC images, cuDNN requires NHWC weights too, (K,R,S,C): they are prepacked once, or repacked into the workspace. */
 #include "calculators/cudnn/convolution.h"
 
 #include "calculators/cuda/conv2d/algorithms.h"
@@ -10,10 +10,10 @@
 
 static const int64_t ALIGNMENT = 256;
 
-/* ---- weights channels last ---- */
+/* ---- NHWC weights ---- */
 
-/* On tensor cores, which read channels side by side. Windows of one pixel by themselves are no reason to turn a network round: those that are
- * made of them have depthwise convolutions in between, and cuDNN's are slower so. */
+/* Tensor Core kernels read adjacent channels. 1x1 windows alone do not justify converting a network to NHWC: networks made of them have
+ * depthwise convolutions in between, for which cuDNN is slower in NHWC. */
 bool conv2d_likes_channels_last_cudnn(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
@@ -47,9 +47,9 @@ sdlf_status conv2d_prepare_cudnn(sdlf_calculator *calculator, const sdlf_operati
     return lay_out_weights(calculator, &op->in[1], op->prepared.data);
 }
 
-/* ---- what cuDNN does not take after all ---- */
+/* ---- operations that cuDNN does not support after all ---- */
 
-/* The cuda calculator's kernel; `plain` where the workspace is not one that it asked for. */
+/* Run the cuda calculator's kernel; `plain` if the workspace has not been sized for it. */
 static sdlf_status delegate(sdlf_calculator *calculator, const sdlf_operation *op, bool plain)
 {
     sdlf_operation other = *op;
@@ -77,7 +77,7 @@ typedef struct call {
     void *workspace;
 } call;
 
-/* False: cuDNN does not compute this; *status says how it went elsewhere. */
+/* False if cuDNN does not compute the operation; *status is then the result of the fallback. */
 static bool begin(call *c, sdlf_calculator *calculator, const sdlf_operation *op, sdlf_status *status)
 {
     bool last = sdlf_operation_is_channels_last(op);
@@ -98,7 +98,7 @@ static bool begin(call *c, sdlf_calculator *calculator, const sdlf_operation *op
     return *status == SDLF_OK;
 }
 
-/* A refusal that only the call itself brought to light. */
+/* Handle the result of a cuDNN call: an operation may be refused only by the call itself. */
 static sdlf_status end(const call *c, cudnnStatus_t status, const sdlf_operation *op)
 {
     if (is_refusal(status) && !sdlf_operation_is_channels_last(op))
@@ -149,7 +149,7 @@ sdlf_status conv2d_forward_cudnn(sdlf_calculator *calculator, const sdlf_operati
         if (!is_refusal(fused)) return end(&c, fused, op);
         k->unfused = true;
     }
-    /* a residual that lies in y is added to by the convolution itself */
+    /* if the residual is y itself, the convolution accumulates into it */
     bool residual = sdlf_tensor_present(&op->in[3]), within = residual && op->in[3].data == op->out[0].data;
     cudnn_scalar one = cudnn_number(k->key.dtype, 1), beta = cudnn_number(k->key.dtype, within ? 1 : 0);
     cudnnStatus_t made =

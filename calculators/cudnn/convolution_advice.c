@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What cuDNN knows of its own algorithms, of the three kinds of convolution in one form. */
+/* cuDNN's heuristics for its algorithms, with one interface for the three kinds of convolution. */
 #include "calculators/cudnn/convolution.h"
 
 static int advise_forward(const cudnn_calculator *c, const cudnn_kept *k, cudnn_advice *list)

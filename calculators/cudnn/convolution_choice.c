@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Which of cuDNN's algorithms computes a convolution.
  *
- * "auto" is cuDNN's own advice (cudnnGetConvolution..._v7): the first algorithm in its list that gives the same bits in every run
- * and gets by with 1 GiB. The others can be asked for by name, and raced for a plan file. "cuda" is the cuda calculator's own rule,
- * which also computes what cuDNN does not take: padding that differs from side to side, say.
+ * "auto" follows cuDNN's own advice (cudnnGetConvolution..._v7): the first algorithm in its list that is deterministic and needs at
+ * most 1 GiB of workspace. The others can be requested by name, and compared for a plan file. "cuda" is the cuda calculator's own
+ * rule, which also computes what cuDNN does not support, for instance padding that differs from side to side.
  *
- * Products: in fp32 without tensor cores; in tf32 with whatever cuDNN offers for float32 tensors; in fp16 with its permission to round
- * operands to float16 too, of which it makes no use where there is TF32. For bf16 it has no such permission: it computes as in tf32,
- * which rounds less. */
+ * Math: in fp32 without Tensor Cores; in tf32 with whatever cuDNN offers for float32 tensors; in fp16 with permission to round
+ * operands to float16 too, which cuDNN does not use where there is TF32. There is no such permission for bf16: it would compute as in
+ * tf32, which rounds less. */
 #include <string.h>
 
 #include "calculators/cuda/conv2d/algorithms.h"
@@ -16,7 +16,7 @@
 
 static const size_t MOST_WORKSPACE = (size_t)1 << 30;
 
-/* Names, and cuDNN's numbers behind them. Those that add in any order are not here. */
+/* Names, and cuDNN's enum values for them. Non-deterministic algorithms are left out. */
 const char *const conv2d_forward_algorithms_cudnn[] = {
     "auto",       "implicit-gemm", "implicit-precomp-gemm", "gemm", "fft",
     "fft-tiling", "winograd",      "winograd-nonfused",     "cuda", NULL};
@@ -63,7 +63,7 @@ static const int backward_weights_numbers[] = {
     CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED,
 };
 
-/* The numbers of a kind; their count is the index of "cuda". */
+/* The enum values for a kind; their count is the index of "cuda". */
 static const int *numbers_of(int32_t kind, int *count)
 {
     switch (kind) {
@@ -89,7 +89,7 @@ static cudnnMathType_t math_of(const cudnn_calculator *calculator, int32_t dtype
     }
 }
 
-/* Of windows of 5x5, Winograd's rounding errors are a thousand times those of the others. */
+/* For 5x5 windows, the rounding errors of Winograd are a thousand times those of the others. */
 static bool is_inexact(const cudnn_key *key, int algorithm)
 {
     bool winograd = key->kind == SDLF_CONV2D_FORWARD ? algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED
@@ -157,7 +157,7 @@ static cudnnStatus_t make(cudnn_calculator *calculator, cudnn_kept *kept)
                                    CUDNN_PROPAGATE_NAN, 0);
 }
 
-/* An empty tensor has a side of 0, which describe refuses. */
+/* Empty tensors have a side of 0, which cudnn_describe refuses. */
 static bool key_of(const sdlf_operation *op, cudnn_key *key)
 {
     const sdlf_tensor *x, *w, *y;
@@ -187,12 +187,12 @@ cudnn_kept *cudnn_convolution(const sdlf_calculator *calculator, const sdlf_oper
 
 /* ---- slots ---- */
 
-/* "auto" and "cuda" take what the cuda calculator takes. */
+/* "auto" and "cuda" support what the cuda calculator supports. */
 bool conv2d_supports_cudnn(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     int cuda;
     numbers_of(op->kind, &cuda);
-    bool beside = op->in[1].dtype != op->in[0].dtype; /* float32 weights beside images in 16 bits */
+    bool beside = op->in[1].dtype != op->in[0].dtype; /* float32 weights with 16-bit images */
     if (op->kind == SDLF_CONV2D_BACKWARD_INPUT && (sdlf_tensor_present(&op->in[2]) || beside)) return false;
     if (cudnn_convolution(calculator, op) != NULL) return true;
     sdlf_operation other = *op;

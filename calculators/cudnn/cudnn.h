@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The cudnn calculator: the cuda calculator with NVIDIA's own kernels for convolution, pooling, batch normalisation, softmax
- * and the commonest activations. It is there to be measured against. What cuDNN does not take, and every other
+ * and the most common activations. It exists as a baseline for measurements. What cuDNN does not support, and every other
  * operation, is computed by the cuda calculator's kernels, in the same memory and the same stream. */
 #ifndef SDLF_CALCULATORS_CUDNN_H
 #define SDLF_CALCULATORS_CUDNN_H
@@ -8,23 +8,23 @@
 #include "calculators/cuda/cuda.h"
 #include "calculators/cudnn/library.h"
 
-/* All that descriptors and the choice of an algorithm depend on; compared byte by byte. */
+/* Everything that the descriptors and the choice of an algorithm depend on; compared byte by byte. */
 typedef struct cudnn_key {
-    int64_t shape[3][4]; /* x, weights, y; what is not there is zero */
+    int64_t shape[3][4]; /* x, weights, y; zero if absent */
     double coefficient;  /* of an activation */
     int32_t kind, algorithm, dtype, groups, mode;
     int32_t size[2], stride[2], dilation[2], padding[2];
-    int32_t fused; /* a bias, and an activation that cuDNN adds with it */
+    int32_t fused; /* there is a bias, and an activation that cuDNN can fuse with it */
     int32_t last;  /* channels last */
 } cudnn_key;
 
-/* Descriptors that are made once and used in every run. */
+/* Descriptors that are created once and used in every run. */
 typedef struct cudnn_kept {
     struct cudnn_kept *next;
     cudnn_key key;
-    bool taken;    /* by cuDNN; else there is nothing more here */
+    bool taken;    /* supported by cuDNN; else the other members are unused */
     bool unfused;  /* cuDNN has refused the fused convolution */
-    int algorithm; /* cuDNN's number */
+    int algorithm; /* cuDNN's enum value */
     size_t workspace;
     cudnnTensorDescriptor_t tensor[3];
     cudnnFilterDescriptor_t filter;
@@ -43,37 +43,37 @@ typedef struct cudnn_calculator {
 /* As cuda_calculator_from. */
 cudnn_calculator *cudnn_calculator_from(sdlf_calculator *calculator);
 
-/* SDLF_OK, or SDLF_ERROR_DEVICE with what was tried and cuDNN's own words. */
+/* SDLF_OK, or SDLF_ERROR_DEVICE with `what` failed and cuDNN's error text. */
 sdlf_status cudnn_check(const cudnn_calculator *calculator, cudnnStatus_t status, const char *what);
 
 /* ---- descriptors (descriptors.c) ---- */
 
-/* Make what the key asks for. */
+/* Create the descriptors that the key specifies. */
 typedef cudnnStatus_t cudnn_maker(cudnn_calculator *calculator, cudnn_kept *kept);
 
-/* The descriptors of that key, made now if they were not yet; NULL where cuDNN does not take it, or memory is out. */
+/* The descriptors for the key, created on first use; NULL if cuDNN does not support it, or memory is exhausted. */
 cudnn_kept *cudnn_find(const sdlf_calculator *calculator, const cudnn_key *key, cudnn_maker *make);
 void cudnn_forget(cudnn_calculator *calculator);
 
-/* A tensor of these four sides, or CUDNN_STATUS_NOT_SUPPORTED where they are more than cuDNN can count. */
+/* Create the descriptor of a tensor of these four sides; CUDNN_STATUS_NOT_SUPPORTED if they exceed cuDNN's range. */
 cudnnStatus_t cudnn_describe(cudnn_calculator *calculator, cudnnTensorDescriptor_t *tensor, const cudnn_key *key,
                              const int64_t side[4]);
 cudnnDataType_t cudnn_type(int32_t dtype);
 
-/* A key of this kind; an image's sides, 1 for those that it has not. */
+/* The key of an operation, without shapes; then an image's sides, 1 for missing ones. */
 cudnn_key cudnn_key_of(const sdlf_operation *operation);
 void cudnn_key_set_shape(cudnn_key *key, int which, sdlf_shape shape);
-/* The window in the key; false: cuDNN has no such ones, since it pads both ends alike. */
+/* Sets the window in the key; false if cuDNN does not support it: its padding is the same on both sides. */
 bool cudnn_key_set_window(cudnn_key *key, const sdlf_window2d *window);
 
-/* alpha and beta, which cuDNN reads as double for tensors of doubles and as float for others. */
+/* alpha and beta, which cuDNN reads as double for double tensors and as float for others. */
 typedef union cudnn_scalar {
     float single;
     double twice;
 } cudnn_scalar;
 cudnn_scalar cudnn_number(int32_t dtype, double value);
 
-/* Does every operand begin at a multiple of 16 bytes, which kernels of cuDNN's count on? */
+/* True if every operand begins at a multiple of 16 bytes, as cuDNN's kernels require. */
 bool cudnn_is_aligned(const sdlf_operation *operation);
 
 /* ---- kernels ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors, kept for as long as the calculator is open: each is made when a plan first asks about an operation, or when it
- * first runs, and found again by its key. */
+/* Descriptors, cached for as long as the calculator is open: each is created when a plan first queries an operation, or when
+ * it first runs, and found again by its key. */
 #include "calculators/cudnn/cudnn.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ void cudnn_forget(cudnn_calculator *calculator)
 
 cudnn_kept *cudnn_find(const sdlf_calculator *base, const cudnn_key *key, cudnn_maker *make)
 {
-    /* what is kept is no part of what a calculator computes */
+    /* the cache does not affect results, so it may be changed in a const calculator */
     cudnn_calculator *calculator = cudnn_calculator_from((sdlf_calculator *)base);
     cudnn_kept *kept;
     for (kept = calculator->kept; kept != NULL; kept = kept->next) {
@@ -71,7 +71,7 @@ cudnnStatus_t cudnn_describe(cudnn_calculator *calculator, cudnnTensorDescriptor
 cudnn_key cudnn_key_of(const sdlf_operation *operation)
 {
     cudnn_key key;
-    memset(&key, 0, sizeof key); /* gaps too */
+    memset(&key, 0, sizeof key); /* padding bytes too */
     key.kind = (int32_t)operation->kind;
     key.dtype = (int32_t)operation->out[0].dtype;
     key.algorithm = operation->algorithm;

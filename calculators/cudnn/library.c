@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading cuDNN: from where the system's loader looks, or else from where it was when this was built. */
+/* Loads cuDNN: from the system loader's search path, or else from where it was found at build time. */
 #include "calculators/cudnn/library.h"
 
 #include <dlfcn.h>

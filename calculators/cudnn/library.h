@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cuDNN, loaded when the first cudnn calculator is opened and not before, as cuBLAS is: its parts are a gigabyte. */
+/* cuDNN, loaded only when the first cudnn calculator is opened, like cuBLAS: its parts are a gigabyte. */
 #ifndef SDLF_CALCULATORS_CUDNN_LIBRARY_H
 #define SDLF_CALCULATORS_CUDNN_LIBRARY_H
 
@@ -7,7 +7,7 @@
 
 #include <sdlf/status.h>
 
-/* The functions we call, under their own names without the prefix. */
+/* The functions that are called, under their own names without the prefix. */
 typedef struct cudnn_library {
     __typeof__(&cudnnGetVersion) version;
     __typeof__(&cudnnGetErrorString) error_string;
@@ -56,7 +56,7 @@ typedef struct cudnn_library {
     __typeof__(&cudnnBatchNormalizationBackward) normalize_backward;
 } cudnn_library;
 
-/* Fill the table; the library then stays loaded until the process ends. Errors: SDLF_ERROR_UNSUPPORTED with the loader's words. */
+/* Fill the table; the library then stays loaded until the process ends. Errors: SDLF_ERROR_UNSUPPORTED with the loader's message. */
 sdlf_status cudnn_load(cudnn_library *library);
 
 #endif

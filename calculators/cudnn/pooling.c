@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pooling by cuDNN: forward, and backward of the mean. Dilated windows and padding that differs from side to side stay with
- * cuda's kernels; so does backward of the maximum, since cuDNN does not say which of tied elements get the gradient. */
+/* Pooling by cuDNN: forward, and average pooling, backward. Dilated windows and padding that differs from side to side are left
+ * to the cuda kernels; so is max pooling, backward, since cuDNN does not specify which of tied elements get the gradient. */
 #include "calculators/cudnn/cudnn.h"
 
 enum { POOLING_X, POOLING_Y };
@@ -35,7 +35,7 @@ static cudnn_kept *find(const sdlf_calculator *calculator, const sdlf_operation 
     return cudnn_find(calculator, &key, make);
 }
 
-/* Also makes the descriptors, before the plan runs. */
+/* Also creates the descriptors, before the plan runs. */
 bool pool2d_supports_cudnn(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     bool backward = op->kind == SDLF_AVG_POOL2D_BACKWARD;
@@ -67,7 +67,7 @@ sdlf_status avg_pool2d_forward_cudnn(sdlf_calculator *calculator, const sdlf_ope
     return forward(calculator, op, avg_pool2d_forward_cuda);
 }
 
-/* cuDNN takes x and y too, and reads neither for a mean. */
+/* cuDNN also requires x and y, but reads neither in average pooling. */
 sdlf_status avg_pool2d_backward_cudnn(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cudnn_kept *kept = find(base, op, &op->out[0], &op->in[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Softmax and its gradient by cuDNN, and log_softmax's gradient, along any axis: the axes before it are its images, those behind it
- * its pixels. log_softmax itself is cuda's: cuDNN takes the largest logit and the logarithm of the sum off one after the other, which
- * leaves few digits of what is close to 0 beside large logits. */
+/* Softmax, forward and backward, and log_softmax, backward, by cuDNN, along any axis: the axes before it are images, those after it
+ * pixels. log_softmax, forward, is computed by the cuda calculator: cuDNN subtracts the largest logit and the logarithm of the sum
+ * one after the other, which loses digits of results close to 0 if logits are large. */
 #include "calculators/cudnn/cudnn.h"
 
 static cudnnStatus_t make(cudnn_calculator *calculator, cudnn_kept *kept)
@@ -22,7 +22,7 @@ static cudnn_kept *find(const sdlf_calculator *calculator, const sdlf_operation 
     return cudnn_find(calculator, &key, make);
 }
 
-/* Everything; this makes the descriptors, before the plan runs. */
+/* Always true; creates the descriptors, before the plan runs. */
 bool softmax_supports_cudnn(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     find(calculator, op);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attention: which operations the kernels take, and their arguments. */
+/* attention: which operations the kernels support, and their arguments. */
 #include "calculators/cuda/attention/attention.h"
 
 #include <stdint.h>
@@ -52,7 +52,7 @@ bool attention_supports_cuda(const sdlf_calculator *base, const sdlf_operation *
     int depth = attention_depth(operation);
     if (operation->in[0].dtype == SDLF_FLOAT64 || depth > ATTENTION_MOST_DEPTH || !cuda_has_tensor_cores(calculator))
         return false;
-    /* blocks are counted in int, heads along an axis of the grid of 65,535 */
+    /* block counts are int; heads are along a grid axis, which is limited to 65,535 */
     if (q[0] * q[1] > 65535 || q[2] > INT32_MAX / 2 || operation->in[1].shape.dim[2] > INT32_MAX / 2) return false;
     int needed = operation->kind == SDLF_ATTENTION_FORWARD
                      ? attention_forward_shared(operation->in[0].dtype, calculator->math, depth)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What attention's kernels share (Dao, "FlashAttention-2", 2023): a block of 4 warps, of which each has 16 rows of a block of 64 x 64 scores;
- * products by tensor cores (mma.sync), sums in registers.
+/* What the attention kernels share (Dao, "FlashAttention-2", 2023): a block of 4 warps, each with 16 rows of a tile of 64 x 64 scores; GEMMs
+ * on Tensor Cores (mma.sync), accumulators in registers.
  *
- * Operands lie in shared memory as words along the inner dimension of their product: a number of tf32, or two of 16 bits. In fp32 a number
- * is two of tf32, and a product three (Ootomo & Yokota, "Recovering single precision accuracy from Tensor Cores", 2022). */
+ * Operands are stored in shared memory as words along the reduction: one tf32 value, or two of 16 bits. In fp32 a value is split into two of
+ * tf32, and multiplied by three mma (Ootomo & Yokota, "Recovering single precision accuracy from Tensor Cores", 2022). */
 #ifndef SDLF_CALCULATORS_CUDA_ATTENTION_CUH
 #define SDLF_CALCULATORS_CUDA_ATTENTION_CUH
 
@@ -13,7 +13,7 @@
 #include "calculators/cuda/kernels.cuh"
 #include "calculators/cuda/mma.cuh"
 
-enum { WARP = 32, TILE = 8 /* columns of a product of mma.sync */, TILES = ATTENTION_BLOCK / TILE, WARP_ROWS = 16 };
+enum { WARP = 32, TILE = 8 /* columns of an mma.sync */, TILES = ATTENTION_BLOCK / TILE, WARP_ROWS = 16 };
 
 template <sdlf_math MATH> constexpr bool is_half = MATH == SDLF_MATH_FP16 || MATH == SDLF_MATH_BF16;
 
@@ -21,7 +21,7 @@ template <sdlf_math MATH> constexpr bool is_half = MATH == SDLF_MATH_FP16 || MAT
 template <typename T>
 constexpr sdlf_math operand_math_of = std::is_same<T, __half>::value ? SDLF_MATH_FP16 : SDLF_MATH_BF16;
 
-/* Words of a row of `count` numbers, with a gap that sends the rows of a fragment to different banks. */
+/* Words of a row of `count` elements, padded so that the rows of a fragment are in different banks. */
 template <sdlf_math MATH> __host__ __device__ constexpr int row_words(int count)
 {
     return count / (is_half<MATH> ? 2 : 1) + 4;
@@ -54,13 +54,13 @@ template <sdlf_math MATH> static __device__ __forceinline__ uint32_t pack_two(fl
     }
 }
 
-/* A number by itself: rounded to tf32, or, in fp32, as it is. */
+/* One value as a word: rounded to tf32, or, in fp32, unchanged. */
 template <sdlf_math MATH> static __device__ __forceinline__ uint32_t pack_one(float x)
 {
     return MATH == SDLF_MATH_TF32 ? operand_bits<SDLF_MATH_TF32>(x) : __float_as_uint(x);
 }
 
-/* What the upper bits of a number leave of it. */
+/* The tf32 part of a float32 value; rest_of returns the remainder. */
 static __device__ __forceinline__ uint32_t upper_bits(uint32_t x)
 {
     return x & 0xffffe000u;
@@ -93,9 +93,9 @@ static __device__ __forceinline__ void multiply(float (&c)[4], const uint32_t (&
     }
 }
 
-/* ---- blocks of operands ---- */
+/* ---- tiles of operands ---- */
 
-/* Four numbers of a row from `column` on; 0 where there are none. */
+/* Load four elements of a row from `column` on; zeros outside of the matrix. */
 static __device__ __forceinline__ float4 load_four(const attention_rows &x, int64_t row, int column, bool valid)
 {
     float4 four = make_float4(0, 0, 0, 0);
@@ -109,7 +109,7 @@ static __device__ __forceinline__ float4 load_four(const attention_rows &x, int6
     return four;
 }
 
-/* ATTENTION_BLOCK rows from `first` on, D columns, as words of a row. */
+/* Load ATTENTION_BLOCK rows from `first` on, D columns, as words of a row. */
 template <sdlf_math MATH, int D>
 static __device__ __forceinline__ void load_block(uint32_t *to, const attention_rows &x, int first)
 {
@@ -129,9 +129,9 @@ static __device__ __forceinline__ void load_block(uint32_t *to, const attention_
     }
 }
 
-/* ---- products of a warp ---- */
+/* ---- warp-level GEMMs ---- */
 
-/* load_matrices of 16-bit numbers, each transposed: a lane gets two numbers of column g, of lines 2t and 2t + 1. */
+/* load_matrices of 16-bit elements, each matrix transposed: a lane gets two elements of column g, from rows 2t and 2t + 1. */
 static __device__ __forceinline__ void load_transposed(uint32_t (&b)[4], const void *shared)
 {
     uint32_t from = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
@@ -141,7 +141,7 @@ static __device__ __forceinline__ void load_transposed(uint32_t (&b)[4], const v
                  : "memory");
 }
 
-/* c (16,64) = a b^T over D numbers: a of this warp's 16 rows, b of 64. */
+/* c (16,64) = a b^T over D elements: a has this warp's 16 rows, b has 64. */
 template <sdlf_math MATH, int D>
 static __device__ __forceinline__ void multiply_rows(float (&c)[TILES][4], const uint32_t *a, const uint32_t *b)
 {
@@ -162,8 +162,8 @@ static __device__ __forceinline__ void multiply_rows(float (&c)[TILES][4], const
     }
 }
 
-/* c (16,D) += p b over 64 rows of b: p as multiply_rows leaves it. Of tf32, columns 2t and 2t + 1 of p stand for t and t + 4 of the product's
- * order, and so do rows of b. */
+/* c (16,D) += p b over 64 rows of b: p is the output of multiply_rows. In tf32, columns 2t and 2t + 1 of p take the places t and t + 4 of the
+ * mma's k order, and so do rows of b. */
 template <sdlf_math MATH, int D>
 static __device__ __forceinline__ void multiply_scores(float (&c)[D / TILE][4], const float (&p)[TILES][4],
                                                        const uint32_t *b)
@@ -202,7 +202,7 @@ static __device__ __forceinline__ void multiply_scores(float (&c)[D / TILE][4], 
 
 /* ---- scores ---- */
 
-/* The score of a product; minus infinity where the query does not see the key. */
+/* The score for a dot product of query and key; minus infinity if the query does not see the key. */
 static __device__ __forceinline__ float finish_score(const attention_arguments &p, const attention_head &at, int query,
                                                      int key, float product)
 {
@@ -219,7 +219,7 @@ template <sdlf_math MATH> static __device__ __forceinline__ float exponential(fl
     return MATH == SDLF_MATH_FP32 ? expf(x) : exp2f(x * 1.44269504f);
 }
 
-/* Write two neighbours. */
+/* Store two adjacent elements. */
 template <typename T> static __device__ __forceinline__ void store_two(T *to, float low, float high)
 {
     if constexpr (sizeof(T) == 2)
@@ -228,7 +228,7 @@ template <typename T> static __device__ __forceinline__ void store_two(T *to, fl
         *reinterpret_cast<float2 *>(to) = make_float2(low, high);
 }
 
-/* Write a warp's rows of c (16,D), times `factor` of rows g and g + 8. */
+/* Store a warp's rows of c (16,D), scaled by `factor` for rows g and g + 8. */
 template <typename T, int D>
 static __device__ __forceinline__ void store_rows(const attention_rows &y, int first, const float (&c)[D / TILE][4],
                                                   const float (&factor)[2])
@@ -253,7 +253,7 @@ static __device__ __forceinline__ void store_rows(const attention_rows &y, int f
     }
 }
 
-/* Call function(D), with D, at least `depth`, as a constant. */
+/* Call function(D), D a compile-time constant of at least `depth`. */
 template <typename Function> static void with_attention_depth(int depth, Function function)
 {
     if (depth <= 32)
@@ -264,7 +264,7 @@ template <typename Function> static void with_attention_depth(int depth, Functio
         function(std::integral_constant<int, 128>());
 }
 
-/* Call function(math, D) with both as constants. */
+/* Call function(math, D), both compile-time constants. */
 template <typename Function> static void with_attention_shape(sdlf_math math, int depth, Function function)
 {
     auto with_depth = [&](auto mode) { with_attention_depth(depth, [&](auto columns) { function(mode, columns); }); };

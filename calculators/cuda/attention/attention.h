@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attention on tensor cores: what an operation is to its kernels (attention.cuh), and what they are called. For C and CUDA C. */
+/* attention on Tensor Cores: the kernels' arguments (attention.cuh), and the entry points. For C and CUDA C. */
 #ifndef SDLF_CALCULATORS_CUDA_ATTENTION_H
 #define SDLF_CALCULATORS_CUDA_ATTENTION_H
 
@@ -10,23 +10,23 @@ extern "C" {
 #endif
 
 enum {
-    ATTENTION_BLOCK = 64 /* queries, and keys, of a block of scores */,
+    ATTENTION_BLOCK = 64 /* queries, and keys, per tile of scores */,
     ATTENTION_THREADS = 128,
     ATTENTION_MOST_DEPTH = 128
 };
 
-/* Rows of one head of an operand, of float32 or, in the forward pass, of a 16-bit storage type. */
+/* The rows of one head of an operand, in float32 or, in the forward pass, in a 16-bit storage type. */
 typedef struct attention_rows {
     void *data;
-    int64_t stride; /* from one row to the next */
+    int64_t stride; /* stride between rows */
     int rows, columns;
-    bool aligned; /* may 16 bytes be read at a time? */
+    bool aligned; /* true if 16-byte loads are allowed */
 } attention_rows;
 
 /* An operand (N,H,rows,columns). */
 typedef struct attention_operand {
     attention_rows first; /* of the first head */
-    int64_t sample, head; /* elements from one sample, and one head, to the next */
+    int64_t sample, head; /* elements between samples, and between heads */
 } attention_operand;
 
 typedef struct attention_arguments {
@@ -35,12 +35,12 @@ typedef struct attention_arguments {
     const float *unseen; /* NULL: SDLF_ATTENTION_UNSEEN */
     bool mask_is_bool, mask_hides, causal;
     int64_t mask_stride[4];
-    float *max, *sum, *delta; /* (N,H,L); delta: the sum of dy y */
+    float *max, *sum, *delta; /* (N,H,L); delta: the dot product of dy and y */
     float scale;
     int samples, heads, groups, queries, keys;
 } attention_arguments;
 
-/* The head of a thread block: q's, and the one of k and v that it reads; the mask's first element, and what it makes of a score. */
+/* The head of a thread block: that of q, and the one of k and v that it reads; the mask's offset, and the score of hidden keys. */
 typedef struct attention_head {
     int sample, head, group;
     int64_t mask;
@@ -49,11 +49,11 @@ typedef struct attention_head {
 
 attention_arguments attention_arguments_of(const sdlf_operation *operation);
 
-/* Bytes of shared memory of a thread block, in words along D columns. dtype: of q, k, v and y. */
+/* Shared memory of a thread block in bytes. dtype: of q, k, v and y. */
 int attention_forward_shared(sdlf_dtype dtype, sdlf_math math, int depth);
 int attention_backward_shared(sdlf_math math, int depth);
 
-/* The larger of a query's and a value's channels. */
+/* The larger of the head dimensions of queries and values. */
 int attention_depth(const sdlf_operation *operation);
 
 bool attention_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* attention_backward: p again from max and sum, ds = scale p (dy v^T - delta) with delta = the sum of dy y, which a kernel of its own leaves in
- * the workspace. Then a thread block has 64 queries, goes through the keys, and adds up dq = ds k; another has 64 keys, goes through the queries
- * of all heads that read them, transposed, and adds up dv = p^T dy and dk = ds^T q. So no sum needs atomic additions, and every order is fixed,
- * for scores and dy v^T computed twice: 14 L S D FLOPs a head instead of 10. */
+/* attention_backward: recomputes p from max and sum, ds = scale p (dy v^T - delta), where delta, the dot product of dy and y, is precomputed by
+ * a kernel into the workspace. Then one kernel's blocks have 64 queries, iterate over the keys, and accumulate dq = ds k; another's have 64
+ * keys, iterate over the queries of all heads that read them, transposed, and accumulate dv = p^T dy and dk = ds^T q. This needs no atomics, and
+ * every order is fixed, at the cost of computing scores and dy v^T twice: 14 L S D FLOPs a head instead of 10. */
 #include <type_traits>
 
 #include "calculators/cuda/attention/attention.cuh"
 
-/* Blocks of rows that a kernel has, and statistics of the queries. */
+/* Shared memory of a kernel, in words: four tiles of rows, and statistics of the queries. */
 template <sdlf_math MATH, int D> constexpr int backward_words()
 {
     return 4 * ATTENTION_BLOCK * row_words<MATH>(D) + 3 * ATTENTION_BLOCK;
 }
 
-/* ---- delta: a warp a query ---- */
+/* ---- delta: one warp per query ---- */
 
 static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_delta(attention_arguments p)
 {
@@ -31,9 +31,9 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_delta(atte
     if (lane == 0) p.delta[query] = sum;
 }
 
-/* ---- what both kernels make of scores ---- */
+/* ---- what both kernels compute from scores ---- */
 
-/* What a query's gradient needs. Of none: scores of minus infinity, and so p = 0. */
+/* What the gradient of a query needs. Past the last query: scores are minus infinity, so p = 0. */
 typedef struct query_statistics {
     float max, inverse, delta;
 } query_statistics;
@@ -46,7 +46,7 @@ static __device__ __forceinline__ query_statistics statistics_of(const attention
     return {p.max[number], 1 / p.sum[number], p.delta[number]};
 }
 
-/* A product becomes p, and dp becomes ds. */
+/* The dot product becomes p, and dp becomes ds. */
 template <sdlf_math MATH>
 static __device__ __forceinline__ void finish_pair(const attention_arguments &p, const attention_head &at, int query,
                                                    int key, const query_statistics &s, float &product, float &dp)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks of attention's operands in shared memory as they lie in memory, row by row, copied asynchronously; and the fragments that tensor cores take
- * of them. Numbers in 16-bit storage are operands as they are, read by ldmatrix, of v transposed; float32 is rounded as it is read. */
+/* Tiles of attention's operands in shared memory, row by row as in global memory, loaded by cp.async; and the mma fragments that are loaded from
+ * them. Values in 16-bit storage are used unchanged, loaded by ldmatrix, transposed for v; float32 is rounded when a fragment is loaded. */
 #ifndef SDLF_CALCULATORS_CUDA_ATTENTION_BLOCKS_CUH
 #define SDLF_CALCULATORS_CUDA_ATTENTION_BLOCKS_CUH
 
 #include "calculators/cuda/attention/attention.cuh"
 
-/* Numbers of a line of shared memory: with a gap of 16 bytes, which sends the lines that are read at a time to different banks. */
+/* Elements per row of shared memory, padded by 16 bytes, so that the rows that are read together are in different banks. */
 template <typename T, int D> constexpr int block_line = D + 16 / static_cast<int>(sizeof(T));
 
-/* Words of a product's reduction over D numbers. */
+/* Words of a reduction over D elements. */
 template <sdlf_math MATH, int D> constexpr int reduction_words = is_half<MATH> ? D / 2 : D;
 
-/* ATTENTION_BLOCK rows from `first` on, D columns; 0 where there are none. To be awaited by await_copies. */
+/* Load ATTENTION_BLOCK rows from `first` on, D columns; zeros outside. Completed by await_copies. */
 template <typename T, int D>
 static __device__ __forceinline__ void copy_block(T *to, const attention_rows &x, int first)
 {
@@ -40,14 +40,14 @@ static __device__ __forceinline__ void copy_block(T *to, const attention_rows &x
     }
 }
 
-/* A word of a fragment from float32: two numbers, `step` apart, or one. */
+/* A word of a fragment from float32: two elements, `step` apart, or one. */
 template <sdlf_math MATH> static __device__ __forceinline__ uint32_t read_word(const float *from, int step)
 {
     if constexpr (is_half<MATH>) return pack_two<MATH>(from[0], from[step]);
     return pack_one<MATH>(from[0]);
 }
 
-/* A warp's 16 rows of q, as fragments A. */
+/* Load a warp's 16 rows of q as A fragments. */
 template <sdlf_math MATH, int D, typename T>
 static __device__ __forceinline__ void load_rows(uint32_t (&q)[reduction_words<MATH, D> / 8][4], const T *rows)
 {
@@ -67,7 +67,7 @@ static __device__ __forceinline__ void load_rows(uint32_t (&q)[reduction_words<M
     }
 }
 
-/* c (16,64) = q k^T; of tiles of 8 keys the first `tiles`, the others 0. */
+/* c (16,64) = q k^T for the first `tiles` tiles of 8 keys, 0 for the others. */
 template <sdlf_math MATH, int D, typename T>
 static __device__ __forceinline__ void
 multiply_keys(float (&c)[TILES][4], const uint32_t (&q)[reduction_words<MATH, D> / 8][4], const T *k, int tiles)
@@ -97,8 +97,8 @@ multiply_keys(float (&c)[TILES][4], const uint32_t (&q)[reduction_words<MATH, D>
     }
 }
 
-/* c (16,D) += p v, p as multiply_keys leaves it, of the first `tiles` tiles of 8 keys. In tf32 columns 2t and 2t + 1 of p stand for t and t + 4 of the
- * product's order, and so do rows of v. */
+/* c (16,D) += p v for the first `tiles` tiles of 8 keys; p is the output of multiply_keys. In tf32, columns 2t and 2t + 1 of p take the places t and
+ * t + 4 of the mma's k order, and so do rows of v. */
 template <sdlf_math MATH, int D, typename T>
 static __device__ __forceinline__ void multiply_values(float (&c)[D / TILE][4], const float (&p)[TILES][4], const T *v,
                                                        int tiles)

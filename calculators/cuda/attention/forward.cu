@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* attention_forward: a thread block has 64 queries of a head, and goes through the keys in blocks of 64: scores and their exponentials stay in
- * registers. Each query keeps the largest score and the sum of exponentials so far; where a later block has a larger one, what was added up
- * is scaled down. 2 L S (D + E) FLOPs a head (three times as many on tensor cores in fp32). */
+/* attention_forward: a thread block has 64 queries of a head, and iterates over the keys in tiles of 64; scores and their exponentials stay in
+ * registers. Each query keeps the running maximum of the scores and the sum of exponentials; when a later tile has a larger score, the
+ * accumulators are rescaled. 2 L S (D + E) FLOPs a head (three times as many on Tensor Cores in fp32). */
 #include <type_traits>
 
 #include "calculators/cuda/attention/blocks.cuh"
 
-/* Of the four lanes that share a row. */
+/* Reductions over the four lanes that share a row. */
 static __device__ __forceinline__ float quad_max(float x)
 {
     x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
@@ -27,7 +27,7 @@ template <sdlf_math MATH> static __device__ __forceinline__ float power(float x)
     return y;
 }
 
-/* Scores become exponentials, and what has been added up is scaled: rows g and g + 8. */
+/* The online softmax: scores become exponentials, and the accumulators are rescaled, for rows g and g + 8. */
 template <sdlf_math MATH, int D>
 static __device__ __forceinline__ void take_in(float (&scores)[TILES][4], float (&y)[D / TILE][4], float (&largest)[2],
                                                float (&sum)[2])
@@ -47,14 +47,14 @@ static __device__ __forceinline__ void take_in(float (&scores)[TILES][4], float 
                 added += scores[n][i];
             }
         }
-        sum[half] = sum[half] * factor + added; /* of this lane's columns */
+        sum[half] = sum[half] * factor + added; /* over this lane's columns */
         largest[half] = found;
 #pragma unroll
         for (int n = 0; n < D / TILE; n++) y[n][2 * half] *= factor, y[n][2 * half + 1] *= factor;
     }
 }
 
-/* Products of a thread become scores: of rows `query` and query + 8, of columns `key` and key + 1 of every tile. */
+/* Dot products of a thread become scores: for rows `query` and query + 8, columns `key` and key + 1 of every tile. */
 static __device__ __forceinline__ void finish_scores(const attention_arguments &p, const attention_head &at, int query,
                                                      int key, float (&scores)[TILES][4])
 {
@@ -79,7 +79,7 @@ static __device__ __forceinline__ void finish_scores(const attention_arguments &
     }
 }
 
-/* y of a warp's rows from `first` on, and their max and sum. */
+/* Store y for a warp's rows from `first` on, and their max and sum. */
 template <typename T, int D>
 static __device__ __forceinline__ void write_results(const attention_arguments &p, const attention_head &at, int first,
                                                      const float (&y)[D / TILE][4], const float (&largest)[2],
@@ -100,10 +100,10 @@ static __device__ __forceinline__ void write_results(const attention_arguments &
     store_rows<T, D>(head_rows<T>(p.y, at.sample, at.head), first, y, factor);
 }
 
-/* Thread blocks of a multiprocessor that registers are left for. */
+/* Thread blocks per multiprocessor, as limited by registers. */
 template <sdlf_math MATH, int D> constexpr int forward_blocks = MATH == SDLF_MATH_FP32 || D > 64 ? 2 : 3;
 
-/* T: what operands are stored in. The next block of keys and values is copied while the products are of the one before. */
+/* T: the storage type of the operands. The next tile of keys and values is loaded while the current one is multiplied. */
 template <typename T, sdlf_math MATH, int D>
 static __global__ void __launch_bounds__(ATTENTION_THREADS, (forward_blocks<MATH, D>))
     attention_forward(attention_arguments p)
@@ -129,9 +129,9 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS, (forward_blocks<MATH
     int visible = p.causal ? min(p.keys, first + ATTENTION_BLOCK + p.keys - p.queries) : p.keys;
     for (int key = 0, stage = 0; key < visible; key += ATTENTION_BLOCK, stage ^= 1) {
         const T *now = stages + stage * 2 * BLOCK;
-        const int tiles = (visible - key + TILE - 1) / TILE; /* that hold keys */
+        const int tiles = (visible - key + TILE - 1) / TILE; /* that contain keys */
         await_copies<0>();
-        __syncthreads(); /* this stage is there, and no warp reads the other one any longer */
+        __syncthreads(); /* this stage is loaded, and no warp reads the other one any longer */
         if (key + ATTENTION_BLOCK < visible) {
             T *next = stages + (stage ^ 1) * 2 * BLOCK;
             copy_block<T, D>(next, k, key + ATTENTION_BLOCK);
@@ -146,7 +146,7 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS, (forward_blocks<MATH
     write_results<T, D>(p, at, first + row, y, largest, sum);
 }
 
-/* Call function(zero of the storage type, math mode, D), the latter two as constants. Of operands in 16-bit storage products are of their type. */
+/* Call function(zero of the storage type, math mode, D), the latter two as constants. Operands in 16-bit storage are multiplied in their type. */
 template <typename Function>
 static void with_forward_shape(sdlf_dtype dtype, sdlf_math math, int depth, Function function)
 {
@@ -163,7 +163,7 @@ static void with_forward_shape(sdlf_dtype dtype, sdlf_math math, int depth, Func
         with_attention_shape(math, depth, [&](auto mode, auto columns) { function(0.0f, mode, columns); });
 }
 
-/* Two stages, of k and v each. */
+/* Two stages, each of k and v. */
 int attention_forward_shared(sdlf_dtype dtype, sdlf_math math, int depth)
 {
     int bytes = 0;

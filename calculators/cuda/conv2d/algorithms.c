@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ways to a convolution on the GPU: names, notes and work. conv2d/automatic.c has the rule of "auto", conv2d/conv2d.c what each of them takes;
- * docs/guides/convolution-algorithms.md explains them. */
+/* The convolution algorithms on the GPU: names, notes and work estimates. conv2d/automatic.c has the rule of "auto",
+ * conv2d/conv2d.c what each algorithm supports; docs/guides/convolution-algorithms.md explains them. */
 #include "calculators/cuda/conv2d/algorithms.h"
 
 #include "calculators/cuda/conv2d/conv2d.h"
@@ -51,7 +51,7 @@ const sdlf_algorithm_note conv2d_notes_cuda[] = {
                             .takes = "what halo takes with stride 1, channels in quads; on compute capability 9.0"},
 };
 
-/* Arrays of an algorithm's own, each written and read: the matrix of patches, of all images; else all of the workspace. */
+/* Bytes of an algorithm's intermediate arrays, each written and read once: the im2col matrix of all images, or else the workspace. */
 static int64_t own_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation, bool columns)
 {
     const sdlf_tensor *x, *w, *y;
@@ -63,8 +63,8 @@ static int64_t own_bytes(const sdlf_calculator *calculator, const sdlf_operation
     return count * (int64_t)sdlf_dtype_size(x->dtype);
 }
 
-/* Additions and multiplications of Winograd's transforms of a filter, a patch and a tile (conv2d/winograd.cuh), and of the products
- * between. */
+/* FLOPs of Winograd's transforms of filters, input patches and output tiles (conv2d/winograd.cuh), and of the GEMMs
+ * between them. */
 static int64_t winograd_flops(const sdlf_operation *operation, int m, bool fused)
 {
     const int64_t *x = operation->in[0].shape.dim, *y = operation->out[0].shape.dim;
@@ -76,7 +76,7 @@ static int64_t winograd_flops(const sdlf_operation *operation, int m, bool fused
     return sdlf_tensor_present(&operation->prepared) ? flops : flops + x[1] * y[1] * filter;
 }
 
-/* Weights that were prepacked are read in place of those of the operation. */
+/* Prepacked weights are read instead of the operation's own. */
 sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     int algorithm =
@@ -90,7 +90,7 @@ sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operati
     return cost;
 }
 
-/* All of conv2d/halo.h, unless it takes no notice of its inputs' kernel itself. */
+/* True for the algorithms of conv2d/halo.h, unless the kernel itself starts without waiting for the one before it (op->before). */
 bool cuda_conv2d_starts_others_late(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     if (op->kind != SDLF_CONV2D_FORWARD || !sdlf_operation_is_channels_last(op) || op->before != NULL) return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The convolution that "auto" takes, and whether it likes channels last. docs/reference/cuda-algorithms.md has the rule for users. */
+/* The algorithm that "auto" chooses, and whether it prefers channels last. docs/reference/cuda-algorithms.md has the rule for users. */
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/halo.h"
 #include "calculators/cuda/conv2d/halo16.h"
@@ -25,14 +25,14 @@ enum {
     HALO16 = CUDA_CONV2D_HALO16,
 };
 
-/* Numbers of a sum up to which stem is taken. */
+/* Largest GEMM depth (C R S) for which stem is chosen. */
 enum { STEM_DEPTH = 160 };
 
-/* Bytes of patches as a matrix, of one image where it is large, that are worth a product by cuBLAS. */
+/* Largest im2col workspace in bytes, of one image where that is large, for which two-step (cuBLAS) is chosen. */
 static const int64_t MOST_COLUMNS = INT64_C(512) << 20;
 
-/* FLOPs up to which tensor cores save nothing: of thin images, of 1x1 convolutions, and of these where they cannot have channels last; and
- * numbers of a thin image's sum, and channels of a 1x1 convolution, below which these are bound by memory whatever computes them. */
+/* FLOPs up to which tensor cores save nothing: for thin images, for 1x1 convolutions, and for 1x1 convolutions that cannot be channels last;
+ * and the GEMM depth of thin images, and the channels of a 1x1 convolution, below which memory is the bound whatever computes them. */
 enum {
     SMALL_THIN = 100000000,
     THIN_DEPTH = 32,
@@ -41,12 +41,12 @@ enum {
     FEW_POINTWISE = 64
 };
 
-/* 1x1 convolutions of few channels: FLOPs from which, in tf32, those into four times as many are faster as patches, and results from which
- * cuBLAS is worth the rounding of its operands to 16 bits. Other convolutions so large are patches anyway. */
+/* 1x1 convolutions of few channels: FLOPs above which, in tf32, those with at least EXPANSION times as many filters as channels are faster
+ * channels last; and outputs from which cuBLAS is worth rounding operands to 16 bits. Other convolutions so large are channels last anyway. */
 enum { LARGE_EXPANSION = 200000000, EXPANSION = 4, LARGE_RESULTS = 1 << 22 };
 
-/* 1x1 convolutions by warps that read the image themselves, in fp32: FLOPs from which these have enough to do, and above which cuBLAS's
- * larger tiles save more, but with so many filters where lines are whole quads. */
+/* pointwise-warps (1x1, fp32): FLOPs from which it has enough work, FLOPs above which the larger tiles of cuBLAS are
+ * faster, and the number of filters from which it is chosen above that limit, too, where planes are whole quads. */
 enum { WARPS_LEAST = 100000000, WARPS_LARGE = 1400000000, WARPS_MANY_FILTERS = 256 };
 
 /* ---- row-major ---- */
@@ -59,8 +59,8 @@ static bool suits_warps(const sdlf_calculator *calculator, const sdlf_operation 
     return large && cuda_pointwise_warps_takes(calculator, op);
 }
 
-/* A 1x1 convolution: by the kernel whose warps share sums where results are few, else by cuBLAS, which has tensor cores for
- * doubles and larger tiles; a pass more for bias and activation counted. AUTO: it is none. */
+/* Algorithm of a 1x1 convolution: the pointwise kernel, whose warps share sums, where outputs are few; else cuBLAS, which has tensor
+ * cores for doubles and larger tiles, even with its extra pass for bias and activation. AUTO: it is not a 1x1 convolution. */
 static int pointwise_forward_algorithm(const sdlf_calculator *calculator, const sdlf_operation *op,
                                        const cuda_conv2d *g)
 {
@@ -77,8 +77,8 @@ bool cuda_pointwise_is_small(int64_t channels, int64_t flops)
     return flops <= SMALL_POINTWISE || channels < FEW_POINTWISE;
 }
 
-/* In modes with tensor cores, of row-major operands: are the kernels without them as fast? 1x1 convolutions of up to `pointwise`
- * FLOPs are. */
+/* In modes with tensor cores, of row-major operands: true if the kernels without tensor cores are as fast. They are for
+ * 1x1 convolutions of up to `pointwise` FLOPs. */
 static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g,
                      int64_t pointwise)
 {
@@ -90,8 +90,8 @@ static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op
     return flops <= pointwise || cuda_pointwise_is_small(g->channels, flops);
 }
 
-/* Forward, in IEEE single or double precision (where tensor cores round the operands, implicit GEMM is faster but for single
- * filters and small problems); AUTO: none of these. */
+/* Forward algorithm in IEEE single or double precision (where tensor cores round the operands, implicit GEMM is faster
+ * except for few filters and small problems); AUTO: none of these. */
 static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g, bool exact)
 {
     int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
@@ -117,28 +117,28 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
 /* ---- the rule ---- */
 
 /* Channels last: implicit-gemm in 16-bit storage, and in tf32 where the engine is faster (conv2d_is_nhwc); else depthwise
- * where groups are channels, stem where 3x3 windows have up to 3, halo-16bit where it takes them, else halo. Liked for
- * what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
+ * where every group has one channel, stem where 3x3 windows have up to 3 channels, halo-16bit where it is supported, else
+ * halo. Channels last is preferred unless the convolution is small (below), and in tf32 above 200 MFLOP with four times
+ * as many filters as channels.
  *
  * Row-major, in this order:
- *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
- *                  that memory decides, and products would be of matrices with that many rows
- *   stem           forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
- *                  what counts is that the image comes once. In every mode where up to 4 channels are 100 MFLOP at most, or
- *                  sums are of less than 32 numbers
- *   pointwise-warps 1x1 forward in fp32 without a stride: suits_warps, above
- *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
- *                  which needs no columns then, for more. In every mode where it is 45 MFLOP at most, or has less than 64
- *                  channels (but two-step in fp16 and bf16 from 2^22 results on). Gradients of these in every mode: cuBLAS
- *                  reads both operands in wide steps, which implicit GEMM, one number a lane, does not
- *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
+ *   depthwise      several groups of one channel with up to 4 filters: each element is used little more than R S times, so
+ *                  memory is the bound, and a GEMM would have only that many rows
+ *   stem           forward, up to 3 filters, or, in fp32 and float64, a GEMM depth of up to 160: there is little arithmetic,
+ *                  and it matters that the image is loaded once. In every mode where convolutions of up to 4 channels have
+ *                  100 MFLOP at most, or a GEMM depth of less than 32
+ *   pointwise-warps 1x1 forward in fp32 with stride 1: suits_warps, above
+ *   pointwise      1x1 forward in fp32 and float64: up to 2^19 outputs (float64: 2^14, depth 640), or a stride; for more
+ *                  outputs two-step, which then needs no im2col. In every mode up to 45 MFLOP, or with fewer than 64
+ *                  channels (but two-step in fp16 and bf16 from 2^22 outputs on). Gradients of these in every mode: cuBLAS
+ *                  reads both operands with vectorised loads, implicit GEMM one element a lane
+ *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 or more channels and filters: 2.25 times fewer multiplications,
  *                  and about as exact as the others
- *   two-step       forward in fp32 with up to 1024 pixels and sums of 4096 or more: columns are few, and what is left is a
- *                  plain product with a long sum
- *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs
- *                  no columns in memory, and adds bias, residual and activation on the way out
- *   two-step       windows of more than 31 rows and columns together, which implicit-gemm does not take, such as patches of a transformer
- *   direct         sizes that none of the others can count, or whose columns would take more than 512 MiB */
+ *   two-step       forward in fp32 with up to 1024 pixels and a depth of 4096 or more: a small im2col, then a long-K GEMM
+ *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, splits a long K, stores no im2col
+ *                  matrix, and fuses bias, residual and activation into its epilogue
+ *   two-step       windows with R + S > 31, which implicit-gemm does not support, such as patch embeddings of transformers
+ *   direct         sizes that exceed the index ranges of all others, or whose im2col would need more than 512 MiB */
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     if (conv2d_is_nhwc(calculator, op)) return CUDA_CONV2D_IMPLICIT;
@@ -158,8 +158,8 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
     return fits ? TWO_STEP : DIRECT;
 }
 
-/* Where there is a kernel for tensor cores, and these save something. Depthwise convolutions, which are slower so, and small ones
- * follow what they find. */
+/* True where there is a tensor-core kernel and it saves time. Depthwise convolutions, which are slower channels last,
+ * and small convolutions keep the layout of their input. */
 bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     sdlf_operation nhwc = sdlf_operation_channels_last(op);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Epilogues that clip, or do nothing: identity, relu and clip as one, so that a kernel with many results a thread has no choice to make
- * for each of them. */
+/* Epilogues that clip or do nothing: identity, ReLU and clip are one case, so that a kernel with many results a thread
+ * does not branch for each of them. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_CLIP_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_CLIP_CUH
 
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/kernels.cuh"
 
-/* Turn the activation into SDLF_CLIP, between infinite bounds if need be. False: it is another. */
+/* Express the activation as SDLF_CLIP, with infinite bounds if need be. False: it is another activation. */
 static inline bool make_clip(sdlf_activation *activation)
 {
     float low, high;
@@ -18,7 +18,7 @@ static inline bool make_clip(sdlf_activation *activation)
     return true;
 }
 
-/* CLIPS: make_clip said true. SiLU, which whole networks of depthwise convolutions have behind these, is no call. */
+/* CLIPS: make_clip returned true. SiLU, common after depthwise convolutions, is inlined rather than called. */
 template <bool CLIPS, typename T>
 static __device__ __forceinline__ T activate_known(const sdlf_activation &activation, T x)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The convolution slots: which algorithms there are, and what each of them takes. Which one "auto" takes: conv2d/automatic.c. */
+/* The convolution slots: the table of algorithms, and what each supports. The rule of "auto" is in conv2d/automatic.c. */
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/halo.h"
 #include "calculators/cuda/conv2d/halo16.h"
@@ -22,7 +22,7 @@ static bool takes_products(const sdlf_calculator *calculator, const sdlf_operati
            sdlf_shape_span(y->shape, 2, 4) <= INT32_MAX && y->shape.dim[0] <= INT32_MAX;
 }
 
-/* By cuBLAS, or, forward, by a kernel of ours. */
+/* True if cuBLAS can compute it, or, forward, the kernel of conv2d/pointwise.cu. */
 static bool takes_pointwise(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     cuda_conv2d g = cuda_conv2d_geometry(op);
@@ -46,7 +46,7 @@ static bool takes_implicit(const sdlf_calculator *calculator, const sdlf_operati
     return cuda_implicit_takes(op);
 }
 
-/* Numbers of a tensor, and blocks of backward weights, are counted in 32 bits. */
+/* Elements of a tensor, and blocks of backward weights, are counted in 32 bits. */
 static bool takes_depthwise(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
@@ -56,7 +56,7 @@ static bool takes_depthwise(const sdlf_calculator *calculator, const sdlf_operat
            sdlf_tensor_count(x) <= INT32_MAX && sdlf_tensor_count(y) <= INT32_MAX;
 }
 
-/* One filter a channel. */
+/* Forward only, one filter a channel. */
 static bool takes_depthwise_nhwc(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     const sdlf_tensor *w = &op->in[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution on the GPU: its geometry, and the algorithms that a slot chooses between. For C and for CUDA C. */
+/* Convolution on the GPU: its geometry, and the algorithms that the slots choose between. For C and for CUDA C. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_CONV2D_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_CONV2D_H
 
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* N C H W K R S P Q G of an operation, and its window. */
+/* N C H W K P Q G of an operation, and its window (R, S, stride, padding, dilation). */
 typedef struct cuda_conv2d {
     int64_t batch, channels, height, width;
     int64_t filters, out_height, out_width;
@@ -38,7 +38,7 @@ static inline cuda_conv2d cuda_conv2d_of(const sdlf_operation *op, const sdlf_te
     return g;
 }
 
-/* The operands of the three kinds: x (or dx), w (or dw), y (or dy). */
+/* The operands of the three passes: x (or dx), w (or dw), y (or dy). */
 static inline void cuda_conv2d_operands(const sdlf_operation *op, const sdlf_tensor **x, const sdlf_tensor **w,
                                         const sdlf_tensor **y)
 {
@@ -48,7 +48,7 @@ static inline void cuda_conv2d_operands(const sdlf_operation *op, const sdlf_ten
     *y = forward ? &op->out[0] : input ? &op->in[0] : &op->in[1];
 }
 
-/* The geometry of an operation of any of the three kinds. */
+/* The geometry of an operation of any of the three passes. */
 static inline cuda_conv2d cuda_conv2d_geometry(const sdlf_operation *op)
 {
     const sdlf_tensor *x, *w, *y;
@@ -56,7 +56,7 @@ static inline cuda_conv2d cuda_conv2d_geometry(const sdlf_operation *op)
     return cuda_conv2d_of(op, x, w, y);
 }
 
-/* The bounds within which an activation keeps numbers, if it does no more; infinite where there are none. False: it is another activation. */
+/* The bounds to which an activation clamps, infinite where there are none. False: it does more than clamp. */
 static inline bool activation_range(const sdlf_activation *activation, float *low, float *high)
 {
     const bool clips = activation->function == SDLF_CLIP;
@@ -65,27 +65,27 @@ static inline bool activation_range(const sdlf_activation *activation, float *lo
     return clips || activation->function == SDLF_IDENTITY || activation->function == SDLF_RELU;
 }
 
-/* Direct: one step, every size (conv2d/direct.cu). */
+/* Direct: one kernel, no workspace, every size (conv2d/direct.cu). */
 sdlf_kernel conv2d_forward_direct_cuda, conv2d_backward_input_direct_cuda, conv2d_backward_weights_direct_cuda;
 
-/* Two steps: im2col, then a product (conv2d/two_step.c); the product alone where the convolution is pointwise: 1x1, stride 1,
+/* Two-step: im2col, then a GEMM (conv2d/two_step.c); only the GEMM where the convolution is pointwise: 1x1, stride 1,
  * no padding. */
 bool cuda_is_pointwise(const cuda_conv2d *g);
 sdlf_kernel conv2d_forward_two_step_cuda, conv2d_backward_input_two_step_cuda, conv2d_backward_weights_two_step_cuda;
 int64_t conv2d_two_step_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* Implicit GEMM (conv2d/implicit.c), all three kinds. */
+/* Implicit GEMM (conv2d/implicit.c), all three passes. */
 sdlf_kernel conv2d_implicit_cuda;
 int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* Depthwise, groups = channels: a filter or a few to each (conv2d/depthwise_nchw.cu, depthwise_backward.cu); and over channels that lie
- * last: forward, one filter a channel (conv2d/depthwise_nhwc.cu). */
+/* Depthwise, groups = channels: one or a few filters a channel (conv2d/depthwise_nchw.cu, depthwise_backward.cu); and
+ * channels last: forward only, one filter a channel (conv2d/depthwise_nhwc.cu). */
 sdlf_kernel conv2d_depthwise_forward_cuda, conv2d_depthwise_backward_input_cuda, conv2d_depthwise_backward_weights_cuda;
 int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel conv2d_depthwise_nhwc_cuda, conv2d_depthwise_nhwc_prepare_cuda;
 
-/* Patches of `images` images from x, group by group: columns (images, G, C/G R S, P Q), of x's dtype, or rounded to the 16 bits
- * of the math mode with lines as in gemm/convert_operands.h; and back: dx gathers them. */
+/* im2col of `images` images of x, group by group: columns (images, G, C/G R S, P Q), of x's dtype, or rounded to the
+ * math mode's 16 bits, rows padded as in gemm/convert_operands.h. col2im is its gradient: dx sums over columns. */
 sdlf_status cuda_im2col(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, bool rounded,
                         const void *x, void *columns, int64_t images);
 sdlf_status cuda_col2im(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, const void *columns,

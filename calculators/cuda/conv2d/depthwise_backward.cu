@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradients of a depthwise convolution, by strips of 4 pixels down a column (see depthwise_nchw.cuh). Bytes moved, of float32:
+/* The gradients of a depthwise convolution, by strips of 4 pixels down a column (see depthwise_nchw.cuh). Bytes moved, in float32:
  *
- *   backward input   4 (NKPQ + NCHW); by rectangles (depthwise_rectangles.cuh) where there is no stride, and one filter a channel
+ *   backward input   4 (NKPQ + NCHW); by rectangles (depthwise_rectangles.cuh) with stride 1 and one filter a channel
  *   backward weights 4 (NCHW + NKPQ): a block sums over its share of a filter's pixels, in registers, then in shared memory;
- *                    shares are left in the workspace and added in order */
+ *                    partial sums go to the workspace and are added in order */
 #include "calculators/cuda/conv2d/depthwise_nchw.cuh"
 #include "calculators/cuda/conv2d/depthwise_rectangles.cuh"
 #include "calculators/cuda/launch.cuh"
 
-/* Without a stride: dx is dy's convolution with the window flipped; a row of dy serves every row of the strip. */
+/* Stride 1: dx is dy convolved with the flipped window; a row of dy is used for every row of the strip. */
 template <typename T, int SIDE>
 static __device__ __forceinline__ void gather_strip(T *sum, const T *gradient, const T *own, int top, int left,
                                                     const cuda_conv2d &g)
@@ -29,7 +29,7 @@ static __device__ __forceinline__ void gather_strip(T *sum, const T *gradient, c
     }
 }
 
-/* dx[h,w] = sum over filters of the channel and taps (r,s) that reach it from a whole pixel of dy. */
+/* dx[h,w] = sum over the filters of the channel, and over the taps (r,s) that lead to it from a pixel of dy. */
 template <typename T, typename WINDOW>
 static __global__ void __launch_bounds__(THREADS)
     depthwise_backward_input(const T *dy, const T *w, T *dx, cuda_conv2d g, int64_t count)
@@ -77,12 +77,12 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* The sum over the block, in a fixed order, for thread 0; every thread calls it. */
+/* The sum over the block, in a fixed order, for thread 0; all threads must call it. */
 template <typename T> static __device__ T block_sum(T value)
 {
     __shared__ T parts[THREADS / 32];
     for (int gap = 16; gap > 0; gap /= 2) value += __shfl_down_sync(0xffffffffu, value, gap);
-    __syncthreads(); /* parts may still be read for the sum before */
+    __syncthreads(); /* parts may still be read for the previous sum */
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
     __syncthreads();
     T sum = 0;
@@ -90,7 +90,7 @@ template <typename T> static __device__ T block_sum(T value)
     return sum;
 }
 
-/* Block (k, part): part of dw[k], summed over the strips part, part + splits, ... in rounds of a block's size. */
+/* Block (k, part): a partial sum of dw[k], over the strips of rounds part, part + splits, ..., THREADS strips each. */
 template <typename T, typename WINDOW>
 static __global__ void __launch_bounds__(THREADS)
     depthwise_backward_weights(const T *x, const T *dy, T *parts, cuda_conv2d g, int splits)
@@ -158,7 +158,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- launching ---- */
 
-/* Shares of a filter's pixels: enough blocks to fill the device, a round of strips for each at least. */
+/* Number of shares of a filter's pixels: enough blocks to fill the device, with at least a round of strips each. */
 static int splits_of(const cuda_calculator *calculator, const cuda_conv2d &g)
 {
     int64_t rounds = (g.batch * ((g.out_height + STRIP - 1) / STRIP) * g.out_width + THREADS - 1) / THREADS;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise convolution (groups = channels; K/C filters a channel), forward: nothing is shared between channels, so that memory
- * decides, and what counts is how many bytes are asked for at a time.
+/* Depthwise convolution (groups = channels; K/C filters a channel), forward: channels share nothing, so that memory is the bound, and
+ * what counts is how many bytes are in flight.
  *
- * Windows 3x3 and 5x5 with strides 1 and 2: rectangles of pixels (depthwise_rectangles.cuh). Other windows: a strip of 4 pixels down a column, or of one or two where all pixels are few, tap by
- * tap. Moves 4 (NCHW + NKPQ) bytes (float32). */
+ * Windows of 3x3 and 5x5 with strides 1 and 2: rectangles of pixels (depthwise_rectangles.cuh). Other windows: a thread computes a strip of
+ * 4 pixels down a column, or of 1 or 2 where there are few pixels, tap by tap. Moves 4 (NCHW + NKPQ) bytes (float32). */
 #include "calculators/cuda/conv2d/depthwise_nchw.cuh"
 #include "calculators/cuda/conv2d/depthwise_rectangles.cuh"
 #include "calculators/cuda/launch.cuh"
 
-/* Any window: strip e, as in depthwise_nchw.cuh. */
+/* Any window: a thread computes strip e, as in depthwise_nchw.cuh. */
 template <typename T, int LENGTH>
 static __global__ void __launch_bounds__(THREADS)
     depthwise_strips(depthwise_operands<T> o, cuda_conv2d g, int64_t count)

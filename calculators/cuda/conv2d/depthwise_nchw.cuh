@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the depthwise kernels over row-major images share: strips of pixels, and windows whose sizes the compiler knows. */
+/* What the depthwise kernels for row-major images share: strips of pixels, and windows with sizes known at compile time. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_NCHW_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_NCHW_CUH
 
@@ -8,7 +8,7 @@
 
 enum { THREADS = 256, STRIP = 4 };
 
-/* Sizes known to the compiler where they are not 0. */
+/* Sizes are compile-time constants unless they are 0. */
 template <int SIZE, int STRIDE> struct fixed_window {
     static constexpr int SIDE = SIZE, STEP = STRIDE;
     static __device__ __forceinline__ int size(const sdlf_window2d &window, int axis)
@@ -25,7 +25,7 @@ template <int SIZE, int STRIDE> struct fixed_window {
     }
 };
 
-/* A pixel; 0 beyond the image's edges. */
+/* A pixel; 0 outside the image. */
 template <typename T>
 static __device__ __forceinline__ T at_or_zero(const T *image, int row, int column, int64_t height, int64_t width)
 {
@@ -49,7 +49,7 @@ template <int LENGTH = STRIP> struct strip {
     }
 };
 
-/* Call `function` with the window that fits: unrolled where one is. */
+/* Call `function` with the matching compile-time window, or with the general one. */
 template <typename Function> static void with_window(const sdlf_window2d &window, Function function)
 {
     bool square = window.size[0] == window.size[1] && window.stride[0] == window.stride[1] && window.dilation[0] == 1 &&

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise convolution, one filter a channel, over channels that lie last: inference.
+/* Depthwise convolution, one filter a channel, channels last: inference.
  *
- * x (N,H,W,C) -> y (N,P,Q,C). A thread makes up to 4 neighbouring channels of STRIP neighbouring pixels of a row; lanes are neighbours in
- * the channels, so that a warp reads whole lines. What two strips or two rows share comes from the caches. Where pixels are many
- * and windows 3x3, boxes (nhwc/depthwise_tma.cu) take the place of this. Weights lie
- * (R S, C) where they were prepacked, else as they are, (C, R S). Moves 4 (NHWC + NPQC) bytes; memory and launch decide. */
+ * x (N,H,W,C) -> y (N,P,Q,C). A thread computes up to 4 neighbouring channels of STRIP neighbouring pixels of a row; neighbouring lanes have
+ * neighbouring channels, so that a warp reads whole cache lines. What strips and rows share is read from caches. With many pixels and 3x3
+ * windows, TMA tiles (nhwc/depthwise_tma.cu) are used instead. Weights are (R S, C) if prepacked, else the operation's own (C, R S). Moves
+ * 4 (NHWC + NPQC) bytes; memory and launch overhead are the bound. */
 #include "calculators/cuda/conv2d/clip.cuh"
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/launch.cuh"
@@ -13,17 +13,17 @@
 
 enum { THREADS = 256 };
 
-enum { QUAD = 4 }; /* neighbouring channels, which a thread makes together */
+enum { QUAD = 4 }; /* neighbouring channels that a thread computes */
 
 /* x (N,H,W,C), y (N,P,Q,C). */
 template <typename T> struct depthwise_problem {
     const T *x, *w, *bias, *residual;
     T *y;
     sdlf_activation activation;
-    unsigned count; /* of a kernel's tasks; numbers of y are counted in 31 bits */
+    unsigned count; /* tasks of the kernel; elements of y are counted in 31 bits */
     unsigned out_height;
     int batch, height, width, channels, out_width;
-    int tap_step, channel_step; /* of w */
+    int tap_step, channel_step; /* strides of w in elements */
     bool ready;                 /* w was prepacked before anything ran */
     sdlf_window2d window;
 };
@@ -39,7 +39,7 @@ static __device__ __forceinline__ vec<T, N> read_weights(const depthwise_problem
     return own;
 }
 
-/* CLIPS: the activation does (conv2d/clip.cuh). Pixel (p, q) of an image, which is number `image` of y, from its sums: bias, residual, activation. */
+/* Store pixel (p, q) of image `image` of y from its sums, after residual and activation. CLIPS: the activation is SDLF_CLIP (conv2d/clip.cuh). */
 template <bool CLIPS, typename T, int N>
 static __device__ __forceinline__ void write_pixel(const depthwise_problem<T> &g, int64_t image, int p, int q,
                                                    int channel, vec<T, N> sum)
@@ -52,7 +52,7 @@ static __device__ __forceinline__ void write_pixel(const depthwise_problem<T> &g
     write_vec<N>(g.y + to, 0, sum);
 }
 
-/* One window of one pixel, where there are too few pixels to keep the memory busy: all of it is asked for at once. */
+/* One window of one pixel, where there are too few pixels to keep memory busy: all loads are issued at once. */
 template <typename T, int N, int SIDE>
 static __device__ __forceinline__ void add_window(const depthwise_problem<T> &g, const T *from, int top, int left,
                                                   int channel, vec<T, N> &sum)
@@ -80,14 +80,13 @@ static __device__ __forceinline__ void add_window(const depthwise_problem<T> &g,
     }
 }
 
-/* N channels a thread; SIDE x SIDE windows with that stride, or, where SIDE is 0, any. */
+/* N channels a thread; SIDE x SIDE windows with that stride, or, where SIDE is 0, any window. */
 template <typename T, int N, int STRIP, int SIDE, int STRIDE, bool CLIPS>
 static __global__ void __launch_bounds__(THREADS) depthwise_nhwc_forward(const __grid_constant__ depthwise_problem<T> g)
 {
     let_next_start();
     constexpr bool ONE = SIDE == 3 && STRIP == 1;
-    constexpr int UNROLLED =
-        SIDE > 5 ? 1 : SIDE + 1; /* rows of a window: of more, code would leave the instruction cache */
+    constexpr int UNROLLED = SIDE > 5 ? 1 : SIDE + 1; /* rows of a window; more would exceed the instruction cache */
     const sdlf_window2d &window = g.window;
     const int rows = SIDE > 0 ? SIDE : window.size[0], columns = SIDE > 0 ? SIDE : window.size[1];
     const unsigned vectors = static_cast<unsigned>(g.channels / N), strips = (g.out_width + STRIP - 1) / STRIP;
@@ -160,7 +159,7 @@ static void launch(const cuda_calculator *calculator, depthwise_problem<T> g, in
     launch_overlapped(calculator, kernel, dim3(cuda_blocks(calculator, g.count, THREADS)), dim3(THREADS), 0, g);
 }
 
-/* Strips as long as there are enough of them to fill the device. */
+/* Strips are as long as still leaves enough of them to fill the device. */
 template <int SIDE, int STRIDE>
 static void launch_fixed(const cuda_calculator *calculator, const depthwise_problem<float> &g, int64_t rows)
 {
@@ -225,7 +224,7 @@ static bool launch_by_tma(const cuda_calculator *, const sdlf_operation *, const
     return false;
 }
 
-/* to (R S, C) from w (C, R S). */
+/* Transpose w (C, R S) to (R S, C). */
 template <typename T> static __global__ void turn_weights(const T *w, T *to, int channels, int taps)
 {
     for (int64_t e = grid_first(); e < static_cast<int64_t>(channels) * taps; e += grid_step())

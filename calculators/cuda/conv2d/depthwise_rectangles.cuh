@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise convolution by rectangles of pixels: 3x3 and 5x5 windows with strides 1 and 2, forward, and the gradient by the input
- * without a stride, which is a convolution with each filter flipped.
+/* Depthwise convolution by rectangles of pixels: 3x3 and 5x5 windows with strides 1 and 2, forward, and the input gradient with
+ * stride 1, which is a convolution with each filter flipped.
  *
- * A thread makes WIDE x ROWS pixels of a plane; lanes are neighbours in q. It asks for all of the image that its windows cover, lines of WIDE
- * or 2 WIDE numbers that lie side by side and a halo around these, before it computes; what neighbouring lanes read too comes from
- * the first-level cache. Rectangles wider than a number need padding of half a window on the left, as it keeps an image's width, and lines
+ * A thread computes WIDE x ROWS pixels of a plane; neighbouring lanes have neighbouring columns q. It issues the loads of all that its
+ * windows cover, lines of WIDE or 2 WIDE contiguous elements and a halo around them, before it computes; what neighbouring lanes load,
+ * too, comes from the first-level cache. WIDE > 1 needs a left padding of half a window, which preserves the image's width, and lines
  * whose lengths are multiples of WIDE. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_RECTANGLES_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_DEPTHWISE_RECTANGLES_CUH
@@ -17,19 +17,19 @@
 
 enum { RECTANGLE_THREADS = 128, RECTANGLE_ROWS = 4 };
 
-/* What is read and written. */
+/* Operands and activation. */
 template <typename T> struct depthwise_operands {
     const T *x, *w, *bias, *residual;
     T *y;
     sdlf_activation activation;
 };
 
-/* What a rectangle reads of a line of the image: PAD numbers, STEP vectors of WIDE, and the rest. */
+/* What a rectangle reads of a line of the image: PAD elements, STEP vectors of WIDE, and the rest. */
 template <typename T, int SIDE, int STEP, int WIDE> struct rectangle_line {
     static constexpr int COLUMNS = (WIDE - 1) * STEP + SIDE, PAD = SIDE / 2, INNER = STEP * WIDE;
     T at[COLUMNS];
 
-    /* From column `left` on; 0 beyond the image. WIDE > 1: PAD before a multiple of INNER, and INNER numbers from there lie within. */
+    /* Load from column `left` on; 0 outside. WIDE > 1: left + PAD is a multiple of INNER, and INNER elements from there are inside. */
     __device__ __forceinline__ void read(const T *line, int left, int width)
     {
         if constexpr (WIDE == 1) {
@@ -62,16 +62,16 @@ template <typename T, int SIDE, int STEP, int WIDE> struct rectangle_line {
     }
 };
 
-/* The rectangles of all planes; numbers of x and y are counted in 31 bits. */
+/* The rectangles of all planes; elements of x and y are counted in 31 bits. */
 struct rectangle_grid {
     divider<int32_t> across, down, filters,
-        group_filters; /* rectangles of a line, lines of them; filters, and those of a channel */
+        group_filters; /* rectangles in a line; lines of rectangles in a plane; filters, and those of a channel */
     unsigned count;
     int channels, height, width, out_height, out_width, padding[2];
 };
 
-/* FLIPPED: with filters flipped. CLIPS: the activation does (clip.cuh). Rectangle e: of plane e / (rectangles of a plane); those of a
- * line follow each other. */
+/* FLIPPED: filters are flipped. CLIPS: the activation is SDLF_CLIP (clip.cuh). Rectangle e is of plane e / (rectangles
+ * of a plane); those of a line are consecutive. */
 template <typename T, int SIDE, int STEP, int WIDE, int ROWS, bool FLIPPED, bool CLIPS>
 static __global__ void __launch_bounds__(RECTANGLE_THREADS)
     depthwise_rectangles(const __grid_constant__ depthwise_operands<T> o, const __grid_constant__ rectangle_grid g)
@@ -143,7 +143,7 @@ static void launch_rectangles(const cuda_calculator *calculator, const depthwise
                       dim3(RECTANGLE_THREADS), 0, clipped, grid);
 }
 
-/* May rectangles be so wide? */
+/* True if alignment and padding allow rectangles that are so wide. */
 template <typename T> static bool is_wide(const depthwise_operands<T> &o, const cuda_conv2d &g, int wide)
 {
     uintptr_t places =
@@ -152,7 +152,7 @@ template <typename T> static bool is_wide(const depthwise_operands<T> &o, const 
            g.window.padding_before[1] == g.window.size[1] / 2 && g.out_width * g.window.stride[1] <= g.width;
 }
 
-/* Wide ones as far as there are threads enough to hide that each of them waits for memory; measured on an H200. */
+/* Wide rectangles are used while enough threads remain to hide memory latency; limits measured on an H200. */
 template <typename T, int SIDE, int STEP, bool FLIPPED>
 static void launch_suited(const cuda_calculator *calculator, const depthwise_operands<T> &o, const cuda_conv2d &g)
 {

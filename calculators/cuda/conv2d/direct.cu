@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution in one step, for every size, stride, dilation and group: the plain algorithm of the ladder.
+/* Direct convolution in one kernel, for every size, stride, dilation and group: the plain algorithm of the ladder.
  *
- * Forward: a thread an output; a warp covers 32 neighbours in q, so that reads of x coalesce and all lanes read one weight.
- * Backward by the input: a thread an element of dx gathers from the outputs that used it. Backward by the weights: a block a
- * weight sums over n, p, q in a fixed order. Does 2 N K P Q (C/G) R S FLOPs with no reuse but the caches'. */
+ * Forward: a thread computes an output; a warp covers 32 neighbours in q, so that loads of x coalesce and all lanes read the same weight.
+ * Backward input: a thread computes an element of dx, gathering from the outputs that used it. Backward weights: a block computes a
+ * weight, summing over n, p, q in a fixed order. Does 2 N K P Q (C/G) R S FLOPs with no reuse except in caches. */
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/kernels.cuh"
 
@@ -64,7 +64,7 @@ template <typename T> static __global__ void conv2d_backward_input(const T *dy, 
     }
 }
 
-/* The sum over the block, for thread 0. */
+/* The sum over the block, in all threads. */
 template <typename T> static __device__ T block_sum(T value)
 {
     __shared__ T parts[THREADS];
@@ -102,7 +102,7 @@ template <typename T> static __global__ void conv2d_backward_weights(const T *x,
     }
 }
 
-/* A block a filter; a thread takes every 1024th of its numbers, 8 of them at a time so that their reads overlap. */
+/* A block a filter; a thread adds every 1024th of its elements, 8 at a time so that the loads overlap. */
 enum { BIAS_THREADS = 1024, BIAS_READS = 8 };
 
 template <typename T>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch: what it takes, prepacked weights, running. */
+/* Implicit GEMM with halo reuse (conv2d/halo.h): what is supported, prepacked weights, running. */
 #include "calculators/cuda/conv2d/halo.h"
 
 #include "calculators/cuda/conv2d/algorithms.h"
@@ -24,7 +24,7 @@ static bool is_nhwc(const sdlf_tensor *tensor)
 
 /* ---- the problem ---- */
 
-/* All but addresses and tile. A 1x1 convolution without stride or padding takes all pixels of all images as one row. */
+/* All but addresses and tile. A 1x1 convolution without stride or padding treats all pixels of all images as one row. */
 cuda_halo cuda_halo_problem(const sdlf_operation *op)
 {
     cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
@@ -43,7 +43,7 @@ cuda_halo cuda_halo_problem(const sdlf_operation *op)
     p.taps_across = g.window.size[1];
     p.taps = g.window.size[0] * g.window.size[1];
     for (int i = 0; i < 2; i++) {
-        bool one = g.window.size[i] == 1; /* then the patch has what the stride leaves */
+        bool one = g.window.size[i] == 1; /* then the patch has only every stride-th pixel */
         p.padding[i] = g.window.padding_before[i];
         p.stride[i] = g.window.stride[i];
         p.source_step[i] = one ? p.stride[i] : 1;
@@ -54,8 +54,8 @@ cuda_halo cuda_halo_problem(const sdlf_operation *op)
     p.steps = is_thin(op) ? cuda_ceil_div(p.taps, 8) : cuda_ceil_div(g.channels, HALO_CHANNELS) * p.taps;
     p.chunks = p.steps / p.taps;
     p.splits = 1;
-    p.quads = p.channels % 4 == 0; /* unless x lies elsewhere */
-    p.fours = p.filters % 4 == 0;  /* unless y does */
+    p.quads = p.channels % 4 == 0; /* unless x is not aligned */
+    p.fours = p.filters % 4 == 0;  /* unless y, bias or residual is not */
     return p;
 }
 
@@ -83,7 +83,7 @@ bool cuda_halo_takes(const sdlf_calculator *base, const sdlf_operation *op)
     return takes(base, op, false);
 }
 
-/* Tiles of boxes have an even number of lines, unless they are rows of a product. */
+/* TMA tiles have an even number of lines, unless they are a single row. */
 bool cuda_halo_pools(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const sdlf_window2d *window = &op->conv2d.window;
@@ -105,7 +105,7 @@ int64_t conv2d_halo_workspace_cuda(const sdlf_calculator *calculator, const sdlf
     return sdlf_tensor_present(&op->prepared) ? 0 : cuda_halo_prepared(calculator, op);
 }
 
-/* Waits until they are: the kernels that read them do not. */
+/* Waits for its kernel, since those that read the weights do not wait. */
 sdlf_status conv2d_halo_prepare_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
     cuda_halo p = cuda_halo_problem(op);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch: tiles of single warps in each mode, and prepacked weights. */
+/* Implicit GEMM with halo reuse: the mma.sync tiles in each math mode, and prepacking the weights. */
 #include "calculators/cuda/conv2d/halo_mma.cuh"
 
 template <typename OPERAND>
@@ -22,8 +22,8 @@ extern "C" sdlf_status cuda_halo_warps(sdlf_calculator *base, const cuda_halo *p
 
 enum { THREADS = 256 };
 
-/* w (K,C,R,S) -> for each step, for each filter up to a multiple of HALO_FILTERS, the numbers of the step in the places that the kernel
- * reads; zeros where there is no filter, channel or tap. A thread a number. */
+/* w (K,C,R,S) -> for each k-step, for each filter up to a multiple of HALO_FILTERS, HALO_CHANNELS elements in the
+ * swizzled order that the kernels read; zeros where there is no filter, channel or tap. One thread an element. */
 template <typename OPERAND>
 static __global__ void halo_prepare(const float *w, char *prepared, const __grid_constant__ cuda_halo p, bool thin)
 {
@@ -42,7 +42,7 @@ static __global__ void halo_prepare(const float *w, char *prepared, const __grid
             int place = (number / 4 ^ filter % 8) * 4 + number % 4;
             reinterpret_cast<uint32_t *>(row)[place] = OPERAND::weight(value);
         } else {
-            /* channels 4 t .. 4 t + 3 of 16 stand at 2 t, 2 t + 1, 8 + 2 t, 9 + 2 t */
+            /* of 16 channels, 4 t .. 4 t + 3 are at 2 t, 2 t + 1, 8 + 2 t, 9 + 2 t */
             int at = number % 16, order = number / 16 * 16 + at % 4 / 2 * 8 + at / 4 * 2 + at % 2;
             int place = (order / 8 ^ filter / 2 % 4) * 8 + order % 8;
             reinterpret_cast<uint16_t *>(row)[place] = OPERAND::weight(value);

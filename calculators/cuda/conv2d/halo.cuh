@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels behind conv2d/halo.h share: which tile a block has, reading a patch, storing results.
+/* What the kernels of conv2d/halo.h share: the tile of a block, reading the patch, storing results.
  *
- * Numbers of x lie in shared memory as they are, float32, and are rounded when a warp reads them.
+ * Elements of x are kept in shared memory as float32, and rounded when a warp reads them.
  *
- * Shared memory holds 16-byte chunks. A pixel's 8 chunks of 4 channels stand in places chunk ^ spread(pixel), a filter's 8 (tf32)
- * or 4 (16 bits) in places chunk ^ (filter % 8) or chunk ^ (filter / 2 % 4): lanes that read 8 pixels, or 8 filters, at once meet all banks.
+ * Shared memory is XOR-swizzled in 16-byte chunks. A pixel's 8 chunks of 4 channels are at chunk ^ spread(pixel), a filter's 8
+ * (tf32) or 4 (16 bits) at chunk ^ (filter % 8) or chunk ^ (filter / 2 % 4): reads of 8 pixels or 8 filters use all banks.
  *
- * In 16 bits, the order of channels in a step is the one in which a lane finds all its 4 channels of a pixel in one chunk. */
+ * In 16 bits, the channels of a k-step are ordered so that a lane finds all its 4 channels of a pixel in one chunk. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_CUH
 
@@ -14,21 +14,21 @@
 
 /* ---- tiles ---- */
 
-/* PIXELS x FILTERS results of a block, WARP_PIXELS x WARP_FILTERS of a warp; the first WORKERS threads have results. */
+/* PIXELS x FILTERS results a block, WARP_PIXELS x WARP_FILTERS a warp; the first WORKERS threads accumulate. */
 template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, int WARP_FILTERS> struct halo_tile {
     static constexpr int WORKERS = 32 * (PIXELS / WARP_PIXELS) * (FILTERS / WARP_FILTERS);
     static constexpr int DOWN = WARP_PIXELS / 16, ACROSS = WARP_FILTERS / 8;
     static constexpr bool OPERANDS16 = OPERAND::BYTES == 2;
-    static constexpr int ROW = HALO_CHANNELS * OPERAND::BYTES;   /* bytes of a filter in a step */
-    static constexpr int STEP = FILTERS * ROW;                   /* bytes of weights of a step */
+    static constexpr int ROW = HALO_CHANNELS * OPERAND::BYTES;   /* bytes of a filter in a k-step */
+    static constexpr int STEP = FILTERS * ROW;                   /* bytes of weights of a k-step */
     static constexpr int PLACE = THIN ? 16 : 128;                /* bytes of a pixel in the patch */
-    static constexpr int INNER = HALO_CHANNELS / OPERAND::DEPTH; /* products of a step */
-    static constexpr int OF_LANE = OPERANDS16 ? 2 : 1;           /* rows of pixels that a lane names */
-    static constexpr int PART = FILTERS + 4;                     /* row of a part in shared memory, in floats */
+    static constexpr int INNER = HALO_CHANNELS / OPERAND::DEPTH; /* mma instructions along K of a k-step */
+    static constexpr int OF_LANE = OPERANDS16 ? 2 : 1;           /* patch rows that a lane addresses in 16 pixels */
+    static constexpr int PART = FILTERS + 4;                     /* floats between two pixels' sums in shared memory */
 
     typedef float sums[DOWN][ACROSS][4];
 
-    /* Bytes of patches and weights, which parts take the place of. */
+    /* Bytes of patches and weights, or of the partial sums that overwrite them after the mainloop. */
     static __host__ __device__ int work(const cuda_halo &p, int stages)
     {
         int product = p.patches * p.patch_bytes + stages * STEP, parts = p.direct ? 0 : PIXELS * PART * 4;
@@ -36,8 +36,8 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
     }
 
     struct block {
-        int image, row, column, filter; /* the tile's first */
-        int split, first, last;         /* steps */
+        int image, row, column, filter; /* the first of the tile */
+        int split, first, last;         /* split, and its range of k-steps */
 
         __device__ block(const cuda_halo &p)
         {
@@ -56,14 +56,14 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
         }
     };
 
-    /* Place of the tile's pixel `m` for tap (0, 0). */
+    /* Index in the patch of the tile's pixel `m` for tap (0, 0). */
     static __device__ __forceinline__ int place_of(const cuda_halo &p, int m)
     {
         int down = m >> p.tile_log, right = m & ((1 << p.tile_log) - 1);
         return down * p.pixel_step[0] * p.patch_across + right * p.pixel_step[1];
     }
 
-    /* The source of each place of the patch, -1 outside the image; the offset of each tap, -1 past the last. */
+    /* Fill the tables: the offset in x of each patch pixel, -1 outside; the offset in the patch of each tap, -1 past the last. */
     template <int THREADS>
     static __device__ void make_tables(const cuda_halo &p, const block &b, int *source, int *tap_at)
     {
@@ -82,13 +82,13 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
         }
     }
 
-    /* Queue copies of a chunk of channels; `thread` of THREADS. */
+    /* Issue cp.async copies of the patch of a chunk of channels, as `thread` of THREADS. */
     template <int THREADS>
     static __device__ __forceinline__ void load_patch(const cuda_halo &p, char *to, const int *source, int chunk,
                                                       int thread)
     {
         if (THIN) {
-            /* one place more, of zeros, for taps that do not exist */
+            /* one pixel of zeros more, for taps that do not exist */
             for (int i = thread; i < (p.patch_pixels + 1) * HALO_THIN; i += THREADS) {
                 int pixel = i / HALO_THIN, channel = i % HALO_THIN;
                 int from = pixel < p.patch_pixels ? source[pixel] : -1;
@@ -117,7 +117,7 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
         }
     }
 
-    /* Places of the pixels that this lane names, of a warp whose first pixel is `top`. */
+    /* Patch indices of the pixels that this lane addresses, of a warp whose first pixel is `top`. */
     static __device__ __forceinline__ void find_places(const cuda_halo &p, int (&place)[DOWN][OF_LANE], int top)
     {
         const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -129,7 +129,7 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
         }
     }
 
-    /* Where this lane reads for tap `tap`; of thin images, for each product of the step by itself. */
+    /* Shared-memory addresses that this lane reads for the tap at offset `shift`; not for thin images. */
     static __device__ __forceinline__ void find_tap(const int (&place)[DOWN][OF_LANE], uint32_t (&from)[DOWN][OF_LANE],
                                                     uint32_t patch, int shift)
     {
@@ -144,7 +144,7 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
         }
     }
 
-    /* The lane's operands of product `inner` of a step that begins with tap `tap`. */
+    /* Load this lane's A operands of mma `inner` of a k-step whose first tap is `tap`. */
     static __device__ __forceinline__ void read_pixels(const cuda_halo &p, uint32_t (&a)[DOWN][4],
                                                        const int (&place)[DOWN][OF_LANE],
                                                        const uint32_t (&from)[DOWN][OF_LANE], uint32_t patch,
@@ -172,7 +172,7 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
         }
     }
 
-    /* What read_pixels left as it is in memory. */
+    /* Round the tf32 operands that read_pixels loaded as float32. */
     static __device__ __forceinline__ void round_pixels(uint32_t (&a)[DOWN][4])
     {
         if constexpr (!OPERANDS16) {
@@ -184,7 +184,7 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
         }
     }
 
-    /* Number of the tile's pixel `m` in y; -1: it lies outside. */
+    /* Index in y of the tile's pixel `m`; -1: outside. */
     static __device__ __forceinline__ int64_t result_of(const cuda_halo &p, const block &b, int m)
     {
         int row = b.row + (m >> p.tile_log), column = b.column + (m & ((1 << p.tile_log) - 1));
@@ -192,11 +192,11 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
         return (static_cast<int64_t>(b.image) * p.out_height + row) * p.out_width + column;
     }
 
-    /* Kernels have `store` in their code once for every result of a thread: DIRECT is for the commonest activations alone. */
+    /* Inlined once for every result of a thread. DIRECT: only the activations that need few instructions. */
     template <bool DIRECT>
     static __device__ __forceinline__ float epilogue(const cuda_halo &p, int filter, int64_t at, float value)
     {
-        if (p.bias != nullptr) value += __ldg(p.bias + filter); /* may be read before what is stored ahead of it */
+        if (p.bias != nullptr) value += __ldg(p.bias + filter); /* may be loaded before earlier results are stored */
         if (p.residual != nullptr) value += p.residual[at];
         return activated<DIRECT>(p, value);
     }
@@ -240,7 +240,7 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
         }
     }
 
-    /* Leave this block's part, or its results, in its shared memory; nobody reads patches or weights any more. */
+    /* Write this block's sums to its shared memory, over patches and weights, which nobody reads any more. */
     static __device__ __forceinline__ void put_part(const sums &sum, float *part)
     {
         const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
@@ -258,7 +258,7 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
         }
     }
 
-    /* Each block of the cluster adds every splits-th quad of the tile, once all parts are there, and stores it. */
+    /* Once all partial sums are there, each block of the cluster adds and stores its share of the tile, in quads. */
     template <int THREADS>
     static __device__ __forceinline__ void add_parts(const cuda_halo &p, const block &b, float *part)
     {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over boxes: the tiles that a problem is cut into, what is taken, running; and the same with ReLU and 2x2 max-pool, whose blocks
- * pool what they have made. */
+/* TMA-tiled implicit GEMM in 16 bits: the choice of a tile, what is supported, running; and the same with ReLU and 2x2
+ * max-pool fused into the epilogue. */
 #include <math.h>
 
 #include "calculators/cuda/conv2d/halo16.h"
 #include "calculators/cuda/gemm/convert_operands.h"
 #include "calculators/fusions/conv2d_pool.h"
 
-/* In the order in which the launcher has them (conv2d/halo16.cu). */
+/* In the order of the launcher's cases (conv2d/halo16.cu). */
 static const cuda_halo16_tile tiles[HALO16_TILES] = {
     {256, 64, 2, 2, 2},  {256, 128, 3, 3, 1}, {128, 64, 4, 2, 2},
     {128, 128, 4, 4, 1}, {128, 128, 2, 2, 2}, {128, 64, 8, 4, 1},
@@ -18,7 +18,7 @@ const cuda_halo16_tile *cuda_halo16_tile_of(int number)
     return &tiles[number];
 }
 
-/* A tile is 8 pixels across, or, of images of one line, all of it. */
+/* A tile is 8 pixels across; for images of one line the whole tile is one line. */
 void cuda_halo16_cut(cuda_halo *p, int number)
 {
     const cuda_halo16_tile *tile = &tiles[number];
@@ -45,7 +45,7 @@ int64_t cuda_halo16_shared(const cuda_halo *p, int number)
 
 /* ---- the choice ---- */
 
-/* Cycles of a step of a block that is alone on a multiprocessor, and of two that share it; and behind a block's steps. */
+/* Cycles of a k-step of a block alone on a multiprocessor, and of each of two that share it; and after a block's k-steps. */
 typedef struct halo16_time {
     double alone, two, behind;
 } halo16_time;
@@ -54,7 +54,7 @@ static const halo16_time times[HALO16_TILES] = {
     {1563, 1624, 6500}, {1700, 1700, 5000}, {584, 880, 3000}, {840, 840, 3500}, {1300, 2300, 4500}, {430, 430, 3000},
 };
 
-/* More of those for sums that blocks share, and for each of these blocks; before the steps of every turn of blocks but the first. */
+/* Cycles more for split-K, and for each split; and before the k-steps of each wave of blocks. */
 enum { SHARED = 2200, EACH = 400, BEFORE = 2000 };
 
 static bool fits(const cuda_calculator *calculator, const cuda_halo *p, int number)
@@ -63,15 +63,15 @@ static bool fits(const cuda_calculator *calculator, const cuda_halo *p, int numb
            p->patch_across <= HALO_BOX;
 }
 
-/* Clusters that may be counted on to run at a time, as of other kernels (cuda_clusters_expected), but 16 of 17: blocks of most networks'
- * last convolutions, 512 filters of 64 a block in two rows of tiles. */
+/* Clusters expected to run at a time, as cuda_clusters_expected, but rounded up, so that 16 of 17 are: the blocks of
+ * most networks' last convolutions (512 filters, 64 a block, in two rows of tiles). */
 static int clusters_expected(const cuda_calculator *calculator, int size, int fit)
 {
     int most = cuda_clusters_at_once(calculator, size, fit);
     return size > 2 && most > 15 ? cuda_ceil_div(most * 15, 16) : most;
 }
 
-/* Cycles of the busiest multiprocessor. */
+/* Estimated cycles of the busiest multiprocessor. */
 static double cycles_of(const cuda_calculator *calculator, const cuda_halo *p, int number)
 {
     const cuda_halo16_tile *tile = &tiles[number];
@@ -85,7 +85,7 @@ static double cycles_of(const cuda_calculator *calculator, const cuda_halo *p, i
     return turns * (steps + time->behind + BEFORE) + (p->splits > 1 ? SHARED + EACH * p->splits : 0);
 }
 
-/* "auto": the least by an estimate, whose numbers were measured on an H200. It depends on shapes, mode and the device alone. */
+/* "auto": the least estimated time, by parameters measured on an H200. It depends only on shapes, math mode and device. */
 bool cuda_halo16_choose(const cuda_calculator *calculator, cuda_halo *p, cuda_halo16_launch *how)
 {
     int best = -1, splits = 1, steps = p->steps / HALO16_TAPS;
@@ -158,7 +158,7 @@ sdlf_status conv2d_halo16_cuda(sdlf_calculator *base, const sdlf_operation *op)
     return cuda_halo16_run(base, op, false, 0);
 }
 
-/* The convolution; its results are nowhere. */
+/* The convolution before the pooling; its output is never stored. */
 static sdlf_operation convolution_of(const sdlf_operation *op)
 {
     const conv2d_pool_options *options = conv2d_pool_options_of(op);
@@ -173,7 +173,7 @@ static sdlf_operation convolution_of(const sdlf_operation *op)
     };
 }
 
-/* Tiles are whole windows of the pooling where they have several lines. */
+/* Tiles consist of whole pooling windows where they have several lines. */
 bool cuda_halo16_pool_takes(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;

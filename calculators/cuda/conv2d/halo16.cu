@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over boxes: launching. Built for compute capability 9.0a, and called on 9.0 alone. */
+/* TMA-tiled implicit GEMM in 16 bits: launching. Built for compute capability 9.0a, called only on 9.0. */
 #include "calculators/cuda/conv2d/halo16.cuh"
 
-/* A map of x, a box of which is 32 channels of what a tile's windows cover. False: there is none. */
+/* A tensor map of x whose box is 32 channels of what a tile's windows cover. False: the driver refuses. */
 static bool make_map(CUtensorMap *map, const cuda_halo &p)
 {
     const int rows = p.patch_pixels / p.patch_across;
@@ -23,7 +23,7 @@ static sdlf_status launch_tile(sdlf_calculator *base, const cuda_halo &p, const 
     int64_t shared = how.shared;
     if (cuda_halo_is_alone(&p)) shared = shared_alone(calculator, cuda_halo_blocks(&p), shared);
     sdlf_status status = allow_shared(kernel, shared);
-    if (status == SDLF_OK) /* blocks of the kernel behind this one have room, too */
+    if (status == SDLF_OK) /* so that blocks of the next kernel fit beside these */
         status = cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                                  cudaSharedmemCarveoutMaxShared),
                             "shared memory");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over boxes: the kernel of conv2d/halo16.h, for compute capability 9.0a.
+/* TMA-tiled implicit GEMM in fp16 and bf16: the kernel of conv2d/halo16.h, for compute capability 9.0a.
  *
- * Operands are swapped (conv2d/halo16_tile.cuh): the rows of the product are filters, 64 of each of GROUPS warpgroups, its columns are the tile's
- * pixels, and both operands lie in shared memory. 8 neighbouring pixels of a line are 8 rows of 128 bytes that follow each other in the
- * box, the 8 of the next line come a line of the box later; a tap is the same with another first row. A step is a line of a window, 3 taps
- * of 32 channels.
+ * Operands are swapped (conv2d/halo16_tile.cuh): the rows (M) of the GEMM are filters, 64 for each of GROUPS warpgroups, its columns (N) are
+ * the tile's pixels, and WGMMA reads both operands from shared memory. 8 neighbouring pixels of a line are 8 consecutive rows of 128 bytes
+ * of the box; the 8 of the next line begin one line of the box later. A tap is the same with another first row. A k-step is a line of a
+ * window: 3 taps of 32 channels.
  *
- * One thread has weights copied, step by step, and boxes, chunk by chunk of 32 channels, as far ahead as there is room; another asks for
- * the first boxes, which a block waits for. ROUNDING warps round each box where it lies, all warps the first one. Barriers in shared
- * memory say what is full and what is empty; the block as a whole never waits. */
+ * One thread issues the TMA copies of weights, k-step by k-step, and of boxes, chunk by chunk of 32 channels, as far ahead as there are free
+ * stages; another loads the first boxes, which the block waits for. ROUNDING warps round each box to 16 bits in place; for the first one the
+ * multiplying warps help. mbarriers say what is full and what is empty; the mainloop has no block-wide barrier. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO16_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO16_CUH
 
@@ -43,7 +43,7 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
         for (int i = 0; i < HALO16_TAPS; i++) copy_bulk_to(to + i * STEP, from + i * tap, STEP, full);
     }
 
-    /* The box of a chunk of an image that lies where TMA cannot read. */
+    /* Load a chunk's box element by element, from an image that is not aligned for TMA. */
     static __device__ __noinline__ void load_slowly(const cuda_halo &p, const block &b, uint32_t to, uint64_t *there,
                                                     int chunk)
     {
@@ -73,8 +73,8 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
                        halo_address(there));
     }
 
-    /* Boxes that there is room for, once what earlier kernels wrote is there. Nothing of the block takes longer to come, so that a thread
-     * does this which does nothing else before it. */
+    /* Load as many boxes as fit, once the outputs of earlier kernels are complete. A block waits longest for this, so
+     * the thread that does it does nothing else before. */
     static __device__ __forceinline__ void load_first(const cuda_halo &p, const block &b, const CUtensorMap *map,
                                                       uint32_t boxes, barriers *bar)
     {
@@ -84,7 +84,7 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
         for (int i = 0; i < most; i++) load_box(p, b, map, boxes + i * p.patch_bytes, &bar->box_there[i], b.chunk + i);
     }
 
-    /* The weights that there is room for. */
+    /* Load the weights of the first STAGES k-steps. */
     static __device__ __forceinline__ void load_early(const cuda_halo &p, const block &b, uint32_t weights,
                                                       barriers *bar)
     {
@@ -93,11 +93,11 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
         if (p.ahead_bytes > 0)
             prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z),
                            gridDim.x * gridDim.y * gridDim.z);
-        await_inputs(); /* boxes behind the first ones */
+        await_inputs(); /* for the boxes after the first ones */
     }
 
-    /* Then what has room first: weights of a step when the step STAGES before it is over, a box when the last step of the one that had its
-     * place is. */
+    /* Then load what has a free stage first: the weights of a k-step once the k-step STAGES before it is over, a box
+     * once the last k-step of the box that it replaces is over. */
     static __device__ __forceinline__ void load(const cuda_halo &p, const block &b, const CUtensorMap *map,
                                                 uint32_t weights, uint32_t boxes, barriers *bar)
     {
@@ -125,7 +125,7 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
         }
     }
 
-    /* Warps that round; the first box is done. */
+    /* The rounding warps' loop over boxes; the first box is already rounded. */
     static __device__ __forceinline__ void round_boxes(const cuda_halo &p, const block &b, uint32_t boxes,
                                                        barriers *bar, int thread)
     {
@@ -153,8 +153,8 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
         const int group_bytes = p.tile_log == 3 ? p.patch_across * PLACE : 8 * PLACE;
         const uint32_t filters = weights + group * 64 * ROW, line_bytes = p.patch_across * PLACE;
         int line = b.line, slot = 0, turn = 0, stage = 0, phase = 0;
-        int line_done = line, slot_done = 0, stage_done = 0; /* of the step that is over next */
-        bool fresh = false;                                  /* the first box is there */
+        int line_done = line, slot_done = 0, stage_done = 0; /* of the k-step released next */
+        bool fresh = false;                                  /* the first box is already there */
         auto release = [&] {
             if (lane == 0) {
                 barrier_arrive(&bar->weights_empty[stage_done]);
@@ -216,7 +216,7 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
         barriers_made();
     }
 
-    /* All threads, which get here by two ways: unlike bar.sync, barrier.sync may be another instruction in each of them. */
+    /* For all threads, which get here on two paths: barrier.sync, unlike bar.sync, may be another instruction in each of them. */
     static __device__ __forceinline__ void await_all()
     {
         asm volatile("barrier.sync 14, %0;" ::"n"(THREADS) : "memory");
@@ -235,7 +235,7 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
         if (helper >= 0) make_barriers(p, bar, helper);
         if (helper == 0) tma_prefetch(map);
         __syncthreads();
-        if (helper >= 0) { /* passes all barriers that the others pass */
+        if (helper >= 0) { /* takes part in all barriers that the others use */
             if (helper == 0) load_early(p, b, weights, bar);
             __syncwarp();
             await_all();
@@ -259,7 +259,7 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
             }
         }
         __syncwarp();
-        await_inputs(); /* the residual */
+        await_inputs(); /* for the residual */
         if (p.splits > 1)
             await_cluster();
         else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of the sums of a convolution over boxes (conv2d/halo16.cuh): they lie in the shared memory of the block, or of the blocks of a
- * cluster that share them, and go to y four filters of a pixel a thread, as they are or the largest of each 2x2. */
+/* Epilogue of the TMA-tiled implicit GEMM in 16 bits (conv2d/halo16.cuh): sums are in the shared memory of the block, or
+ * of the cluster's blocks under split-K; a thread stores four filters of a pixel to y, or of the maximum of 2x2 pixels. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO16_EPILOGUE_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO16_EPILOGUE_CUH
 
@@ -8,11 +8,11 @@
 #include "calculators/cuda/conv2d/halo16_tile.cuh"
 #include "calculators/cuda/divider.cuh"
 
-/* What a block would divide by before it can ask for its first box. */
+/* Divisors and shares that the host computes, so that a block need not divide before it loads its first box. */
 struct halo16_cut {
     divider<int32_t> across, down; /* tiles of an image */
-    divider<int32_t> lines;        /* steps of a chunk of channels */
-    int share, rest;               /* steps of a block of a cluster; so many have one more */
+    divider<int32_t> lines;        /* k-steps of a chunk of channels */
+    int share, rest;               /* k-steps of a block of a cluster; the first `rest` have one more */
 
     halo16_cut() = default;
     explicit halo16_cut(const cuda_halo &p) : across(p.tiles_across), down(p.tiles_down), lines(p.tap_sides[0])
@@ -32,16 +32,16 @@ struct halo16_epilogue : halo16_tile<OPERAND, GROUPS, PIXELS> {
     using both::FILTERS, both::WORKERS, both::WARPS;
     using tile::INNER, tile::ROW, tile::STEP, tile::PLACE, tile::PART;
     static constexpr int ROUNDERS = 32 * ROUNDING, THREADS = WORKERS + ROUNDERS + 32;
-    static constexpr int LINE = HALO16_TAPS * STEP;                    /* bytes of weights of a step */
+    static constexpr int LINE = HALO16_TAPS * STEP;                    /* bytes of weights of a k-step */
     static constexpr int QUADS = FILTERS / 4, LANES = THREADS / QUADS; /* pixels that are stored at a time */
 
-    /* Blocks of a cluster share a tile's sum. */
+    /* Blocks of a cluster share a tile and split its K. */
     struct block {
-        int image, row, column, filter; /* the tile's first */
-        int lines;                      /* steps of a chunk */
-        int first, last;                /* steps */
-        int line;                       /* of its chunk that the first step is */
-        int chunk, chunks;              /* the first step's, behind the last one's */
+        int image, row, column, filter; /* the first of the tile */
+        int lines;                      /* k-steps of a chunk */
+        int first, last;                /* range of k-steps */
+        int line;                       /* line of the window that the first k-step is */
+        int chunk, chunks;              /* of the first k-step; one past that of the last */
 
         __device__ __forceinline__ block(const cuda_halo &p, const halo16_cut &cut)
         {
@@ -62,8 +62,8 @@ struct halo16_epilogue : halo16_tile<OPERAND, GROUPS, PIXELS> {
 
     /* ---- results ---- */
 
-    /* Four neighbouring filters of the tile's pixel m, of all blocks that share the sum, MOST at most, in order; all are asked for before the
-     * first is there, and none where the pixel is not wanted. from: this thread's filters of pixel 0 in each block. */
+    /* The sum of four neighbouring filters of the tile's pixel m over the MOST blocks, at most, that split K, in rank order. All loads
+     * are issued before the first is awaited; none unless `wanted`. from: address of this thread's filters of pixel 0 in each block. */
     template <int MOST>
     static __device__ __forceinline__ float4 total_of(const cuda_halo &p, const uint32_t (&from)[MOST],
                                                       const float *part, int m, bool wanted)
@@ -86,7 +86,7 @@ struct halo16_epilogue : halo16_tile<OPERAND, GROUPS, PIXELS> {
         }
     }
 
-    /* The same in a block that has the sum to itself, or, with POOLS, the largest of 2x2 pixels. */
+    /* The same, or, with POOLS, the maximum over the 2x2 window m. */
     template <int MOST, bool POOLS>
     static __device__ __forceinline__ float4 result_of(const cuda_halo &p, const uint32_t (&from)[MOST],
                                                        const float *part, int m, bool wanted)
@@ -115,8 +115,8 @@ struct halo16_epilogue : halo16_tile<OPERAND, GROUPS, PIXELS> {
         return __ldg(reinterpret_cast<const float4 *>(p.bias + filter));
     }
 
-    /* What is stored: the tile's results, or, with POOLS, the largest of each 2x2 of them. A thread has the same four filters of each of its
-     * pixels, of which it reads some before it stores the first; each block that shares the sum has some pixels. */
+    /* Store the tile's results, or, with POOLS, their 2x2 maxima. A thread has the same four filters in each of its
+     * pixels, and loads AT_ONCE pixels before it stores the first; under split-K each block stores some of the pixels. */
     template <int MOST, bool POOLS, bool ANY = false>
     static __device__ __forceinline__ void store_fours(const cuda_halo &p, const block &b, const float *part)
     {
@@ -163,8 +163,8 @@ struct halo16_epilogue : halo16_tile<OPERAND, GROUPS, PIXELS> {
         }
     }
 
-    /* The same of 2x2 pixels whose sums blocks share: a lane has one of the four, a warp the window and 32 filters, so that all blocks have
-     * something to read and none reads four times in a row. */
+    /* The same for 2x2 maxima under split-K: a warp has a window and 32 filters, a lane one of the window's four
+     * pixels, so that all blocks have something to load and no lane loads four pixels in turn. */
     template <int MOST>
     static __device__ __forceinline__ void pool_fours(const cuda_halo &p, const block &b, const float *part)
     {
@@ -180,7 +180,7 @@ struct halo16_epilogue : halo16_tile<OPERAND, GROUPS, PIXELS> {
         if (team >= TEAMS) return;
         for (int m = team + static_cast<int>(blockIdx.x) * TEAMS; m < PIXELS / 4; m += TEAMS * p.splits) {
             const int row = b.row / 2 + (m >> 2), place = b.column / 2 + (m & 3);
-            if (row >= height || place >= width) continue; /* so for all of a warp */
+            if (row >= height || place >= width) continue; /* the same for all lanes of a warp */
             const int pixel = (m >> 2) * 16 + (m & 3) * 2 + (corner >> 1) * 8 + (corner & 1);
             float4 v = total_of<MOST>(p, from, part, pixel, true);
 #pragma unroll
@@ -201,8 +201,8 @@ struct halo16_epilogue : halo16_tile<OPERAND, GROUPS, PIXELS> {
         }
     }
 
-    /* The same for filters that are no quads or lie where they cannot be moved as such, and for what is pooled before an activation that is not
-     * quick. */
+    /* The same for filters that are no multiple of 4 or not aligned for float4, and for pooling before an activation
+     * that is not quick. */
     static __device__ __noinline__ void store_slowly(const cuda_halo &p, const block &b, const float *part, bool pools)
     {
         const int height = pools ? p.out_height / 2 : p.out_height, width = pools ? p.out_width / 2 : p.out_width;
@@ -231,7 +231,7 @@ struct halo16_epilogue : halo16_tile<OPERAND, GROUPS, PIXELS> {
         }
     }
 
-    /* Apart, so that what is quick keeps its registers. */
+    /* Not inlined, so that the quick path keeps its registers. */
     template <int MOST>
     static __device__ __noinline__ void store_any(const cuda_halo &p, const block &b, const float *part)
     {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over boxes in fp16 and bf16 (conv2d/halo16.cuh): the product of warpgroups, whose two operands lie in shared memory, numbers of a patch
- * rounded in place, a block's sums left in its shared memory, and four numbers of a tile's results at a time. For compute capability 9.0a.
+/* TMA-tiled implicit GEMM in fp16 and bf16 (conv2d/halo16.cuh): helpers of its tiles: rounding a patch to 16 bits in place, writing a block's
+ * sums to shared memory, and float4 arithmetic of the epilogue. For compute capability 9.0a.
  *
- * Operands are swapped: the rows of the product are filters, 64 of each of GROUPS warpgroups, its columns are PIXELS pixels of the tile. */
+ * Operands are swapped: the rows of the GEMM are filters, 64 for each of GROUPS warpgroups, its columns are the tile's PIXELS pixels. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO16_TILE_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO16_TILE_CUH
 
@@ -13,7 +13,7 @@
 #include "calculators/cuda/conv2d/halo.cuh"
 #include "calculators/cuda/wgmma.cuh"
 
-/* Four numbers from there; zeros, and nothing is read, where they are not wanted. */
+/* Load four floats from the cluster's shared memory; zeros, without a load, unless `wanted`. */
 static __device__ __forceinline__ float4 read_there(uint32_t address, bool wanted)
 {
     float4 four = make_float4(0, 0, 0, 0);
@@ -24,7 +24,7 @@ static __device__ __forceinline__ float4 read_there(uint32_t address, bool wante
     return four;
 }
 
-/* NaN wins. */
+/* NaN propagates. */
 static __device__ __forceinline__ float larger(float a, float b)
 {
     float most;
@@ -44,7 +44,7 @@ static __device__ __forceinline__ float4 larger(float4 a, float4 b)
     return make_float4(larger(a.x, b.x), larger(a.y, b.y), larger(a.z, b.z), larger(a.w, b.w));
 }
 
-/* An activation: ANY, or one that is a lower and an upper bound. */
+/* An activation: ANY, or one that only clamps to a lower and an upper bound. */
 template <bool ANY> struct halo16_activation {
     const sdlf_activation &act;
     float low, high;
@@ -88,7 +88,7 @@ struct halo16_tile : halo_tile<OPERAND, false, PIXELS, 64 * GROUPS, 16, 64 * GRO
         asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(at), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
     }
 
-    /* 16 channels of a pixel, in the order of prepared weights. */
+    /* Round the pixels of a patch; a lane takes 16 channels of a pixel, and writes them in the order of the weights. */
     template <int OF> static __device__ __forceinline__ void round_operands16(uint32_t row, int places, int thread)
     {
         const int half = thread % 32 / 16, number = thread % 16;
@@ -102,7 +102,7 @@ struct halo16_tile : halo_tile<OPERAND, false, PIXELS, 64 * GROUPS, 16, 64 * GRO
                 for (int i = 0; i < 4; i++)
                     four[n][i] = halo_read_four(chunk_of(row + n * 16 * OF * PLACE, half * 4 + i));
             }
-            __syncwarp(); /* the other half of the warp has read what is written here */
+            __syncwarp(); /* the other half warp has loaded what is overwritten here */
 #pragma unroll
             for (int n = 0; n < 2; n++) {
                 if (n * 16 * OF + number >= left) continue;
@@ -116,17 +116,17 @@ struct halo16_tile : halo_tile<OPERAND, false, PIXELS, 64 * GROUPS, 16, 64 * GRO
         }
     }
 
-    /* A patch that this warp loaded, or that a barrier says is there. */
+    /* Round a patch that this warp loaded, or that a barrier says is complete. */
     template <int OF> static __device__ __forceinline__ void round_patch(const cuda_halo &p, uint32_t patch, int thread)
     {
         __syncwarp();
         round_operands16<OF>(patch, p.patch_pixels, thread);
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); /* wgmma reads by another way */
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); /* wgmma reads through the async proxy */
     }
 
     /* ---- sums ---- */
 
-    /* Leave this block's part in its shared memory, pixel by pixel; nobody reads patches or weights any more. */
+    /* Write this block's sums to its shared memory, pixel by pixel, over patches and weights, which nobody reads any more. */
     static __device__ __forceinline__ void put_part(const sums &sum, float *part)
     {
         const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch with products of single warps (mma.sync), from compute capability 7.5 on: small tiles, for images of few
- * pixels.
+/* Implicit GEMM with halo reuse by mma.sync, from compute capability 7.5 on: small tiles, for images of few pixels.
  *
- * Weights of the next STAGES - 1 steps, and the patch of the channels that these need, are on their way (cp.async) while the tensor
- * cores work on this one. */
+ * A cp.async pipeline of STAGES stages: the weights of the next STAGES - 1 k-steps, and
+ * the patches of their channels, are in flight while the tensor cores compute this
+ * one. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_MMA_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_MMA_CUH
 
@@ -29,14 +29,14 @@ struct halo_product : halo_tile<OPERAND, THIN, PIXELS, FILTERS, WARP_PIXELS, WAR
         }
     }
 
-    /* One step: tap `tap` of the patch, or, of thin images, taps `tap` and the 7 after it. */
+    /* One k-step: tap `tap` of the patch, or, of thin images, taps `tap` .. `tap` + 7. */
     static __device__ __forceinline__ void multiply(sums &sum, const cuda_halo &p, const int (&place)[DOWN][OF_LANE],
                                                     uint32_t patch, uint32_t weights, const int *tap_at, int tap)
     {
         uint32_t from[DOWN][OF_LANE] = {}, a[tile::INNER][DOWN][4], b[tile::INNER][ACROSS][2];
         if (!THIN) tile::find_tap(place, from, patch, tap_at[tap]);
 #pragma unroll
-        for (int inner = 0; inner < tile::INNER; inner++) { /* reads first: none waits for a product */
+        for (int inner = 0; inner < tile::INNER; inner++) { /* loads first: none waits for an mma */
             tile::read_pixels(p, a[inner], place, from, patch, tap_at, tap, inner);
 #pragma unroll
             for (int j = 0; j < ACROSS; j += 2) {
@@ -82,10 +82,10 @@ struct halo_product : halo_tile<OPERAND, THIN, PIXELS, FILTERS, WARP_PIXELS, WAR
         __syncthreads();
         if (!p.early) await_inputs();
         let_next_start();
-        /* the chunk and tap of the step whose copies are queued next, and of the one that is computed */
+        /* the chunk and tap of the k-step that is loaded next, and of the one that is computed */
         int taps = THIN ? p.steps : p.taps;
         int chunk = b.first / taps, tap = b.first % taps, next_chunk = chunk, next_tap = tap;
-        bool fresh = true; /* the first step needs its patch whichever tap it begins with */
+        bool fresh = true; /* the first k-step needs its patch whichever tap it begins with */
 #pragma unroll
         for (int i = 0; i < STAGES - 1; i++) {
             if (b.first + i < b.last && (fresh || next_tap == 0)) load_chunk(p, patches, source, next_chunk);
@@ -128,11 +128,11 @@ struct halo_product : halo_tile<OPERAND, THIN, PIXELS, FILTERS, WARP_PIXELS, WAR
         if (p.direct) {
             tile::store(p, b, sum);
         } else {
-            __syncthreads(); /* the last step's reads */
+            __syncthreads(); /* all warps have read the last k-step's operands */
             tile::put_part(sum, reinterpret_cast<float *>(shared));
             tile::template add_parts<THREADS>(p, b, reinterpret_cast<float *>(shared));
         }
-        if (p.early) await_inputs(); /* who waits for this kernel waits for the one before, too */
+        if (p.early) await_inputs(); /* whoever waits for this kernel relies on the one before, too */
     }
 };
 
@@ -180,7 +180,7 @@ static sdlf_status halo_launch_mma(sdlf_calculator *calculator, const cuda_halo 
     }
 }
 
-/* Of images of up to HALO_THIN channels. */
+/* For images of up to HALO_THIN channels. */
 template <typename OPERAND>
 static sdlf_status halo_launch_thin(sdlf_calculator *calculator, const cuda_halo &p, const cuda_halo_launch &how)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels behind conv2d/halo.h multiply, and how: operands of each mode, reading them from shared memory, and sums that the blocks of
- * a cluster share. */
+/* Operands of the kernels of conv2d/halo.h: conversion and mma in each math mode, loads from shared memory, and the
+ * split-K reduction over a cluster. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_OPERANDS_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_OPERANDS_CUH
 
@@ -16,7 +16,7 @@ static __device__ __forceinline__ uint32_t halo_address(const void *shared)
     return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
 
-/* Four 8 x 8 matrices of 16-bit numbers, or 8 x 4 of words: lane l names row l % 8 of matrix l / 8. */
+/* ldmatrix of four 8 x 8 matrices of 16-bit elements, or 8 x 4 of words: lane l addresses row l % 8 of matrix l / 8. */
 static __device__ __forceinline__ void halo_read_matrices(uint32_t (&to)[4], uint32_t address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -35,7 +35,7 @@ static __device__ __forceinline__ float4 halo_read_four(uint32_t address)
     return four;
 }
 
-/* What a pixel's chunk numbers are combined with. */
+/* The swizzle of a pixel's chunks: what their indices are XORed with. */
 static __device__ __forceinline__ int halo_spread(int pixel)
 {
     return (pixel & 1) << 2 | (pixel >> 1 & 3);
@@ -45,7 +45,7 @@ static __device__ __forceinline__ int halo_spread(int pixel)
 
 struct halo_tf32 {
     static constexpr sdlf_math MATH = SDLF_MATH_TF32;
-    static constexpr int BYTES = 4, DEPTH = 8; /* of a weight; numbers of the sum in one mma */
+    static constexpr int BYTES = 4, DEPTH = 8; /* bytes of a weight; K of one mma */
     static __device__ __forceinline__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
     {
         mma_tf32(c, a, b);
@@ -94,14 +94,14 @@ struct halo_bf16 {
 
 /* ---- a block's and a cluster's parts ---- */
 
-/* The last step's reads are over: a block's sums may take the place of its operands. By THREADS threads, at places of their own; those that
- * loaded operands are among them, since racecheck names hazards where warps pass barriers unequally often. */
+/* Wait until the last k-step's operands are read: a block's sums may then overwrite them. For all THREADS threads, at different
+ * places of the code; producer warps take part because racecheck reports hazards where warps pass different numbers of barriers. */
 template <int THREADS> static __device__ __forceinline__ void halo_await_reads()
 {
     asm volatile("barrier.sync 15, %0;" ::"n"(THREADS) : "memory");
 }
 
-/* The sum of the same place's numbers over the blocks of a cluster, MOST at most, in their order. All are asked for before the first is waited for. */
+/* Sum four floats at the same address of each block of a cluster, MOST at most, in rank order. All loads are issued before the first is awaited. */
 template <int MOST = HALO_SPLITS> static __device__ __forceinline__ float4 halo_sum_parts(uint32_t address, int count)
 {
     if (count == 1) return halo_read_four(address);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch: the tile that a problem is cut into, and how many blocks share a tile's sum.
+/* Implicit GEMM with halo reuse: the choice of a tile and of the number of splits of K.
  *
- * "auto" estimates the time of each tile with each number of blocks, and takes the least. The estimate has eight numbers a tile, fitted
- * to 7,000 times measured on an H200, of layers of VGG16, ResNet-18 and MobileNetV2 at batch 1, 8 and 32, those of boxes to 5,000 others; what it takes
- * is within a tenth of the fastest, all layers together. It depends on shapes, mode and the device alone.
- */
+ * "auto" estimates the time of each tile with each number of splits, and takes the least. The estimate has eight parameters a tile,
+ * fitted to 7,000 times measured on an H200, of layers of VGG16, ResNet-18 and MobileNetV2 at batch 1, 8 and 32, those of TMA tiles to
+ * 5,000 others; its choices are within a tenth of the fastest, all layers together. It depends only on shapes, math mode and
+ * device. */
 #include "calculators/cuda/conv2d/halo.h"
 
-/* Microseconds. A multiprocessor has several blocks at a time; while they fit, more of them take longer where they share what is
- * scarce, `together` each, and no longer than one alone where a step's way is what takes its time. */
+/* Microseconds. With several resident blocks on a multiprocessor, a k-step takes `together` for each of them where they
+ * compete for a unit, but never less than a block by itself takes, which is latency. */
 typedef struct halo_time {
-    double alone, pointwise; /* a step of one block; of windows of one tap, whose patches are used once */
-    double together;         /* of each block, where there are several */
-    double block;            /* before and after a block's steps */
+    double alone, pointwise; /* a k-step of a block by itself; and for 1x1 windows, whose patches are used once */
+    double together;         /* a k-step of each block, where there are several */
+    double block;            /* before and after a block's k-steps */
     double launch;           /* once */
-    double split, part;      /* of a sum that several blocks share, and of each of them */
-    double memory;           /* a megabyte of x and y */
+    double split, part;      /* split-K: once, and for each split */
+    double memory;           /* for each megabyte of x and y */
 } halo_time;
 
 typedef struct halo_tile {
@@ -23,8 +23,8 @@ typedef struct halo_tile {
     halo_time time[2]; /* in tf32, in 16 bits */
 } halo_tile;
 
-/* In the order in which the launchers have them (conv2d/halo_tma.cu, conv2d/halo_mma.cuh). The last one is for
- * thin images. Boxes are for tf32 alone. */
+/* In the order of the launchers' cases (conv2d/halo_tma.cu, conv2d/halo_mma.cuh). The last one is for thin images. TMA
+ * tiles are only for tf32. */
 static const halo_tile tiles[HALO_TILES] = {
     {{256, 128, 6, 1, 2, 8, 4, false, 0}, {{0.571, 0.699, 0.571, 4.63, 0.11, 1.89, 0.14, 0.059}}},
     {{512, 64, 4, 1, 2, 16, 4, false, 0}, {{0.569, 0.891, 0.569, 4.98, 0.01, 2.82, 0.07, 0.046}}},
@@ -59,7 +59,7 @@ static const halo_tile tiles[HALO_TILES] = {
     {.tile = {256, 64, 3, 1, 0, 0, 0, false, 0}},
 };
 
-/* `block` of boxes where all pixels are one row, of 1x1 convolutions: a tile ends sooner. */
+/* `block` of TMA tiles in 1x1 convolutions, where all pixels are one row: their epilogue is shorter. */
 static const double row_block[HALO_TILES] = {3.73, 3.69, 2.75, 3.07, 2.12, 2.27, 1.20, 1.72, 2.04};
 
 const cuda_halo_tile *cuda_halo_tile_of(int number)
@@ -74,7 +74,7 @@ int cuda_halo_weight_bytes(sdlf_math math)
 
 /* ---- the choice ---- */
 
-/* May wgmma be used? */
+/* True if wgmma may be used. */
 static bool has_groups(const cuda_calculator *calculator)
 {
 #ifdef SDLF_HAVE_WGMMA
@@ -85,7 +85,7 @@ static bool has_groups(const cuda_calculator *calculator)
 #endif
 }
 
-static const double RESIDUAL = 7; /* of tiles of boxes that read it where they store */
+static const double RESIDUAL = 7; /* microseconds more for a TMA tile whose epilogue reads a residual from memory */
 
 static double time_of(const cuda_calculator *calculator, const cuda_halo *p, int number, int64_t shared)
 {
@@ -93,7 +93,7 @@ static double time_of(const cuda_calculator *calculator, const cuda_halo *p, int
     const halo_time *time = &tiles[number].time[calculator->math != SDLF_MATH_TF32];
     int64_t blocks = cuda_halo_blocks(p), room = (calculator->shared_most + 1024) / (shared + 1024);
     int fit = room < tile->blocks ? (int)room : tile->blocks;
-    int places = calculator->multiprocessors; /* each with a block to itself */
+    int places = calculator->multiprocessors; /* multiprocessors that have a block each */
     if (tile->across > 0 && p->splits > 1) places = p->splits * cuda_clusters_at_once(calculator, p->splits, 1);
     int load = cuda_ceil_div(blocks, places); /* blocks of the busiest multiprocessor */
     double at_once = load < fit ? load : fit, turns = load / at_once;
@@ -116,14 +116,14 @@ static bool fits(const cuda_calculator *calculator, const cuda_halo *p, int numb
            cuda_halo_shared(p, number, cuda_halo_weight_bytes(calculator->math)) <= calculator->shared_most;
 }
 
-/* Activations that kernels make in registers. */
+/* True for activations that the kernels compute in registers: identity, ReLU, clip. */
 static bool is_quick(const sdlf_activation *activation)
 {
     return activation->function == SDLF_IDENTITY || activation->function == SDLF_RELU ||
            activation->function == SDLF_CLIP;
 }
 
-/* Thin images are bound by the memory of y: large tiles where there are enough of them, tiles of few filters for few filters. */
+/* Thin images are bound by writing y: large tiles where there are enough of them, tiles of few filters for few filters. */
 static int choose_thin(const cuda_calculator *calculator, cuda_halo *p)
 {
     enum { LARGE = HALO_TILES - 1, NARROW = HALO_WARP_TILE + 2, SMALL = HALO_WARP_TILE + 3 };
@@ -139,34 +139,34 @@ static int choose_thin(const cuda_calculator *calculator, cuda_halo *p)
     return -1;
 }
 
-/* May a problem that is not thin have this tile? */
+/* True if this tile supports the problem, which is not thin. */
 static bool suits(const cuda_calculator *calculator, const cuda_halo *p, int number)
 {
     const cuda_halo_tile *tile = &tiles[number].tile;
     bool boxes = tile->across > 0;
     if (boxes && (calculator->math != SDLF_MATH_TF32 || !has_groups(calculator))) return false;
     if (boxes && !p->quads && !p->pools) return false;
-    if (p->taps < tile->shares) return false; /* a share would pass patches over */
+    if (p->taps < tile->shares) return false; /* a share would skip whole patches */
     if (p->pools && (!boxes || tile->across == HALO_LINES)) return false;
-    return p->filters_padded % tile->filters == 0; /* a step's weights are copied whole */
+    return p->filters_padded % tile->filters == 0; /* a k-step's weights are copied whole */
 }
 
-/* Do results go to y as they are, or as boxes, and not through shared memory that held operands? */
+/* True if results go to y from registers or by TMA, and not through shared memory that held operands. */
 static bool is_direct(const cuda_halo *p, int number, bool quick)
 {
     const cuda_halo_tile *tile = &tiles[number].tile;
     return quick && p->splits == 1 && tile->shares == 0 && (tile->across == 0 || p->fours);
 }
 
-/* Where a block makes several tiles, one group's results leave while the other multiplies. */
+/* Lead of a block's first warpgroup, in k-steps: with several tiles a block, one group's epilogue overlaps the other's mainloop. */
 static int lead_of(const cuda_calculator *calculator, const cuda_halo *p)
 {
-    enum { FEW = 18 }; /* steps of a tile, of which a half is the end of another */
+    enum { FEW = 18 }; /* k-steps of a tile, half of which take as long as an epilogue */
     if (!p->direct || p->taps == 1 || cuda_halo_blocks(p) <= calculator->multiprocessors) return 0;
     return p->steps <= FEW ? FEW / 2 : FEW / 6;
 }
 
-/* May results leave as boxes? Many tiles of two groups of pixels, whose weights are the same, wait for each other's. */
+/* True if TMA stores may be used. Many tiles of two pixel groups do not: groups with a common weight ring would wait for each other's stores. */
 static bool can_store(const cuda_calculator *calculator, const cuda_halo *p, int number)
 {
     if (!p->direct || p->plane > 0) return false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch that is moved as boxes, and whose results leave as boxes, too: built for compute capability 9.0a, and called on 9.0
- * alone. */
+/* TMA-tiled implicit GEMM in tf32, with plain and with TMA stores: launching. Built for compute capability 9.0a, and
+ * called only on 9.0. */
 #include "calculators/cuda/conv2d/halo_tma_store.cuh"
 #include "calculators/cuda/tma.cuh"
 
-/* A map of x, a box of which is a remainder's part of the patch, or a group's part of a row. False: there is none. */
+/* A tensor map of x whose box is the part of the patch for one remainder by the strides, or a group's part of a row. False: the driver refuses. */
 static bool halo_tma_map(CUtensorMap *map, const cuda_halo &p, int group_pixels)
 {
     image_shape x = {p.x, p.images, p.height, p.width, p.channels, {1, group_pixels}, {1, 1}, true};
@@ -15,7 +15,7 @@ static bool halo_tma_map(CUtensorMap *map, const cuda_halo &p, int group_pixels)
     return make_image_map(map, x);
 }
 
-/* Blocks that are alone on a multiprocessor have registers for another warp, which loads a ring of weights for the second group. */
+/* Blocks that are alone on a multiprocessor have registers for another producer warp, which fills a weight ring for the second group. */
 template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES, int BLOCKS, bool THROUGH = false,
           int SHARES = 1>
 static sdlf_status launch_tile(sdlf_calculator *base, const cuda_halo &p, const cuda_halo_launch &how)
@@ -58,7 +58,7 @@ extern "C" sdlf_status cuda_halo_box(sdlf_calculator *calculator, const cuda_hal
 
 /* ---- results that leave as boxes ---- */
 
-/* A map of y or what is added to it, a box of which is 32 filters of a group's part of a tile. */
+/* A tensor map of y or of the residual whose box is 32 filters of a group's part of a tile. False: the driver refuses. */
 static bool make_result_map(CUtensorMap *map, const cuda_halo &p, const float *data, int pixels, bool through)
 {
     const int by = p.pools ? 2 : 1;

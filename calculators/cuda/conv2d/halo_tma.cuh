@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over a patch in tf32, with products of warpgroups whose two operands lie in shared memory, and patches that the TMA unit
- * loads there as boxes of x (tma.cuh): for compute capability 9.0a.
+/* TMA-tiled implicit GEMM in tf32: WGMMA with both operands in shared memory, where TMA loads patches as boxes of x (tma.cuh). For compute
+ * capability 9.0a.
  *
- * Operands are swapped: the rows of the product are filters, 64 of each group, its columns are pixels. A tile is PIXEL_GROUPS times 8 pixels across
- * and PIXELS / 8 lines high, or, of convolutions that are products already, one row. 8 neighbouring pixels of a line are 8 rows of 128 bytes that
- * follow each other in the patch, the 8 of the next line come a line of the patch later: what a descriptor can say. A tap is the same with another
- * first row. Of strided windows, the patch holds the places of each remainder together, each a box of its own. THROUGH: a tile is whole lines of
- * the image, whose pixels are linearised, with a place that is no pixel behind each line (conv2d/halo_tiling.c); so that images whose width is no
- * multiple of 8 leave less of a tile empty.
+ * Operands are swapped: the rows (M) of the GEMM are filters, 64 for each warpgroup, its columns (N) are pixels. A tile is PIXEL_GROUPS times 8
+ * pixels across and PIXELS / 8 lines high, or, for 1x1 convolutions without stride, one row. 8 neighbouring pixels of a line are 8 consecutive
+ * rows of 128 bytes of the patch; the 8 of the next line begin one line of the patch later. A matrix descriptor describes just that, and a tap is
+ * the same with another first row. For strided windows, the pixels of each remainder by the strides are contiguous in the patch, each remainder
+ * a box of its own. THROUGH: a tile is whole lines of the image, whose pixels are linearised, with a slot that is no pixel after each line
+ * (conv2d/halo_tiling.c), so that less of a tile is empty where the image's width is no multiple of 8.
  *
- * One warp has patches copied, another weights, as far ahead as there is room (conv2d/halo_tma_load.cuh). All other warps multiply. A block
- * makes one tile after the other, and while its results leave through a small part of shared memory, the next tile's operands arrive. Two groups of
- * 64 filters have a ring of weights each, where there are registers for the warp that fills it: the first group is some steps ahead, so that its
- * results leave while the second one multiplies, and the other way round. Where blocks of a cluster share a sum, and where activations are slow
- * to make, results take the place of the operands, and the block has one tile. So it is with SHARES > 1: that many times as many groups, each of
- * which takes every SHARES-th step, so that tensor cores are busy while a group's instructions between two steps run; their sums meet in shared
- * memory.
+ * The kernel is warp-specialised. One producer warp loads patches, another weights, as far ahead as there are free stages
+ * (conv2d/halo_tma_load.cuh); all other warps multiply. A block computes one tile after the other; while a tile's results go through a small
+ * staging buffer to y, the next tile's operands are loaded. Two groups of 64 filters have a weight ring each where registers allow for the warp
+ * that fills it: the first group leads by some k-steps, so that the epilogue of each overlaps the mainloop of the other (ping-pong). With split-K
+ * over a cluster, and with activations that are slow to compute, sums overwrite the operands, and a block has one tile. The same holds for
+ * SHARES > 1: that many sets of groups, each of which takes every SHARES-th k-step, so that tensor cores are busy while one set executes the
+ * instructions between its k-steps; their sums are added in shared memory.
  *
- * TMA rounds pixels to tf32 on their way; weights were rounded when they were prepacked. */
+ * TMA rounds pixels to tf32 as it loads them; weights were rounded when they were prepacked. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_CUH
 
@@ -40,7 +40,7 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
     static_assert(SHARES == 1 || (RINGS == 1 && STAGES > SHARES),
                   "a share keeps a step's weights until its next one's are there");
 
-    /* Of two groups the first begins `lead` steps before the second: the one arrives when it is so far, the other awaits that. */
+    /* With two groups the first leads by `lead` k-steps: it arrives here once it has done so many, and the second waits for that. */
     static __device__ __forceinline__ void arrive_ahead()
     {
         asm volatile("barrier.arrive 14, %0;" ::"n"(WORKERS) : "memory");
@@ -52,12 +52,12 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
 
     /* ---- multiplying ---- */
 
-    /* Where a warp is in the rings of weights and patches. */
+    /* A warp's position in the rings of weights and patches. */
     struct position {
         int stage, phase, slot, turn;
     };
 
-    /* A step's weights, and the patch behind its last tap, are read no more. */
+    /* Release a k-step's weights, and the patch after its last tap. */
     static __device__ __forceinline__ void release(barriers *bar, ring *ring, int stage, int slot, bool patch)
     {
         if (threadIdx.x % 32 != 0) return;
@@ -73,8 +73,8 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         }
     }
 
-    /* Every SHARES-th step of a tile, from `share` on. Each share reads every patch, but where a block begins behind a patch's first tap: windows
-     * have no fewer taps than there are shares. N: pixels of this group. */
+    /* Compute every SHARES-th k-step of a tile, from `share` on. Every share uses every patch (windows have at least SHARES
+     * taps), except perhaps the first one, where the block begins after that patch's first tap. N: pixels of this group. */
     template <int N = PIXELS>
     static __device__ __forceinline__ void multiply(const cuda_halo &p, const block &b, float (&sum)[N / 8][4],
                                                     position &at, int share, uint32_t filters, uint32_t patches,
@@ -82,8 +82,8 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
     {
         const int group_bytes = THROUGH || p.tile_down == 1 ? 8 * ROW : p.patch_across * ROW;
         int tap = b.tap + share, stage_before = 0, slot_before = 0;
-        bool fresh = true, over = false;   /* a patch begins; the step before was its patch's last */
-        if (SHARES > 1 && tap >= p.taps) { /* the first patch is other shares' alone */
+        bool fresh = true, over = false;   /* first k-step of a patch; the one before was its patch's last */
+        if (SHARES > 1 && tap >= p.taps) { /* only other shares use the first patch */
             barrier_await(&bar->patch_full[at.slot], at.turn & 1);
             if (threadIdx.x % 32 == 0) barrier_arrive(&bar->patch_empty[at.slot]);
             tap -= p.taps;
@@ -114,12 +114,12 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             over = fresh = tap >= p.taps;
             if (over) tap -= p.taps;
             if (over || number == b.last - 1)
-                advance_patch(p, at); /* a tile ends with its patch, read to its last tap or not */
+                advance_patch(p, at); /* a tile ends with its patch, whether or not all taps were used */
         }
         wgmma_await<0>();
         if (SHARES == 1)
             release(bar, ring, stage_before, slot_before,
-                    true); /* shares have one tile: nothing comes in their place */
+                    true); /* shares have one tile, so nothing replaces their operands */
     }
 
     /* ---- the block ---- */
@@ -134,9 +134,9 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         float *leaving = reinterpret_cast<float *>(shared + product);
         barriers *bar = reinterpret_cast<barriers *>(shared + work);
         int *tap_at = reinterpret_cast<int *>(bar + 1);
-        /* The compiler, too, knows that it is the same in all lanes, and keeps what comes of it where a warp has a register once. */
+        /* The shuffle tells the compiler that this is the same in all lanes, so that what depends on it is kept in uniform registers. */
         const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
-        const int group = warp / 4 % GROUPS; /* of its share */
+        const int group = warp / 4 % GROUPS; /* within its share */
         const unsigned units = static_cast<unsigned>(p.images * p.tiles_down * p.tiles_across * p.tiles_filters) *
                                static_cast<unsigned>(p.splits);
         if (warp < WARPS) {
@@ -144,7 +144,7 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             barrier_of_block<true>();
             if (SHARES > 1) even_barriers<false>();
         } else {
-            loader::make_barriers(p, bar, warp - WARPS); /* 0: of patches; then of a ring */
+            loader::make_barriers(p, bar, warp - WARPS); /* 0: patches; then the weight rings */
             barrier_of_block<false>();
         }
         if (warp == WARPS) {
@@ -190,8 +190,8 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             if (SHARES > 1) even_barriers<true>();
             for (int i = 0; i < (p.splits > 1 ? SHARES : 1); i++) halo_await_reads<THREADS>();
         }
-        await_cluster(); /* all parts are there; a block that has a sum to itself is a cluster of one */
-        await_inputs();  /* the warps that loaded operands */
+        await_cluster(); /* all partial sums are there; without split-K a block is a cluster of one */
+        await_inputs();  /* for the producer warps */
         const block b(p, blockIdx.x);
         float *part = reinterpret_cast<float *>(shared);
         if (p.pools)
@@ -203,7 +203,7 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
     }
 
   private:
-    /* Barriers and taps are made. Who loads does not wait for the taps. */
+    /* Waits for barriers and tap table. Producer warps only arrive: they do not use the table. */
     template <bool WAITS> static __device__ __forceinline__ void barrier_of_block()
     {
         if (WAITS)
@@ -212,8 +212,8 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             asm volatile("barrier.arrive 0, %0;" ::"n"(THREADS) : "memory");
     }
 
-    /* The other way round, long after: so all warps pass as many barriers before they read each other's sums, which is how race checkers tell what
-     * comes after what. */
+    /* The reverse, at the end: producers wait, the others have long arrived. So all warps pass equally many barriers
+     * before they read each other's sums, from which race checkers derive the order of accesses. */
     template <bool WAITS> static __device__ __forceinline__ void even_barriers()
     {
         if (WAITS)

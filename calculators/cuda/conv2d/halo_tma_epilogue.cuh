@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over boxes in tf32 (conv2d/halo_tma.cuh): the sizes of tiles, which of them a block makes, and results that go straight to y,
- * through a small part of shared memory. What goes there may be the largest of each 2x2. */
+/* TMA-tiled implicit GEMM in tf32 (conv2d/halo_tma.cuh): tile sizes, the tiles of a block, and the epilogue that stores
+ * results, or their 2x2 maxima, straight to y through a small staging buffer. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_EPILOGUE_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_EPILOGUE_CUH
 
 #include "calculators/cuda/conv2d/halo.cuh"
 
 template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int LINES, int SHARES = 1> struct halo_tma_tile {
-    static constexpr int GROUPS = FILTER_GROUPS * PIXEL_GROUPS; /* of each share of the steps */
+    static constexpr int GROUPS = FILTER_GROUPS * PIXEL_GROUPS; /* for each share of the k-steps */
     static constexpr int WORKERS = 128 * GROUPS * SHARES, WARPS = WORKERS / 32;
-    static constexpr int THREADS = WORKERS + 32 + 32 * RINGS; /* one warp for patches, one for each ring of weights */
+    static constexpr int THREADS =
+        WORKERS + 32 + 32 * RINGS; /* one producer warp for patches, one for each weight ring */
     static constexpr int FILTERS = 64 * FILTER_GROUPS, TILE = PIXELS * PIXEL_GROUPS;
     static constexpr int ROW = HALO_CHANNELS * 4, STEP = FILTERS / RINGS * ROW /* of a ring */, PART = FILTERS + 4;
     static constexpr int SOME = 8 * LINES,
-                         LEFT = 68; /* pixels of a group that leave together; a row of 64 filters, in floats */
-    static constexpr int LEAVING = 2 * SOME * LEFT; /* floats of a group that leave, in two turns */
+                         LEFT = 68; /* pixels of a group that are stored at a time; a row of 64 filters, in floats */
+    static constexpr int LEAVING = 2 * SOME * LEFT; /* floats of a group's staging buffers, of which there are two */
 
     typedef float sums[PIXELS / 8][4];
 
     struct block {
-        int image, down, across, filters; /* the tile's number along each axis */
-        int split, first, last, tap;      /* steps, and the first one's tap */
+        int image, down, across, filters; /* the tile's index along each axis */
+        int split, first, last, tap;      /* range of k-steps, and the tap of the first */
 
         __device__ block(const cuda_halo &p, unsigned at)
         {
@@ -67,13 +68,13 @@ struct halo_tma_epilogue : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RI
     using sums = typename shape::sums;
     using shape::SOME, shape::LEFT;
 
-    /* Wait for the other threads of a group. */
+    /* Barrier among the 128 threads of a group. */
     static __device__ __forceinline__ void await_group(int group)
     {
         asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
     }
 
-    /* Quick activations by two bounds; NaN stays NaN. */
+    /* Clamp, which is any quick activation; NaN stays NaN. */
     static __device__ __forceinline__ float between(float x, float low, float high)
     {
         asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(low));
@@ -91,7 +92,7 @@ struct halo_tma_epilogue : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RI
         return quick.function == SDLF_CLIP ? static_cast<float>(quick.high) : INFINITY;
     }
 
-    /* Some of a group's sums, as the products left them, into one of its two turns; to: this thread's place. */
+    /* Write some of a group's sums, in the layout of WGMMA accumulators, to one of its two staging buffers; to: this thread's address. */
     static __device__ __forceinline__ void leave(const sums &sum, int some, float *to)
     {
         to += some % 2 * SOME * LEFT;
@@ -103,7 +104,7 @@ struct halo_tma_epilogue : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RI
         }
     }
 
-    /* A thread's results, every eighth place of a tile of whole lines, from place `first` on. */
+    /* A thread's results in a tile of whole lines: every eighth slot, from slot `first` on. */
     struct walk {
         int row, column;
 
@@ -111,7 +112,7 @@ struct halo_tma_epilogue : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RI
         {
             return column < p.out_width && row < p.tile_down && tile_at.y + row < p.out_height;
         }
-        /* To the next one; numbers of y between the two. */
+        /* Advance to the next one; returns the elements of y between the two. */
         __device__ __forceinline__ int64_t advance(const cuda_halo &p)
         {
             column += 8;
@@ -124,8 +125,8 @@ struct halo_tma_epilogue : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RI
         }
     };
 
-    /* Results of a group, through `leaving`, two turns of its own: written as the products left them, read four filters of a pixel a
-     * thread. */
+    /* Store a group's results through its two staging buffers at `leaving`: sums are written in the accumulator layout,
+     * and read as four filters of a pixel a thread. */
     static __device__ __forceinline__ void store_results(const cuda_halo &p, const int4 &tile_at, const sums &sum,
                                                          float *leaving, int group)
     {
@@ -137,7 +138,7 @@ struct halo_tma_epilogue : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RI
             static_cast<int64_t>(row ? 8 : p.out_width) * p.filters; /* between a thread's results */
         int64_t at = (static_cast<int64_t>(tile_at.x) * p.out_height + tile_at.y) * p.out_width + left + pixel;
         int lines =
-            row ? (p.out_width - left - pixel + 7) / 8 : p.out_height - tile_at.y; /* of this thread that exist */
+            row ? (p.out_width - left - pixel + 7) / 8 : p.out_height - tile_at.y; /* lines of this thread that exist */
         if (filter >= p.filters || left + pixel >= p.out_width) lines = 0;
         float4 bias = {0, 0, 0, 0};
         if (p.bias != nullptr && filter < p.filters) bias = __ldg(reinterpret_cast<const float4 *>(p.bias + filter));
@@ -151,7 +152,7 @@ struct halo_tma_epilogue : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RI
 #pragma unroll
         for (int some = 0; some < PIXELS / SOME; some++) {
             const int turn = some % 2 * SOME * LEFT;
-            await_group(group); /* who is past it has read the other turn */
+            await_group(group); /* whoever is past it has read the other buffer */
             float4 four[LINES];
 #pragma unroll
             for (int line = 0; line < LINES; line++)
@@ -188,7 +189,7 @@ struct halo_tma_epilogue : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RI
         return a;
     }
 
-    /* Number of a pooled result in y; four neighbouring filters there. */
+    /* Index in y of a pooled result, and the store of four neighbouring filters there. */
     static __device__ __forceinline__ int64_t pooled_at(const cuda_halo &p, int image, int row, int column, int filter)
     {
         const int64_t height = p.out_height / 2, width = p.out_width / 2;
@@ -208,8 +209,8 @@ struct halo_tma_epilogue : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RI
         }
     }
 
-    /* The same of the largest of each 2x2, with ReLU: two lines of a pixel meet in a thread, its neighbour's in a lane 16 further on, which
-     * stores every other one of four lines' results. */
+    /* The same for 2x2 maxima, with ReLU: a thread has the two lines of a pixel, and gets its neighbour's maximum from
+     * the lane 16 further on; of four lines' results each of the two stores one row. */
     static __device__ __forceinline__ void store_pooled(const cuda_halo &p, const int4 &tile_at, const sums &sum,
                                                         float *leaving, int group)
     {
@@ -229,7 +230,7 @@ struct halo_tma_epilogue : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RI
 #pragma unroll
         for (int some = 0; some < PIXELS / SOME; some++) {
             const int turn = some % 2 * SOME * LEFT;
-            await_group(group); /* who is past it has read the other turn */
+            await_group(group); /* whoever is past it has read the other buffer */
             float4 four[LINES];
 #pragma unroll
             for (int line = 0; line < LINES; line++)
@@ -239,7 +240,7 @@ struct halo_tma_epilogue : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RI
             if (LINES > 2) {
                 second = larger(four[LINES - 2], four[LINES - 1]);
                 mine = odd ? second : first;
-                second = odd ? first : second; /* the neighbour's */
+                second = odd ? first : second; /* for the neighbour */
             }
             float4 v = {__shfl_xor_sync(0xffffffffu, second.x, 16), __shfl_xor_sync(0xffffffffu, second.y, 16),
                         __shfl_xor_sync(0xffffffffu, second.z, 16), __shfl_xor_sync(0xffffffffu, second.w, 16)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What loads the operands of a convolution over boxes in tf32 (conv2d/halo_tma.cuh) into shared memory: one warp has patches copied, another
- * the weights of each ring, as far ahead as there is room. A whole warp goes through the loop, and one lane of it copies: then numbers are in the
- * registers that a warp has once, which copies take. */
+/* Producer warps of the TMA-tiled implicit GEMM in tf32 (conv2d/halo_tma.cuh): one loads patches, another the weights
+ * of each ring, as far ahead as there are free stages. The whole warp runs the loop and one lane issues the copies: so
+ * their operands stay in uniform registers, which the copy instructions take. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_LOAD_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_LOAD_CUH
 
@@ -15,7 +15,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
     using block = typename shape::block;
     using shape::FILTERS, shape::ROW, shape::STEP, shape::TILE, shape::WARPS, shape::WORKERS;
 
-    static constexpr int TILES = 16; /* more than may be under way, which are HALO_SLOTS and one */
+    static constexpr int TILES = 16; /* more than may be in flight: HALO_SLOTS and one */
 
     struct ring {
         uint64_t full[STAGES], empty[STAGES];
@@ -23,7 +23,8 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
     struct barriers {
         ring weights[RINGS];
         uint64_t patch_full[HALO_SLOTS], patch_empty[HALO_SLOTS];
-        int4 tile[TILES]; /* of the block's tiles in turn: image, row, column, filter; there with the first patch */
+        int4 tile
+            [TILES]; /* ring of the block's tiles: image, row, column, filter; written before the tile's first patch */
     };
 
     static __device__ __forceinline__ uint32_t place_of(uint64_t *barrier)
@@ -31,7 +32,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
         return static_cast<uint32_t>(__cvta_generic_to_shared(barrier));
     }
 
-    /* By the warps that load, each what it fills: number 0 patches, the others a ring. */
+    /* Called by each producer warp for the barriers of what it fills: number 0 patches, the others a weight ring. */
     static __device__ __forceinline__ void make_barriers(const cuda_halo &p, barriers *bar, int number)
     {
         const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -46,7 +47,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
         __syncwarp();
     }
 
-    /* Rows of the patch from tap (0, 0)'s first pixel to each tap's. */
+    /* Rows of the patch from the first pixel of tap (0, 0) to that of each tap. */
     static __device__ void make_taps(const cuda_halo &p, int *tap_at)
     {
         const int places = p.patch_pixels / (p.pixel_step[0] * p.pixel_step[1]);
@@ -57,7 +58,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
         }
     }
 
-    /* The patch of a chunk of an image that lies where TMA cannot read; of windows without a stride. */
+    /* Load a chunk's patch element by element, from an image that is not aligned for TMA; only for windows with stride 1. */
     static __device__ __noinline__ void load_slowly(const cuda_halo &p, const block &b, uint32_t to, int chunk)
     {
         for (int i = 0; i < p.patch_down * p.patch_across * HALO_CHANNELS; i++) {
@@ -75,7 +76,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
 
-    /* Nobody copies before the whole warp knows that there is room: no lane is left behind by more than a turn. */
+    /* Wait with the whole warp before one lane copies, so that no lane falls behind by more than one phase. */
     static __device__ __forceinline__ void await_with_warp(uint64_t *barrier, int parity)
     {
         barrier_await(barrier, parity);
@@ -85,7 +86,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
     static __device__ void load_patches(const cuda_halo &p, const CUtensorMap *x, uint32_t patches, barriers *bar,
                                         unsigned units)
     {
-        const bool row = p.tile_down == 1; /* then a box is one group's */
+        const bool row = p.tile_down == 1; /* then there is a box for each group */
         const int remainders = p.pixel_step[0] * p.pixel_step[1], boxes = row ? PIXEL_GROUPS : remainders;
         const int rows = row ? PIXELS : boxes == 1 ? p.patch_pixels : p.patch_pixels / remainders; /* from box to box */
         const int bytes = (row ? TILE : remainders * p.patch_down * p.patch_across) * ROW;
@@ -124,10 +125,10 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
         }
     }
 
-    /* Those of the tiles' filters from `skipped` on. */
+    /* Load the weights of a tile's filters from `skipped` on, k-step by k-step. */
     static __device__ void load_weights(const cuda_halo &p, char *weights, ring *ring, int skipped, unsigned units)
     {
-        const int64_t pitch = static_cast<int64_t>(p.filters_padded) * ROW; /* from step to step */
+        const int64_t pitch = static_cast<int64_t>(p.filters_padded) * ROW; /* bytes from k-step to k-step */
         int stage = 0, turn = 0;
         for (unsigned unit = blockIdx.x; unit < units; unit += gridDim.x) {
             const block b(p, unit);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Results of a convolution over boxes in tf32 (conv2d/halo_tma.cuh) whose sums are left in shared memory, in the place of operands, first: where
- * blocks of a cluster have a part each, and where activations are slow to make. What goes to y may be the largest of each 2x2. */
+/* Epilogue of the TMA-tiled implicit GEMM in tf32 (conv2d/halo_tma.cuh) whose sums first overwrite the operands in shared memory:
+ * for split-K over a cluster, for shares of the k-steps, and for slow activations. It stores results, or their 2x2 maxima, to y. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_SPLIT_K_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_SPLIT_K_CUH
 
@@ -16,7 +16,7 @@ struct halo_tma_split_k : halo_tma_epilogue<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
     using results::larger, results::pooled_at, results::store_pooled_four;
     using tile = halo_tile<halo_tf32, false, 16, 8, 16, 8>; /* for what does not depend on its size */
 
-    /* Leave this block's part in its shared memory, pixel by pixel, or add to what is there; nobody reads patches or weights any more. */
+    /* Write this block's sums to its shared memory, pixel by pixel, or add to those there; nobody reads operands any more. */
     template <bool ADDS = false>
     static __device__ __forceinline__ void put_part(const sums &sum, float *part, int group)
     {
@@ -33,8 +33,8 @@ struct halo_tma_split_k : halo_tma_epilogue<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
         }
     }
 
-    /* Leave what a share has where others read it: beside the other shares' sums, or, where other blocks read them, added to those, in the
-     * shares' order. */
+    /* Write a share's sums where others read them: beside the other shares' sums, or, with split-K over a cluster,
+     * added to those, in the shares' order. */
     static __device__ __forceinline__ void put_share(const cuda_halo &p, const sums &sum, float *part, int share,
                                                      int group)
     {
@@ -50,7 +50,7 @@ struct halo_tma_split_k : halo_tma_epilogue<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
         }
     }
 
-    /* Four neighbouring sums of all shares of this block's steps, in their order. */
+    /* Add four neighbouring sums of all shares of this block, in order. */
     static __device__ __forceinline__ float4 sum_shares(const float *part)
     {
         float4 total = *reinterpret_cast<const float4 *>(part);
@@ -62,14 +62,14 @@ struct halo_tma_split_k : halo_tma_epilogue<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
         return total;
     }
 
-    /* The same of all blocks of a cluster, RANKS at most. */
+    /* The same over the blocks of a cluster, RANKS at most. */
     template <int RANKS> static __device__ __forceinline__ float4 sum_parts(const cuda_halo &p, const float *part)
     {
         if (SHARES > 1 && (RANKS == 1 || p.splits == 1)) return sum_shares(part);
         return halo_sum_parts<RANKS>(halo_address(part), p.splits);
     }
 
-    /* Number of a pixel of the block in y, pixel by pixel of each group; -1: it lies outside. (Numbers of y are int, conv2d/halo.c.) */
+    /* Index in y of a pixel of the block, counted group by group; -1: outside. (Element offsets in y fit int, conv2d/halo.c.) */
     static __device__ __forceinline__ int result_of(const cuda_halo &p, const block &b, int m)
     {
         int row = b.row(p), column = b.column(p) + m;
@@ -86,8 +86,8 @@ struct halo_tma_split_k : halo_tma_epilogue<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
         return (b.image * p.out_height + row) * p.out_width + column;
     }
 
-    /* Each block of the cluster adds every splits-th row of quads of the tile, once all parts are there, and stores it. A thread stays with four
-     * filters. */
+    /* Once all partial sums are there, each block of the cluster adds and stores its share of the tile's pixels. A
+     * thread keeps the same four filters. */
     static __device__ __noinline__ void add_slow_parts(const cuda_halo &p, const block &b, const float *part)
     {
         constexpr int QUADS = FILTERS / 4, DOWN = THREADS / QUADS;
@@ -107,7 +107,7 @@ struct halo_tma_split_k : halo_tma_epilogue<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
         }
     }
 
-    /* The same where activations are quick and four filters are written at once. AT_ONCE pixels' sums are asked for before the first is waited for. */
+    /* The same with a quick activation and float4 stores. The sums of AT_ONCE pixels are loaded before the first is used. */
     template <int RANKS, int AT_ONCE>
     static __device__ __forceinline__ void add_quick_parts(const cuda_halo &p, const block &b, const float *part)
     {
@@ -152,7 +152,7 @@ struct halo_tma_split_k : halo_tma_epilogue<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
             add_quick_parts<HALO_SPLITS, 1>(p, b, part);
     }
 
-    /* The same of the largest of each 2x2, with ReLU. */
+    /* The same with 2x2 max-pooling and ReLU. */
     static __device__ __forceinline__ void add_pooled_parts(const cuda_halo &p, const block &b, const float *part)
     {
         constexpr int QUADS = FILTERS / 4, DOWN = THREADS / QUADS, POOLED = PIXELS / 4; /* of a group */

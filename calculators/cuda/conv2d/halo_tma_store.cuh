@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution over boxes in tf32 (conv2d/halo_tma.cuh) whose results leave as boxes, too: for blocks that make several tiles.
+/* TMA-tiled implicit GEMM in tf32 (conv2d/halo_tma.cuh) with a TMA-store epilogue: for blocks that compute several tiles.
  *
- * A group of warps writes its 64 filters of a tile, finished, into a staging area of shared memory, in the order in which TMA takes it:
- * two halves of 32 filters, channels of a pixel a row of 128 bytes, 16-byte chunks at chunk ^ (row % 8). One thread of a warp of its own has it
- * stored, which clips it at the edges of y, and the group goes on with its next tile at once. The groups use the area in turn; while it is one's,
- * the other multiplies. Of whole lines, places that are no pixels are staged, too: they lie outside y. A residual is loaded into the area before it
- * is given to a group, which adds to what it finds there.
+ * A warpgroup writes its 64 filters of a tile, after bias, residual and activation, to a staging area of shared memory in TMA's layout: two halves
+ * of 32 filters, a pixel a row of 128 bytes, 16-byte chunks at chunk ^ (row % 8). One thread of a warp of its own issues the TMA store, which
+ * clips at the edges of y, and the group continues with its next tile. The groups use the area in turn: while one does, the other multiplies.
+ * With whole lines, the slots that are no pixels are staged, too: they are outside y. A residual is loaded by TMA into the area before a group
+ * gets it; the group adds to what it finds there.
  *
- * The largest of each 2x2 results are found in registers: a thread has two neighbours of a line, and those of the next line. */
+ * 2x2 maxima are taken in registers: a thread has two neighbours of a line, and those below them. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_STORE_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_HALO_TMA_STORE_CUH
 
@@ -23,17 +23,17 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
     using base::GROUPS, base::WARPS, base::ROW, base::STEP;
 
     static constexpr int RINGS = FILTER_GROUPS;
-    static constexpr int THREADS = base::THREADS + 32; /* a warp that stores */
+    static constexpr int THREADS = base::THREADS + 32; /* with a warp that stores */
     static constexpr int HALF =
         HALO_STAGED(PIXELS, THROUGH &&PIXEL_GROUPS == 1) * ROW; /* bytes of 32 filters of a tile */
     static_assert(THROUGH || HALF / 4 % 1024 == 0, "boxes of pooled results begin at multiples of 1024");
 
-    /* The staging area is `free` for a group's next results, the residual in it; it is `full` of them. A phase of each is a tile. */
+    /* mbarriers of the staging area: `free` for a group, with the residual loaded; `full` of its results. A phase is a tile. */
     struct turns {
         uint64_t full[GROUPS], free[GROUPS];
     };
 
-    /* What becomes of a sum. */
+    /* What turns a sum into a result. */
     struct epilogue {
         float bias[2], low, high;
 
@@ -60,15 +60,15 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
     {
         asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(value) : "memory");
     }
-    /* Where a filter of the group's 64 stands in a row of an area with rows for so many bytes of 32 filters. That of the filter 8 further on, which
-     * is a thread's other one, differs in a bit of the chunk: NEXT. */
+    /* Shared-memory address of a filter of the group's 64, where 32 filters take half_bytes. The address of the filter
+     * 8 further on, the other one of a thread, differs in one bit of the chunk: NEXT. */
     static __device__ __forceinline__ uint32_t place_of(uint32_t area, int half_bytes, int row, int filter)
     {
         return area + filter / 32 * half_bytes + row * ROW + ((filter % 32 / 4 ^ row % 8) << 4) + filter % 4 * 4;
     }
     static constexpr uint32_t NEXT = 2 << 4;
 
-    /* filter: this thread's first of the group's 64. ADDED: the area has what is added. */
+    /* Write results to the staging area. filter: this thread's first of the group's 64. ADDED: the area holds the residual. */
     template <bool ADDED, int N>
     static __device__ __forceinline__ void stage_results(const epilogue &last, const float (&sum)[N][4], uint32_t area,
                                                          int filter)
@@ -99,7 +99,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
         return a;
     }
 
-    /* The same of the largest of each 2x2. */
+    /* The same for 2x2 maxima. */
     static __device__ __forceinline__ void stage_pooled(const epilogue &last, const sums &sum, uint32_t area,
                                                         int filter)
     {
@@ -119,7 +119,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
         }
     }
 
-    /* Of one warp: give the area to each group in turn, and have its results stored. */
+    /* Loop of the storing warp: give the area to each group in turn, and store its results by TMA. */
     static __device__ void store(const cuda_halo &p, const CUtensorMap *y, const CUtensorMap *residual, uint32_t area,
                                  turns *turn, unsigned units)
     {
@@ -129,7 +129,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
         int phase = 0;
         tma_prefetch(y);
         if (p.residual != nullptr) tma_prefetch(residual);
-        await_inputs(); /* the residual is there, and nobody needs what y replaces */
+        await_inputs(); /* the residual is complete, and nobody reads what y overwrites */
         for (unsigned unit = blockIdx.x; unit < units; unit += gridDim.x, phase ^= 1) {
             const block b(p, unit);
 #pragma unroll 1
@@ -186,8 +186,9 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
         turns *turn = reinterpret_cast<turns *>(bar + 1);
         int *tap_at = reinterpret_cast<int *>(turn + 1);
         const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32,
-                                     0);                     /* to the compiler, too, the same in all lanes */
-        const int group = warp / 4, producer = warp - WARPS; /* 0: of patches; then of a ring; the last one stores */
+                                     0); /* the shuffle tells the compiler that it is the same in all lanes */
+        const int group = warp / 4,
+                  producer = warp - WARPS; /* 0: patches; then the weight rings; the last one stores */
         const unsigned units = static_cast<unsigned>(p.images * p.tiles_down * p.tiles_across * p.tiles_filters);
         make_barriers(p, bar, turn, tap_at, warp);
         if (producer == 0) {
@@ -205,7 +206,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
         }
     }
 
-    /* Of a group's warps: its part of one tile after the other. */
+    /* Loop of a group's warps: compute its part of one tile after the other. */
     static __device__ __forceinline__ void make_tiles(const cuda_halo &p, int group, uint32_t filters, uint32_t patches,
                                                       uint32_t area, const int *tap_at, barriers *bar, turns *turn,
                                                       unsigned units)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* im2col and col2im, the first step of two-step convolution, and the sum of per-image parts.
+/* im2col and col2im, the first step of two-step convolution, and the sum over per-image partial gradients.
  *
- * columns[n][c][r][s][p][q] = x[n][c][p stride + r dilation - pad][q ...], 0 outside. A thread 16 bytes of a line of P Q columns;
- * where lines are no multiple of that they are written number by number. Moves the image in, from memory once and R S times from
- * the caches, and R S times the image out, or half as much where columns are rounded (gemm/convert_operands.h).
- * col2im: a thread an element of dx, which gathers. */
+ * columns[n][c][r][s][p][q] = x[n][c][p stride + r dilation - pad][q ...], 0 outside. A thread writes 16 bytes of a row of P Q columns;
+ * where rows are no multiple of that, it writes element by element. Reads the image once from memory and R S times from caches, and
+ * writes it R S times, or half as many bytes where columns are rounded (gemm/convert_operands.h).
+ * col2im: a thread computes an element of dx by gathering. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -34,7 +34,7 @@ static __device__ __forceinline__ void put(float x, __nv_bfloat16 *to)
     *to = __float2bfloat16_rn(x);
 }
 
-/* `line` numbers from one line of columns to the next, `chunks` threads for each; `lines` of all images. */
+/* `line` elements from one row of columns to the next, written by `chunks` threads; `lines` rows of all images. */
 template <typename T, typename Column>
 static __global__ void im2col(const T *x, Column *columns, cuda_conv2d g, int64_t lines, int64_t line, int64_t chunks)
 {

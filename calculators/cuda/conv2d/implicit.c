@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Implicit GEMM: how an operation becomes one product, which tile it is cut into, and into how many parts its sum. */
+/* Implicit GEMM: an operation as one GEMM, the choice of its tile, and of the number of splits of K. */
 #include "calculators/cuda/conv2d/implicit.h"
 
 #include <string.h>
 
 const cuda_implicit_tile cuda_implicit_tiles[IMPLICIT_TILES] = {{128, 128}, {64, 128}, {64, 64}, {32, 128}};
 
-/* Numbers stay so far from the ends of an int that sums of two fit. */
+/* Limit of indices, so far from INT_MAX that sums of two fit an int. */
 static const int64_t MOST = INT32_MAX / 4;
-static const int64_t MOST_PARTS = INT64_C(256) << 20; /* bytes of all parts */
+static const int64_t MOST_PARTS = INT64_C(256) << 20; /* bytes of all partial sums */
 enum { ALIGNMENT = 256 };
 
 static int greatest_divisor(int a, int b)
@@ -109,7 +109,7 @@ bool cuda_implicit_counts(const sdlf_operation *op)
         int64_t reach = (int64_t)window->size[i] * window->dilation[i];
         int64_t side = x->shape.dim[2 + i] + window->padding_before[i] + window->padding_after[i] + reach;
         if (side > MOST || (i == 0 && side > 2 * MOST / x->shape.dim[3])) return false;
-        if (window->stride[i] > 1024) return false; /* phases of backward input are counted one by one */
+        if (window->stride[i] > 1024) return false; /* phases of backward input are enumerated one by one */
     }
     int64_t pixels = x->shape.dim[0] * x->shape.dim[2] * x->shape.dim[3];
     int64_t outputs = y->shape.dim[0] * y->shape.dim[2] * y->shape.dim[3];
@@ -142,7 +142,7 @@ static void cut(cuda_implicit *p, int tile, int splits)
     p->splits = splits;
 }
 
-/* Products of words that a multiprocessor makes in a clock, all of a step's copies and sums around them counted. */
+/* Multiply-adds of words that a multiprocessor completes in a clock, loads and everything else of a k-step included. */
 static double rate_of(const cuda_calculator *calculator, sdlf_dtype dtype, int tile)
 {
     static const double efficiency[IMPLICIT_TILES] = {0.80, 0.72, 0.60, 0.55};
@@ -154,8 +154,8 @@ static double rate_of(const cuda_calculator *calculator, sdlf_dtype dtype, int t
     return rate * efficiency[tile];
 }
 
-/* Clocks of the whole product, roughly. A multiprocessor's blocks take turns; with one or two at a time, it waits between a
- * step's copies and its products. Parts cost a launch more, and their way through memory. */
+/* Estimated clocks of the whole GEMM. A multiprocessor's blocks alternate; with only one or two resident, it idles
+ * between a k-step's loads and its multiplications. Split-K costs another launch and the traffic of the partial sums. */
 static double clocks_of(const cuda_calculator *calculator, const cuda_implicit *p, sdlf_dtype dtype, int tile)
 {
     const cuda_implicit_tile *size = &cuda_implicit_tiles[tile];
@@ -164,15 +164,15 @@ static double clocks_of(const cuda_calculator *calculator, const cuda_implicit *
     int64_t phases = (int64_t)p->phases[0] * p->phases[1];
     double steps = (double)cuda_ceil_div(cuda_ceil_div(p->depth / phases, IMPLICIT_DEPTH * width), p->splits) + 8;
     double step = (double)size->rows * size->columns * IMPLICIT_DEPTH / rate_of(calculator, dtype, tile);
-    double least = 400; /* a step of one block alone: the way to memory and back */
+    double least = 400; /* a k-step of one block by itself: memory latency */
     double load = (double)cuda_ceil_div(blocks_of(p), calculator->multiprocessors);
-    double turn = load < 4 ? load : 4; /* blocks at a time */
+    double turn = load < 4 ? load : 4; /* resident blocks */
     double clocks = load / turn * steps * (turn * step > least ? turn * step : least) * (1 + 0.25 / turn);
     if (p->splits > 1) clocks += 4000 + (double)p->result_count * (p->splits + 1) * sdlf_dtype_size(dtype) / 2000;
     return clocks;
 }
 
-/* The tile, and p->splits: what seems fastest. Depends on shapes, math and the device alone. */
+/* Choose the tile and p->splits with the least estimated time. Depends only on shapes, math mode and device. */
 static int choose(const cuda_calculator *calculator, cuda_implicit *p, sdlf_dtype dtype)
 {
     static const int splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
@@ -198,7 +198,7 @@ static int choose(const cuda_calculator *calculator, cuda_implicit *p, sdlf_dtyp
 
 /* ---- running ---- */
 
-/* The workspace: w' of backward input, then the parts. */
+/* The workspace: w' of backward input, then the partial sums. */
 static int64_t exchanged_bytes(const cuda_implicit *p, sdlf_dtype dtype)
 {
     if (!p->transposed) return 0;
@@ -219,7 +219,7 @@ int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const 
     return cuda_implicit_workspace(&p, op->out[0].dtype);
 }
 
-/* May a be read in steps of 4 numbers? */
+/* True if a may be loaded 4 elements at a time. */
 static bool is_wide(const cuda_implicit *p)
 {
     bool aligned = ((uintptr_t)p->a & 15) == 0;

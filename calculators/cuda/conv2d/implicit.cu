@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Implicit GEMM on tensor cores, launched in the mode that the calculator has; and what stands before and behind all implicit GEMM: weights with
- * filters and channels exchanged, and the sum of parts. */
+/* Implicit GEMM on tensor cores, launched in the calculator's math mode; and what runs before and after any implicit
+ * GEMM: exchanging filters and channels of weights, and the sum of partial results. */
 #include "calculators/cuda/conv2d/implicit_tensor.cuh"
 
 template <typename MATH> static void launch_product(cudaStream_t stream, const cuda_implicit &problem, int tile)
@@ -26,7 +26,7 @@ extern "C" sdlf_status cuda_implicit_tensor(sdlf_calculator *base, const cuda_im
 
 enum { THREADS = 256, TAPS = 240 /* of a window of IMPLICIT_SIDES rows and columns, at most */, LINE = TAPS + 1 };
 
-/* Where a tap goes: number `at` of the taps in the order of their phases, of which `before` are of earlier phases, and `count` of its own. */
+/* Where a tap goes: its index `at` among the taps sorted by phase, `before` of which are in earlier phases and `count` in its own. */
 struct exchange_tap {
     int at, before, count;
 };
@@ -46,8 +46,8 @@ static __device__ exchange_tap exchange_tap_of(const cuda_implicit &p, int tap)
     return {before + number[0] * span[1].count + number[1], before, span[0].count * span[1].count};
 }
 
-/* w (K,C/G,R,S) -> for each group and phase (C/G, K/G, taps of the phase). A block moves tiles of FILTERS filters and as many channels as
- * `channels`, with all taps, through shared memory: so runs of a filter are read, and runs of a channel written. Moves them once in and out. */
+/* w (K,C/G,R,S) -> for each group and phase (C/G, K/G, taps of the phase). A block copies tiles of FILTERS filters by `channels` channels, all taps,
+ * through shared memory, so that both loads (along a filter) and stores (along a channel) are contiguous. Reads and writes the weights once. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     exchange(const T *w, T *exchanged, const __grid_constant__ cuda_implicit p, int channels, int64_t tiles)
@@ -67,7 +67,7 @@ static __global__ void __launch_bounds__(THREADS)
         const int wide = (rows - c0 < channels ? rows - c0 : channels) * taps;
         const int high = filters - f0 < FILTERS ? filters - f0 : FILTERS;
         const T *from = w + ((group * filters + f0) * rows + c0) * taps;
-        __syncthreads(); /* the tile before is stored, and the table made */
+        __syncthreads(); /* the previous tile is stored, and the table complete */
         for (int e = static_cast<int>(threadIdx.x); e < high * wide; e += THREADS)
             tile[e / wide * LINE + e % wide] = from[static_cast<int64_t>(e / wide) * rows * taps + e % wide];
         __syncthreads();
@@ -81,7 +81,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* The same for windows of more taps: a thread a weight. */
+/* The same for windows of more taps: one thread a weight. */
 template <typename T>
 static __global__ void exchange_large(const T *w, T *exchanged, const __grid_constant__ cuda_implicit p, int64_t count)
 {
@@ -94,7 +94,7 @@ static __global__ void exchange_large(const T *w, T *exchanged, const __grid_con
     }
 }
 
-/* y = act(sum of parts + bias + residual), parts in order. A thread a result; reads each part once. */
+/* y = act(sum of partial sums + bias + residual), summed in order. One thread an element; reads each partial sum once. */
 template <typename T>
 static __global__ void run_epilogue(const T *parts, int splits, T *y, const T *bias, const T *residual, int64_t count,
                                     int64_t channels, int64_t area, sdlf_activation activation)
@@ -125,7 +125,7 @@ extern "C" sdlf_status cuda_implicit_exchange(sdlf_calculator *base, const cuda_
         }
         const int high = 128 / sizeof(T);
         const int64_t down = (filters + high - 1) / high * static_cast<int64_t>(problem->groups);
-        int channels = TAPS / taps; /* fewer where there would not be enough blocks */
+        int channels = TAPS / taps; /* fewer where there would be too few blocks */
         while (channels > 1 && (problem->rows + channels - 1) / channels * down < 2 * calculator->multiprocessors)
             channels = (channels + 1) / 2;
         const int64_t tiles = (problem->rows + channels - 1) / channels * down;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* What the implicit GEMM kernels share: which tile a block has, tables of what is gathered from where, where results go. See
- * conv2d/implicit.h for the product. */
+/* What the implicit GEMM kernels share: the tile of a block, tables for the gather, and where results are stored. See
+ * conv2d/implicit.h for the GEMM. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_IMPLICIT_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_IMPLICIT_CUH
 
 #include "calculators/cuda/conv2d/implicit.h"
 #include "calculators/cuda/kernels.cuh"
 
-/* A pixel: where its window's corner would lie in the image, and which rows and columns of the window fall outside: bit i for
- * row i of the phase's taps, bit (rows + j) for column j, and always bit 31. */
+/* A pixel: the offset of its window's corner in the image, and the rows and columns of the window that are outside: bit
+ * i for row i of the phase's taps, bit (rows + j) for column j, and always bit 31. */
 struct __align__(16) implicit_pixel
 {
     int64_t offset;
     unsigned outside;
 };
 
-/* A tap of a channel: what it adds to a pixel's offset, and its two bits; bit 31 for one that does not exist. It meets the
- * pixel inside the image where the two have no bit in common. */
+/* A tap of a channel: what it adds to a pixel's offset, and its two bits; bit 31 for one that does not exist. It reads
+ * inside the image where it has no bit in common with the pixel. */
 struct __align__(8) implicit_tap
 {
     int offset;
@@ -25,13 +25,13 @@ struct __align__(8) implicit_tap
 
 enum : unsigned { IMPLICIT_NOWHERE = 1u << 31 };
 
-/* The taps of a phase along one axis: `count` of them, shifted by first, first + spacing, ...; `before` belong to the phases
- * before this one. `pixels` are in the phase. */
+/* The taps of a phase along one axis: `count` of them, at shifts first, first + spacing, ...; `before` taps belong to
+ * earlier phases. `pixels` pixels are in the phase. */
 struct implicit_span {
     int count, first, spacing, before, pixels;
 };
 
-/* A number in digits of two radices, to be counted up without divisions. */
+/* An index as digits in mixed radix, which is advanced without divisions. */
 struct implicit_digits {
     int high, middle, low;
 };
@@ -53,8 +53,8 @@ static __device__ __forceinline__ void implicit_advance(implicit_digits &at, con
     at.high += step.high + carry;
 }
 
-/* Pixel i of a phase takes what lies at i plus a shift where (phase + padding - r dilation) is a multiple of the stride: the
- * taps r = first tap, and every (stride / gcd)-th from there. */
+/* Pixel i of a phase uses tap r, at an integer shift, where (phase + padding - r dilation) is a multiple of the stride:
+ * these are the first such tap and every (stride / gcd)-th after it. */
 static __device__ __noinline__ implicit_span implicit_span_of_phase(const cuda_implicit &p, int axis, int phase)
 {
     implicit_span span;
@@ -82,15 +82,15 @@ static __device__ __forceinline__ implicit_span implicit_span_of(const cuda_impl
     return {p.taps[axis], -p.padding[axis], p.dilation[axis], 0, p.extent[axis]};
 }
 
-/* What a block works on. */
+/* The share of the problem that a block computes. */
 template <typename T> struct implicit_block {
     const T *a, *source;
     int64_t a_row;
     implicit_span span[2];
     int phase[2];
-    int group, split, row, column; /* row, column: the tile's first */
+    int group, split, row, column; /* row, column: the first of the tile */
     int columns, depth;            /* of this phase */
-    int first, last;               /* steps of the sum, `per_step` numbers each */
+    int first, last;               /* k-steps of `per_step` elements each */
 
     __device__ implicit_block(const cuda_implicit &p, int tile_rows, int tile_columns, int per_step)
     {
@@ -124,7 +124,7 @@ template <typename T> struct implicit_block {
         last = first + share + (split < rest);
     }
 
-    /* Pixel number e, linearised over images, rows and columns of the phase. */
+    /* Pixel e, linearised over images, rows and columns of the phase. */
     __device__ implicit_pixel pixel(const cuda_implicit &p, const implicit_digits &e) const
     {
         int top = e.middle * (p.transposed ? 1 : p.stride[0]), left = e.low * (p.transposed ? 1 : p.stride[1]);
@@ -140,7 +140,7 @@ template <typename T> struct implicit_block {
         return {e.high * p.source_image + static_cast<int64_t>(top) * p.source_width + left, outside};
     }
 
-    /* Tap number e, linearised over channels and the phase's taps. */
+    /* Tap e, linearised over channels and the phase's taps. */
     __device__ implicit_tap tap(const cuda_implicit &p, const implicit_digits &e) const
     {
         int down = span[0].first + e.middle * span[0].spacing, right = span[1].first + e.low * span[1].spacing;
@@ -148,7 +148,7 @@ template <typename T> struct implicit_block {
                 1u << e.middle | 1u << (span[0].count + e.low)};
     }
 
-    /* Radices of pixel and tap numbers. */
+    /* Radices of pixel and tap indices. */
     __device__ int pixel_radix(int axis) const
     {
         return span[axis].pixels > 0 ? span[axis].pixels : 1;
@@ -158,7 +158,7 @@ template <typename T> struct implicit_block {
         return span[axis].count > 0 ? span[axis].count : 1;
     }
 
-    /* Where column j of the tile goes in the result (to which row * result_row is added); -1: nowhere. */
+    /* Offset of the tile's column j in the result (row * result_row is added to it); -1: outside. */
     __device__ int64_t result_offset(const cuda_implicit &p, int j) const
     {
         if (column + j >= columns) return -1;
@@ -170,7 +170,7 @@ template <typename T> struct implicit_block {
     }
 };
 
-/* Positions of the sum are taps where columns are pixels, and pixels where columns are taps (backward weights). */
+/* K positions are taps where columns are pixels, and pixels where columns are taps (backward weights). */
 template <bool WEIGHTS> struct implicit_kinds {
     using position = implicit_tap;
     using column = implicit_pixel;
@@ -196,8 +196,8 @@ static __device__ __forceinline__ void implicit_set(implicit_pixel *to, const cu
     *to = exists ? block.pixel(p, at) : implicit_pixel{0, ~0u};
 }
 
-/* The positions that a step covers, and, in backward weights, where a has them. The first COUNT threads of a block have one
- * each and count it up from step to step. */
+/* Table of the K positions of a k-step and, in backward weights, of their offsets in a. The first COUNT threads of a
+ * block have one position each and advance it from k-step to k-step. */
 template <typename T, int COUNT, bool WEIGHTS> struct implicit_positions {
     implicit_digits at, step;
     int middle, low, position;
@@ -211,7 +211,7 @@ template <typename T, int COUNT, bool WEIGHTS> struct implicit_positions {
         step = implicit_split(COUNT, middle, low);
     }
 
-    /* Write the next step's entries and go on. */
+    /* Write the entries of the next k-step and advance. */
     __device__ __forceinline__ void write(const cuda_implicit &p, const implicit_block<T> &block,
                                           typename implicit_kinds<WEIGHTS>::position *entries, int64_t *a_offset)
     {
@@ -239,7 +239,7 @@ static __device__ void implicit_column(implicit_tap *to, const cuda_implicit &p,
                  block.column + j < block.columns);
 }
 
-/* A result, or a part of it. */
+/* Store a result, after the epilogue, or a partial sum. */
 template <typename T>
 static __device__ __forceinline__ void implicit_store(const cuda_implicit &p, int group, int row, int64_t at, T value)
 {
@@ -251,7 +251,7 @@ static __device__ __forceinline__ void implicit_store(const cuda_implicit &p, in
     static_cast<T *>(p.result)[at] = value;
 }
 
-/* Four numbers that follow each other, from an address that is a multiple of 16 bytes. */
+/* Load four consecutive elements from a 16-byte aligned address. */
 static __device__ __forceinline__ void read_four(float *to, const float *from)
 {
     float4 four = *reinterpret_cast<const float4 *>(from);

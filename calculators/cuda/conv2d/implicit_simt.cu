@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Implicit GEMM on the ordinary cores: float32 and float64, IEEE throughout.
+/* Implicit GEMM on the ordinary cores: float32 and float64, IEEE arithmetic throughout.
  *
- * A block computes ROWS x COLUMNS results, a thread DOWN x ACROSS of them in registers, so that each number read from shared memory serves
- * DOWN or ACROSS products. Steps of 16 of the sum lie in STAGES buffers; where the hardware has it (8.0) they are copied
- * there asynchronously, past the registers, while earlier ones are multiplied. A number a lane in every copy: lanes are
- * neighbours in q (forward, backward input) or in the sum (a; backward weights). */
+ * A block computes ROWS x COLUMNS results, a thread DOWN x ACROSS of them in registers, so that each element read from shared memory is
+ * used in DOWN or ACROSS multiplications. k-steps of 16 are in STAGES buffers; where the hardware has cp.async (8.0) they are copied
+ * there without passing through registers, while earlier ones are multiplied. Every copy is one element a lane: lanes are neighbours
+ * in q (forward, backward input) or along K (a; backward weights). */
 #include "calculators/cuda/conv2d/implicit.cuh"
 #include "calculators/cuda/mma.cuh"
 
@@ -17,7 +17,7 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
     using column_kind = typename implicit_kinds<WEIGHTS>::column;
 
     struct shared {
-        T a[STAGES][STEP * A_STRIDE]; /* transposed: [position][row] */
+        T a[STAGES][STEP * A_STRIDE]; /* transposed: [k position][row] */
         T b[STAGES][STEP * B_STRIDE];
         position_kind position[2][STEP];
         int64_t a_offset[2][WEIGHTS ? STEP : 1];
@@ -25,7 +25,7 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
         int64_t result[COLUMNS];
     };
 
-    /* a: the thread's first row; `rows` are left from the tile's first on. */
+    /* a: the thread's first row; `rows` remain from the first of the tile on. */
     static __device__ __forceinline__ void load_a(T *to, const T *a, int64_t a_step, int rows, int depth,
                                                   const int64_t *a_offset, int step)
     {
@@ -39,7 +39,7 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
         }
     }
 
-    /* Forward and backward input: the thread's own pixel, a tap a number. */
+    /* Forward and backward input: the thread's own pixel, one tap an element. */
     static __device__ __forceinline__ void load_b(T *to, const T *source, const implicit_tap *taps,
                                                   const implicit_pixel *, const implicit_pixel &own)
     {
@@ -53,7 +53,7 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
         }
     }
 
-    /* Backward weights: the thread's own pixel of the step, a tap a number. */
+    /* Backward weights: the thread's own pixel of the k-step, one tap an element. */
     static __device__ __forceinline__ void load_b(T *to, const T *source, const implicit_pixel *pixels,
                                                   const implicit_tap *columns, const implicit_tap &)
     {
@@ -68,8 +68,8 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
         }
     }
 
-    /* The thread's first row and column; its others follow in fours, ROWS / (DOWN / 4) and COLUMNS / (ACROSS / 4) apart. A
-     * warp is 4 x 8 threads, so that it reads 16 and 32 neighbouring numbers at a time. */
+    /* The thread's first row and column; its others follow in fours, ROWS / (DOWN / 4) and COLUMNS / (ACROSS / 4)
+     * apart. A warp is 4 x 8 threads, so that it reads 16 and 32 neighbouring elements at a time. */
     static __device__ __forceinline__ int top()
     {
         constexpr int WARPS_ACROSS = COLUMNS / ACROSS / 8;
@@ -123,7 +123,7 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
         T sum[DOWN][ACROSS] = {};
         positions.write(p, block, mine.position[0], mine.a_offset[0]);
         __syncthreads();
-        /* Stage k is loaded at turn k; it is multiplied STAGES - 1 turns later. */
+        /* The k-step of iteration i is loaded in iteration i, and multiplied STAGES - 1 iterations later. */
         for (int turn = 0; turn < block.last - block.first + STAGES - 1; turn++) {
             int step = block.first + turn;
             if (step < block.last) {
@@ -137,7 +137,7 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
                 int stage = (turn - (STAGES - 1)) % STAGES;
                 multiply(sum, mine.a[stage], mine.b[stage]);
             }
-            await_copies<STAGES - 2>(); /* the stage of the next turn has come */
+            await_copies<STAGES - 2>(); /* the stage of the next iteration is complete */
             __syncthreads();
         }
 #pragma unroll

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Implicit GEMM on tensor cores: operands rounded to nearest to tf32, float16 or bfloat16, sums in float32.
+/* Implicit GEMM on tensor cores: operands rounded to nearest to tf32, float16 or bfloat16, accumulated in float32.
  *
- * A block computes ROWS x COLUMNS results, a warp WARP_ROWS x WARP_COLUMNS of them, in steps of 16 words of the sum (a word is one
- * tf32, or two numbers of 16 bits that follow each other). While the tensor cores work on one step in shared memory, the next one's
- * numbers travel into registers; they are rounded once, on their way into the other half of shared memory.
+ * A block computes ROWS x COLUMNS results, a warp WARP_ROWS x WARP_COLUMNS of them, in k-steps of 16 words (a word is one tf32, or two
+ * 16-bit elements that are neighbours along K). While the tensor cores multiply one k-step from shared memory, the next one is loaded
+ * into registers; it is rounded once, when it is stored to the other half of shared memory.
  *
- * Lane 4 g + t of a warp holds words 2t and 2t + 1 of every 8 in mma's places t and t + 4: the sum's order is free, and so a
- * lane reads neighbours. Row lengths of 24 words (a) and 132 or 68 (gathered) leave no two lanes of a read in one bank. Global reads: a in
- * 16-byte steps where lengths allow it, else one by one; the image one number a lane, neighbours in q beside each other. */
+ * Lane 4 g + t of a warp holds words 2t and 2t + 1 of every 8 where mma expects t and t + 4: the order along K is free, and so a lane
+ * reads neighbours. Row lengths of 24 words (a) and 132 or 68 (gathered) avoid bank conflicts. Global loads: a 16 bytes at a time where
+ * lengths allow it, else element by element; the image one element a lane, neighbours in q in neighbouring lanes. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_IMPLICIT_TENSOR_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_IMPLICIT_TENSOR_CUH
 
 #include "calculators/cuda/conv2d/implicit.cuh"
 #include "calculators/cuda/mma.cuh"
 
-/* How operands are rounded: WIDTH numbers make a word; c += a b for a 16 x 8 word matrix and an 8 word x 8 one. */
+/* How operands are rounded: WIDTH elements make a word; c += a b for a 16 x 8 word matrix and an 8 word x 8 one. */
 struct implicit_tf32 {
     static constexpr int WIDTH = 1;
     static __device__ __forceinline__ uint32_t word(const float *value)
@@ -55,9 +55,9 @@ struct implicit_bf16 {
 
 template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS, bool WEIGHTS> struct implicit_tensor {
     static constexpr int THREADS = 32 * (ROWS / WARP_ROWS) * (COLUMNS / WARP_COLUMNS);
-    static constexpr int WIDTH = MATH::WIDTH, STEP = IMPLICIT_DEPTH * WIDTH; /* numbers of the sum in a step */
+    static constexpr int WIDTH = MATH::WIDTH, STEP = IMPLICIT_DEPTH * WIDTH; /* elements along K in a k-step */
     static constexpr int A_STRIDE = IMPLICIT_DEPTH + 8, B_STRIDE = COLUMNS + 4;
-    static constexpr int A_QUADS = ROWS * IMPLICIT_DEPTH / 4 / THREADS; /* of 4 words that a thread loads */
+    static constexpr int A_QUADS = ROWS * IMPLICIT_DEPTH / 4 / THREADS; /* quads of words that a thread loads */
     static constexpr int B_WORDS = COLUMNS * IMPLICIT_DEPTH / THREADS;
     static constexpr int DOWN = WARP_ROWS / 16, ACROSS = WARP_COLUMNS / 8; /* mma tiles of a warp */
 
@@ -73,7 +73,7 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
         int64_t result[COLUMNS];
     };
 
-    /* The columns' taps of backward weights; nothing else has them. */
+    /* The columns' taps, in backward weights; else NULL. */
     static __device__ __forceinline__ const implicit_tap *first_tap(const shared &mine)
     {
         if constexpr (WEIGHTS)
@@ -82,13 +82,13 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
             return nullptr;
     }
 
-    /* The numbers of a step that this thread loads. */
+    /* The elements of a k-step that this thread loads. */
     struct cargo {
         float a[A_QUADS][4 * WIDTH];
         float b[B_WORDS][WIDTH];
     };
 
-    /* From the rows that `a` points to; NULL past the last. */
+    /* Load from the rows that `a` points to; NULL past the last. */
     static __device__ __forceinline__ void load_a(cargo &cargo, const float *const *a, bool wide, int depth,
                                                   const int64_t *a_offset, int step)
     {
@@ -119,8 +119,8 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
         }
     }
 
-    /* Word and column of the tile that a thread's i-th word is. Forward, lanes are neighbours in the columns, which are
-     * pixels; backward weights, in the sum. */
+    /* Word and column of the tile that a thread's i-th word belongs to. Neighbouring lanes have neighbouring columns,
+     * which are pixels, in forward; neighbouring words along K in backward weights. */
     static __device__ __forceinline__ int b_word(int i)
     {
         return WEIGHTS ? static_cast<int>(threadIdx.x) % IMPLICIT_DEPTH
@@ -132,7 +132,7 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
                        : static_cast<int>(threadIdx.x) % COLUMNS;
     }
 
-    /* Forward and backward input: the thread's own pixel, a tap a number. */
+    /* Forward and backward input: the thread's own pixel, one tap an element. */
     static __device__ __forceinline__ void load_b(cargo &cargo, const float *from, const implicit_tap *taps,
                                                   const implicit_tap *, const implicit_pixel &own)
     {
@@ -146,7 +146,7 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
         }
     }
 
-    /* Backward weights: the pixels of the thread's own word, a tap a column. */
+    /* Backward weights: the pixels of the thread's own word, one tap a column. */
     static __device__ __forceinline__ void load_b(cargo &cargo, const float *source, const implicit_pixel *pixels,
                                                   const implicit_tap *columns, const implicit_tap &)
     {
@@ -279,7 +279,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, 512 / TILE::THREADS)
     TILE::run(problem);
 }
 
-/* Queue the product in the tile of that number (cuda_implicit_tiles). */
+/* Launch the GEMM with the tile of that number (cuda_implicit_tiles). */
 template <typename MATH, bool WEIGHTS>
 static void implicit_launch_tensor(cudaStream_t stream, const cuda_implicit &p, int tile)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inverted residual blocks: what is taken, and into which blocks it is cut. */
+/* Fused MBConv (inverted residual blocks): what is supported, and the choice of its tiles. */
 #include "calculators/cuda/conv2d/mbconv.h"
 
 #include "calculators/cuda/conv2d/conv2d.h"
@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Numbers of x, y and the middle, which are counted in 32 bits; channels and filters; FLOPs, and blocks for each multiprocessor: of more
- * images than that, larger tiles are worth their way through memory. */
+/* Limits: elements of x, y and the expanded activation, which are counted in 32 bits; channels and filters; FLOPs, and
+ * blocks for each multiprocessor: with more images, larger tiles of separate kernels are worth their memory traffic. */
 enum { MOST_NUMBERS = 1 << 28, MOST_CHANNELS = 1 << 14, MOST_FLOPS = 100000000, MOST_WAVES = 4 };
 
 /* Instructions of a strip, roughly. */
@@ -24,7 +24,7 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
-/* False: an activation that no range is. */
+/* False: an activation does more than clamp. */
 static bool problem_of(const sdlf_operation *op, cuda_mbconv *p)
 {
     const int64_t *x = op->in[0].shape.dim, *y = op->out[0].shape.dim;
@@ -49,13 +49,13 @@ static bool problem_of(const sdlf_operation *op, cuda_mbconv *p)
 
 /* ---- blocks ---- */
 
-/* Strips of so many pixels that a block makes, of two channels each. */
+/* Strips of so many pixels, by two channels each, that a block computes. */
 static int64_t strips_of(const cuda_mbconv *p, int strip)
 {
     return (int64_t)p->slice / 2 * cuda_ceil_div(p->out_width, strip) * p->rows;
 }
 
-/* So many blocks a cluster, so many rows of y: all that follows. False: not in so many, or not that much shared memory. */
+/* Divide the problem into clusters of so many blocks and rows of y. False: impossible, or too much shared memory. */
 static bool cut(const cuda_calculator *calculator, cuda_mbconv *p, int blocks, int rows)
 {
     const int deep = calculator->math == SDLF_MATH_TF32 ? 8 : 16;
@@ -71,7 +71,7 @@ static bool cut(const cuda_calculator *calculator, cuda_mbconv *p, int blocks, i
     p->deep_in = p->expands ? cuda_ceil_div(p->channels, deep) : 0;
     p->deep_out = p->slice / deep;
     p->filter_tiles = cuda_ceil_div(p->filters, 16);
-    p->line = p->tiles_out * 8 + (p->tiles_out % 2 == 0 ? 8 : 0); /* lanes write lines that are neighbours at once */
+    p->line = p->tiles_out * 8 + (p->tiles_out % 2 == 0 ? 8 : 0); /* lanes write neighbouring lines at once */
     p->chunk = p->slice / 16 * p->deep_in * 512 + 11 * p->slice * 4 + p->filter_tiles * p->deep_out * 512 +
                round_up(p->filters, 4) * 4;
     p->threads = MBCONV_THREADS;
@@ -79,7 +79,7 @@ static bool cut(const cuda_calculator *calculator, cuda_mbconv *p, int blocks, i
         rounds = cuda_ceil_div(strips_of(p, MBCONV_STRIP), p->threads);
     p->strip = short_rounds * STRIP_OF_2 < rounds * STRIP_OF_4 ? 2 : MBCONV_STRIP;
     if ((int64_t)p->bands * p->images * blocks > (int64_t)MOST_WAVES * calculator->multiprocessors) return false;
-    int64_t beyond = (int64_t)MBCONV_STRIP * p->stride; /* pixels that a strip may reach into */
+    int64_t beyond = (int64_t)MBCONV_STRIP * p->stride; /* pixels that a strip may reach past the end */
     int64_t middle = (p->held_rows * (int64_t)p->pitch + beyond) * (p->slice + MBCONV_PAD) * 4;
     int64_t parts = (int64_t)p->filter_tiles * 16 * p->line * 4;
     int64_t at_x = round_up(p->chunk, 128), at_middle = at_x + (int64_t)p->tiles_in * p->deep_in * 256;
@@ -95,15 +95,15 @@ static bool cut(const cuda_calculator *calculator, cuda_mbconv *p, int blocks, i
     return true;
 }
 
-/* Rounds of so many tasks that a block makes `at_once`: the last one counts for a half even if it is nearly empty, since threads wait
- * for each other then, and for no more than it holds otherwise, since they share the multiprocessor's time. */
+/* Rounds of `at_once` parallel tasks that a block needs. A partly filled last round counts for half as a whole one,
+ * since threads wait for each other, and for half as what it holds, since warps share the multiprocessor. */
 static double rounds(int64_t tasks, int at_once)
 {
     return 0.5 * (cuda_ceil_div(tasks, at_once) + (double)tasks / at_once);
 }
 
-/* Nanoseconds, roughly: what a block's steps take, whose factors were fitted to the times that cuts of the blocks of MobileNetV2 took on an
- * H200, one block behind the other. Clusters beyond CUDA_CLUSTER_PORTABLE leave gaps. */
+/* Nanoseconds, roughly, of a block's phases. Factors were fitted to the times of MobileNetV2's blocks, run one after
+ * the other on an H200, under various cuts. Clusters beyond CUDA_CLUSTER_PORTABLE leave gaps. */
 static double estimate(const cuda_calculator *calculator, const cuda_mbconv *p)
 {
     const int warps = p->threads / 32, slot = calculator->math == SDLF_MATH_TF32 ? 2 : 4;
@@ -121,7 +121,7 @@ static double estimate(const cuda_calculator *calculator, const cuda_mbconv *p)
     return 1000 + waves * steps + 500 * share + (p->blocks > CUDA_CLUSTER_PORTABLE ? 500 : 0);
 }
 
-/* The cut that seems fastest. False: there is none. */
+/* Choose the cut with the least estimated time. False: there is none. */
 static bool choose(const cuda_calculator *calculator, cuda_mbconv *p)
 {
     double best = -1;
@@ -141,7 +141,7 @@ static bool choose(const cuda_calculator *calculator, cuda_mbconv *p)
 
 /* ---- what is taken ---- */
 
-/* A window of 3x3, not dilated, that holds a number of the image wherever it stands. */
+/* True for an undilated 3x3 window which always overlaps the image. */
 static bool takes_window(const sdlf_window2d *window)
 {
     for (int i = 0; i < 2; i++) {
@@ -152,7 +152,7 @@ static bool takes_window(const sdlf_window2d *window)
     return true;
 }
 
-/* In float32, where products are made by tensor cores, and blocks in clusters. */
+/* True in float32, in a math mode with tensor cores, on devices with clusters. */
 bool conv2d_mbconv_supports_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
@@ -184,7 +184,7 @@ int64_t conv2d_mbconv_workspace_cuda(const sdlf_calculator *calculator, const sd
     return sdlf_tensor_present(&op->prepared) ? 0 : conv2d_mbconv_prepared_cuda(calculator, op);
 }
 
-/* Waits until they are: the kernel that reads them does not. */
+/* Waits for its kernel, since the one that reads the weights does not wait. */
 sdlf_status conv2d_mbconv_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     cuda_mbconv p;

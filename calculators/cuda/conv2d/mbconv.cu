@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inverted residual blocks: launches, and prepacked weights. The kernel: conv2d/mbconv.cuh. */
+/* Fused MBConv: launches, and prepacking the weights. The kernel is in conv2d/mbconv.cuh. */
 #include "calculators/cuda/conv2d/mbconv.cuh"
 
 enum { PREPARE_THREADS = 256 };
@@ -54,8 +54,8 @@ struct mbconv_weights {
     const float *w, *own, *last, *bias, *own_bias, *last_bias; /* biases may be NULL */
 };
 
-/* Word `at` of the operands of a matrix (rows, columns) from `row`, `column` on, in tiles of 16 rows by the columns of a step: lane 4 g + t
- * has rows g and g + 8 of the t-th slot, half a slot a word. */
+/* Word `at` of the A operands of a matrix (rows, columns) from `row`, `column` on, in tiles of 16 rows by one k-step:
+ * lane 4 g + t has rows g and g + 8 of the t-th slot, half a slot a word. */
 template <typename F>
 static __device__ __forceinline__ uint32_t operands_at(const float *w, int rows, int columns, int row, int column,
                                                        int steps, int at)
@@ -72,7 +72,7 @@ static __device__ __forceinline__ uint32_t operands_at(const float *w, int rows,
     return F::slot(value).x;
 }
 
-/* A word a thread. */
+/* One thread a word. */
 template <typename F> static __global__ void make_ready(cuda_mbconv p, mbconv_weights from, uint32_t *to)
 {
     constexpr int TAPS = MBCONV_SIDE * MBCONV_SIDE;
@@ -87,7 +87,7 @@ template <typename F> static __global__ void make_ready(cuda_mbconv p, mbconv_we
         }
         at -= expanded;
         const int line = at / p.slice,
-                  channel = slice + at % p.slice; /* of the numbers of a slice's channels: bias, taps, bias */
+                  channel = slice + at % p.slice; /* line: bias, 9 taps, bias of a slice's channels */
         if (line < TAPS + 2) {
             const float *bias = line == 0 ? from.bias : from.own_bias;
             float value = 0;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* An inverted residual block (inverted.h): x (C,H,W) -> y (K,P,Q), M channels in the middle.
+/* Fused MBConv, an inverted residual block (mbconv.h): x (C,H,W) -> y (K,P,Q), M expanded channels.
  *
  *   h[m,i,j] = act(b[m] + sum over c of w[m,c] x[c,i,j]), 0 outside
  *   z[m,p,q] = act'(b'[m] + sum over r,s of w'[m,r,s] h[m,..])
  *   y[k,p,q] = act''(b''[k] + sum over m of w''[k,m] z[m,p,q] + residual[k,p,q])
  *
- * (without the first convolution h = x). Both products are made by tensor cores, tiles of 16 filters by 8 pixels, 2 tiles side by side
- * a warp. A row of 32 bytes has the operands of a pixel that one step takes: 16 channels in fp16 and bf16, 8 in tf32; a lane takes 8 bytes
- * of it, channels that are neighbours, and weights are prepacked in that order. Windows: two channels of 2 or 4 pixels of a row a thread,
- * lanes being neighbours in the channels. Blocks exchange parts of y through the cluster's shared memory, and each finishes some filters,
- * adding them in order.
+ * (without the expansion h = x). Both GEMMs use tensor cores, in tiles of 16 filters by 8 pixels, 2 tiles side by side a warp. A row of 32
+ * bytes has the B operands of one pixel and one k-step: 16 channels in fp16 and bf16, 8 in tf32; a lane reads 8 bytes of it, which are
+ * neighbouring channels, and weights are prepacked in that order. Depthwise: a thread computes two channels of 2 or 4 pixels of a row;
+ * neighbouring lanes have neighbouring channels. Blocks exchange partial sums of y through distributed shared memory; each adds those of
+ * some filters, in order, and stores them.
  *
- * Shared memory, in this order: a slice's weights (at first those of the 1x1 convolution, 512 bytes a tile of 16 filters and a step;
- * biases, 9 taps a channel, biases; those of the last convolution, its biases), x, the middle (pixels, channels), z, pixels' places in the
- * middle. Moves x once for each block of a cluster, weights once for each band of rows, y once. */
+ * Shared memory, in this order: a slice's weights (of the expansion, 512 bytes for a tile of 16 filters and a k-step; biases, 9 taps a
+ * channel, biases; of the projection, and its biases), x, h (pixels, channels), z, and the table of pixels' offsets in h. Loads x once for
+ * each block of a cluster and weights once for each band of rows; stores y once. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_MBCONV_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_MBCONV_CUH
 
@@ -22,7 +22,7 @@
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mbarrier.cuh"
 
-/* Sums of 16 filters by up to 2 tiles of pixels from `tile` on. */
+/* Multiply: 16 filters by up to 2 tiles of pixels from `tile` on. */
 template <typename F>
 static __device__ __forceinline__ void mbconv_multiply(float (&sum)[MBCONV_ACROSS][4], const char *w, const char *x,
                                                        int steps, int tile, int tiles)
@@ -46,7 +46,7 @@ static __device__ __forceinline__ void mbconv_multiply(float (&sum)[MBCONV_ACROS
     }
 }
 
-/* The middle, from x. */
+/* The expansion: h from x. */
 template <typename F>
 static __device__ __forceinline__ void mbconv_expand(float *held, const char *w, const char *x, const int *places,
                                                      const mbconv_problem &g)
@@ -81,7 +81,7 @@ static __device__ __forceinline__ void mbconv_expand(float *held, const char *w,
     }
 }
 
-/* The windows' sums. What a strip has beyond its row is not kept; it reads what is there. */
+/* The depthwise convolution: z from h. The part of a strip past the end of its row is computed from what is there, and not stored. */
 template <typename F, int STRIDE, int STRIP>
 static __device__ __forceinline__ void mbconv_windows(char *to, const float *held, const float *w,
                                                       const mbconv_problem &g)
@@ -124,7 +124,7 @@ static __device__ __forceinline__ void mbconv_windows(char *to, const float *hel
     }
 }
 
-/* This block's part of y: filters of `line` pixels. */
+/* The projection: this block's partial sums of y, `line` pixels a filter. */
 template <typename F>
 static __device__ __forceinline__ void mbconv_project(float *part, const char *w, const char *z,
                                                       const mbconv_problem &g)
@@ -164,7 +164,7 @@ static __global__ void __launch_bounds__(MBCONV_THREADS, 2) inverted_residual(co
     if (threadIdx.x == 0) copy_bulk(memory, p.w + static_cast<int64_t>(blockIdx.x) * p.chunk, p.chunk, &here);
     const int numbers = p.held_rows * p.pitch * (p.slice + MBCONV_PAD);
     for (int e = threadIdx.x * 4; e < numbers; e += blockDim.x * 4)
-        *reinterpret_cast<float4 *>(held + e) = make_float4(0, 0, 0, 0); /* outside of the image */
+        *reinterpret_cast<float4 *>(held + e) = make_float4(0, 0, 0, 0); /* h outside the image */
     const mbconv_place at = mbconv_place_of(p);
     int *places = reinterpret_cast<int *>(memory + p.at_places);
     mbconv_find_places(places, g, at);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Inverted residual blocks (inverted.cuh): the parts of y that the blocks of a cluster made, added and finished. */
+/* Epilogue of fused MBConv (mbconv.cuh): adds the partial sums of a cluster's blocks, and stores y. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_MBCONV_EPILOGUE_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_MBCONV_EPILOGUE_CUH
 
 #include "calculators/cuda/cluster.cuh"
 #include "calculators/cuda/conv2d/mbconv_load.cuh"
 
-/* Where a block's share of y is: filters, each of some rows of one image. */
+/* A block's share of y: some filters, each in some rows of one image. */
 struct mbconv_share {
     int first, count; /* filters */
     int pixels, plane;
-    int64_t start; /* of the image's rows in y */
-    bool whole;    /* four pixels lie at multiples of 16 bytes */
+    int64_t start; /* offset in y of the image's rows */
+    bool whole;    /* float4 accesses are aligned */
 };
 
 static __device__ __forceinline__ mbconv_share mbconv_share_of(const cuda_mbconv &p)
@@ -27,7 +27,7 @@ static __device__ __forceinline__ mbconv_share mbconv_share_of(const cuda_mbconv
     return s;
 }
 
-/* Four numbers of the residual, zeros where there is none. */
+/* Four elements of the residual, zeros where there is none. */
 static __device__ __forceinline__ float4 inverted_residual_at(const cuda_mbconv &p, const mbconv_share &s, int own,
                                                               int pixel)
 {
@@ -42,7 +42,7 @@ static __device__ __forceinline__ float4 inverted_residual_at(const cuda_mbconv 
     return four;
 }
 
-/* Four numbers that all blocks have parts of, added in the blocks' order. */
+/* Add four elements of the partial sums of all blocks, in the blocks' order. */
 static __device__ __forceinline__ float4 mbconv_gather(const float *part, int blocks)
 {
     constexpr int AT_ONCE = 8;
@@ -73,8 +73,8 @@ static __device__ __forceinline__ void mbconv_store(const cuda_mbconv &p, const 
     if (pixel + 3 < s.pixels) to[3] = four.w;
 }
 
-/* y, of this block's share of the filters: 4 neighbouring pixels a thread. The residual's first numbers are asked for before the other
- * blocks' parts are there, and the last results stored after these were told that theirs have been read. */
+/* Store y for this block's share of the filters: 4 neighbouring pixels a thread. The first elements of the residual are loaded before
+ * the other blocks' partial sums are awaited; the last results are stored after this block has signalled that it has read theirs. */
 static __device__ __forceinline__ void mbconv_epilogue(const float *part, const float *bias, const mbconv_problem &g)
 {
     const cuda_mbconv &p = g.p;

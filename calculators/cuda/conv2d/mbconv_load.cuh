@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inverted residual blocks (inverted.cuh): the problem, operands of products as each math mode has them, 8 bytes of a row, and a block's part of x,
- * loaded into shared memory. */
+/* Fused MBConv (mbconv.cuh): the problem, tensor-core operands in each math mode (8 bytes of a row), and loading a
+ * block's part of x into shared memory. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_MBCONV_LOAD_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_MBCONV_LOAD_CUH
 
@@ -9,7 +9,7 @@
 #include "calculators/cuda/kernels.cuh"
 #include "calculators/cuda/mma.cuh"
 
-enum { MBCONV_ACROSS = 2 }; /* tiles of 8 pixels that a warp makes side by side */
+enum { MBCONV_ACROSS = 2 }; /* tiles of 8 pixels that a warp computes side by side */
 enum { MBCONV_WARP = 32, MBCONV_TILE = 512, MBCONV_ROW = 32, MBCONV_ROWS = 8 * MBCONV_ROW };
 
 struct mbconv_problem {
@@ -88,11 +88,11 @@ static __device__ __forceinline__ float mbconv_within(float x, float low, float 
     return x;
 }
 
-/* The rows of x that are there, and what there is of them. */
+/* The rows of x that are loaded. */
 struct mbconv_place {
-    int first;  /* row of the image that is the first one held; may lie above it */
-    int top;    /* the first row that is there */
-    int pixels; /* in the rows that are there, of a channel */
+    int first;  /* image row of the first row of h; negative above the image */
+    int top;    /* the first row inside the image */
+    int pixels; /* of a channel, in the rows inside the image */
 };
 
 static __device__ __forceinline__ mbconv_place mbconv_place_of(const cuda_mbconv &p)
@@ -104,7 +104,7 @@ static __device__ __forceinline__ mbconv_place mbconv_place_of(const cuda_mbconv
     return at;
 }
 
-/* Where each pixel of the rows that are there lies in the middle; below 0: it is not there. */
+/* Fill the table: each loaded pixel's offset in h; negative: past the last. */
 static __device__ __forceinline__ void mbconv_find_places(int *to, const mbconv_problem &g, const mbconv_place &at)
 {
     const cuda_mbconv &p = g.p;
@@ -115,7 +115,7 @@ static __device__ __forceinline__ void mbconv_find_places(int *to, const mbconv_
     }
 }
 
-/* x, rounded: a warp loads 8 pixels of a step's channels at a time, and asks for several of these before it waits. */
+/* Load x and round it: a warp loads 8 pixels of a k-step's channels at a time, and issues several such loads before it waits. */
 template <typename F>
 static __device__ __forceinline__ void mbconv_bring(char *to, const mbconv_problem &g, const mbconv_place &at)
 {
@@ -145,7 +145,7 @@ static __device__ __forceinline__ void mbconv_bring(char *to, const mbconv_probl
             pixel += ahead * 8;
             line += deeper * F::DEEP;
             index += ahead * 8 + deeper * F::DEEP * plane;
-            if (pixel >= p.tiles_in * 8) { /* on to the next step's channels */
+            if (pixel >= p.tiles_in * 8) { /* on to the channels of the next k-step */
                 pixel -= p.tiles_in * 8;
                 line += F::DEEP;
                 index += around;
@@ -158,7 +158,7 @@ static __device__ __forceinline__ void mbconv_bring(char *to, const mbconv_probl
     }
 }
 
-/* The middle, where it is x as it is: pixels that are neighbours go to neighbouring lanes. */
+/* Without an expansion: load h, which is x. Neighbouring pixels go to neighbouring lanes. */
 static __device__ __forceinline__ void mbconv_bring_middle(float *held, const int *places, const mbconv_problem &g,
                                                            const mbconv_place &at)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pointwise convolutions: which tile a product is cut into. Few images of one pixel are a fully connected layer's rows: gemm/gemv.cu. */
+/* Pointwise convolutions: the choice of a tile. A few images of one pixel are treated as the rows of a GEMM: gemm/gemv.cu. */
 #include "calculators/cuda/conv2d/pointwise.h"
 
 #include "calculators/cuda/conv2d/implicit.h"
@@ -9,7 +9,7 @@
 
 const cuda_pointwise_tile cuda_pointwise_tiles[POINTWISE_TILES] = {{64, 128}, {32, 64}, {16, 32}, {8, 16}};
 
-/* Bytes of shared memory that the tiles need at most, in float32 and in float64. */
+/* Bytes of shared memory of the largest tile, in float32 and in float64. */
 enum { SHARED_SINGLE = 96 << 10, SHARED_DOUBLE = 116 << 10 };
 
 bool cuda_pointwise_takes(const sdlf_calculator *calculator, const sdlf_operation *op)
@@ -25,7 +25,7 @@ bool cuda_pointwise_takes(const sdlf_calculator *calculator, const sdlf_operatio
     return true;
 }
 
-/* The largest tile of which there are enough for every multiprocessor, nearly; its rows not more than twice the filters. */
+/* The largest tile of which there are blocks for three quarters of the multiprocessors, and fewer rows than twice the filters. */
 static int choose(const cuda_calculator *calculator, const cuda_pointwise *p, sdlf_dtype dtype)
 {
     for (int tile = dtype == SDLF_FLOAT64; tile < POINTWISE_TILES - 1; tile++) {
@@ -43,14 +43,14 @@ static bool aligned(const void *address)
     return ((uintptr_t)address & 15) == 0;
 }
 
-/* Images as the rows of a product. */
+/* Images of one pixel as the rows of a matrix. */
 static sdlf_tensor rows_of(const sdlf_tensor *images)
 {
     if (!sdlf_tensor_present(images)) return (sdlf_tensor){0};
     return sdlf_tensor_reshape(*images, sdlf_shape(images->shape.dim[0], images->shape.dim[1]));
 }
 
-/* Can they be, and is that the faster way? Of sums so short few threads of a block have something to add. */
+/* True if this is a GEMV kernel's problem and that is faster; sets *gemm. With shorter sums too few threads of a block have work. */
 static bool is_gemv(const cuda_calculator *calculator, const sdlf_operation *op, sdlf_operation *gemm)
 {
     enum { SHORT = 256 };

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* The product behind a 1x1 convolution: y[n,k,pixel] = act(sum over c of w[k,c] x[n,c,pixel] + bias + residual); any stride, no padding.
+/* The GEMM of a 1x1 convolution: y[n,k,pixel] = act(sum over c of w[k,c] x[n,c,pixel] + bias + residual); any stride, no padding.
  *
- * A block makes FILTERS x PIXELS results; pixels are linearised over all images. Its threads are SLICES groups: in every step of
- * 4 SLICES channels each group takes four, and at the end the groups' sums are added, in order, in shared memory. So few
- * results with long sums still occupy a whole multiprocessor, with no second pass through memory. A thread holds DOWN x
- * ACROSS sums. Weights lie in shared memory as they do in memory, a filter's channels side by side; a thread reads four of
- * them at once.
+ * A block computes FILTERS x PIXELS results; pixels are linearised over all images. Its threads form SLICES groups: of every k-step of
+ * 4 SLICES channels each group takes four, and at the end the groups' sums are added, in order, in shared memory. So few results with a
+ * long K still occupy a whole multiprocessor, without a second pass through memory. A thread accumulates DOWN x ACROSS results. Weights
+ * are in shared memory in their original order, a filter's channels side by side; a thread reads four of them at once.
  *
- * Everything is copied asynchronously, STAGES - 1 steps ahead: 16 bytes at a time where rows of channels and of pixels
- * begin at multiples of that, else number by number.
+ * Operands are copied by cp.async, STAGES - 1 k-steps ahead: 16 bytes at a time where rows of channels and of pixels are aligned to
+ * that, else element by element.
  *
- * Moves x once for every FILTERS filters, w once for every PIXELS pixels, y once. */
+ * Loads x once for every FILTERS filters and w once for every PIXELS pixels; stores y
+ * once. */
 #include "calculators/cuda/conv2d/pointwise.h"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
 
-/* Four neighbouring numbers. */
+/* Four neighbouring elements. */
 template <typename T> struct alignas(16) pointwise_quad {
     T at[4];
 };
@@ -24,7 +24,7 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
     static constexpr int GROUPS_DOWN = FILTERS / DOWN, GROUPS_ACROSS = PIXELS / ACROSS;
     static constexpr int PER_SLICE = GROUPS_DOWN * GROUPS_ACROSS, THREADS = PER_SLICE * SLICES;
     static constexpr int CHANNELS = 4 * SLICES, CHUNK = 16 / sizeof(T);
-    /* lanes of a warp that belong to several slices, or to one, meet no bank twice */
+    /* no bank conflicts, whether the lanes of a warp belong to one slice or to several */
     static constexpr int W_ROW = CHANNELS + (PER_SLICE < 32 ? 16 : 4), X_ROW = PIXELS + 4;
     static constexpr int W_NUMBERS = FILTERS * W_ROW, X_NUMBERS = CHANNELS * X_ROW;
     static constexpr int STAGE = W_NUMBERS + X_NUMBERS, SUMS = SLICES * FILTERS * PIXELS;
@@ -54,7 +54,7 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
         }
     }
 
-    /* from: channel 0 of the thread's pixel, or of the first of its chunk; NULL: there is none. */
+    /* from: channel 0 of the thread's pixel, or of the first pixel of its chunk; NULL: there is none. */
     static __device__ __forceinline__ void load_x(T *to, const T *from, const T *any, int64_t plane, int channels,
                                                   int step, bool wide)
     {
@@ -79,7 +79,7 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
         }
     }
 
-    /* The thread's four channels of a step. Its rows are GROUPS_DOWN apart, its pixels in fours, 4 GROUPS_ACROSS apart. */
+    /* Multiply the thread's four channels of a k-step. Its rows are GROUPS_DOWN apart, its pixels in fours, 4 GROUPS_ACROSS apart. */
     static __device__ __forceinline__ void multiply(T (*sum)[ACROSS], const T *w, const T *x)
     {
         pointwise_quad<T> operand[DOWN];
@@ -121,7 +121,7 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
         const int down = local / GROUPS_ACROSS, across = local % GROUPS_ACROSS;
         const int steps = (p.channels + CHANNELS - 1) / CHANNELS;
         T sum[DOWN][ACROSS] = {};
-        /* the weights' way from memory begins before the kernel that makes x has ended */
+        /* prefetch the weights before the kernel that computes x has ended */
         const int rows = filters < FILTERS ? filters : FILTERS, line = 128 / static_cast<int>(sizeof(T));
         for (int64_t at = threadIdx.x * line; at < static_cast<int64_t>(rows) * p.channels; at += THREADS * line)
             prefetch_line(w + at);
@@ -162,7 +162,7 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
         epilogue(p, shared, first_filter, first_pixel);
     }
 
-    /* Results, neighbours in pixels; a thread's are all of one pixel. */
+    /* Store the results, neighbouring threads neighbouring pixels; all results of a thread are of one pixel. */
     static __device__ __forceinline__ void epilogue(const cuda_pointwise &p, const T *sums, int first_filter,
                                                     int first_pixel)
     {
@@ -206,7 +206,7 @@ template <typename TILE> static sdlf_status launch(const cuda_calculator *calcul
     return cuda_check_launch("conv2d, pointwise");
 }
 
-/* As cuda_pointwise_tiles has them. Where sums are few, several warps share one. Doubles have fewer stages. */
+/* In the order of cuda_pointwise_tiles. Where there are few results, several warps share a sum. Doubles have fewer stages. */
 extern "C" sdlf_status cuda_pointwise_product(sdlf_calculator *base, const cuda_pointwise *problem, sdlf_dtype dtype,
                                               int tile)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pointwise convolutions, forward, by kernels of SDLF's own: 1x1, any stride, no padding, one group (conv2d/pointwise.cu). */
+/* Pointwise convolutions, forward, without cuBLAS: 1x1, any stride, no padding, one group (conv2d/pointwise.cu). */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_H
 
@@ -17,10 +17,10 @@ typedef struct cuda_pointwise {
     int pixels; /* N P Q */
     int filter_blocks, pixel_blocks;
     bool plain;          /* stride 1: a plane of x is a plane of y */
-    bool wide_w, wide_x; /* may they be read 16 bytes at a time? */
+    bool wide_w, wide_x; /* may be loaded 16 bytes at a time */
 } cuda_pointwise;
 
-/* Tiles of filters x pixels, from the largest on. */
+/* Tiles of filters x pixels, the largest first. */
 enum { POINTWISE_TILES = 4 };
 typedef struct cuda_pointwise_tile {
     int filters, pixels;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 1x1 convolutions by warps that load what they multiply themselves: what is taken, and into which blocks it is cut. */
+/* 1x1 convolutions by warps that each load what they multiply: what is supported, and the choice of tile and blocks. */
 #include "calculators/cuda/conv2d/pointwise_warps.h"
 
 #include "calculators/cuda/conv2d/conv2d.h"
@@ -8,14 +8,14 @@
 #include <assert.h>
 #include <string.h>
 
-/* In the order of conv2d/pointwise_warps.cu. Cycles are fitted to 1,500 times measured on an H200, of MobileNetV2's 1x1 convolutions at batch 1, 8
- * and 32 and ResNet-50's at 32. */
+/* In the order of conv2d/pointwise_warps.cu. Cycles were fitted to 1,500 times measured on an H200, of MobileNetV2's
+ * 1x1 convolutions at batch 1, 8 and 32 and ResNet-50's at 32. */
 const cuda_pointwise_warps_tile cuda_pointwise_warps_tiles[WARPS_TILES] = {
     {1, 32, 64, 12, 1, 668, 851},  {1, 32, 128, 8, 1, 1366, 1048}, {4, 24, 128, 4, 3, 1386, 1172},
     {4, 16, 128, 8, 2, 556, 1824}, {4, 32, 128, 8, 1, 1823, 1067}, {4, 48, 64, 4, 3, 1382, 1249},
 };
 
-/* Blocks of a grid in its second direction, and tiles of a block that does not cut the sum. */
+/* Limits: blocks along the second dimension of a grid, and tiles of a block that does not split K. */
 enum { MOST_GROUPS = 65535, MOST_TILES = 4 };
 
 static cuda_pointwise_warps problem_of(const sdlf_operation *op)
@@ -34,7 +34,7 @@ static cuda_pointwise_warps problem_of(const sdlf_operation *op)
 
 /* ---- blocks ---- */
 
-/* Parts are as many numbers as the warps' tiles have. */
+/* Partial sums are as many elements as the warps' tiles have. */
 static int64_t shared_of(const cuda_pointwise_warps *p, const cuda_pointwise_warps_tile *tile)
 {
     int64_t weights = (int64_t)p->steps * WARPS_CHANNELS * tile->filters * 4;
@@ -42,7 +42,7 @@ static int64_t shared_of(const cuda_pointwise_warps *p, const cuda_pointwise_war
     return WARPS_BARRIERS + (weights > parts ? weights : parts);
 }
 
-/* Warps of a tile that a multiprocessor runs at a time, in blocks of so many, each with so much shared memory. */
+/* Resident warps of a multiprocessor, in blocks of so many, each with so much shared memory. */
 static int resident(const cuda_calculator *calculator, const cuda_pointwise_warps_tile *tile, int warps, int64_t shared)
 {
     int blocks = tile->most * tile->most_blocks / warps;
@@ -50,8 +50,8 @@ static int resident(const cuda_calculator *calculator, const cuda_pointwise_warp
     return (int)(room < blocks ? room : blocks) * warps;
 }
 
-/* Cycles, roughly: turns of what a multiprocessor holds, whose warps make products, four at a time, or wait for numbers; parts of sums,
- * which are put together; or all that goes through the second-level cache, if that takes longer. */
+/* Estimated cycles: rounds of the resident warps, which multiply, four at a time, or wait for loads, and then add
+ * partial sums; or the traffic through the L2 cache, if that takes longer. */
 static double estimate(const cuda_calculator *calculator, const cuda_pointwise_warps *p, int number)
 {
     const double block = 281, cached = 2835, parted = 20;
@@ -67,7 +67,7 @@ static double estimate(const cuda_calculator *calculator, const cuda_pointwise_w
     double work = turns * (steps + parts) + block * blocks / calculator->multiprocessors;
     double numbers = blocks * p->channels * (p->tiles * tile->pixels + tile->filters) + (double)p->pixels * p->filters;
     double traffic = 4 * numbers / cached;
-    return (work > traffic ? work : traffic) + work / 20; /* of what takes as long, the one with less to do */
+    return (work > traffic ? work : traffic) + work / 20; /* of equal times, prefer the one with less work */
 }
 
 static bool suits(const cuda_pointwise_warps_tile *tile, const cuda_pointwise_warps *p)
@@ -75,7 +75,7 @@ static bool suits(const cuda_pointwise_warps_tile *tile, const cuda_pointwise_wa
     return tile->wide == 1 ? p->area == WARPS_AREA : p->area % 4 == 0;
 }
 
-/* The tile and the cut that seem fastest; -1: none fits. A block has parts of a sum, or up to 4 tiles, not both. */
+/* Choose the tile and cut with the least estimated time; -1: none fits. A block has splits of K, or up to 4 tiles, not both. */
 static int choose(const cuda_calculator *calculator, cuda_pointwise_warps *p)
 {
     int best_tile = -1;
@@ -133,7 +133,7 @@ int64_t cuda_pointwise_warps_prepared(const sdlf_calculator *calculator, const s
 {
     cuda_pointwise_warps p = problem_of(op);
     int tile = choose((const cuda_calculator *)calculator, &p);
-    assert(tile >= 0); /* asked of what is taken alone */
+    assert(tile >= 0); /* called only for supported operations */
     return (int64_t)p.groups * p.steps * WARPS_CHANNELS * cuda_pointwise_warps_tiles[tile].filters * 4;
 }
 
@@ -142,7 +142,7 @@ int64_t conv2d_pointwise_warps_workspace_cuda(const sdlf_calculator *calculator,
     return sdlf_tensor_present(&op->prepared) ? 0 : cuda_pointwise_warps_prepared(calculator, op);
 }
 
-/* Waits until they are: the kernel that reads them does not. */
+/* Waits for its kernel, since the one that reads the weights does not wait. */
 sdlf_status conv2d_pointwise_warps_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     cuda_pointwise_warps p = problem_of(op);
@@ -152,7 +152,7 @@ sdlf_status conv2d_pointwise_warps_prepare_cuda(sdlf_calculator *base, const sdl
     return status == SDLF_OK ? base->type->synchronize(base) : status;
 }
 
-/* What does not begin at multiples of 16 bytes goes another way. */
+/* Operands that are not aligned to 16 bytes are left to the pointwise kernel. */
 sdlf_status conv2d_pointwise_warps_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     cuda_pointwise_warps p = problem_of(op);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The product behind a 1x1 convolution of row-major images: y[n,k,pixel] = clip(sum over c of w[k,c] x[n,c,pixel] + bias + residual).
+/* The GEMM of a 1x1 convolution of row-major images: y[n,k,pixel] = clip(sum over c of w[k,c] x[n,c,pixel] + bias + residual).
  *
- * A warp makes GROUP filters of TILE pixels, linearised over all images, over some steps of 8 channels; it waits for no other warp until its
- * sums are made. Numbers of x go from memory into registers, several channels ahead; weights lie in shared memory, where
- * TMA loads all that a block needs at once, before the kernel that makes x has ended. Parts of a sum meet in shared memory and
- * are added in order.
+ * A warp computes GROUP filters of TILE pixels, linearised over all images, for some k-steps of 8 channels; it waits for no other warp until
+ * its sums are complete. Elements of x are loaded from memory into registers, several channels ahead; weights are in shared memory, where
+ * bulk copies load all that a block needs at once, before the kernel that computes x has ended. Under split-K the partial sums are added in
+ * shared memory, in order.
  *
- * Moves x once for every group of filters, w once for every block, y once. */
+ * Loads x once for every group of filters and w once for every block; stores y once. */
 #include "calculators/cuda/cluster.cuh"
 #include "calculators/cuda/conv2d/pointwise_warps.cuh"
 #include "calculators/cuda/launch.cuh"
 
-/* The first step of a slice. */
+/* The first k-step of a slice. */
 [[maybe_unused]] static __device__ __forceinline__ int warps_first(const cuda_pointwise_warps &p, int slice)
 {
     return static_cast<int>(static_cast<unsigned>(slice * p.steps) / static_cast<unsigned>(p.slices));
 }
 
-/* A quad, or its i-th number. */
+/* A quad, or its i-th element. */
 template <int KEPT> static __device__ __forceinline__ vec<float, KEPT> warps_results(const float4 &four, int i)
 {
     if constexpr (KEPT == 4)
@@ -26,7 +26,7 @@ template <int KEPT> static __device__ __forceinline__ vec<float, KEPT> warps_res
         return {{i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w}};
 }
 
-/* Results of one warp: its own sums, or those of all slices, of which it adds up a share. */
+/* Store the results of one warp: its own sums, or its share of the sums over all slices. */
 template <typename F>
 static __device__ __forceinline__ void warps_epilogue(const F &f, float4 *parts, const warps_problem &g, int slice,
                                                       int group, int tile)
@@ -50,7 +50,7 @@ static __device__ __forceinline__ void warps_epilogue(const F &f, float4 *parts,
         }
         return;
     }
-    __syncthreads(); /* all have read their weights, where sums are put now */
+    __syncthreads(); /* all warps have read their weights, which the sums overwrite */
     float4 *own = parts + (static_cast<int>(threadIdx.x) / 32 - slice) * F::UNITS * 32 + lane;
 #pragma unroll
     for (int u = 0; u < F::UNITS; u++) own[(slice * F::UNITS + u) * 32] = f.quad(u);
@@ -77,7 +77,7 @@ static __global__ void __launch_bounds__(F::THREADS, F::RESIDENT)
     extern __shared__ __align__(128) char memory[];
     uint64_t *barriers = reinterpret_cast<uint64_t *>(memory);
     float *shared = reinterpret_cast<float *>(memory + WARPS_BARRIERS);
-    constexpr int STEP = F::GROUP * WARPS_CHANNELS; /* numbers of w */
+    constexpr int STEP = F::GROUP * WARPS_CHANNELS; /* elements of w */
     static_assert(2 * WARPS_MOST * sizeof(uint64_t) <= WARPS_BARRIERS && WARPS_BARRIERS % 128 == 0, "barriers");
     const cuda_pointwise_warps &p = g.p;
     const int warp = static_cast<int>(threadIdx.x) / 32, slice = warp % p.slices, group = static_cast<int>(blockIdx.y);
@@ -91,7 +91,7 @@ static __global__ void __launch_bounds__(F::THREADS, F::RESIDENT)
     if (p.fresh) await_inputs();
     const int own = warps_first(p, slice), end = warps_first(p, slice + 1), steps = end - own;
     warps_part part = {shared + own * STEP, own, end, F::HALVES ? (steps + 1) / 2 : steps, barriers + 2 * slice};
-    if (warp < p.slices && threadIdx.x % 32 == 0) { /* those of the first tile load weights for all */
+    if (warp < p.slices && threadIdx.x % 32 == 0) { /* the warps of the first tile load the weights for all */
         const float *from = p.w + (static_cast<int64_t>(group) * p.steps + own) * STEP;
         const int early = part.early * STEP, late = (steps - part.early) * STEP;
         copy_bulk(shared + own * STEP, from, early * 4, part.barrier);
@@ -118,7 +118,7 @@ template <typename F> static sdlf_status warps_launch(const cuda_calculator *cal
     return cuda_check_launch("conv2d, pointwise by warps");
 }
 
-/* A number a thread: group by group, 0 beyond the filters. */
+/* Prepack: one thread an element, group by group, 0 past the last filter. */
 template <typename F> static __global__ void warps_make_ready(cuda_pointwise_warps p, const float *w, float *to)
 {
     const int64_t each = static_cast<int64_t>(p.steps) * WARPS_CHANNELS * F::GROUP;
@@ -132,7 +132,7 @@ template <typename F> static __global__ void warps_make_ready(cuda_pointwise_war
 
 enum { PREPARE_THREADS = 256 };
 
-/* Call function(tile) with the tile of that number, as cuda_pointwise_warps_tiles has them. */
+/* Call function(tile) with the tile of that number in cuda_pointwise_warps_tiles. */
 template <typename Function> static sdlf_status with_tile(int tile, Function function)
 {
     switch (tile) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a warp of pointwise_warps.cu makes: the part of the sum, where its pixels lie, its sums, and where its results go. */
+/* The share of a warp of pointwise_warps.cu: its range of K, addresses of its pixels, its accumulators, and where its results go. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_CUH
 
@@ -13,22 +13,22 @@ struct warps_problem {
     divider<int32_t> area;
 };
 
-/* A warp's part: steps [first, last) of the sum, whose weights lie from `w` on; the weights of the first `early` steps are there at phase 0
- * of barrier[0], those of the others of barrier[1]. */
+/* A warp's range of K: k-steps [first, last), whose weights begin at `w`. The weights of the first `early` k-steps are
+ * complete at phase 0 of barrier[0], those of the others at phase 0 of barrier[1]. */
 struct warps_part {
     const float *w;
     int first, last, early;
     uint64_t *barrier;
 };
 
-/* The place in x of channel 0 of a pixel of all images; of pixel 0 where there is none. */
+/* The address in x of channel 0 of a pixel, counted over all images; of pixel 0 where there is none. */
 static __device__ __forceinline__ const float *warps_pixel(const warps_problem &g, int pixel)
 {
     int at, image = divide<int32_t>(pixel < g.p.pixels ? pixel : 0, g.area, at);
     return g.p.x + static_cast<int64_t>(image) * g.p.channels * g.p.area + at;
 }
 
-/* Where results of a pixel go, of the filters from one on. */
+/* Offset in y of a pixel for some filter, and whether the pixel exists. */
 struct warps_spot {
     int64_t to;
     bool inside;
@@ -40,7 +40,7 @@ static __device__ __forceinline__ warps_spot warps_spot_of(const warps_problem &
     return {(static_cast<int64_t>(image) * g.p.filters + filter) * g.p.area + at, pixel < g.p.pixels};
 }
 
-/* WIDE neighbouring results of a filter. */
+/* Store WIDE neighbouring results of a filter after bias, residual and clamp. */
 template <int WIDE>
 static __device__ __forceinline__ void warps_keep(const cuda_pointwise_warps &p, int64_t to, int filter,
                                                   const vec<float, WIDE> &sums)
@@ -53,11 +53,11 @@ static __device__ __forceinline__ void warps_keep(const cuda_pointwise_warps &p,
     write_vec<WIDE>(p.y + to, 0, all);
 }
 
-/* A lane makes PIECES x WIDE pixels of 4 QUADS filters; ACROSS lanes have filters of the same pixels. Pieces are 32 / ACROSS reads apart,
- * quads of filters 4 ACROSS. AREA: 0, or what a plane has.
+/* A lane computes PIECES x WIDE pixels of 4 QUADS filters; ACROSS lanes have filters of the same pixels. Its pieces are
+ * 32 / ACROSS loads apart, its quads of filters 4 ACROSS. AREA: 0, or the pixels of a plane.
  *
- * A warp has GROUP filters and TILE pixels, a lane UNITS quads of results, of SPOTS places in a plane, KEPT results side by side each.
- * HALVES: sums begin when half of their weights are there. */
+ * A warp has GROUP filters and TILE pixels, a lane UNITS quads of results: of SPOTS positions in a plane, with KEPT
+ * neighbouring results each. HALVES: multiplication begins when half of the weights are loaded. */
 template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int BLOCKS> struct warps_fma {
     static constexpr int LANES = 32 / ACROSS, PIXELS = WIDE * PIECES, FILTERS = 4 * QUADS;
     static constexpr int GROUP = ACROSS * FILTERS, TILE = LANES * PIXELS, UNITS = FILTERS * PIXELS / 4;
@@ -71,7 +71,7 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
         return ((tile * PIECES + piece) * LANES + static_cast<int>(threadIdx.x) % LANES) * WIDE;
     }
 
-    /* The lane's first filter; and those of its quads of results from there on, and the pieces that they are of. */
+    /* The lane's first filter; the filter of its quad u relative to that, and the piece of its i-th result. */
     static __device__ __forceinline__ int lane_filter()
     {
         return static_cast<int>(threadIdx.x) % 32 / LANES * 4;
@@ -114,7 +114,7 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
         multiply<false>(w, ring, from, area);
     }
 
-    /* A step, of which the first WARPS_AHEAD channels are there. MORE: another follows, whose first channels are asked for. */
+    /* Multiply a k-step, whose first WARPS_AHEAD channels are in `ring`. MORE: another follows; load its first channels. */
     template <bool MORE>
     __device__ __forceinline__ void multiply(const float *w, vec<float, WIDE> (&ring)[WARPS_AHEAD][PIECES],
                                              const float *(&from)[PIECES], int area)
@@ -148,14 +148,14 @@ template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int B
         }
     }
 
-    /* Quad u: of filter u / (PIXELS / 4), 4 of its pixels. */
+    /* Quad u: 4 pixels of filter u / (PIXELS / 4). */
     __device__ __forceinline__ float4 quad(int u) const
     {
         const int f = u / (PIXELS / 4), at = u % (PIXELS / 4) * 4;
         return make_float4(sum[f][at], sum[f][at + 1], sum[f][at + 2], sum[f][at + 3]);
     }
 
-    /* Number e of a group's prepacked weights: filters of a channel beside each other. */
+    /* Filter and channel of element e of a group's prepacked weights: the filters of a channel are neighbours. */
     static __device__ __forceinline__ void place(int e, int &filter, int &channel)
     {
         filter = e % GROUP;

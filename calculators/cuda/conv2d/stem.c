@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which convolutions of few channels there is a kernel for, and which of them. */
+/* Stem convolutions: what is supported, and by which kernel. */
 #include "calculators/cuda/conv2d/stem.h"
 #include "calculators/cuda/conv2d/implicit.h"
 
@@ -36,7 +36,7 @@ static bool is_nhwc(const sdlf_tensor *tensor)
     return !sdlf_tensor_present(tensor) || sdlf_tensor_is_channels_last(tensor);
 }
 
-/* Its blocks of filters are a grid's second dimension, and it counts an image's numbers in 31 bits. */
+/* Blocks of filters are a grid's second dimension, and an image's elements are counted in 31 bits. */
 bool cuda_stem_tensor_takes(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels for convolutions of few channels share: what they are given, and storing results that lie channels last. */
+/* What the stem kernels share: their problem, and storing channels-last results. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_STEM_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_STEM_CUH
 
@@ -14,11 +14,11 @@ template <typename T> struct stem_problem {
     sdlf_activation activation;
     int channels, height, width, filters, out_height, out_width, padding[2];
     int blocks_across, blocks_down, filter_blocks;
-    int turns; /* rectangles that a block makes, one below the other */
-    bool wide; /* rows of y begin at multiples of four numbers */
+    int turns; /* rectangles that a block computes, one below the other */
+    bool wide; /* rows of y begin at multiples of four elements */
 };
 
-/* Of any kernel's problem: operands, sizes, activation. */
+/* Set operands, sizes and activation of any kernel's problem. */
 template <typename T, typename Problem>
 static void stem_operands(Problem &p, const sdlf_operation *op, const cuda_conv2d &g)
 {
@@ -37,7 +37,7 @@ static void stem_operands(Problem &p, const sdlf_operation *op, const cuda_conv2
     for (int i = 0; i < 2; i++) p.padding[i] = g.window.padding_before[i];
 }
 
-/* Row-major: all but the blocks, which are the kernel's. */
+/* Row-major: all but the number of blocks, which the kernel's launcher sets. */
 template <typename T> static stem_problem<T> stem_problem_of(const sdlf_operation *op, const cuda_conv2d &g)
 {
     stem_problem<T> p = {};
@@ -46,7 +46,7 @@ template <typename T> static stem_problem<T> stem_problem_of(const sdlf_operatio
     return p;
 }
 
-/* Channels last: the same, with weights that were prepacked where there are such. */
+/* Channels last: the same, with prepacked weights if there are any. */
 template <typename Problem> static Problem stem_last_problem_of(const sdlf_operation *op, const cuda_conv2d &g)
 {
     Problem p = {};
@@ -57,7 +57,7 @@ template <typename Problem> static Problem stem_last_problem_of(const sdlf_opera
     return p;
 }
 
-/* Four neighbouring filters of a pixel to y, from number `at` on: their sums with bias, and what `activate` makes of these. */
+/* Store four neighbouring filters of a pixel to y from element `at` on: sums that include the bias, plus residual, through `activate`. */
 template <typename Problem, typename Function>
 static __device__ __forceinline__ void stem_store(const Problem &p, int64_t at, float (&value)[4], Function activate)
 {

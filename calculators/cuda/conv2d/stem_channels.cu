@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions of few channels and many filters: the windows are small, so that a product would spend its time with gathering them.
+/* Stem convolutions with many filters: windows are small, so that a GEMM would spend its time gathering them.
  *
- * A block makes 32 x 4 pixels of up to 64 filters, and where there are many of them, those below, too: several rectangles with the weights
- * loaded once. It loads the rectangle of the image that these need, halo and padding included, and the weights into shared memory,
- * all of it asynchronously. A thread makes 4 neighbouring pixels of OWN filters: lanes are
- * 8 x 4 groups of pixels, warps are filters, so that weights are read by all lanes at once. For each row of a window it
- * reads 3 stride + SIDE pixels and OWN SIDE weights for 4 OWN SIDE products. OWN is 8, or 4 where blocks are few, so that there are
- * twice as many warps. Moves x about once for every 64 filters, y once. */
+ * A block computes 32 x 4 pixels of up to 64 filters, and, where there are many, the rectangles below, too, with the weights loaded
+ * once. It copies the rectangle of the image that these need, halo and padding included, and the weights into shared memory by
+ * cp.async. A thread computes 4 neighbouring pixels of OWN filters: lanes are 8 x 4 groups of pixels, warps are filters, so that all
+ * lanes read the same weights. For each row of a window it reads 3 stride + SIDE pixels and OWN SIDE weights for 4 OWN SIDE
+ * multiply-adds. OWN is 8, or 4 where blocks are few, for twice as many warps. Loads x about once for every 64 filters, stores y
+ * once. */
 #include "calculators/cuda/conv2d/stem.cuh"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
@@ -17,7 +17,7 @@ enum { ACROSS = 32, DOWN = 4, OWN_PIXELS = 4, OWN_MOST = 8, MOST_FILTERS = 64 };
 enum {
     MOST_TURNS = 8,
     ENOUGH = 8
-}; /* rectangles of a block; blocks of a multiprocessor that there must be for more of them */
+}; /* rectangles of a block, at most; blocks for each multiprocessor that must remain */
 
 template <typename T> struct alignas(4 * sizeof(T)) stem_quad {
     T at[4];
@@ -26,7 +26,7 @@ template <typename T> struct alignas(4 * sizeof(T)) stem_quad {
 template <int SIDE, int STEP> struct stem_sizes {
     static constexpr int ROWS = (DOWN - 1) * STEP + SIDE, COLUMNS = (ACROSS - 1) * STEP + SIDE;
     static constexpr int ROW = (COLUMNS + 3) / 4 * 4, OWN = (OWN_PIXELS - 1) * STEP + SIDE;
-    /* numbers of shared memory */
+    /* Elements of shared memory. */
     static int64_t image(int channels)
     {
         return static_cast<int64_t>(channels) * ROWS * ROW;
@@ -87,7 +87,7 @@ static __global__ void __launch_bounds__(MOST_FILTERS / OWN * WARP)
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, across = lane % 8 * OWN_PIXELS, down = lane / 8;
     for (int turn = 0, first_row = first; turn < p.turns && first_row < p.out_height; turn++, first_row += DOWN) {
         const int top = first_row * STEP - p.padding[0];
-        if (turn > 0) __syncthreads(); /* the rectangle before has been read */
+        if (turn > 0) __syncthreads(); /* all threads have read the previous rectangle */
 #pragma unroll 4
         for (int e = threadIdx.x; e < p.channels * sizes::ROWS * sizes::ROW; e += blockDim.x) {
             int column = e % sizes::ROW, rest = e / sizes::ROW, row = rest % sizes::ROWS, c = rest / sizes::ROWS;
@@ -155,7 +155,7 @@ template <int SIDE, int STEP> static int64_t shared_numbers(const cuda_conv2d &g
     return stem_sizes<SIDE, STEP>::image(channels) + stem_sizes<SIDE, STEP>::weights(channels, filters_of(g));
 }
 
-/* Call `function` with window and stride as constants; `otherwise` where there is no kernel for them. */
+/* Call `function` with window and stride as constants; return `otherwise` where there is no kernel for them. */
 template <typename Result, typename Function>
 static Result with_window(int side, int stride, Result otherwise, Function function)
 {

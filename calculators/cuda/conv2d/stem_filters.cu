@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions of few channels and few filters: memory alone decides.
+/* Stem convolutions with few filters: memory is the only bound.
  *
- * A thread makes a strip of STRIP pixels down a column of one filter, lanes are neighbours in q; a row of pixels serves all windows
- * of the strip that it lies in. Where there are few pixels the strip is one, and all reads of a thread are under way at the
- * same time. Moves x once for every filter (from the second-level cache after the first), y once. */
+ * A thread computes a strip of STRIP pixels down a column of one filter, lanes are neighbours in q; a row of pixels is used for all windows
+ * of the strip that contain it. Where there are few pixels the strip is one, and all loads of a thread are in flight at once. Loads x once
+ * for every filter (from the L2 cache after the first), stores y once. */
 #include "calculators/cuda/conv2d/stem.cuh"
 #include "calculators/cuda/launch.cuh"
 
-/* Add one channel's window to each pixel of a strip. CHECKED: some of it may lie outside of the image. */
+/* Add one channel's window to each pixel of a strip. CHECKED: parts of it may be outside the image. */
 template <typename T, int SIDE, int STEP, int STRIP, bool CHECKED>
 static __device__ __forceinline__ void add_channel(T *sum, const T *image, const T *w, int top, int left, int height,
                                                    int width)
@@ -37,7 +37,7 @@ static __device__ __forceinline__ void add_channel(T *sum, const T *image, const
     }
 }
 
-enum { STRIPS = 8 }; /* of a block, below each other */
+enum { STRIPS = 8 }; /* of a block, one below the other */
 
 template <typename T, int SIDE, int STEP, int STRIP>
 static __global__ void __launch_bounds__(WARP *STRIPS) stem_filters(const __grid_constant__ stem_problem<T> p)

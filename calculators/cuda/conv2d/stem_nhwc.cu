@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions of up to 3 channels on tensor cores, in tf32, whose results lie channels last: the first layer of a network whose others
- * want them so; 3x3, stride 1 or 2. x may lie channels last or row-major. For compute capability 8.0 and newer.
+/* Stem convolutions of up to 3 channels on tensor cores, in tf32, with channels-last results: the first layer of a network that runs
+ * channels last; 3x3, stride 1 or 2. x may be channels last or row-major. For compute capability 8.0 and newer.
  *
  *   y[pixel, k] = act(sum over (c,r,s) of x[pixel shifted by (r,s), c] w[k, (c,r,s)] + bias[k] + residual[pixel, k])
  *
- * A block has the rectangle of the image that 64 x 4 pixels need, halo and padding included, in shared memory, a channel a plane; while it
- * makes these, the next one is on its way. A warp multiplies 16 neighbouring pixels by 32 filters, sums of up to 27 numbers filled up to 32 by
- * zeros; its weights, prepacked once, stay in registers. A lane ends with four neighbouring filters of a pixel. Moves x about once, y once. */
+ * A block has the part of the image that 64 x 4 pixels need, halo and padding included, in shared memory, one plane a channel; while it
+ * computes them, the next part is loaded. A warp multiplies 16 neighbouring pixels by 32 filters, with K of up to 27 padded to 32 by zeros;
+ * its weights, prepacked once, stay in registers. A lane ends with four neighbouring filters of a pixel. Loads x about once, stores y once. */
 #include "calculators/cuda/conv2d/clip.cuh"
 #include "calculators/cuda/conv2d/stem.cuh"
 #include "calculators/cuda/launch.cuh"
@@ -19,25 +19,25 @@ enum {
     THREADS = WARPS * WARP,
     ACROSS = 64, /* pixels of a tile */
     DOWN = 4,
-    PIXELS = 16, /* of a product */
+    PIXELS = 16, /* M of an mma */
     PARTS = ACROSS * DOWN / PIXELS,
     FILTERS = 32, /* of a warp */
     QUADS = FILTERS / 16,
-    STEPS = 4,                        /* of 8 numbers of a sum */
-    PLANES = STEM_TENSOR_CHANNELS + 1 /* the channels, and zeros behind them */
+    STEPS = 4,                        /* k-steps of 8 */
+    PLANES = STEM_TENSOR_CHANNELS + 1 /* the channels, then zeros */
 };
 
 struct stem_tensor_problem {
     const float *x, *w, *bias, *residual;
     float *y;
     sdlf_activation activation;
-    int64_t image_step; /* numbers of x from one image, channel, line, pixel to the next */
+    int64_t image_step; /* strides of x in elements: image, channel, line, pixel */
     int channel_step, row_step, pixel_step;
     int channels, height, width, filters, out_height, out_width, padding[2];
     int tiles_across, tiles_down, tiles;
-    int groups; /* of FILTERS, that a block has: 1 or 2 */
-    bool wide;  /* four neighbouring filters of y may be written at once */
-    bool ready; /* w: prepacked before anything ran, of each FILTERS, step and quad four numbers of a lane */
+    int groups; /* of FILTERS filters in a block: 1 or 2 */
+    bool wide;  /* four neighbouring filters of y may be stored at once */
+    bool ready; /* w was prepacked before anything ran: for each FILTERS, k-step and quad, four elements a lane */
 };
 
 template <int STEP> struct stem_tensor_sizes {
@@ -48,14 +48,14 @@ template <int STEP> struct stem_tensor_sizes {
 
 /* ---- weights ---- */
 
-/* Of filter `filter`, number k of its sum; 0 where there is none. */
+/* Weight k (c, r, s) of a filter; 0 where there is none. */
 static __device__ __forceinline__ float weight_of(const float *w, int filters, int depth, int filter, int k)
 {
     return filter < filters && k < depth ? w[filter * depth + k] : 0.0f;
 }
 
-/* Four numbers of a lane: two of each of two products. A product's column n is a filter such that a lane, which gets columns 2t and 2t + 1 of
- * both, has four neighbours. */
+/* A lane's four B elements: two of each of two mma. A column n is assigned to a filter such that a lane, which gets
+ * columns 2t and 2t + 1 of both results, has four neighbouring filters. */
 static __device__ __forceinline__ float4 weights_of(const float *w, int filters, int depth, int first, int step,
                                                     int quad, int lane)
 {
@@ -71,7 +71,7 @@ static __device__ __forceinline__ float4 rounded(float4 v)
         __uint_as_float(operand_bits<SDLF_MATH_TF32>(v.z)), __uint_as_float(operand_bits<SDLF_MATH_TF32>(v.w)));
 }
 
-/* A thread four numbers. */
+/* Prepack the weights; one thread four elements. */
 static __global__ void stem_tensor_prepare(const float *w, float4 *to, int filters, int depth, int64_t count)
 {
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
@@ -83,7 +83,7 @@ static __global__ void stem_tensor_prepare(const float *w, float4 *to, int filte
 
 /* ---- the kernel ---- */
 
-/* Ask for the part of the image that a tile needs. */
+/* Issue the copies of the part of the image that a tile needs. */
 template <int STEP>
 static __device__ __forceinline__ void load_image(const stem_tensor_problem &p, float *image, int tile)
 {
@@ -104,7 +104,7 @@ static __device__ __forceinline__ void load_image(const stem_tensor_problem &p, 
     close_copies();
 }
 
-/* Four neighbouring filters of a pixel. */
+/* Store four neighbouring filters of a pixel. */
 template <bool CLIPS>
 static __device__ __forceinline__ void store(const stem_tensor_problem &p, int64_t at, const float4 &bias, float a,
                                              float b, float c, float d)
@@ -133,7 +133,7 @@ static __global__ void __launch_bounds__(THREADS, 2) stem_tensor(const __grid_co
                                 ? reinterpret_cast<const float4 *>(p.w)[((group * STEPS + i) * QUADS + j) * WARP + lane]
                                 : rounded(weights_of(p.w, p.filters, depth, first, i, j, lane));
     }
-    int offset[STEPS][2]; /* of a lane's two numbers of a sum from the window's first */
+    int offset[STEPS][2]; /* of a lane's two elements of a k-step, from the window's first */
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
 #pragma unroll
@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(THREADS, 2) stem_tensor(const __grid_co
             offset[i][j] = k / TAPS * sizes::PLANE + k % TAPS / SIDE * sizes::ROW + k % SIDE;
         }
     }
-    for (int turn = 0; turn < 2; turn++) { /* planes without a channel */
+    for (int turn = 0; turn < 2; turn++) { /* the zero planes */
         for (int e = p.channels * sizes::PLANE + thread; e < PLANES * sizes::PLANE; e += THREADS)
             memory[turn * PLANES * sizes::PLANE + e] = 0;
     }
@@ -150,7 +150,7 @@ static __global__ void __launch_bounds__(THREADS, 2) stem_tensor(const __grid_co
 
     int turn = 0;
     load_image<STEP>(p, memory, static_cast<int>(blockIdx.x));
-    float4 bias[QUADS]; /* which a kernel before this one may have written */
+    float4 bias[QUADS]; /* may have been written by the previous kernel */
 #pragma unroll
     for (int j = 0; j < QUADS; j++) {
         int filter = first + j * 16 + lane % 4 * 4;
@@ -160,7 +160,7 @@ static __global__ void __launch_bounds__(THREADS, 2) stem_tensor(const __grid_co
     }
     for (int tile = static_cast<int>(blockIdx.x); tile < p.tiles; tile += step, turn ^= 1) {
         await_copies<0>();
-        __syncthreads(); /* the image is there, and nobody reads the one before */
+        __syncthreads(); /* the image is complete, and nobody reads the previous one */
         if (tile + step < p.tiles) load_image<STEP>(p, memory + (turn ^ 1) * PLANES * sizes::PLANE, tile + step);
         const float *image = memory + turn * PLANES * sizes::PLANE;
         const int across = tile % p.tiles_across, rest = tile / p.tiles_across;
@@ -205,7 +205,7 @@ static __global__ void __launch_bounds__(THREADS, 2) stem_tensor(const __grid_co
 
 /* ---- prepacked weights ---- */
 
-/* Of FILTERS, that blocks of one or two of them have. */
+/* Groups of FILTERS filters, for blocks of one or two groups. */
 static int64_t filter_groups(const sdlf_operation *op)
 {
     int64_t groups = (op->in[1].shape.dim[0] + FILTERS - 1) / FILTERS;
@@ -217,7 +217,7 @@ extern "C" int64_t cuda_stem_tensor_prepared(const sdlf_operation *op)
     return filter_groups(op) * STEPS * QUADS * WARP * 16;
 }
 
-/* Waits until they are: the kernel that reads them does not. */
+/* Waits for its kernel, since the one that reads the weights does not wait. */
 extern "C" sdlf_status conv2d_stem_tensor_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
@@ -233,7 +233,7 @@ extern "C" sdlf_status conv2d_stem_tensor_prepare_cuda(sdlf_calculator *base, co
 
 /* ---- launching ---- */
 
-/* A block for each tile, or, of many, so many as run at a time. */
+/* A block for each tile, or as many as are resident if there are more tiles. */
 template <int STEP, bool CLIPS>
 static sdlf_status launch(const cuda_calculator *calculator, const stem_tensor_problem &p)
 {

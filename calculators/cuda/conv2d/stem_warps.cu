@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* First layers on tensor cores, row-major: 3x3 windows with strides 1 and 2 over up to 3 channels, as stem_nhwc.cu, for images and results
- * that lie row-major.
+/* Stem convolutions on tensor cores, row-major: 3x3 windows with strides 1 and 2 over up to 3 channels, as stem_nhwc.cu, but with row-major
+ * images and results.
  *
- * A window's numbers, 27 of them filled up to 32, are a product's depth. A warp makes 8 quads of neighbouring pixels of 32 filters by
- * mma (mma.cuh; lane = 4 g + t): its g-th lanes have a quad, whose four pixels are column g of four products, and read their windows' numbers t,
- * t + 4, ... straight from the image, zeros around it. All 32 reads of a lane are under way at a time; what windows share comes from
- * the first-level cache. Of a filter the t-th lanes get the columns 2 t and 2 t + 1, which are the quads t and t + 4, so that results are
- * stored 16 bytes at a time, lanes side by side. Weights lie in shared memory as lanes read them; a block makes them so once, and its warps go
- * from tile to tile.
+ * The 27 elements of a window, padded to 32, are K. A warp computes 8 quads of neighbouring pixels by 32 filters with mma (mma.cuh; lane =
+ * 4 g + t): the lanes with the same g share a quad, whose four pixels are column g of four mma, and each of them loads elements t, t + 4, ... of
+ * the four windows straight from the image, zeros outside. All 32 loads of a lane are in flight at once; what windows share comes from the
+ * first-level cache. Of a filter, lanes get the results of columns 2 t and 2 t + 1, which are assigned to quads t and t + 4, so that stores are
+ * 16 bytes wide and contiguous across lanes. Weights are in shared memory in the order in which lanes read them; a block puts them there once,
+ * and its warps go from tile to tile.
  *
- * Moves x once for every 32 filters, y once. Operands are tf32. From compute capability 8.0 on. */
+ * Loads x once for every 32 filters, stores y once. Operands are tf32. From compute capability 8.0 on. */
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/conv2d/stem.cuh"
 #include "calculators/cuda/divider.cuh"
@@ -18,20 +18,20 @@
 
 enum {
     STEM_WARPS_SIDE = 3,
-    STEM_WARPS_STEPS = 4, /* of the sum, 8 numbers each */
-    STEM_WARPS_ROWS = 2,  /* of 16 filters, of a warp */
-    STEM_WARPS = 4,       /* of a block */
-    STEM_WARPS_BLOCKS = 4 /* of a multiprocessor */
+    STEM_WARPS_STEPS = 4, /* k-steps, 8 elements each */
+    STEM_WARPS_ROWS = 2,  /* tiles of 16 filters, of a warp */
+    STEM_WARPS = 4,       /* warps of a block */
+    STEM_WARPS_BLOCKS = 4 /* resident blocks of a multiprocessor */
 };
 
 struct stem_warps_problem {
     stem_problem<float> p;
-    divider<int32_t> image, row; /* quads of each */
+    divider<int32_t> image, row; /* divisors: quads of an image, and of a row of it */
     int quads, tiles;            /* of all images; tiles of 8 quads */
     float low, high;
 };
 
-/* Where a lane's quad lies: its first window's corner in the image, and its place in a plane of y of the first filter; -1: there is none. */
+/* A lane's quad: the corner of its first window in the image, and its offset in y for filter 0; -1: it does not exist. */
 struct stem_warps_place {
     const float *from;
     int top, left, to;
@@ -51,7 +51,7 @@ static __device__ __forceinline__ stem_warps_place stem_warps_place_of(const ste
 
 template <int STRIDE> struct stem_warps_tile {
     static constexpr int FILTERS = 16 * STEM_WARPS_ROWS, TAPS = 2 * STEM_WARPS_STEPS;
-    int offset[TAPS], tap[TAPS]; /* of the lane's taps: from a window's corner; row + 4 column, or -1 */
+    int offset[TAPS], tap[TAPS]; /* for each tap of the lane: offset from a window's corner; row + 4 column, or -1 */
 
     __device__ __forceinline__ explicit stem_warps_tile(const stem_problem<float> &p)
     {
@@ -157,7 +157,7 @@ static __global__ void __launch_bounds__(32 * STEM_WARPS, STEM_WARPS_BLOCKS)
 #pragma unroll
         for (int m = 0; m < STEM_WARPS_ROWS; m++) {
 #pragma unroll
-            for (int i = 0; i < 4; i++) { /* c[i] */
+            for (int i = 0; i < 4; i++) { /* accumulator i */
                 const int filter = m * 16 + lane / 4 + i / 2 * 8;
                 if (to[i % 2] < 0 || first_filter + filter >= p.filters) continue;
                 stem_warps_keep(g, to[i % 2] + (first_filter + filter) * area, shifts[filter],
@@ -167,7 +167,7 @@ static __global__ void __launch_bounds__(32 * STEM_WARPS, STEM_WARPS_BLOCKS)
     }
 }
 
-/* Is there such a kernel? Addresses aside. */
+/* True if this kernel supports the convolution, addresses aside. */
 static inline bool stem_warps_takes(const cuda_calculator *calculator, const cuda_conv2d &g,
                                     const sdlf_activation &activation)
 {
@@ -202,7 +202,7 @@ static void stem_warps_launch(const cuda_calculator *calculator, const stem_prob
                       dim3(32 * STEM_WARPS), 0, g);
 }
 
-/* In modes with tensor cores; results are stored 16 bytes at a time. */
+/* True in modes with tensor cores, where results can be stored 16 bytes at a time. */
 extern "C" bool cuda_stem_warps_takes(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = reinterpret_cast<const cuda_calculator *>(base);

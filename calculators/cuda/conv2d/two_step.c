@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution in two steps: im2col writes every window as a column, then products do the arithmetic, one for each image and
- * group in a strided batch. A 1x1 convolution with stride 1 has its columns in x already and skips the first step.
+/* Convolution in two steps: im2col writes every window as a column, then a strided-batch GEMM (cuBLAS) for each group multiplies all images.
+ * A 1x1 convolution with stride 1 has its columns in x already and skips the first step.
  *
  *   forward   y[n,g]  (K/G, PQ) = w[g] (K/G, CRS/G) columns[n,g] (CRS/G, PQ)
  *   dx        columns[n,g] = w[g]^T dy[n,g], then col2im
  *   dw        dw[g] = sum over n of dy[n,g] columns[n,g]^T: a part for each image, added in order
  *
- * In fp16 and bf16 both operands are rounded on the way: im2col writes columns of 16 bits, and what is not made by it, weights, dy
- * and the image of a pointwise convolution, is rounded into the workspace; products leave float32. Lines of P Q numbers there begin
- * at multiples of 16 bytes.
+ * In fp16 and bf16 both operands are rounded first: im2col writes 16-bit columns, and whatever it does not write (weights, dy, and the image
+ * of a pointwise convolution) is rounded into the workspace; results are float32. Rows of P Q elements in the workspace are aligned to 16
+ * bytes.
  *
- * The workspace holds as many images' columns as fit WORKSPACE, at least one. */
+ * The workspace holds the columns of as many images as fit WORKSPACE bytes, at least one. */
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/gemm/blas.h"
 #include "calculators/cuda/gemm/convert_operands.h"
 
-/* A row-major matrix among `images` x `groups` of them; strides in elements. */
+/* A row-major matrix, one of `images` x `groups`; strides in elements. */
 typedef struct matrix {
     const void *data;
     bool rounded; /* in 16 bits */
-    int64_t line; /* from one row to the next: cuBLAS's leading dimension */
+    int64_t line; /* elements from one row to the next: cuBLAS's leading dimension */
     int64_t group_stride, image_stride;
     bool transposed;
 } matrix;
@@ -35,9 +35,9 @@ static cudaDataType_t type_of(const matrix *m, sdlf_dtype dtype, sdlf_math math)
     return dtype == SDLF_FLOAT64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
-/* c (m,n) = op(a) (m,k) op(b) (k,n) for every image and group, or c + that; a and b are both rounded, or neither, and c is of `dtype`.
- * Sizes fit an int. Errors: what cuBLAS says, as cuda_check_blas does.
- * cuBLAS, column-major, is asked for c^T = op(b)^T op(a)^T. */
+/* c (m,n) = op(a) (m,k) op(b) (k,n) for every image and group, or c plus that; a and b are both rounded, or neither,
+ * and c is of `dtype`. Sizes fit an int. Errors: those of cuda_check_blas for cuBLAS's status. cuBLAS is column-major,
+ * and therefore computes c^T = op(b)^T op(a)^T. */
 static sdlf_status batch_product(sdlf_calculator *base, sdlf_dtype dtype, int64_t m, int64_t n, int64_t k, matrix a,
                                  matrix b, matrix c, int64_t images, int64_t groups, bool accumulate)
 {
@@ -105,9 +105,10 @@ static bool rounds(const sdlf_calculator *calculator, const sdlf_operation *op)
 
 typedef struct room {
     bool rounded;
-    int64_t weights;                /* bytes */
-    int64_t columns, output, parts; /* bytes of an image: columns, or what stands for them; dy, rounded; a part of dw */
-    int64_t images;                 /* at once */
+    int64_t weights; /* bytes */
+    int64_t columns, output,
+        parts;      /* bytes of an image: columns, or the rounded image in their place; dy, rounded; a part of dw */
+    int64_t images; /* processed at once */
 } room;
 
 static int64_t aligned(int64_t bytes)
@@ -185,7 +186,7 @@ static char *image_of(const sdlf_tensor *tensor, int64_t n)
     return (char *)tensor->data + n * (sdlf_tensor_bytes(tensor) / tensor->shape.dim[0]);
 }
 
-/* The weights: as they are, or rounded. */
+/* The weights, unchanged or rounded. */
 static sdlf_status make_weights(sdlf_calculator *base, const sdlf_operation *op, const cuda_conv2d *g, const room *r,
                                 matrix *weights)
 {
@@ -195,7 +196,7 @@ static sdlf_status make_weights(sdlf_calculator *base, const sdlf_operation *op,
     return cuda_convert_operands(base, &operand, 1);
 }
 
-/* Columns of some images of x from the n-th on. */
+/* The columns of `images` images of x, from the n-th on. */
 static sdlf_status make_columns(sdlf_calculator *base, const sdlf_operation *op, const cuda_conv2d *g, const room *r,
                                 int64_t n, int64_t images, matrix *columns)
 {
@@ -209,7 +210,7 @@ static sdlf_status make_columns(sdlf_calculator *base, const sdlf_operation *op,
     return cuda_convert_operands(base, &operand, 1);
 }
 
-/* Some images of dy from the n-th on. */
+/* `images` images of dy, from the n-th on, unchanged or rounded. */
 static sdlf_status make_output(sdlf_calculator *base, const sdlf_operation *op, const cuda_conv2d *g, const room *r,
                                const sdlf_tensor *dy, int64_t n, int64_t images, matrix *output)
 {
@@ -229,7 +230,7 @@ sdlf_status conv2d_forward_two_step_cuda(sdlf_calculator *base, const sdlf_opera
     const room r = room_of(base, op, &g);
     int64_t area = area_of(&g);
     bool has_residual = sdlf_tensor_present(&op->in[3]);
-    bool in_place = has_residual && op->in[3].data == y->data; /* the product is added to it */
+    bool in_place = has_residual && op->in[3].data == y->data; /* the GEMM accumulates into it */
     matrix weights, columns;
     sdlf_status status = make_weights(base, op, &g, &r, &weights);
     for (int64_t n = 0; n < g.batch && status == SDLF_OK; n += r.images) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Winograd's convolutions: what they take, how many blocks there are, and the products between the steps. */
+/* Winograd convolutions: what is supported, the number of blocks, and the GEMMs between the transforms. */
 #include "calculators/cuda/conv2d/winograd.h"
 
 #include "calculators/cuda/conv2d/implicit.h"
@@ -9,7 +9,7 @@
 
 enum { MOST_SPLITS = 16 };
 
-/* How it is computed: in steps, or, NULL, in one kernel with tiles of 2x2. */
+/* How to compute it: in steps, or, if NULL, in one kernel with 2x2 tiles. */
 typedef const cuda_winograd_steps *form;
 static const form FUSED = NULL;
 
@@ -28,7 +28,7 @@ static const cuda_calculator *view(const sdlf_calculator *calculator)
     return (const cuda_calculator *)calculator;
 }
 
-/* Numbers of u. */
+/* Elements of u. */
 static int64_t filter_numbers(const sdlf_operation *op, form how)
 {
     const int64_t *w = op->in[1].shape.dim;
@@ -56,8 +56,8 @@ bool cuda_winograd_takes(const sdlf_operation *op, form how)
            tiles_of(op, how) + WINOGRAD_TILES <= INT32_MAX;
 }
 
-/* Parts of the channels: what fills the multiprocessors, each of which has one block at a time. Costs in steps of 8 channels: a
- * block's way in and out is worth two, leaving and adding parts two and a quarter of one for each. */
+/* Splits of the channels: enough to fill the multiprocessors, each of which has one block at a time. Costs in k-steps of 8 channels:
+ * the prologue and epilogue of a block are worth two, storing and adding partial outputs two and a quarter of one for each. */
 static int choose_splits(const cuda_calculator *calculator, int64_t blocks, int64_t steps)
 {
     int best = 1;
@@ -108,7 +108,7 @@ static sdlf_status make_filters(sdlf_calculator *calculator, const sdlf_operatio
     return how->filters(calculator, op->in[1].data, to, (int)w[0], (int)w[1]);
 }
 
-/* u, where it is not ready, then the rest. u's size is a multiple of 16 numbers: what follows is aligned. */
+/* u, where it is not prepacked, then the rest, which is aligned because u's size is a multiple of 16 elements. */
 static int64_t filters_in_workspace(const sdlf_operation *op, form how)
 {
     return sdlf_tensor_present(&op->prepared) ? 0 : cuda_ceil_div(filter_numbers(op, how), 16) * 16;
@@ -162,8 +162,8 @@ sdlf_status conv2d_winograd_fused_cuda(sdlf_calculator *calculator, const sdlf_o
 
 /* ---- in steps ---- */
 
-/* cuBLAS multiplies faster than the one kernel, which has more to do beside. The steps win where each number of the arrays between
- * them serves C K / (C + K) >= 80 products, or where they stay in the second-level cache of a large device. */
+/* cuBLAS multiplies faster than the fused kernel, which also transforms. The steps win where each element of the arrays
+ * between them is used in C K / (C + K) >= 80 multiplications, or where these stay in the L2 cache of a large device. */
 bool cuda_winograd_prefers_steps(const sdlf_operation *op)
 {
     static const int64_t cache = INT64_C(32) << 20;
@@ -179,7 +179,7 @@ int64_t cuda_winograd_workspace(const sdlf_operation *op, form how)
     return cuda_ceil_div(numbers * (int64_t)sizeof(float), 64) * 64;
 }
 
-/* Products (K,tiles) = u (K,C) v (C,tiles), one for each point; in cuBLAS's view, which is column-major, of the transposed. */
+/* Products (K,tiles) = u (K,C) v (C,tiles), one GEMM a point; cuBLAS, being column-major, computes the transposes. */
 sdlf_status cuda_winograd_run(sdlf_calculator *base, const sdlf_operation *op, form how)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);

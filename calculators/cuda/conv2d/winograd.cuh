@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Winograd's transforms along one axis, and of two: columns first, then rows. M outputs; M + 2 points: 0, 1, -1 and infinity
- * for M = 2. */
+/* Winograd's transforms along one axis and two: columns first, then rows. M outputs; M + 2 points: 0, 1, -1 and
+ * infinity for M = 2. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_WINOGRAD_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_WINOGRAD_CUH
 
@@ -10,7 +10,7 @@
 template <int M> struct winograd_axis;
 
 template <> struct winograd_axis<2> {
-    /* B^T d, G g, A^T p; numbers lie `gap` apart. */
+    /* B^T d, G g, A^T p; elements are `gap` apart. */
     static __device__ __forceinline__ void patch(float *d, int gap)
     {
         float d1 = d[gap], d2 = d[2 * gap];
@@ -63,7 +63,7 @@ template <int M> static __device__ __forceinline__ void winograd_output(float *t
     for (int i = 0; i < M; i++) winograd_axis<M>::output(to + i * M, half + i * (M + 2), 1, 1);
 }
 
-/* Where a tile of MxM outputs lies: its image and its first row and column of y. */
+/* A tile of MxM outputs: its image, and its first row and column of y. */
 struct winograd_tile {
     int image, row, column;
     __device__ winograd_tile(const cuda_winograd &p, int tile, int m)
@@ -75,7 +75,7 @@ struct winograd_tile {
     }
 };
 
-/* A patch of one plane, zeros outside of the image. Bit i (M+2) + j of `inside` for pixel (i, j). */
+/* Load a patch of one plane, zeros outside the image. Bit i (M+2) + j of `inside` is for pixel (i, j). */
 template <int M>
 static __device__ __forceinline__ void winograd_read(float *d, const float *from, int width, uint64_t inside)
 {
@@ -102,7 +102,7 @@ template <int M> static __device__ uint64_t winograd_inside(const cuda_winograd 
     return inside;
 }
 
-/* A tile of y: act(sums + bias + residual), as much of it as there is. */
+/* Store a tile of y: act(sums + bias + residual), cropped to y. */
 template <int M>
 static __device__ __forceinline__ void winograd_write(const cuda_winograd &p, const winograd_tile &at, int filter,
                                                       const float *sum)

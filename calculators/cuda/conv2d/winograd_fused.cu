@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Winograd's convolution with tiles of 2x2 outputs, in one kernel: neither patches nor products are ever in memory.
+/* Winograd convolution with tiles of 2x2 outputs, in one kernel: neither patches nor products are ever in memory.
  *
- * A block makes 64 filters x 32 tiles, and walks along the channels in steps of 8. For a step it copies 16 x 8 x 64 numbers of
- * the filters asynchronously (they lie in this order), and each thread reads one patch, of one channel (its warp) and one tile (its
- * lane), transforms it in registers and leaves 16 numbers in shared memory; both are for the next step, while the present one is
- * multiplied. Patches overlap: a lane reads two columns of its four, and gets the others from its neighbours. Each warp multiplies two of the 16 points: products (64, 8) by (8, 32), 8 x 8 sums a thread for each point, 16 numbers read for
- * 64 products. At the end the points of a tile, which lie with 8 warps, meet in shared memory, 16 filters at a time.
+ * A block computes 64 filters x 32 tiles, in k-steps of 8 channels. For a k-step it copies 16 x 8 x 64 transformed filter elements by
+ * cp.async (u is in this order); each thread loads one patch, of one channel (its warp) and one tile (its lane), transforms it in registers
+ * and writes 16 elements to shared memory. Both are for the next k-step, while this one is multiplied. Patches overlap: a lane loads two of
+ * its four columns, and gets the others from its neighbours by shuffles. Each warp multiplies two of the 16 points: (64, 8) by (8, 32), 8 x 8
+ * accumulators a thread and point, 16 elements read for 64 multiply-adds. At the end the points of a tile, which are in 8 warps, are brought
+ * together in shared memory, 16 filters at a time. 2.25 times fewer multiplications than the direct formula.
  *
- * 2.25 times fewer multiplications than the formula. Moves x once for every 64 filters (mostly out of the second-level cache), u once for
- * every 32 tiles, y once. Where blocks are fewer than multiprocessors the channels are cut into `splits`: each block leaves its
- * outputs in the scratch memory, and the last to come adds them in order. */
+ * Loads x once for every 64 filters (mostly from the L2 cache), u once for every 32 tiles; stores y once. With fewer blocks than multiprocessors
+ * the channels are split: each block writes its outputs to the scratch memory, and the last to arrive adds them in order. */
 #include "calculators/cuda/conv2d/winograd.cuh"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
@@ -20,10 +20,10 @@ enum {
     TILES = WINOGRAD_TILES,
     CHANNELS = WINOGRAD_CHANNELS,
     POINTS = WINOGRAD_POINTS,
-    U = POINTS * CHANNELS * FILTERS, /* numbers of a step */
+    U = POINTS * CHANNELS * FILTERS, /* elements of a k-step */
     V = POINTS * CHANNELS * TILES,
-    ROUND = 16,                      /* filters whose points meet at a time */
-    ROW = 40,                        /* numbers from one filter to the next then: lanes of a store meet no bank twice */
+    ROUND = 16,                      /* filters whose points are brought together at a time */
+    ROW = 40,                        /* elements between two of these filters: stores have no bank conflicts */
     ITEMS = ROUND * TILES / THREADS, /* tiles of a thread in a round */
 };
 
@@ -36,12 +36,12 @@ static __device__ __forceinline__ void load_filters(float *to, const float *from
     }
 }
 
-/* Which columns of its patch a lane reads: the two in the middle, and those at the sides that no neighbour has. */
+/* Whether a lane loads the outer columns of its patch itself, because no neighbour has them; it always loads the middle two. */
 struct lone_sides {
     bool left, right;
 };
 
-/* Bit 4 i + j of `inside` for pixel (i, j). PAIRS: the two in the middle lie at a multiple of 8 bytes, and are inside together. */
+/* Bit 4 i + j of `inside` is for pixel (i, j). PAIRS: the middle two are aligned to 8 bytes, and either both inside or both outside. */
 template <bool PAIRS>
 static __device__ __forceinline__ void read_columns(float *d, const float *from, int width, unsigned inside,
                                                     const lone_sides &lone)
@@ -61,7 +61,7 @@ static __device__ __forceinline__ void read_columns(float *d, const float *from,
     }
 }
 
-/* The thread's patch, of channel `warp` of a step and tile `lane`. */
+/* Complete, transform and write the thread's patch, of channel `warp` of a k-step and tile `lane`. */
 static __device__ __forceinline__ void leave_patch(float *to, float *d, const lone_sides &lone)
 {
 #pragma unroll
@@ -76,7 +76,7 @@ static __device__ __forceinline__ void leave_patch(float *to, float *d, const lo
     for (int point = 0; point < POINTS; point++) to[point * CHANNELS * TILES + threadIdx.x] = d[point];
 }
 
-/* Thread (down, across) of a warp's 8 x 4 has filters 4 down + (0..3) and 32 more, tiles 4 across + (0..3) and 16 more. */
+/* Thread (down, across) of a warp's 8 x 4 has filters 4 down + (0..3) and those 32 further on, tiles 4 across + (0..3) and those 16 further on. */
 static __device__ __forceinline__ void multiply(float (*sum)[8][8], const float *u, const float *v)
 {
     const int warp = threadIdx.x / 32, down = threadIdx.x % 32 / 4, across = threadIdx.x % 4;
@@ -102,7 +102,7 @@ static __device__ __forceinline__ void multiply(float (*sum)[8][8], const float 
     }
 }
 
-/* Sums 2 round and 2 round + 1 of each thread's 8 filters go to shared memory: row 2 down + (0, 1) of the round. */
+/* Write the sums of each thread's filters 2 round and 2 round + 1 to shared memory: rows 2 down and 2 down + 1 of the round. */
 static __device__ __forceinline__ void meet(float *points, const float (*sum)[8][8], int round)
 {
     const int warp = threadIdx.x / 32, down = threadIdx.x % 32 / 4, across = threadIdx.x % 4;
@@ -118,7 +118,7 @@ static __device__ __forceinline__ void meet(float *points, const float (*sum)[8]
     }
 }
 
-/* The filter of a block that row `row` of a round is. */
+/* The filter within the block that row `row` of a round belongs to. */
 static __device__ __forceinline__ int filter_of(int round, int row)
 {
     int i = round * 2 + row % 2;
@@ -128,7 +128,7 @@ static __device__ __forceinline__ int filter_of(int round, int row)
 template <bool PAIRS>
 static __global__ void __launch_bounds__(THREADS, 1) winograd_fused(const __grid_constant__ cuda_winograd p)
 {
-    extern __shared__ __align__(16) float shared[]; /* filters of two steps, patches of two steps */
+    extern __shared__ __align__(16) float shared[]; /* filters of two k-steps, patches of two k-steps */
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     unsigned block = blockIdx.x;
     const int filter_block = block % p.filter_blocks;
@@ -200,7 +200,7 @@ static __global__ void __launch_bounds__(THREADS, 1) winograd_fused(const __grid
     }
     if (p.splits == 1) return;
     if (!take_ticket(p.tickets + tile_block * p.filter_blocks + filter_block, p.splits)) return;
-    float4 total[FILTERS / (THREADS / 32)] = {}; /* the warp's filters, all of a part on their way at once */
+    float4 total[FILTERS / (THREADS / 32)] = {}; /* the warp's filters; all loads of a part are in flight at once */
     const float4 *part = reinterpret_cast<const float4 *>(parts) + threadIdx.x;
 #pragma unroll 2
     for (int i = 0; i < p.splits; i++, part += FILTERS * TILES) {

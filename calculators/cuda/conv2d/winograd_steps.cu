@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Winograd's transforms of tiles of 2x2 in steps, and of the fused kernel's filters. */
+/* Winograd's transforms of 2x2 tiles as separate kernels, and that of the fused kernel's filters. */
 #include "calculators/cuda/conv2d/winograd_steps.cuh"
 
 extern "C" const cuda_winograd_steps cuda_winograd_steps_2 = winograd_launch<2>::steps;
 
-/* Reads 9 K C numbers, writes 16 of both rounded up. */
+/* Reads 9 K C elements, writes 16 K C, with both rounded up. */
 static __global__ void __launch_bounds__(THREADS)
     winograd_filters_fused(const float *w, float *u, int filters, int channels, int steps, int64_t count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Winograd's transforms as kernels of their own: filters, patches and outputs of tiles of MxM. The products in between are cuBLAS's. A thread
- * makes a transform; neighbours are neighbouring tiles, or filters. */
+/* Winograd's transforms as separate kernels: filters, patches and outputs of MxM tiles; cuBLAS computes the GEMMs in
+ * between. A thread computes one transform; neighbouring threads have neighbouring tiles, or filters. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_WINOGRAD_STEPS_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_WINOGRAD_STEPS_CUH
 
@@ -9,7 +9,7 @@
 
 enum { THREADS = 128 };
 
-/* The 9 numbers of a filter; zeros where there is none. */
+/* The 9 weights of a filter; zeros where there is none. */
 static __device__ __forceinline__ void read_filter(float *g, const float *w, int k, int c, int filters, int channels)
 {
     bool exists = k < filters && c < channels;
@@ -18,7 +18,7 @@ static __device__ __forceinline__ void read_filter(float *g, const float *w, int
     for (int i = 0; i < 9; i++) g[i] = exists ? from[i] : 0.0f;
 }
 
-/* Reads 9 K C numbers, writes (M+2)^2 K C. */
+/* Reads 9 K C elements, writes (M+2)^2 K C. */
 template <int M>
 static __global__ void __launch_bounds__(THREADS)
     winograd_filters(const float *w, float *u, int filters, int channels, int64_t count)
@@ -33,7 +33,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Reads x, writes (M+2)^2 C tiles numbers. */
+/* Reads x, writes (M+2)^2 C tiles elements. */
 template <int M>
 static __global__ void __launch_bounds__(THREADS) winograd_patches(const __grid_constant__ cuda_winograd p, float *v)
 {
@@ -54,7 +54,7 @@ static __global__ void __launch_bounds__(THREADS) winograd_patches(const __grid_
     }
 }
 
-/* Reads (M+2)^2 K tiles numbers, writes y. */
+/* Reads (M+2)^2 K tiles elements, writes y. */
 template <int M>
 static __global__ void __launch_bounds__(THREADS)
     winograd_outputs(const __grid_constant__ cuda_winograd p, const float *products)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How the tensor-core kernels (conv2d_pool/forward_first.cu, conv2d_pool/forward_sliced.cu) cut the batch:
- * tiles are whole images, or rows of windows of one image; a block loads the rows of x that some tiles touch to shared memory,
- * with zeros around them and operands rounded, and a table that says of each of its windows where its patch begins there. */
+/* How the tensor-core kernels (conv2d_pool/forward_first.cu, conv2d_pool/forward_sliced.cu) tile the batch: a tile is a whole image, or
+ * some rows of windows of one image. A block loads the rows of x that its tiles need to shared memory, rounded and padded with zeros, and
+ * makes a table with the offset there of each window's patch. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_BATCH_TILES_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_BATCH_TILES_CUH
 
@@ -9,13 +9,13 @@
 #include "calculators/cuda/mma.cuh"
 
 struct batch_tiles {
-    int line, lines, zone;            /* of a tile in shared memory: row of a channel, rows of a channel, all */
-    int tile_rows, tiles, tiles_each; /* rows of windows in a tile; tiles of an image; that a block takes at once */
-    int tile_windows, windows; /* of a tile; of those a block takes at once, up to a multiple of what a warp takes */
-    bool quads;                /* four neighbouring windows lie in one image, at a multiple of four */
+    int line, lines, zone; /* of a tile in shared memory: row of a channel; rows of a channel; elements in all */
+    int tile_rows, tiles, tiles_each; /* rows of windows in a tile; tiles of an image; tiles that a block has at once */
+    int tile_windows, windows;        /* of a tile; of all tiles of a block, rounded up to a multiple of a warp's */
+    bool quads;                       /* four neighbouring windows are in one image, at a multiple of four */
 };
 
-/* `each` tiles of `channels` channels; a warp takes `unit` windows. */
+/* `each` tiles of `channels` channels for a block; a warp computes `unit` windows at a time. */
 static inline batch_tiles batch_tiles_of(const pool_geometry &g, int side, int channels, int line, int rows, int each,
                                          int unit)
 {
@@ -30,13 +30,13 @@ static inline batch_tiles batch_tiles_of(const pool_geometry &g, int side, int c
     return l;
 }
 
-/* Shared memory of a block: x and both tables. */
+/* Bytes of shared memory of a block: x and both tables. */
 static inline int64_t batch_tiles_bytes(const batch_tiles &l)
 {
     return (static_cast<int64_t>(l.tiles_each) * l.zone + 2 * l.windows) * 4;
 }
 
-/* `channels` of x, from channel c0 on, of the block's tiles from `first` on. AHEAD lines of a warp are on their way at a time. */
+/* Load `channels` channels of x from c0 on, of the block's tiles from `first` on; AHEAD rows of a warp are in flight. */
 template <sdlf_math MATH, int THREADS, int AHEAD>
 static __device__ __forceinline__ void load_tiles(const float *__restrict__ from, const pool_geometry &g,
                                                   const batch_tiles &l, int first, int c0, int channels, uint32_t *x)
@@ -73,7 +73,7 @@ static __device__ __forceinline__ void load_tiles(const float *__restrict__ from
     }
 }
 
-/* Of each window of a tile its corner in x. */
+/* Fill the table: the offset in x of each window's corner. */
 template <int THREADS>
 static __device__ __forceinline__ void list_corners(const pool_geometry &g, const batch_tiles &l, int *corner)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d + ReLU + max-pool: forward, by kernels for row-major activations or by those over boxes (conv2d/halo16.h) for such as lie channels
- * last; of the backward pass, what is supported, and its parts in order. */
+/* conv2d + ReLU + max-pool: forward, by kernels for row-major activations or by those of conv2d/halo16.h for channels
+ * last; backward, what is supported, and its parts in order. */
 #include "calculators/cuda/conv2d_pool/conv2d_pool.h"
 
 #include "calculators/cuda/conv2d/halo16.h"
@@ -35,7 +35,7 @@ bool conv2d_pool_backward_supports_cuda(const sdlf_calculator *base, const sdlf_
            cuda_conv2d_pool_input_fits(calculator, op);
 }
 
-/* Is out[0] there, w or its gradient? */
+/* True if out[0] is wanted: w or its gradient. */
 static bool wants_weights(const sdlf_operation *op)
 {
     return sdlf_tensor_present(&op->out[0]);
@@ -46,7 +46,7 @@ int64_t conv2d_pool_backward_workspace_cuda(const sdlf_calculator *base, const s
     return wants_weights(op) ? cuda_conv2d_pool_weights_workspace((const cuda_calculator *)base, op) : 0;
 }
 
-/* dx wants the weights before their update. */
+/* dx needs the weights before their update. */
 sdlf_status conv2d_relu_max_pool_backward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     sdlf_status status = SDLF_OK;

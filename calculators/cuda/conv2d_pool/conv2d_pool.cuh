@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of conv2d + ReLU + 2x2 max-pool share: 3x3 and 5x5 convolutions with stride 1, one group; the networks of
- * MNIST. A window is a 2x2 square of convolution outputs and one pooled output; windows are linearised over the batch. */
+/* What the kernels of conv2d + ReLU + 2x2 max-pool share: 3x3 and 5x5 convolutions with stride 1, one group, as in networks
+ * for MNIST. A window is a 2x2 square of convolution outputs and one pooled output; windows are linearised over the batch. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_CUH
 
@@ -12,10 +12,10 @@
 struct pool_geometry {
     int batch, channels, height, width, filters, out_height, out_width; /* out: pooled */
     int top, left;
-    bool first; /* of tied maxima, the first alone */
+    bool first; /* of tied maxima only the first counts */
 };
 
-/* x (N,C,H,W) to the pooled y (N,K,P,Q), and backward. */
+/* Geometry from x (N,C,H,W) and the pooled y (N,K,P,Q), or their gradients. */
 static inline pool_geometry pool_geometry_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y)
 {
     pool_geometry g;
@@ -38,7 +38,7 @@ static inline pool_geometry pool_backward_geometry_of(const sdlf_operation *op)
     return pool_geometry_of(op, *operands.x, *operands.dy);
 }
 
-/* The pixel of a plane, 0 outside. */
+/* A pixel of a plane; 0 outside. */
 template <typename T>
 static __device__ __forceinline__ T pool_pixel(const T *plane, const pool_geometry &g, int row, int column)
 {
@@ -46,9 +46,9 @@ static __device__ __forceinline__ T pool_pixel(const T *plane, const pool_geomet
     return inside ? plane[row * g.width + column] : T(0);
 }
 
-/* Into how many rows of windows images are cut where a block takes a tile: all rows, or as few as give the device three blocks
- * for two multiprocessors, `others` blocks sharing a tile. At most `most` windows, no fewer than `least`, and in fours where
- * that is possible. */
+/* Rows of windows in the tile of a block: all rows of the image, or as few as give the device three blocks for two
+ * multiprocessors, where `others` blocks share a tile. At most `most` windows, no fewer than `least`, and a multiple of
+ * four where that is possible. */
 static inline int pool_tile_rows(const pool_geometry &g, int64_t others, int least, int most, int multiprocessors)
 {
     int best = 0;
@@ -62,7 +62,7 @@ static inline int pool_tile_rows(const pool_geometry &g, int64_t others, int lea
     return best;
 }
 
-/* Call with the kernel's side as a constant: 3 or 5. */
+/* Call `function` with the filter's side as a constant: 3 or 5. */
 template <typename Function> static void with_side(int side, Function function)
 {
     if (side == 3)
@@ -71,7 +71,7 @@ template <typename Function> static void with_side(int side, Function function)
         function(std::integral_constant<int, 5>());
 }
 
-/* Is there something to do, and do sizes fit in int and in a grid's dimensions, as the kernels count them? y is pooled. */
+/* True if there is something to do, and sizes fit int and a grid's dimensions, as the kernels count them. y is pooled. */
 static inline bool pool_counts_fit(const sdlf_tensor &x, const sdlf_tensor &w, const sdlf_tensor &y)
 {
     for (int i = 1; i < 4; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The backward pass of conv2d + ReLU + max-pool, in parts: what conv2d_pool/conv2d_pool.c puts together. */
+/* The backward pass of conv2d + ReLU + max-pool, in parts that conv2d_pool/conv2d_pool.c calls in order. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_H
 
@@ -9,17 +9,17 @@
 extern "C" {
 #endif
 
-/* dw and db, or w and b moved by them, as the operation's fusion says. */
+/* Compute dw and db, or update w and b by them, as the operation's fusion says. */
 sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdlf_operation *op);
 int64_t cuda_conv2d_pool_weights_workspace(const cuda_calculator *calculator, const sdlf_operation *op);
-/* Bytes of shared memory that a block needs. */
+/* Bytes of shared memory of a block. */
 int64_t cuda_conv2d_pool_weights_memory(const cuda_calculator *calculator, const sdlf_operation *op);
 
-/* dx from w, dy and mask. */
+/* Compute dx from w, dy and mask. */
 bool cuda_conv2d_pool_input_fits(const cuda_calculator *calculator, const sdlf_operation *op);
 sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_operation *op);
 
-/* The same on tensor cores, for small images; is that wanted, and possible? */
+/* The same on tensor cores, for small images; _suits: true if it is supported, and tensor cores are wanted. */
 bool cuda_conv2d_pool_input_sliced_suits(const cuda_calculator *calculator, const sdlf_operation *op);
 sdlf_status cuda_conv2d_pool_input_sliced(sdlf_calculator *base, const sdlf_operation *op);
 

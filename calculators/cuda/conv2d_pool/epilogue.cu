@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The second kernel of the gradients of conv2d + ReLU + max-pool by weights and biases: adds the parts that the first one's blocks
- * left, and moves weights where this is an update.
+/* The second kernel of the weight and bias gradients of conv2d + ReLU + max-pool: adds the partial sums that the first kernel's blocks
+ * stored, and updates the weights where the operation is an update.
  *
- * A block makes 32 numbers; its 32 lines of threads add every 32nd part each, and their sums meet in order. */
+ * A block computes 32 elements; each of its 32 lines of threads adds every 32nd partial sum, and the lines' sums are added in order. */
 #include "calculators/cuda/conv2d_pool/weights.cuh"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/sgd.cuh"
 
 enum { WARP = 32, LINES = 32 };
 
-/* Where the sums of the blocks go: to gradients, or into weights. Absent ones are NULL. */
+/* Where the sums go: to gradients, or into weights. Absent outputs are NULL. */
 template <typename T> struct pool_epilogue {
     const T *parts, *rate;
     T *dw, *db, *w, *v, *b, *bv;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_relu_max_pool_forward: the convolution's own output, four times y, is never stored.
+/* conv2d_relu_max_pool_forward: the convolution's own output, four times the size of y, is never stored.
  *
- * A thread makes one window of FILTERS filters: four sums a filter in registers, and of each channel the (R+1) x (R+1) patch
- * of x that its four convolutions share. The block's weights lie in shared memory, filters innermost, where all lanes read the
- * same vector at a time: FILTERS / 4 of them for 4 FILTERS multiplications. 8 N K P Q C R R FLOPs, 1.3 GFLOP for simple_cnn's
- * layer at batch 1,024: 26 us at 50 TFLOP/s, and 9 us for its 35 MB. */
+ * A thread computes one window of FILTERS filters: four accumulators a filter in registers, and of each channel the (R+1) x (R+1) patch
+ * of x that its four convolutions share. The block's weights are in shared memory, filters innermost, where all lanes read the same
+ * vector at a time: FILTERS / 4 vectors for 4 FILTERS multiply-adds. 8 N K P Q C R R FLOPs, 1.3 GFLOP for simple_cnn's layer at batch
+ * 1,024: 26 us at 50 TFLOP/s, and 9 us for its 35 MB. */
 #include "calculators/cuda/conv2d_pool/forward.cuh"
 
 enum { THREADS = 128, CHANNELS = 16 /* of weights in shared memory at once */ };
 
-/* Weights of filters k0 ... and channels c0 ... to shared memory, 0 past the last filter. */
+/* Load the weights of filters k0 ... and channels c0 ... to shared memory, 0 past the last filter. */
 template <typename T, int R, int FILTERS>
 static __device__ void load_weights(T (*to)[R * R][FILTERS], const pool_forward<T> &p, int k0, int c0, int channels)
 {
@@ -43,7 +43,8 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward(pool_forwa
             load_weights<T, R, FILTERS>(weights, p, k0, c, min(CHANNELS, g.channels - c));
             __syncthreads();
         }
-        const T *corner = p.x + ((n * g.channels + c) * g.height + row) * g.width + column; /* may lie outside */
+        const T *corner =
+            p.x + ((n * g.channels + c) * g.height + row) * g.width + column; /* may be outside the image */
         T patch[R + 1][R + 1];
 #pragma unroll
         for (int r = 0; r <= R; r++) {
@@ -86,7 +87,7 @@ static void launch(const cuda_calculator *calculator, const pool_forward<T> &p)
     launch_overlapped(calculator, conv2d_pool_forward<T, R, FILTERS>, grid, THREADS, 0, p);
 }
 
-/* Eight filters a thread, or fewer where that leaves multiprocessors without work. */
+/* Eight filters a thread, or fewer where that would leave multiprocessors without work. */
 extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
@@ -126,18 +127,18 @@ static bool is_forward(const sdlf_operation *op)
     return op->fused.fusion == &sdlf_conv2d_pool_forward_fusion;
 }
 
-/* Forward and backward; in the place of dy is y. */
+/* The operands of forward and backward; forward has y in the place of dy. */
 static conv2d_pool_operands operands_of(const sdlf_operation *op)
 {
     if (!is_forward(op)) return conv2d_pool_operands_of(op);
     return {&op->in[0], &op->in[1], &op->out[0], &op->out[1], nullptr};
 }
 
-/* Without a mask this is inference. There a convolution and a pooling by themselves, which reads y again from the second-level cache, are
- * faster once the sums are long: implicit GEMM cuts these and has the tensor cores. */
+/* Without a mask this is inference. With a long K, a convolution followed by a separate pooling, which reads y from the
+ * L2 cache, is then faster: implicit GEMM can split K and use tensor cores. */
 enum { LONGEST_UNMASKED = 256 };
 
-/* On tensor cores, few taps and small images have kernels; larger layers are faster as a convolution and a pooling by themselves. */
+/* Tensor-core kernels exist for few taps and for small images; larger layers are faster as a convolution and a separate pooling. */
 static bool suits_math(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     const int side = conv2d_pool_options_of(op)->window.size[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of conv2d_relu_max_pool_forward share: the operation, and pooling of a window's four numbers. */
+/* What the kernels of conv2d_relu_max_pool_forward share: their operands, and pooling the four elements of a window. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_FORWARD_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_FORWARD_CUH
 
@@ -13,7 +13,7 @@ template <typename T> struct pool_forward {
     pool_geometry g;
 };
 
-/* The larger one; NaN wins. */
+/* The larger one; NaN propagates. */
 static __device__ __forceinline__ float larger(float a, float b)
 {
 #if __CUDA_ARCH__ >= 800
@@ -30,7 +30,7 @@ static __device__ __forceinline__ double larger(double a, double b)
     return a > b || a != a ? a : b;
 }
 
-/* The largest of four convolutions and 0, and which attain it. */
+/* The maximum of four convolution outputs and 0; marks: those that attain it. */
 template <typename T> static __device__ __forceinline__ T pool_four(const T *four, bool first_alone, unsigned &marks)
 {
     T largest = larger(larger(four[0], four[1]), larger(four[2], four[3]));
@@ -42,7 +42,7 @@ template <typename T> static __device__ __forceinline__ T pool_four(const T *fou
     return largest;
 }
 
-/* On tensor cores: is that wanted, and possible? Few taps; small images. */
+/* True if the tensor-core kernel is wanted and supports the problem: few taps (first); small images (sliced). */
 bool cuda_conv2d_pool_forward_first_suits(const cuda_calculator *calculator, const pool_geometry &g, int side);
 sdlf_status cuda_conv2d_pool_forward_first(const cuda_calculator *calculator, const pool_forward<float> &p, int side);
 bool cuda_conv2d_pool_forward_sliced_suits(const cuda_calculator *calculator, const pool_geometry &g, int side);

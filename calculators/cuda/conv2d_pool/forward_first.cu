@@ -2,11 +2,11 @@
 /* conv2d_relu_max_pool_forward on tensor cores, operands rounded to tf32, float16 or bfloat16, for few taps: C R R up to 32, a network's
  * first layer.
  *
- * The convolution is a product: weights (filters, taps) x patches (taps, positions). All weights stay in a warp's registers. A
- * warp makes units of 16 windows and 32 filters; it multiplies the patches of the four positions of the windows one after the
- * other, so that a thread holds the four sums of 4 neighbouring windows of a filter, pools them by itself and writes 16 bytes of
- * y and 4 of the mask at once. 8 N K P Q C R R FLOPs, 1.3 GFLOP for simple_cnn's layer at batch 1,024; moves 5 N K P Q bytes,
- * 32 MB, 8 us at 4 TB/s. */
+ * The convolution is a GEMM: weights (filters, taps) x patches (taps, positions). All weights stay in a warp's registers. A warp
+ * computes units of 16 windows and 32 filters; it multiplies the patches of the four positions of its windows one after the other, so
+ * that a thread has the four sums of 4 neighbouring windows of a filter, pools them by itself and stores 16 bytes of y and 4 of the
+ * mask at once. 8 N K P Q C R R FLOPs, 1.3 GFLOP for simple_cnn's layer at batch 1,024; moves 5 N K P Q bytes, 32 MB, 8 us at 4
+ * TB/s. */
 #include "calculators/cuda/conv2d_pool/batch_tiles.cuh"
 #include "calculators/cuda/conv2d_pool/forward.cuh"
 
@@ -20,7 +20,7 @@ enum {
     MOST_WINDOWS = 256
 };
 
-/* pool_four, marks joining others at bit `shift`. */
+/* As pool_four, but the marks are added to others at bit `shift`. */
 static __device__ __forceinline__ float pool_marked(const float *four, bool first_alone, int shift, unsigned &marks)
 {
     float largest = larger(larger(four[0], four[1]), larger(four[2], four[3]));
@@ -32,7 +32,7 @@ static __device__ __forceinline__ float pool_marked(const float *four, bool firs
     return larger(largest, 0.0f);
 }
 
-/* Grid: x over blocks that share the tiles, y over groups of filters. GROUPS: of 16 filters. */
+/* Grid: x over blocks that share the tiles, y over groups of FILTERS filters. GROUPS: groups of 16 filters in a warp. */
 template <sdlf_math MATH, int R, int CHANNELS, int GROUPS>
 static __global__ void __launch_bounds__(THREADS, BLOCKS)
     conv2d_pool_forward_first(pool_forward<float> p, batch_tiles l)

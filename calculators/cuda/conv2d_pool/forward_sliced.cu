@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_relu_max_pool_forward on tensor cores for small images of several channels:
- * a second layer, whose few windows would leave most of the device without work.
+/* conv2d_relu_max_pool_forward on tensor cores for small images of several channels: a second layer, whose few windows would leave most of
+ * the device without work.
  *
- * The convolution is a product: weights (32 filters, taps) x patches (taps, positions). A block's warps share the taps: each keeps
- * its slice of the weights in registers, up to 7 steps of 8 taps, and multiplies it by the patches of all four positions of 8
- * windows. The slices' sums meet in shared memory, in order, where a thread pools one window of one filter. 8 N K P Q C R R FLOPs. */
+ * The convolution is a GEMM: weights (32 filters, taps) x patches (taps, positions), computed sliced-K: a block's warps share the taps. Each
+ * warp keeps its slice of the weights in registers, up to 7 k-steps of 8 taps, and multiplies it by the patches of all four positions of 8
+ * windows. The slices' sums are added in shared memory, in order, and a thread pools one window of one filter. 8 N K P Q C R R FLOPs. */
 #include "calculators/cuda/conv2d_pool/batch_tiles.cuh"
 #include "calculators/cuda/conv2d_pool/forward.cuh"
 
@@ -13,7 +13,7 @@ enum { THREADS = 256, WARP = 32, WARPS = 8, FILTERS = 32, UNIT = 8 /* windows */
 /* The block's sums: slice, position, filter, window. */
 typedef float slice_sums[WARPS][POSITIONS][FILTERS][UNIT];
 
-/* `place`: of the unit's first window in y, filter 0; `count`: of windows that there are. */
+/* Pool and store. `place`: index in y of the unit's first window, for filter 0; `count`: windows that exist. */
 static __device__ __forceinline__ void store_window(const pool_forward<float> &p, const slice_sums &sums, int place,
                                                     int count, int k0)
 {
@@ -32,7 +32,7 @@ static __device__ __forceinline__ void store_window(const pool_forward<float> &p
     if (p.mask != nullptr) p.mask[to] = static_cast<uint8_t>(marks);
 }
 
-/* Grid: x over tiles, y over groups of filters. STEPS: of 8 taps, of a slice. */
+/* Grid: x over tiles, y over groups of filters. STEPS: k-steps of 8 taps in a slice. */
 template <sdlf_math MATH, int R, int STEPS>
 static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_sliced(pool_forward<float> p, batch_tiles l)
 {
@@ -116,7 +116,7 @@ static int64_t memory_of(const batch_tiles &l)
     return batch_tiles_bytes(l) + static_cast<int64_t>(sizeof(slice_sums));
 }
 
-/* Larger images keep the warps of a block busy with windows of their own. */
+/* With larger images, each warp of a block has enough windows of its own. */
 bool cuda_conv2d_pool_forward_sliced_suits(const cuda_calculator *calculator, const pool_geometry &g, int side)
 {
     return calculator->math != SDLF_MATH_FP32 && cuda_has_tensor_cores(calculator) &&

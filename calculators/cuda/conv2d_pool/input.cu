@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradient of conv2d + ReLU + max-pool by the input: dx[n,c,h,w] = sum over k,r,s of da[n,k,h+top-r,w+left-s] w[k,c,r,s],
- * where da, the convolution's gradient, is dy at marked positions and 0 elsewhere.
+/* The input gradient of conv2d + ReLU + max-pool: dx[n,c,h,w] = sum over k,r,s of da[n,k,h+top-r,w+left-s] w[k,c,r,s], where da, the
+ * gradient of the convolution's output, is dy at marked positions and 0 elsewhere.
  *
- * A block makes some rows of dx of one image for CHANNELS channels. Filter by filter group, it unpools the rows of da that it
- * needs, with zeros around them, into shared memory, and the group's weights beside them, channels innermost. A thread makes
- * COLUMNS neighbouring numbers of each channel: of each filter it reads R rows of COLUMNS + R - 1 numbers of da and R R
- * vectors of weights for COLUMNS CHANNELS R R multiplications. 2 N C H W K R R FLOPs. */
+ * A block computes some rows of dx of one image for CHANNELS channels. For one group of FILTERS filters after the other, it unpools the rows
+ * of da that it needs, padded with zeros, into shared memory, and loads the group's weights beside them, channels innermost. A thread computes
+ * COLUMNS neighbouring elements of each channel: for each filter it reads R rows of COLUMNS + R - 1 elements of da and R R vectors of weights
+ * for COLUMNS CHANNELS R R multiply-adds. 2 N C H W K R R FLOPs. */
 #include "calculators/cuda/conv2d_pool/conv2d_pool.cuh"
 #include "calculators/cuda/conv2d_pool/conv2d_pool.h"
 
@@ -17,12 +17,12 @@ template <typename T> struct pool_input {
     T *dx;
     pool_geometry g;
     int quads;          /* groups of COLUMNS columns */
-    int rows, bands;    /* rows of dx that a block makes; blocks an image */
-    int line, da_lines; /* of a filter's da in shared memory */
+    int rows, bands;    /* rows of dx that a block computes; blocks an image */
+    int line, da_lines; /* elements of a row, and rows, of a filter's da in shared memory */
 };
 
-/* da of filters k0 ... for the block's rows h0 ...: line i is row h0 + top - (R - 1) + i, column j is left - (R - 1) + j. What
- * lies outside stays 0. Every window that touches a line writes its four numbers. */
+/* Unpool da of filters k0 ... for the block's rows h0 ...: line i is row h0 + top - (R - 1) + i, column j is left - (R
+ * - 1) + j. Elements outside stay 0. Every window that overlaps a line writes its four elements. */
 template <typename T, int R> static __device__ void unpool(const pool_input<T> &p, T *da, int n, int k0, int h0)
 {
     const pool_geometry &g = p.g;
@@ -106,7 +106,7 @@ template <typename T, int R> static __global__ void __launch_bounds__(MOST_THREA
     }
 }
 
-/* Everything but the operands. */
+/* Sizes: everything but the operands. */
 template <typename T> static pool_input<T> shared_out(const sdlf_operation *op)
 {
     pool_input<T> p = {};

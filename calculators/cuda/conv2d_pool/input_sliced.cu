@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_relu_max_pool's gradient by the input on tensor cores for small images (see conv2d_pool/input.cu for the formula).
+/* The input gradient of conv2d_relu_max_pool on tensor cores for small images (see conv2d_pool/input.cu for the formula).
  *
- * A product: weights (16 channels, filters and taps) x da (filters and taps, pixels). A block makes some rows of dx of one image, up
- * to 72 pixels, for 16 channels: it unpools the rows of da that it needs, of all filters, with zeros around them, into shared
- * memory. Its warps share the filters: each keeps the weights of its eighth in registers, up to 13 steps of 8. Their sums meet in
- * shared memory, in order. 2 N C H W K R R FLOPs. */
+ * A sliced-K GEMM: weights (16 channels, filters and taps) x da (filters and taps, pixels). A block computes some rows of dx of one image, up
+ * to 72 pixels, for 16 channels: it unpools the rows of da that it needs, of all filters, padded with zeros, into shared memory. Its warps
+ * share the filters: each keeps the weights of an eighth of them in registers, up to 13 k-steps of 8. The warps' sums are added in shared
+ * memory, in order. 2 N C H W K R R FLOPs. */
 #include "calculators/cuda/conv2d_pool/conv2d_pool.cuh"
 #include "calculators/cuda/conv2d_pool/conv2d_pool.h"
 #include "calculators/cuda/launch.cuh"
@@ -12,7 +12,7 @@
 
 enum { THREADS = 256, WARP = 32, WARPS = 8, CHANNELS = 16, TILES = 9, PIXELS = 8 * TILES, STEPS = 13 };
 
-typedef float slice_sums[WARPS][CHANNELS][PIXELS + 8]; /* lines that keep lanes on different banks */
+typedef float slice_sums[WARPS][CHANNELS][PIXELS + 8]; /* padded against bank conflicts */
 
 struct sliced_input {
     const float *w, *dy;
@@ -20,11 +20,11 @@ struct sliced_input {
     float *dx;
     pool_geometry g;
     int share;              /* filters of a warp */
-    int rows, bands;        /* rows of dx that a block makes; blocks an image */
-    int line, lines, plane; /* of a filter's da in shared memory */
+    int rows, bands;        /* rows of dx that a block computes; blocks an image */
+    int line, lines, plane; /* elements of a row, rows, elements in all, of a filter's da in shared memory */
 };
 
-/* da of all filters: line i is row h0 + top - (R - 1) + i, column j is left - (R - 1) + j; a warp a filter. */
+/* Unpool da of all filters: line i is row h0 + top - (R - 1) + i, column j is left - (R - 1) + j; one warp a filter. */
 template <sdlf_math MATH, int R>
 static __device__ __forceinline__ void unpool(const sliced_input &p, uint32_t *da, int n, int h0)
 {
@@ -57,8 +57,8 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_input_sliced(slice
     extern __shared__ __align__(16) uint32_t shared[];
     slice_sums &results = *reinterpret_cast<slice_sums *>(shared);
     uint32_t *da = shared + sizeof(slice_sums) / sizeof(uint32_t);
-    int *offset =
-        reinterpret_cast<int *>(da + WARPS * p.share * p.plane); /* of a term from a pixel, in a warp's filters */
+    int *offset = reinterpret_cast<int *>(
+        da + WARPS * p.share * p.plane); /* of a term (filter, tap) from a pixel, within a warp's filters */
     const pool_geometry &g = p.g;
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, group = lane / 4, t = lane % 4;
     int n = blockIdx.x / p.bands, h0 = blockIdx.x % p.bands * p.rows, c0 = blockIdx.y * CHANNELS;
@@ -124,7 +124,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_input_sliced(slice
     }
 }
 
-/* Everything but the operands. Bands of as many rows as 72 pixels hold, or half the image where there are few images. */
+/* Sizes: everything but the operands. Bands have as many rows as 72 pixels hold, or half the image where there are few images. */
 static sliced_input shared_out(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     sliced_input p = {};
@@ -138,7 +138,7 @@ static sliced_input shared_out(const cuda_calculator *calculator, const sdlf_ope
     p.line = p.g.width + side - 1;
     p.lines = p.rows + side - 1;
     p.plane = p.line * p.lines;
-    while (p.plane % 8 != 4) p.plane++; /* whole vectors; filters on different banks */
+    while (p.plane % 8 != 4) p.plane++; /* a multiple of a vector, and no bank conflicts between filters */
     return p;
 }
 

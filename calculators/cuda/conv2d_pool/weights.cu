@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradients of conv2d + ReLU + max-pool by weights and biases, and their update, in the tensors' own precision.
+/* The weight and bias gradients of conv2d + ReLU + max-pool, and the update by them, in the tensors' own precision.
  *
- * Only marked positions count, one of four, at most: 2 N K P Q R R C FLOPs, 320 MFLOP for simple_cnn's layer at batch 1,024.
- * A block takes tiles of images (some rows of windows of one image) for one channel and up to 32 filters. It loads the
- * tile's rows of x, with zeros around them, and its dy and mask to shared memory. A lane is a filter (with up to 16 filters half
- * a warp looks at a window, with up to 8 a quarter, and so on): it takes four windows at a time, finds their marked positions and
- * adds dy times the R x R patch there to R R sums in registers. Lanes of a warp look at the same window, so that they read at
- * most four neighbouring addresses; each multiplication reads a number from shared memory, which bounds the kernel: 21 us for the
- * layer above. A window with four marks, as in a blank part of an image, costs no more than one with a single mark: the sums of the
- * four patches lie beside x. The block's warps add up in shared memory, in order, and leave parts (blocks, K C R R + K) in the workspace, which
- * a second kernel (conv2d_pool/epilogue.cu) adds. No atomics: the bits depend on the shapes and on the device's number of
+ * Only marked positions count, at most one of four: 2 N K P Q R R C FLOPs, 320 MFLOP for simple_cnn's layer at batch 1,024. A block
+ * processes tiles of images (some rows of windows of one image) for one channel and up to 32 filters. It loads the tile's rows of x,
+ * padded with zeros, and its dy and mask to shared memory. A lane is a filter (with up to 16 filters half a warp shares a window, with
+ * up to 8 a quarter, and so on): it loads four windows at a time, finds their marked positions and adds dy times the R x R patch there
+ * to R R sums in registers. Lanes of a warp process the same window, so that they read at most four neighbouring addresses; each
+ * multiply-add reads an element from shared memory, which bounds the kernel: 21 us for the layer above. A window with four marks, as
+ * in a blank part of an image, costs no more than one with a single mark: the sums of the four patches are stored beside x. The
+ * block's warps are added in shared memory, in order; the partial sums (blocks, K C R R + K) go to the workspace, and a second kernel
+ * (conv2d_pool/epilogue.cu) adds them. No atomics: the bits depend only on the shapes and on the device's number of
  * multiprocessors. */
 #include "calculators/cuda/conv2d_pool/weights.cuh"
 #include "calculators/cuda/launch.cuh"
 
 enum {
     THREADS = 256,
-    BLOCKS = 4 /* on a multiprocessor; of double numbers half as many */,
+    BLOCKS = 4 /* resident on a multiprocessor; half as many in float64 */,
     WARP = 32,
     FILTERS = 32,
     MOST_WINDOWS = 256
@@ -25,11 +25,11 @@ enum {
 template <typename T> struct pool_weights {
     const T *x, *dy;
     const uint8_t *mask;
-    T *parts; /* (blocks, K C R R + K): dw, then db */
+    T *parts; /* partial sums (blocks, K C R R + K): dw, then db */
     pool_geometry g;
     int tile_rows, tiles; /* rows of windows in a tile; tiles of an image */
-    int blocks, lanes;    /* that share the tiles of a channel; that share a window */
-    bool quads;           /* dy and mask can be read four at a time */
+    int blocks, lanes;    /* blocks that share the tiles of a channel; lanes that share a window */
+    bool quads;           /* dy and mask can be loaded four elements at a time */
 };
 
 template <typename T> struct __align__(16) four_of
@@ -37,9 +37,9 @@ template <typename T> struct __align__(16) four_of
     T at[4];
 };
 
-/* Shared memory, in elements of T: the tile's rows of x; for each number of x the sum of it, its neighbours to the right and below, and
- * the one between these; R lines of zeros; dy, four windows of 8 lanes on different banks; then, as int, the windows' corners in x;
- * and, as bytes, mask. */
+/* Shared memory, in elements of T: the tile's rows of x; for each element of x the sum of it, its neighbours to the
+ * right and below, and the one between these; R lines of zeros; dy, with four windows of 8 lanes on different banks;
+ * then, as int, the windows' corners in x; and, as bytes, mask. */
 template <typename T, int R> struct tile_layout {
     int line, lines, sums_at, zeros_at, x_count, window_line;
     __host__ __device__ tile_layout(const pool_weights<T> &p)
@@ -62,7 +62,7 @@ template <typename T, int R> struct tile_layout {
     }
 };
 
-/* Image n's dy and mask of filters k0 ... and windows p0 ..., which become a multiple of four; zeros where there are none. */
+/* Load image n's dy and mask for filters k0 ... and windows p0 ..., rounded up to a multiple of four; zeros where there are none. */
 template <typename T, int R>
 static __device__ void load_windows(const pool_weights<T> &p, const tile_layout<T, R> &layout, T *dy, uint8_t *mask,
                                     int n, int k0, int p0, int windows)
@@ -90,7 +90,7 @@ static __device__ void load_windows(const pool_weights<T> &p, const tile_layout<
     }
 }
 
-/* Image n's rows of x, channel c, that windows of rows p0 ... touch. A warp a line. */
+/* Load the rows of channel c of image n that windows of rows p0 ... overlap. One warp a line. */
 template <typename T, int R>
 static __device__ void load_image(const pool_weights<T> &p, const tile_layout<T, R> &layout, T *x, int n, int c, int p0)
 {
@@ -114,7 +114,7 @@ static __device__ __forceinline__ void add_patch(T (&sums)[R * R + 1], T gradien
     }
 }
 
-/* Where the position of a single mark lies from its window's corner. */
+/* Offset of the position of a single mark from its window's corner. */
 static __device__ __forceinline__ int position_of(unsigned mark, int line)
 {
     return ((mark & 10) != 0 ? 1 : 0) + ((mark & 12) != 0 ? line : 0);
@@ -194,7 +194,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS * 4 / sizeof(T)) conv2d
 
 /* ---- launching ---- */
 
-/* Every block takes as many tiles as any other, or one fewer. */
+/* Choose tiles and blocks, so that the numbers of tiles of any two blocks differ by one at most. */
 template <typename T> static void cut(pool_weights<T> &p, const cuda_calculator *calculator)
 {
     const pool_geometry &g = p.g;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which convolutions the engine takes, and what workspace they need (engine/conv2d.h). */
+/* Which convolutions the engine supports, and what workspace they need (engine/conv2d.h). */
 #include "calculators/cuda/engine/conv2d.h"
 
 #include "calculators/cuda/engine/groups.h"
@@ -17,7 +17,7 @@ static bool takes(const cuda_calculator *calculator, const engine_conv2d *conv)
     for (int i = 0; i < 2; i++) {
         const int64_t reach = (int64_t)conv->dilation[i] * (size[i] - 1);
         if (conv->stride[i] > 8 || reach > 255) return false;
-        if (conv->c < 8) { /* packed with its padding */
+        if (conv->c < 8) { /* packed together with its padding */
             if (!fits_box(-reach)) return false;
             continue;
         }

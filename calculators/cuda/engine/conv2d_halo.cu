@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which convolutions engine/conv2d_halo.cuh computes, how its shared memory is shared out, and its launch. */
+/* Which convolutions engine/conv2d_halo.cuh computes, the partition of its shared memory, and its launch. */
 #include "calculators/cuda/engine/conv2d_halo.cuh"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 #include "calculators/cuda/engine/groups.h"
 
-/* By what its epilogue does; a gradient has a residual at most. */
+/* The kernel whose epilogue the parameters require; dgrad has at most a residual. */
 template <typename T, int BN, bool COLUMNS_INNER> static auto kernel_of(const image_params &p) -> void (*)(halo_params)
 {
     const image_mode mode = image_mode_of(p);
@@ -19,7 +19,7 @@ template <typename T, int BN, bool COLUMNS_INNER> static auto kernel_of(const im
                                    : halo_kernel<T, BN, COLUMNS_INNER, CLIP_VALUES>;
 }
 
-/* ---- which convolutions, and how their shared memory is shared out ---- */
+/* ---- which convolutions, and the partition of shared memory ---- */
 
 /* Columns of a tile. */
 static int columns_of(int64_t channels)
@@ -27,7 +27,7 @@ static int columns_of(int64_t channels)
     return channels <= 32 ? 32 : channels <= 64 ? 64 : 128;
 }
 
-/* Rings of stages, two blocks on a multiprocessor. False: there is no room. */
+/* Sizes of the rings of stages for two blocks per multiprocessor. False if shared memory is too small. */
 static bool share_out(const cuda_calculator *calculator, int columns, int size, int64_t depth, halo_params *p)
 {
     const image_class &of = p->image.of[0];
@@ -112,7 +112,7 @@ sdlf_status engine_run_halo(const cuda_calculator *calculator, const engine_conv
     const int shared = p.box_stages * HALO_PAIR * p.box_bytes + p.weight_stages * p.weight_bytes + 1024;
     sdlf_status status = SDLF_OK;
     auto run = [&](auto kernel) {
-        /* asked for always: what is static counts towards the 48 KB, too */
+        /* always requested: static shared memory counts towards the 48 KB, too */
         status = allow_shared(kernel, std::max(shared, 48 << 10 | 1));
         if (status == SDLF_OK)
             launch_overlapped(calculator, kernel, dim3(static_cast<unsigned>(p.image.slots * p.image.column_tiles)),

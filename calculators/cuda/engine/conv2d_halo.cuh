@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Forward and the gradient by the input with windows of several pixels and a stride of 1 across: implicit GEMM over tiles of 8 x 8 pixels of the result, whose
- * first operand is the image under the tile, with its halo, in shared memory: loaded once for all taps of the filter. To wgmma a tap is a
- * first row: the tile's 8 lines are 8 rows each, a line of the box apart.
+/* fprop and dgrad with windows of several pixels and a horizontal stride of 1: implicit GEMM over tiles of 8 x 8 output pixels. Operand A is the
+ * input under the tile, with its halo, in shared memory, loaded once for all taps of the filter. For wgmma, a tap is an offset of the first row: the
+ * tile's 8 lines are 8 rows each, one line of the box apart.
  *
- * A block computes every slots-th pair of tiles, a warpgroup a tile, by BN channels of the result. A producer thread loads the boxes of both tiles
- * and the weights of each tap, some channels at a time, into rings of stages. Where all weights of the block's columns have room in shared
- * memory they stay there. Reads the image about 1.6 times from the second-level cache, and not once for each tap. Compute capability 9.0a. */
+ * A block computes every slots-th pair of tiles, one tile per warpgroup, by BN output channels. A producer thread loads the boxes of both tiles and
+ * the weights of each tap, some channels at a time, into rings of stages. If all weights of the block's columns fit in shared memory they stay
+ * resident. The image is read about 1.6 times from the L2 cache, instead of once for each tap. Compute capability 9.0a. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_HALO_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_HALO_CUH
 
@@ -14,19 +14,19 @@
 enum { HALO_TILE = 8, HALO_PAIR = 2 };
 
 struct halo_params {
-    image_params image;            /* of[0]: the only class; its map: boxes; row_tiles: pairs of tiles */
-    int box[2], box_bytes;         /* of a tile: pixels down and across; in shared memory */
-    int row_bytes;                 /* of a pixel's channels of a load: 32, 64 or 128 */
+    image_params image;            /* of[0]: the only class; its map is tiled; row_tiles: pairs of tiles */
+    int box[2], box_bytes;         /* of a tile: pixels down and across; size in shared memory */
+    int row_bytes;                 /* of a pixel's channels per load: 32, 64 or 128 */
     int weight_bytes;              /* of a tap, and as many channels */
     int box_stages, weight_stages; /* pairs of boxes; taps: all of them, or some */
-    bool resident;                 /* all */
+    bool resident;                 /* all taps stay in shared memory */
     int tiles;
     divider<int32_t> down, across; /* tiles of an image */
 };
 
 enum { HALO_STAGES = 8, HALO_CONSUMERS = 256, HALO_THREADS = HALO_CONSUMERS + 32 };
 
-/* What weights lie like, of 64 columns at a time where columns are innermost. */
+/* The layout of weights in shared memory: if columns are innermost, 64 columns at a time. */
 template <typename T, int BN, bool COLUMNS_INNER> struct filter_layout {
     static constexpr int ACROSS = BN < 64 ? BN : 64, ROW = ACROSS * static_cast<int>(sizeof(T));
 };
@@ -35,7 +35,7 @@ struct halo_barriers {
     uint64_t box_full[HALO_STAGES], box_empty[HALO_STAGES], weights_full[HALO_STAGES], weights_empty[HALO_STAGES];
 };
 
-/* A place in a ring of stages. */
+/* A position in a ring of stages. */
 struct ring_place {
     int stage, parity;
 
@@ -47,7 +47,7 @@ struct ring_place {
     }
 };
 
-/* Where a tile is: of what image, and its first pixel. */
+/* The position of a tile: its image and its first pixel. */
 struct tile_place {
     int image, row, column;
 
@@ -58,14 +58,14 @@ struct tile_place {
         row = i * HALO_TILE;
         column = j * HALO_TILE;
     }
-    /* Pixels of the tile that are there. */
+    /* The number of valid pixels in the tile. */
     __device__ __forceinline__ int count(const image_params &p) const
     {
         return min(HALO_TILE, p.height - row) * min(HALO_TILE, p.width - column);
     }
 };
 
-/* Rows of a warpgroup that are the pixels of a tile. */
+/* The rows of a warpgroup as the pixels of a tile. */
 struct tile_pixels {
     const image_params &p;
     tile_place at;
@@ -86,7 +86,7 @@ static __device__ __forceinline__ uint32_t shared_address(const void *pointer)
     return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-/* Queue the loads of a tap's weights for some channels. */
+/* Issue the loads of a tap's weights for some channels. */
 template <typename T, int BN, bool COLUMNS_INNER>
 static __device__ __forceinline__ void load_weights(const halo_params &p, int filter, int channel, int column,
                                                     uint32_t to, uint32_t barrier)
@@ -102,14 +102,14 @@ static __device__ __forceinline__ void load_weights(const halo_params &p, int fi
     }
 }
 
-/* One thread: all that the block reads. */
+/* The producer thread: issues all loads of the block. */
 template <typename T, int BN, bool COLUMNS_INNER>
 static __device__ __forceinline__ void load_all(const halo_params &p, halo_barriers &bar, uint32_t boxes,
                                                 uint32_t weights, int slot, int column)
 {
     const image_class &of = p.image.of[0];
     const int channels = p.row_bytes / static_cast<int>(sizeof(T)), box_load = p.box[0] * p.box[1] * p.row_bytes;
-    ring_place box = {0, 1}, tap = {0, 1}; /* the first round finds every stage empty */
+    ring_place box = {0, 1}, tap = {0, 1}; /* in the first round every stage is empty */
     auto load_taps = [&](int chunk) {
         for (int i = 0; i < of.taps[0]; i++) {
             for (int j = 0; j < of.taps[1]; j++) {
@@ -126,7 +126,7 @@ static __device__ __forceinline__ void load_all(const halo_params &p, halo_barri
             }
         }
     };
-    if (p.resident) { /* before any box: that of other channels may need the place of one that waits for them */
+    if (p.resident) { /* before any box: consumers wait for all weights before they release a box stage */
         tma_expect(shared_address(&bar.weights_full[0]), of.taps[0] * of.taps[1] * p.image.chunks * p.weight_bytes);
         for (int chunk = 0; chunk < p.image.chunks; chunk++) load_taps(chunk);
     }
@@ -148,7 +148,7 @@ static __device__ __forceinline__ void load_all(const halo_params &p, halo_barri
     }
 }
 
-/* c = a tile's product, of its box at `box` and all weights: channels by channels, tap by tap. */
+/* c = the GEMM of a tile, from its boxes at `boxes` and all weights: chunk by chunk of channels, tap by tap. */
 template <typename T, int BN, bool COLUMNS_INNER, int ROW>
 static __device__ __forceinline__ void multiply_rows(const halo_params &p, halo_barriers &bar, uint32_t boxes,
                                                      uint32_t weights, ring_place &box, ring_place &tap,
@@ -156,9 +156,8 @@ static __device__ __forceinline__ void multiply_rows(const halo_params &p, halo_
 {
     using layout = filter_layout<T, BN, COLUMNS_INNER>;
     const image_class &of = p.image.of[0];
-    constexpr int ROWS = ROW / static_cast<int>(sizeof(T)); /* of weights whose columns are innermost */
-    const int line = p.box[1] * ROW,
-              next = of.stride[0] * line; /* from a line of the box, and of the tile, to the next */
+    constexpr int ROWS = ROW / static_cast<int>(sizeof(T));      /* per chunk of weights whose columns are innermost */
+    const int line = p.box[1] * ROW, next = of.stride[0] * line; /* between lines of the box, and of the tile */
     const bool releases = threadIdx.x % 32 == 0;
     wgmma_clear(c);
     for (int chunk = 0; chunk < p.image.chunks; chunk++) {

@@ -14,13 +14,13 @@
 enum { TILE = 8, BM = 64, TAPS = 3, GROUPS = 3, CONSUMERS = 128 * GROUPS, THREADS = CONSUMERS + 32, MOST_STAGES = 8 };
 
 struct halo_weights_params {
-    CUtensorMap x, dy;             /* boxes of a tile with its halo, and of a tile */
-    int box[2], x_bytes, dy_bytes; /* pixels down and across; a box in shared memory */
+    CUtensorMap x, dy;             /* maps of the input box with its halo, and of the dy tile */
+    int box[2], x_bytes, dy_bytes; /* pixels down and across; size of a box in shared memory */
     int x_row, dy_row;             /* bytes of a pixel's channels, and filters: 32, 64 or 128 */
     int stages;
     int row_tiles, channel_tiles, tap_tiles, tiles_each, tiles;
     int filters, channels, taps, filter_width;
-    int dilation[2], lower[2], stride; /* from a line of the tile to the next */
+    int dilation[2], lower[2], stride; /* stride: input lines between lines of the tile */
     divider<int32_t> down, across;     /* tiles of an image */
     float *sums;
 };
@@ -29,7 +29,7 @@ struct halo_weights_barriers {
     uint64_t full[MOST_STAGES], empty[MOST_STAGES];
 };
 
-/* What a block computes: filters and channels from `row` and `channel` on, nine taps, of tiles from `first` to before `end`. */
+/* What a block computes: filters and channels from `row` and `channel` on, nine taps, over the tiles from `first` to before `end`. */
 template <int BN> struct halo_weights_place {
     int row, channel, tap, split, first, end;
 
@@ -49,13 +49,13 @@ template <int BN> struct halo_weights_place {
 
 #ifdef SDLF_HAS_WGMMA
 
-/* One thread: the boxes of all of the block's tiles. */
+/* The producer thread: loads the boxes of all of the block's tiles. */
 template <int BN>
 static __device__ __forceinline__ void load_all(const halo_weights_params &p, const halo_weights_place<BN> &place,
                                                 halo_weights_barriers &bar, uint32_t ring)
 {
     const int bytes = p.box[0] * p.box[1] * p.x_row + TILE * TILE * p.dy_row;
-    int stage = 0, parity = 1; /* the first round finds every stage empty */
+    int stage = 0, parity = 1; /* in the first round every stage is empty */
     for (int tile = place.first; tile < place.end; tile++) {
         int i, j;
         const int image = divide(divide(tile, p.across, j), p.down, i);
@@ -71,7 +71,7 @@ static __device__ __forceinline__ void load_all(const halo_weights_params &p, co
     }
 }
 
-/* c[i] = the sums of the warpgroup's tap i. */
+/* c[i] = the accumulators of the warpgroup's i-th tap. */
 template <typename T, int BN>
 static __device__ __forceinline__ void multiply(const halo_weights_params &p, const halo_weights_place<BN> &place,
                                                 halo_weights_barriers &bar, uint32_t ring, float (&c)[TAPS][BN / 8][4])
@@ -112,7 +112,7 @@ static __device__ __forceinline__ void multiply(const halo_weights_params &p, co
 
 #endif
 
-/* Two neighbouring channels of a filter and a tap a lane, of 8 filters and 8 channels a warp. */
+/* A lane stores two adjacent channels of a filter and a tap, a warp 8 filters by 8 channels. */
 template <typename T, int BN>
 static __global__ void __launch_bounds__(THREADS, 1) halo_weights_kernel(const __grid_constant__ halo_weights_params p)
 {
@@ -158,7 +158,7 @@ static __global__ void __launch_bounds__(THREADS, 1) halo_weights_kernel(const _
 #endif
 }
 
-/* ---- how it is cut, and its launch ---- */
+/* ---- partition, and launch ---- */
 
 static int row_bytes_of(int64_t channels)
 {
@@ -234,7 +234,7 @@ sdlf_status engine_run_halo_weights(const cuda_calculator *calculator, const eng
     const dim3 blocks(static_cast<unsigned>(splits * p.row_tiles * p.channel_tiles * p.tap_tiles));
     sdlf_status status = SDLF_OK;
     auto run = [&](auto kernel) {
-        /* asked for always: what is static counts towards the 48 KB, too */
+        /* always requested: static shared memory counts towards the 48 KB, too */
         status = allow_shared(kernel, std::max(shared, 48 << 10 | 1));
         if (status == SDLF_OK) launch_overlapped(calculator, kernel, blocks, dim3(THREADS), shared, p);
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Forward and gradient by the input: operands, classes and tile configurations of engine/conv2d_image.cuh. */
+/* fprop and dgrad: operands, classes and tile configurations of engine/conv2d_image.cuh. */
 #include "calculators/cuda/engine/conv2d_image.cuh"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include "calculators/cuda/engine/groups.h"
 #include "calculators/cuda/engine/pack.h"
 
-/* Bytes of a row of the reduction that a load brings: as many as there are channels, of 32, 64 and 128. */
+/* Bytes of the reduction per row of a load: the smallest of 32, 64 and 128 that covers the channels, or 128. */
 static int chunk_bytes_of(const engine_conv2d *conv, int64_t channels)
 {
     const int64_t bytes = channels * static_cast<int64_t>(sdlf_dtype_size(conv->dtype));
@@ -40,7 +40,7 @@ static bool forward_class(image_class *of, const engine_conv2d *conv, int chunk,
 }
 
 /* Pixels whose row and column are `at` modulo the stride: dx pixel at + stride i reads dy at pixel i + (at + padding - r) / stride for
- * every r that makes this whole. */
+ * every r for which this is an integer. */
 static bool backward_class(image_class *of, const engine_conv2d *conv, int chunk, const int at[2])
 {
     const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q};
@@ -71,16 +71,16 @@ static bool backward_class(image_class *of, const engine_conv2d *conv, int chunk
 
 enum { MOST_SPLITS = 4, LEAST_STEPS = 4 };
 
-/* Clusters of `size` blocks, two of which a multiprocessor has room for, that any device of this model runs at once: how the reduction is cut decides
- * on bits, and devices of a model differ (clusters.cu). */
+/* Clusters of `size` blocks, two blocks per multiprocessor, that are resident on every device of this model: the split of the reduction determines
+ * the rounding, which must not differ between devices of one model (clusters.cu). */
 static int clusters_at_once(const cuda_calculator *calculator, int size)
 {
     const int most = 2 * calculator->multiprocessors / size;
     return size > 2 ? most * 15 / 16 : most;
 }
 
-/* Blocks of a cluster that share the reduction of each of so many tiles: while all of them are under way at once, and each has some k-steps. Each
- * ends with 16 columns or more. */
+/* The cluster size: the number of blocks that split the reduction of each tile. All clusters must be resident at once, and each block must have
+ * at least LEAST_STEPS k-steps and end with 16 columns or more. */
 static int cluster_of(const cuda_calculator *calculator, int64_t tiles, int64_t steps, int columns)
 {
     int cluster = 1;
@@ -90,21 +90,21 @@ static int cluster_of(const cuda_calculator *calculator, int64_t tiles, int64_t 
     return cluster;
 }
 
-/* Blocks for each column of tiles: as many as are under way at once, with as many tiles each as the others. */
+/* Blocks per column of tiles: at most as many as are resident at once, with equal numbers of tiles. */
 int engine_slots(const cuda_calculator *calculator, int64_t row_tiles, int64_t column_tiles)
 {
     const int64_t most = std::max<int64_t>(engine_most_parts(calculator) / column_tiles, 1);
     return static_cast<int>(cuda_ceil_div(row_tiles, cuda_ceil_div(row_tiles, most)));
 }
 
-/* So few tiles of 128 columns that half of the multiprocessors had none: of 64 columns there are twice as many. */
+/* True if 128-column tiles would leave half of the multiprocessors idle: there are twice as many 64-column tiles. */
 static bool prefers_narrow(const cuda_calculator *calculator, const image_params &p, int64_t tiles)
 {
     return 2 * tiles * cuda_ceil_div(p.channels, 128) <= calculator->multiprocessors;
 }
 
-/* Does the residual come through the ring? Where a tile's pixels are neighbours in memory, a block has all of its columns, and no more than a straight
- * line follows. (And rows of the reduction are of 128 bytes: of fewer there are no such kernels.) */
+/* True if the residual is loaded through the ring: a tile's pixels are contiguous in memory, a block has all of its columns, and the activation is
+ * piecewise linear. (Rows of the reduction must be 128 bytes: there are no such kernels for shorter ones.) */
 static bool is_staged(const image_params &p)
 {
     const image_class &of = p.of[0];
@@ -134,13 +134,13 @@ void engine_set_activation(image_params *params, const sdlf_activation &activati
     });
 }
 
-/* By what its epilogue does. */
+/* The kernel whose epilogue the parameters require. */
 template <typename Work, int DGRAD> static auto kernel_of(const image_params &p, bool staged) -> void (*)(image_params)
 {
     if constexpr (Work::PARTS == 1) {
         if (staged) return image_kernel<Work, STAGED_RESIDUAL>;
     }
-    const image_mode mode = image_mode_of(p); /* a gradient has a residual at most */
+    const image_mode mode = image_mode_of(p); /* dgrad has at most a residual */
     if constexpr (!DGRAD) {
         if (mode == SUM_VALUES) return image_kernel<Work, SUM_VALUES>;
         if (mode == ANY_ACTIVATION) return image_kernel<Work, ANY_ACTIVATION>;
@@ -223,7 +223,7 @@ static sdlf_status refused(const char *what)
     return sdlf_fail(SDLF_ERROR_DEVICE, "%s: the driver refuses a tensor map", what);
 }
 
-/* Let the weights be block-diagonal. */
+/* Make the weights block-diagonal, unless they are prepacked. */
 static sdlf_status make_blocks(const cuda_calculator *calculator, const engine_conv2d *given, engine_conv2d *conv,
                                bool backward)
 {
@@ -241,7 +241,7 @@ static void set_blocks(const engine_conv2d *conv, image_params *params, bool bac
     params->block_tiles = static_cast<int>(cuda_ceil_div(params->block_columns, ENGINE_BLOCK));
 }
 
-/* Let x and the weights be what TMA can read. */
+/* Pack x and the weights so that TMA can read them. */
 static sdlf_status pack_operands(const cuda_calculator *calculator, const engine_conv2d *given, engine_conv2d *conv)
 {
     char *space = static_cast<char *>(given->workspace);
@@ -296,7 +296,7 @@ sdlf_status engine_backward_input(const cuda_calculator *calculator, const engin
     if (engine_is_grouped(conv)) {
         sdlf_status status = make_blocks(calculator, given, &made, true);
         if (status != SDLF_OK) return status;
-    } else if (conv->dtype == SDLF_FLOAT32) { /* tf32 is multiplied K-major only */
+    } else if (conv->dtype == SDLF_FLOAT32) { /* tf32 operands must be K-major */
         sdlf_status status = engine_transpose_filters(calculator, given, static_cast<float *>(given->workspace));
         if (status != SDLF_OK) return status;
         made.weights = given->workspace;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions whose result is an image: forward (fprop) and the gradient by the input (dgrad), as implicit GEMM. Rows of the tile are
- * pixels of the result, columns its channels; the reduction goes over taps of the filter and, within a tap, over the channels of the
- * image that is read, CHUNK at a time.
+/* Convolutions whose output is an image: fprop and dgrad, as implicit GEMM. Rows of the tile are pixels of the output, columns
+ * its channels; the reduction runs over taps of the filter and, within a tap, over the channels of the input image, CHUNK at a
+ * time.
  *
- * The gradient by the input of a convolution of stride s falls into s x s classes of pixels, by their row and column modulo s: a class is
- * a convolution of stride 1 with every s-th tap, from the last to the first. So both are lists of classes; forward has one. */
+ * The dgrad of a convolution of stride s is split into s x s classes of pixels, by their row and column modulo s: a class is a
+ * convolution of stride 1 with every s-th tap, from the last to the first. Both kinds are therefore lists of classes; fprop has one. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_IMAGE_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_IMAGE_CUH
 
@@ -14,7 +14,7 @@
 template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_product {
     using Element = T;
     using Params = image_params;
-    /* forward reads filters as they lie, channels of x within a tap; backward the reduction goes over filters: of 16 bits as they lie, too */
+    /* fprop reads filters as stored, channels of x within a tap; the reduction of dgrad runs over filters: 16-bit weights are also read as stored */
     static constexpr int SIZE = sizeof(T), CHUNK = CHUNK_BYTES / SIZE, K = K_BYTES / SIZE;
     static constexpr int BM = 128, BN = COLUMNS, MN_A = 0, MN_B = DGRAD && SIZE == 2;
     static constexpr int CHUNK_A = CHUNK, CHUNK_B = MN_B ? 64 : CHUNK;
@@ -23,14 +23,14 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
 
     struct Place {
         int part, row, column; /* class, first pixel, first column of the weights */
-        int read;              /* first channel of the image that is read */
-        int steps;             /* the block's k-steps */
-        int parts;             /* its chunks of a tap, of which the last step may have fewer than PARTS */
+        int read;              /* first channel of the input image */
+        int steps;             /* k-steps of the block */
+        int parts;             /* its chunks of a tap; the last step may have fewer than PARTS */
         int w, h, n;           /* base pixel */
-        int chunk, i, j;       /* what is loaded next: channels of a tap */
+        int chunk, i, j;       /* the next load: channels of a tap */
     };
 
-    /* Tile `tile` of the rows of all classes. */
+    /* Tile `tile` in the sequence of all classes' row tiles. */
     static __device__ __forceinline__ Place place(const Params &p, int tile, int column, int rank)
     {
         Place at = {};
@@ -56,7 +56,7 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
         return at;
     }
 
-    /* Queue the loads of the next k-step: so many chunks. */
+    /* Issue the loads of the next k-step: `count` chunks. */
     static __device__ __forceinline__ void load(const Params &p, Place &at, int count, uint32_t a, uint32_t b,
                                                 uint32_t barrier)
     {
@@ -84,7 +84,7 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
         }
     }
 
-    /* Queue the loads of a part of the tile's residual. */
+    /* Issue the loads of a part of the tile's residual. */
     static __device__ __forceinline__ void load_residual(const Params &p, int row, int channel, uint32_t to,
                                                          uint32_t barrier)
     {
@@ -95,8 +95,8 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
     }
 };
 
-/* A block computes every slots-th tile of a column, so that loads of the next one are under way during the epilogue; or, where tiles are few, the
- * blocks of a cluster share a tile's reduction. */
+/* Persistent: a block computes every slots-th tile of a column, so that the next tile is loaded during the epilogue; or, with few tiles, the
+ * blocks of a cluster split a tile's reduction. */
 template <typename Work, image_mode MODE>
 static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     image_kernel(const __grid_constant__ image_params p)
@@ -148,7 +148,7 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
         epilogue.finish(p, class_pixels{p, of, at.row}, max(min(Work::BM, of.pixels - at.row), 0), c, &ring);
     }
     epilogue.leave(p, slot);
-    if (p.cluster > 1) { /* others read this block's sums */
+    if (p.cluster > 1) { /* other blocks read this block's sums */
         __syncwarp();
         arrive_having_read();
         wait_for_cluster();

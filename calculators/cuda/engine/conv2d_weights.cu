@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradient by the weights: operands and splits of engine/conv2d_weights.cuh, and the sum over the splits. */
+/* wgrad: operands and splits of engine/conv2d_weights.cuh, and the split-K reduction. */
 #include "calculators/cuda/engine/conv2d_weights.cuh"
 
 #include "calculators/cuda/engine/conv2d.h"
@@ -11,7 +11,7 @@
 
 enum { LEAST_STEPS = 8 };
 
-/* How the product is cut into blocks: two for each multiprocessor where there is work for so many. */
+/* How the GEMM is partitioned into blocks: two per multiprocessor if the reduction is long enough. */
 typedef struct weights_cut {
     int k, chunk, chunk_bytes, rows; /* pixels of a k-step; channels of a column part; filters of a tile */
     int64_t channels, chunks;        /* of a tap, of a block of groups */

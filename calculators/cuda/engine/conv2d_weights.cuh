@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradient of a convolution by its weights (wgrad), as implicit GEMM: rows of the tile are filters, columns are (tap, channel), CHUNK
- * channels of a tap at a time, and the reduction goes over the pixels of dy. Both operands are MN-major: pixels are rows in memory.
+/* wgrad as implicit GEMM: rows of the tile are filters, columns are (tap, channel), CHUNK channels of a tap at a time, and the reduction
+ * runs over the pixels of dy. Both operands are MN-major: pixels are rows in memory.
  *
- * The reduction is split over blocks (split-K); each leaves its sums in the workspace, (split, K, taps, channels), and a second kernel adds
- * them in order and lays them out (K,C,R,S). */
+ * The reduction is split over blocks (split-K); each block writes its sums to the workspace, (split, K, taps, channels), and a second
+ * kernel adds them in order and writes them as (K,C,R,S). */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_WEIGHTS_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_WEIGHTS_CUH
 
@@ -16,7 +16,7 @@ struct weights_params {
     int row_tiles, column_tiles, splits, steps_each, steps; /* k-steps of K pixels */
     int filters, channels, taps, filter_width, chunks;      /* chunks of channels of a tap */
     int block_tiles, block_filters,
-        block_channels; /* of several groups (engine/groups.h): tiles of rows of a block; 0: there is one group */
+        block_channels; /* for several groups (engine/groups.h): tiles of rows per block; 0: one group */
     int dilation[2], lower[2], stride[2];
     divider<int32_t> count[2]; /* P, Q */
     float *sums;
@@ -65,7 +65,7 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
         tma_prefetch(&p.dy);
     }
 
-    /* A load of each k-step, the same but for its pixels: of filters of dy, or of channels of a tap. */
+    /* One load of each k-step, constant but for its pixels: some filters of dy, or channels of a tap. */
     struct Part {
         int first, r, s; /* filter or channel; the tap's offset */
     };
@@ -75,7 +75,7 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
         if (number < PARTS_A) return {at.row + number * CHUNK_A, 0, 0};
         const int column = at.chunk + number - PARTS_A;
         int tap = column / p.chunks, chunk = column - tap * p.chunks;
-        if (tap >= p.taps) { /* beyond the last: channels that do not exist */
+        if (tap >= p.taps) { /* beyond the last tap: channels that do not exist, loaded as 0 */
             tap = 0;
             chunk = p.chunks;
         }
@@ -97,7 +97,7 @@ template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
                         p.lower[1] + p.stride[1] * j, p.lower[0] + p.stride[0] * i, n, part.s, part.r);
     }
 
-    /* 8 channels of a tap of a filter a thread. */
+    /* One thread stores 8 channels of a tap of a filter. */
     static __device__ __forceinline__ void finish(const Params &p, const Place &at, const float *sums, int thread)
     {
         constexpr int ACROSS = BN / 8;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Block-diagonal weights of grouped convolutions (engine/groups.h): a thread a number of the copy. */
+/* Block-diagonal weights of grouped convolutions (engine/groups.h): one thread per element of the copy. */
 #include "calculators/cuda/engine/groups.h"
 
 #include <algorithm>
@@ -54,11 +54,11 @@ int64_t engine_block_weights_bytes(const engine_conv2d *conv, bool backward)
 
 struct block_weights {
     bool backward, inner;
-    int columns, depth, all_columns, taps, filters; /* all_columns: of all blocks */
+    int columns, depth, all_columns, taps, filters; /* all_columns: summed over all blocks */
     int block_filters, block_channels;
     divider<int32_t> by_columns, by_group_filters, by_group_channels;
     int group_channels;
-    int64_t filter_step, channel_step, tap_step; /* of what is read */
+    int64_t filter_step, channel_step, tap_step; /* strides of the source */
 };
 
 template <typename T, typename From>
@@ -71,7 +71,7 @@ static __global__ void make_block_weights(const From *from, T *to, int64_t count
         const int across = static_cast<int>(i - line * inner);
         const int column = of.inner ? across : static_cast<int>(row);
         const int deep = of.inner ? static_cast<int>(row) : across;
-        int within; /* column of its block */
+        int within; /* column within its block */
         const int block = divide(column, of.by_columns, within);
         const int of_filters = of.backward ? deep : within, of_channels = of.backward ? within : deep;
         const int filter = block * of.block_filters + of_filters;

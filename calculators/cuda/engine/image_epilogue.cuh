@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The epilogue of a tile of pixels: bias, residual, activation and the sums for batch normalisation, straight from the
- * registers of a warpgroup's product. A lane has two neighbouring channels of each 8, of two rows; two lanes exchange
- * theirs of 16 channels, so that each has 4, and the four lanes of a row load and store whole sectors of 32 bytes (in
- * float32 of 64).
+/* The epilogue of a tile of pixels: bias, residual, activation and statistics for batch normalisation, directly from the
+ * accumulator registers of a warpgroup. A lane has two adjacent channels of each 8, of two rows; pairs of lanes exchange
+ * theirs of 16 channels, so that each has 4, and the four lanes of a row load and store whole 32-byte sectors (64 bytes in
+ * float32).
  *
- * A residual comes through the mainloop's ring, as stages behind those of the product, so that it is loaded as far ahead as these; or, where a
- * tile's pixels are not neighbours in memory or the blocks of a cluster share its columns, straight from memory.
+ * A residual is loaded through the mainloop's ring, in stages after those of the operands, so that it is prefetched equally far ahead; or, if
+ * a tile's pixels are not contiguous in memory or the blocks of a cluster share its columns, directly from global memory.
  *
- * Sums run over all tiles of a block, in shared memory for each warp, which add theirs up at the end. Deviations are
- * from the block's first row, so that a large mean cancels beforehand. */
+ * Statistics are accumulated over all tiles of a block, in shared memory for each warp, and the warps' sums are added at the end. Deviations
+ * are taken from the block's first row, so that a large mean cancels first. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_EPILOGUE_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_EPILOGUE_CUH
 
@@ -16,7 +16,7 @@
 #include "calculators/cuda/cluster.cuh"
 #include "calculators/cuda/engine/image_tile.cuh"
 
-/* Of the block's channels: bias, what deviations are from, and the sums of each warp's rows. */
+/* Of the block's channels: bias, the center of the deviations, and the sums over each warp's rows. */
 template <int BN> struct channel_numbers {
     alignas(16) float bias[BN], center[BN];
     float2 sums[8][BN];
@@ -44,15 +44,15 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         barrier_of_threads(ENGINE_CONSUMERS);
     }
 
-    /* The blocks of a cluster, 2^n of them, add their sums up: each has those of its columns, which it reads from the others line by line. */
+    /* Split-K reduction over the blocks of a cluster, 2^n of them: each block sums its share of the columns, reading all accumulators row by row. */
     __device__ __forceinline__ void exchange(const image_params &p, float *sums, float (&c)[BN / 8][4])
     {
-        constexpr int LOADS = 8;              /* under way: of all blocks, of some vectors */
-        barrier_of_threads(ENGINE_CONSUMERS); /* the ring's memory is free */
+        constexpr int LOADS = 8;              /* loads in flight: some vectors, from all blocks */
+        barrier_of_threads(ENGINE_CONSUMERS); /* the ring's memory can be reused */
         store_fragments(sums + warp / 4 * 64 * LINE, LINE, c);
         __syncwarp();
         await_cluster();
-        const int bits = __ffs(p.cluster) - 1, vectors = BN / 4 >> bits; /* of four columns, of a row */
+        const int bits = __ffs(p.cluster) - 1, vectors = BN / 4 >> bits; /* of four columns, per row */
         const int thread = static_cast<int>(threadIdx.x), next = ENGINE_CONSUMERS / vectors * LINE;
         float *mine = sums + thread / vectors * LINE + first_group * 16 + thread % vectors * 4;
 #pragma unroll 1
@@ -71,7 +71,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         const float *from = sums + (warp / 4 * 64 + warp % 4 * 16 + lane / 4) * LINE + lane % 4 * 2;
 #pragma unroll
         for (int j = 0; j < BN / 8; j++) {
-            float2 low = {}, high = {}; /* of other blocks' columns, too, so that no register is kept */
+            float2 low = {}, high = {}; /* also for other blocks' columns, so that no register is kept alive */
             if (j / 2 >= first_group && j / 2 < last_group) {
                 low = *reinterpret_cast<const float2 *>(from + 8 * j);
                 high = *reinterpret_cast<const float2 *>(from + 8 * j + 8 * LINE);
@@ -95,7 +95,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         }
     }
 
-    /* Deviations of forward's are from the first row of the block's first tile. */
+    /* Deviations in forward are from the first row of the block's first tile. */
     __device__ __forceinline__ void begin(const float (&c)[BN / 8][4])
     {
         if (warp == 0 && lane < 4) {
@@ -108,7 +108,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         barrier_of_threads(ENGINE_CONSUMERS);
     }
 
-    /* Four numbers of columns c to c + 3, and of the residual. */
+    /* Apply bias, residual and activation to four values of columns c to c + 3. */
     __device__ __forceinline__ void complete(const image_params &p, float (&value)[4], int c,
                                              const bits4<T> &more) const
     {
@@ -120,8 +120,8 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         }
     }
 
-    /* The same of a row `h` and a group of 16 columns without a residual, as they come out of the product, where they are rounded, and in that mode clipped, before
-     * lanes exchange them. */
+    /* The same for row `h` and a group of 16 columns without a residual, directly from the accumulators: they are rounded, and in CLIP_VALUES
+     * clipped, before lanes exchange them. */
     __device__ __forceinline__ bits4<T> rounded(const image_params &p, const float (&c)[BN / 8][4], int group, int h,
                                                 const float2 (&bias)[2]) const
     {
@@ -160,7 +160,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         return stored;
     }
 
-    /* Bias and activation where no residual stands between them: of all of a thread's numbers, as they come out of the product. */
+    /* Bias and activation if there is no residual between them: applied to all of a thread's accumulators. */
     __device__ __forceinline__ void activate_fragments(const image_params &p, float (&c)[BN / 8][4]) const
     {
         with_activation<T>(p.activation, [&](auto f) {
@@ -179,7 +179,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         });
     }
 
-    /* Adds four numbers, as stored, of columns c to c + 3. */
+    /* Accumulate the statistics of four values, as stored, of columns c to c + 3. */
     __device__ __forceinline__ void add(const bits4<T> &stored, int c, float2 (&sums)[4]) const
     {
         const float4 middle = *reinterpret_cast<const float4 *>(&numbers.center[c]);
@@ -192,7 +192,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         }
     }
 
-    /* The row of the tile that is row `h` of the lane's two; and where its four channels of 16 begin. */
+    /* The tile row of the lane's h-th row; and the first of its four channels of 16. */
     __device__ __forceinline__ int row_of(int h) const
     {
         return warp / 4 * 64 + warp % 4 * 16 + h * 8 + lane / 4;
@@ -202,13 +202,13 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         return lane % 2 * 8 + lane % 4 / 2 * 4;
     }
 
-    /* All that there is to a tile without a residual and sums. */
+    /* The whole epilogue of a tile without a residual and statistics. */
     template <typename Pixels>
     __device__ __forceinline__ void store_clipped(const image_params &p, const Pixels &pixels,
                                                   const float (&c)[BN / 8][4]) const
     {
         T *row[2];
-        int groups[2]; /* of 16 channels that the lane stores */
+        int groups[2]; /* groups of 16 channels that the lane stores */
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             int64_t pixel;
@@ -232,7 +232,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         }
     }
 
-    /* A tile of which `count` pixels are there. pixels.locate(row, pixel): is that row of the tile one, and which of the result? */
+    /* The epilogue of a tile with `count` valid pixels. pixels.locate(row, pixel): true if the tile's row is valid; sets its pixel in the output. */
     template <typename Pixels>
     __device__ __forceinline__ void finish(const image_params &p, const Pixels &pixels, int count,
                                            float (&c)[BN / 8][4], Ring *ring)
@@ -250,9 +250,9 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         }
         rows += count;
         const int within = first_of_16();
-        const int left = end - column - within; /* a group of 16 is there where it begins below */
+        const int left = end - column - within; /* a group of 16 is valid if it begins below */
         const uint32_t in_stage = staged::first_of(row_of(0), within);
-        int64_t to[2]; /* of the result; -1: there is no pixel */
+        int64_t to[2]; /* in the output; -1: no such pixel */
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             int64_t pixel;
@@ -264,7 +264,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
             if (a < first_group || a >= last_group) continue;
             if (MODE != SUM_VALUES && !STAGED && column + 16 * a >= end) break;
             bits4<T> more[2] = {};
-            if constexpr (STAGED) { /* both before either is used */
+            if constexpr (STAGED) { /* load both before either is used */
                 if (a % PART_GROUPS == 0) ring->consumer_wait();
 #pragma unroll
                 for (int h = 0; h < 2; h++) more[h] = staged::load(ring->tile_a() + in_stage, a % PART_GROUPS, 8 * h);
@@ -306,7 +306,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         }
     }
 
-    /* The warps add up, and write the block's part. */
+    /* Adds the warps' sums, and writes the block's part of the statistics. */
     __device__ __forceinline__ void leave(const image_params &p, int part) const
     {
         if constexpr (MODE == SUM_VALUES) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the epilogue of a tile of pixels (engine/image_epilogue.cuh) is made of: exchanges between lanes, its modes, a residual's place in the ring, and
- * where rows of a tile are in the result. */
+/* Parts of the epilogue of a tile of pixels (engine/image_epilogue.cuh): exchanges between lanes, its modes, the residual's layout in the ring, and
+ * the mapping from rows of a tile to pixels of the output. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_TILE_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_TILE_CUH
 
 #include "calculators/cuda/engine/image_params.cuh"
 #include "calculators/cuda/engine/mainloop.cuh"
 
-/* Two lanes, two numbers in each: the odd lane gets the other's second one for its first. */
+/* A 2 x 2 transposition between lanes 2 i and 2 i + 1: swaps the even lane's v[1] with the odd lane's v[0]. */
 template <typename Number> static __device__ __forceinline__ void exchange_pair(Number (&v)[2], int lane)
 {
     const bool odd = lane & 1;
@@ -16,7 +16,7 @@ template <typename Number> static __device__ __forceinline__ void exchange_pair(
     v[1] = odd ? v[1] : other;
 }
 
-/* Four pairs in each of the lanes k, k + 4, ..., k + 28: the sum over these of pair i, in lane k + 8 i. */
+/* Reduces four pairs over the lanes k, k + 4, ..., k + 28: lane k + 8 i receives the sum of pair i. */
 static __device__ __forceinline__ float2 add_over_rows(float2 (&v)[4], int lane)
 {
 #pragma unroll
@@ -34,11 +34,11 @@ static __device__ __forceinline__ float2 add_over_rows(float2 (&v)[4], int lane)
     return v[0];
 }
 
-/* What follows the sum: bias, and clipping; bias, a residual if there is one, and an activation that is a straight line; the same with a residual
- * that comes through the ring; or bias, residual and any activation; or a bias, and sums for batch normalisation. */
+/* What the epilogue applies: bias, and clipping; bias, an optional residual, and a piecewise linear activation; the same with a residual loaded
+ * through the ring; bias, residual and any activation; or bias, and statistics for batch normalisation. */
 enum image_mode { CLIP_VALUES, LINE_ACTIVATION, STAGED_RESIDUAL, ANY_ACTIVATION, SUM_VALUES };
 
-/* Of one whose residual, if it has one, does not come through the ring. */
+/* The mode if a residual does not come through the ring. */
 static inline image_mode image_mode_of(const image_params &p)
 {
     if (p.parts != nullptr) return SUM_VALUES;
@@ -46,21 +46,21 @@ static inline image_mode image_mode_of(const image_params &p)
     return is_line_activation(p.activation) ? LINE_ACTIVATION : ANY_ACTIVATION;
 }
 
-/* The residual of a tile of 128 x BN in stages of STAGE_BYTES: PARTS of COLUMNS columns, each in boxes of 128 bytes a row, swizzled. */
+/* The residual of a 128 x BN tile in stages of STAGE_BYTES: PARTS of COLUMNS columns, each in boxes of 128 bytes per row, swizzled. */
 template <typename T, int BN, int STAGE_BYTES> struct staged_residual {
     static constexpr int SIZE = sizeof(T), PARTS = (128 * BN * SIZE + STAGE_BYTES - 1) / STAGE_BYTES;
     static constexpr int COLUMNS = BN / PARTS, ACROSS = 128 / SIZE, BOXES = COLUMNS / ACROSS;
     static constexpr int BOX_BYTES = 128 * 128, BYTES = BOXES * BOX_BYTES;
     static_assert(BN < ACROSS || (BOXES * ACROSS * PARTS == BN && BYTES <= STAGE_BYTES), "whole boxes, in a stage");
 
-    /* Where the first four numbers of row `row` and of columns from `column`, below 16, on are in a stage. */
+    /* The offset in a stage of the first four elements of row `row` from `column` on, which is below 16. */
     static __device__ __forceinline__ uint32_t first_of(int row, int column)
     {
         const uint32_t chunk = static_cast<uint32_t>(column * SIZE / 16 ^ (row & 7));
         return static_cast<uint32_t>(row) * 128 + chunk * 16 + column * SIZE % 16;
     }
 
-    /* Four numbers 16 `group` columns behind those at `first` in shared memory, and `below` rows, a multiple of 8. */
+    /* Load four elements, 16 `group` columns and `below` rows (a multiple of 8) after those at `first` in shared memory. */
     static __device__ __forceinline__ bits4<T> load(uint32_t first, int group, int below)
     {
         const int bytes = group * 16 * SIZE;
@@ -76,7 +76,7 @@ template <typename T, int BN, int STAGE_BYTES> struct staged_residual {
     }
 };
 
-/* Rows that are pixels of a class one after the other, from `first` on. */
+/* Rows that are consecutive pixels of a class, from `first` on. */
 struct class_pixels {
     const image_params &p;
     const image_class &of;
@@ -92,7 +92,7 @@ struct class_pixels {
     }
 };
 
-/* Where there is no ring, and so no staged residual. */
+/* For epilogues without a ring, and therefore without a staged residual. */
 struct no_ring {
     static constexpr int STAGE_BYTES = 0;
     __device__ __forceinline__ uint32_t tile_a() const

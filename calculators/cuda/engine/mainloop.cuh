@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The mainloop of all products: a block computes tiles BM x BN of c = a b, 128 bytes of the reduction a k-step. A producer warp
- * loads tiles of both operands by TMA into a ring of stages; two consumer warpgroups multiply them as they come, by wgmma, and then run the
- * epilogue. Operands that are both MN-major in tf32, which wgmma does not take, are multiplied by mma.sync (engine/mma_tf32.cuh), by as many warps,
- * each of which loads a part. Two blocks share a multiprocessor, so that one's epilogue runs beside the other's mainloop. Compute capability 9.0a.
+/* The mainloop of all GEMMs: a block computes tiles BM x BN of c = a b, with k-steps of 128 bytes of the reduction. A producer warp loads tiles of
+ * both operands by TMA into a ring of stages; two consumer warpgroups multiply them by wgmma as they arrive, and then run the epilogue. If both
+ * operands are MN-major in tf32, which wgmma does not support, they are multiplied by mma.sync (engine/mma_tf32.cuh), by eight warps that also
+ * issue the loads. Two blocks share a multiprocessor, so that one's epilogue overlaps the other's mainloop. Compute capability 9.0a.
  *
- * What is loaded and where sums go is the Work's:
+ * The Work template parameter defines what is loaded and where results go:
  *   Element, BM, BN, CHUNK_A, CHUNK_B, MN_A, MN_B, STAGES    types and constants; see wgmma16.cuh. BM is 64 or 128
  *   Params                                                    the kernel's parameter; tensor maps first
- *   Place                                                     which tile it is; Place.steps k-steps
- * and of engine_product, a tile a block:
- *   place(params)                                             the block's
- *   prefetch(params)                                          of its tensor maps
- *   PARTS, Part, part(params, place, number)                  loads of a k-step, and what each keeps from one to the next
- *   load(params, place, part, number, step, a, b, barrier)    queue one: together STAGE_BYTES, absent elements as 0
- *   finish(params, place, sums, thread)                       the epilogue of ENGINE_CONSUMERS threads; row r of the tile's sums at
+ *   Place                                                     a tile's coordinates; Place.steps k-steps
+ * and, for engine_product, which computes one tile per block:
+ *   place(params)                                             the block's tile
+ *   prefetch(params)                                          prefetches its tensor maps
+ *   PARTS, Part, part(params, place, number)                  loads per k-step, and the state of each that all k-steps share
+ *   load(params, place, part, number, step, a, b, barrier)    issues one load: all add up to STAGE_BYTES, absent elements as 0
+ *   finish(params, place, sums, thread)                       the epilogue of ENGINE_CONSUMERS threads; row r of the tile's sums is at
  *                                                             sums + r (BN + ENGINE_PAD), float32, in shared memory */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
@@ -25,7 +25,7 @@
 
 enum { K_BYTES = 128, ENGINE_PAD = 8, ENGINE_CONSUMERS = 256 };
 
-/* A warpgroup's fragments of a product of COLUMNS columns (wgmma.cuh), as rows of `line` floats from its first row on. */
+/* Stores a warpgroup's accumulator fragments (wgmma.cuh), 8 EIGHTS columns, as rows of `line` floats, starting at its first row. */
 template <int EIGHTS>
 static __device__ __forceinline__ void store_fragments(float *sums, int line, const float (&c)[EIGHTS][4])
 {
@@ -42,12 +42,12 @@ template <typename Work> struct engine_sizes {
     static constexpr int A_BYTES = Work::BM * K_BYTES, B_BYTES = Work::BN * K_BYTES;
     static constexpr int STAGE_BYTES = A_BYTES + B_BYTES, RING_BYTES = Work::STAGES * STAGE_BYTES;
     static constexpr int SUM_BYTES = Work::BM * (Work::BN + ENGINE_PAD) * 4;
-    static constexpr int SHARED = (RING_BYTES > SUM_BYTES ? RING_BYTES : SUM_BYTES) + 1024; /* 1024: to align it */
+    static constexpr int SHARED = (RING_BYTES > SUM_BYTES ? RING_BYTES : SUM_BYTES) + 1024; /* 1024: for alignment */
     static constexpr bool BY_MMA = sizeof(typename Work::Element) == 4 && Work::MN_A;
     static constexpr int THREADS = ENGINE_CONSUMERS + (BY_MMA ? 0 : 32);
 };
 
-/* The descriptor of an operand's rows (of M or N) from `row` on, for 32 bytes of the k-step's reduction. `rows` are the tile's. */
+/* The descriptor of an operand's rows (of M or N) from `row` on, for the part-th 32 bytes of the k-step. `rows`: rows of the tile. */
 template <typename T, int CHUNK, int MN_MAJOR>
 static __device__ __forceinline__ uint64_t operand_descriptor(uint32_t tile, int rows, int row, int part)
 {
@@ -61,7 +61,7 @@ static __device__ __forceinline__ uint64_t operand_descriptor(uint32_t tile, int
     return smem_descriptor<ROW>(tile + (chunk * rows + row) * ROW + within, 16);
 }
 
-/* The stages of a block in shared memory, and the barriers that say which are full and which are empty. */
+/* The full and empty barriers of a block's pipeline stages in shared memory. */
 template <typename Work> struct engine_barriers {
     uint64_t full[Work::STAGES], empty[Work::STAGES];
 
@@ -78,7 +78,7 @@ template <typename Work> struct engine_barriers {
     }
 };
 
-/* A producer's or a consumer's place in the ring. */
+/* A producer's or a consumer's position in the ring. */
 template <typename Work> struct engine_ring {
     static constexpr int STAGE_BYTES = engine_sizes<Work>::STAGE_BYTES;
     engine_barriers<Work> *barriers;
@@ -100,7 +100,7 @@ template <typename Work> struct engine_ring {
         if (threadIdx.x % 32 == 0) barrier_arrive(&barriers->empty[of_stage]);
     }
 
-    /* A warp that reads the stage: await what is loaded; it has been read. */
+    /* For consumer warps: wait until the stage is loaded; release it after reading. */
     __device__ __forceinline__ void consumer_wait() const
     {
         barrier_await(&barriers->full[stage], parity);
@@ -112,13 +112,13 @@ template <typename Work> struct engine_ring {
         advance();
     }
 
-    /* One thread: wait until the stage is empty. Returns its barrier. */
+    /* For one thread: wait until the stage is empty. Returns its full barrier. */
     __device__ __forceinline__ uint32_t producer_wait() const
     {
         barrier_await(&barriers->empty[stage], parity);
         return static_cast<uint32_t>(__cvta_generic_to_shared(&barriers->full[stage]));
     }
-    /* And it then expects `bytes` to be loaded. */
+    /* The same, then arrive with `bytes` expected. */
     __device__ __forceinline__ uint32_t producer_acquire(int bytes) const
     {
         const uint32_t barrier = producer_wait();
@@ -126,7 +126,7 @@ template <typename Work> struct engine_ring {
         return barrier;
     }
 
-    /* A warpgroup: c = its rows and columns of a b. parts: of a PARTS-th of a k-step each, of which the last step may have fewer. */
+    /* For a warpgroup: c = its rows and columns of a b. parts: number of PARTS-ths of a k-step in all k-steps; the last one may be partial. */
     template <int COLUMNS, int PARTS = 1>
     __device__ __forceinline__ void multiply(int steps, int row, int column, float (&c)[COLUMNS / 8][4], int parts = 0)
     {
@@ -155,17 +155,17 @@ template <typename Work> struct engine_ring {
     }
 };
 
-/* Where the ring begins in dynamic shared memory. */
+/* The address in dynamic shared memory where the ring begins. */
 static __device__ __forceinline__ uint32_t ring_start(const void *dynamic_shared)
 {
     return (static_cast<uint32_t>(__cvta_generic_to_shared(dynamic_shared)) + 1023) / 1024 * 1024;
 }
 
-/* A warp's share of the loads, which one of its threads queues: numbers `first`, `first` + EVERY and so on. */
+/* A warp's share of the loads, issued by one of its threads: loads `first`, `first` + EVERY and so on. */
 template <typename Work, int EVERY> struct product_loads {
     static constexpr int MOST = (Work::PARTS + EVERY - 1) / EVERY;
     typename Work::Part parts[MOST];
-    engine_ring<Work> ring; /* its parity begins with 1: the first round finds every stage empty */
+    engine_ring<Work> ring; /* its parity begins with 1: in the first round every stage is empty */
     int first, step;
 
     __device__ __forceinline__ product_loads(const typename Work::Params &p, const typename Work::Place &at,
@@ -191,7 +191,7 @@ template <typename Work, int EVERY> struct product_loads {
     }
 };
 
-/* All warps, by mma.sync, which needs their registers: each loads a part, as far ahead as there are stages. */
+/* mma.sync by all warps, which leaves no registers for a producer warp: each warp issues a part of the loads, up to STAGES - 1 k-steps ahead. */
 template <typename Work>
 static __device__ __forceinline__ void product_by_mma(const typename Work::Params &p, const typename Work::Place &at,
                                                       engine_ring<Work> ring, float *sums)
@@ -211,16 +211,16 @@ static __device__ __forceinline__ void product_by_mma(const typename Work::Param
         tile.multiply(a, a + engine_sizes<Work>::A_BYTES);
         ring.consumer_release();
     }
-    __syncthreads(); /* the ring's memory is free: all that was loaded has been multiplied */
+    __syncthreads(); /* all stages have been consumed, so the ring's memory can be reused */
     tile.store(sums, Work::BN + ENGINE_PAD);
 }
 
-/* Two warpgroups, by wgmma, of what a producer warp loads. */
+/* wgmma by two warpgroups, on what a producer warp loads. */
 template <typename Work>
 static __device__ __forceinline__ void product_by_wgmma(const typename Work::Place &at, engine_ring<Work> ring,
                                                         float *sums)
 {
-    /* side by side where the tile has rows for one only */
+    /* two column halves if the tile has only 64 rows */
     constexpr int WN = Work::BM == 64 ? Work::BN / 2 : Work::BN, LINE = Work::BN + ENGINE_PAD;
     const int group = static_cast<int>(threadIdx.x) / 128;
     const int row = Work::BM == 128 ? 64 * group : 0, column = Work::BM == 64 ? WN * group : 0;
@@ -230,7 +230,7 @@ static __device__ __forceinline__ void product_by_wgmma(const typename Work::Pla
     store_fragments(sums + row * LINE + column, LINE, c);
 }
 
-/* A block, a tile; its sums go through shared memory. */
+/* One tile per block; its accumulators are passed to the epilogue through shared memory. */
 template <typename Work>
 static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     engine_product(const __grid_constant__ typename Work::Params p)
@@ -262,7 +262,7 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
 #endif
 }
 
-/* Launch a kernel of the engine on `blocks` blocks, in clusters of `cluster`. */
+/* Launch a kernel of the engine with `blocks` blocks, in clusters of `cluster`. */
 template <typename Work>
 static sdlf_status engine_launch(const cuda_calculator *calculator, void (*kernel)(typename Work::Params),
                                  int64_t blocks, const typename Work::Params &params, const char *what, int cluster = 1)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The product of a k-step by mma.sync in tf32, of operands that are MN-major in shared memory: rows of 32 of the reduction (pixels) as
- * tma.cuh loads them, [BM / 32][32][32] and [128 / CHUNK][32][CHUNK]. Eight warps, two rows of four, have BM/2 x 32 of the tile each.
+/* A k-step by mma.sync in tf32, for operands that are MN-major in shared memory: rows of 32 of the reduction (pixels) as tma.cuh loads them,
+ * [BM / 32][32][32] and [128 / CHUNK][32][CHUNK]. Eight warps, two rows of four, have warp tiles of BM/2 x 32.
  *
  * A fragment's rows g and g + 8 are elements 2 g and 2 g + 1 of 16, which a lane loads at once. Its columns t and t + 4 are pixels 0, 3, 4, 7
- * and 1, 2, 5, 6 of eight, in both operands, so that the lanes of a load find different banks in rows of 64 and of 128 bytes, however these are
- * swizzled. */
+ * and 1, 2, 5, 6 of eight, in both operands, so that the lanes of a load access different banks in rows of 64 and of 128 bytes, whatever their
+ * swizzle. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_MMA_TF32_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_MMA_TF32_CUH
 
 #include "calculators/cuda/mma.cuh"
 
-/* Where a lane finds element `first` of its pixels of the first eight, in rows of WIDTH elements, swizzled in units of 16 bytes over 128; elements
- * that are a multiple of 8 further along M (or N) and of 8 further along K are at constants from it. */
+/* The addresses of element `first` in a lane's two pixels of the first eight, in rows of WIDTH elements, 16-byte units swizzled over 128 bytes.
+ * Elements further along M (or N), or along K, by multiples of 8 are at constant distances. */
 template <int WIDTH> struct mma_operand {
     uint32_t at[2];
 
@@ -43,7 +43,7 @@ template <int WIDTH> struct mma_operand {
 };
 
 template <int BM, int CHUNK> struct mma_tile {
-    static constexpr int ROWS = BM / 32, COLUMNS = 4; /* fragments of a warp: 16 rows, 8 columns */
+    static constexpr int ROWS = BM / 32, COLUMNS = 4; /* mma fragments of a warp: 16 rows, 8 columns */
     int row, column, group, t;
     float c[ROWS][COLUMNS][4];
 
@@ -78,7 +78,7 @@ template <int BM, int CHUNK> struct mma_tile {
         }
     }
 
-    /* Rows of `line` elements. */
+    /* Store the accumulators as rows of `line` elements. */
     __device__ __forceinline__ void store(float *sums, int line) const
     {
 #pragma unroll

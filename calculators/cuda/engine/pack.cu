@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packing and transposing (engine/pack.h). A thread 8 elements of the copy; the copy is written once, and what is read stays in caches. */
+/* Packing and transposing (engine/pack.h). One thread per 8 elements of the copy; the copy is written once, and reads are served from cache. */
 #include "calculators/cuda/engine/pack.cuh"
 
 #include "calculators/cuda/mma.cuh"
@@ -14,13 +14,13 @@ static bool has_few_channels(const engine_conv2d *conv)
     return conv->c < 8;
 }
 
-/* Pixels of a window's row, with those between its taps. */
+/* Pixels of a window's row, including those between its taps. */
 static int64_t window_width(const engine_conv2d *conv)
 {
     return (conv->s - 1) * static_cast<int64_t>(conv->dilation[1]) + 1;
 }
 
-/* Elements of a pixel of few channels: with a stride of as many pixels the next window begins a multiple of 16 bytes later. */
+/* Packed elements per pixel if there are few channels: such that the next window begins a multiple of 16 bytes later at the convolution's stride. */
 static int pixel_width(const engine_conv2d *conv)
 {
     const int together = 16 / static_cast<int>(sdlf_dtype_size(conv->dtype));
@@ -29,13 +29,13 @@ static int pixel_width(const engine_conv2d *conv)
     return width;
 }
 
-/* Elements of a window's row, with zeros behind them. */
+/* Elements of a window's row, padded to a multiple of 16. */
 static int64_t row_length(const engine_conv2d *conv)
 {
     return cuda_ceil_div(window_width(conv) * pixel_width(conv), 16) * 16;
 }
 
-/* Rows of channels with zeros behind them. */
+/* Rows of channels, padded with zeros. */
 static engine_lines padded_rows(const engine_conv2d *conv, int64_t rows)
 {
     engine_lines made = engine_rows(static_cast<int>(conv->c));
@@ -95,7 +95,7 @@ engine_conv2d engine_of_packed(const engine_conv2d *conv)
 
 /* ---- packing ---- */
 
-/* As a factor, the last 13 bits 0: what TMA does not load is not rounded on the way, and what it does load stays as it is. */
+/* float32 is rounded to tf32, with the last 13 bits 0: loads other than TMA's do not round, and TMA leaves such values unchanged. */
 template <typename T> static __device__ __forceinline__ float rounded(T x)
 {
     if constexpr (sizeof(T) == 4) return __uint_as_float(operand_bits<SDLF_MATH_TF32>(x) & 0xffffe000u);
@@ -124,7 +124,7 @@ static __global__ void pack_lines(const T *from, T *to, int64_t count, const div
     }
 }
 
-/* The same of pixels of a few channels that lie side by side, each packed to WIDTH elements. */
+/* The same for adjacent pixels of a few channels, each packed to WIDTH elements. */
 template <int WIDTH, typename T>
 static __global__ void pack_pixels(const T *from, T *to, int64_t count, const divider<int32_t> across,
                                    const divider<int32_t> rows, const engine_lines of)
@@ -190,12 +190,12 @@ sdlf_status engine_pack(const cuda_calculator *calculator, const engine_conv2d *
 
 enum { TILE = 32, TILE_ROWS = THREADS / TILE };
 
-/* Where a weight lies: elements from one filter, channel and tap to the next. */
+/* Strides of weights in elements: between filters, channels and taps. */
 struct weight_strides {
     int64_t filter, channel, tap;
 };
 
-/* A block TILE x TILE of the filters and channels of a tap, through shared memory. */
+/* A block transposes TILE x TILE filters and channels of a tap through shared memory. */
 static __global__ void transpose_filters(const float *from, float *to, int filters, int taps, int channels,
                                          weight_strides step)
 {
@@ -228,9 +228,9 @@ sdlf_status engine_transpose_filters(const cuda_calculator *calculator, const en
     return cuda_check_launch("transposing of filters");
 }
 
-/* ---- weights made ready ---- */
+/* ---- prepacked weights ---- */
 
-/* An element of the filters that are made a thread: lines of a filter and a tap, packed as `of` says. */
+/* One thread per element of the output: lines of a filter and a tap, packed as `of` specifies. */
 template <typename T>
 static __global__ void prepare_filters(const float *from, T *to, int64_t count, int taps, const packed_lines of,
                                        weight_strides step)

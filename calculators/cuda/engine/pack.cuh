@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands at an element of a packed line (engine/pack.h). */
+/* Maps an element of a packed line to its pixel and channel (engine/pack.h). */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_PACK_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_PACK_CUH
 
@@ -14,7 +14,7 @@ struct packed_lines : engine_lines {
     {
     }
 
-    /* The pixel, one of whose channels it is; -1: it is a zero. */
+    /* The pixel that the element belongs to, and its channel; -1 if the element is padding. */
     __device__ __forceinline__ int pixel_of(int element, int &channel) const
     {
         int rest, pixel = divide(element, by_width, channel) - padding;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The sum over the splits of a gradient by weights (engine/splits.h). Reads every number once, and writes dw once.
+/* The split-K reduction of a wgrad (engine/splits.h). Reads every partial sum once, and writes dw once.
  *
- * A block has 32 channels of up to SUM_LINES lines: a line is a tap of a filter, 8 threads read it, and its splits are shared out to `lanes`
- * threads, whose sums are added in order. dw is written channel by channel from shared memory. */
+ * A block has 32 channels of up to SUM_LINES lines: a line is a tap of a filter, read by 8 threads; its splits are distributed over `lanes`
+ * threads, whose sums are added in order. The block then writes dw channel by channel from shared memory. */
 #include "calculators/cuda/engine/splits.h"
 
 #include <algorithm>
@@ -14,13 +14,12 @@ enum { SUM_THREADS = 256, SUM_LINES = SUM_THREADS / 8, SUM_CHANNELS = 32 };
 struct split_sums : engine_splits {
     packed_lines lines;
     divider<int32_t> by_group_filters, by_joined, by_taps;
-    int64_t split;   /* numbers of one */
-    int columns;     /* of a line that are read */
-    int channels;    /* where a line holds the channels of one pixel and nothing before them: how many; otherwise 0 */
-    bool vectorized; /* all taps are a block's, and four numbers of dw can be written at once */
-    int lanes;       /* a power of 2 up to SUM_LINES */
-    int filters_each,
-        taps_each; /* of a block: SUM_LINES lines at most, where there are several filters all of their taps */
+    int64_t split;               /* elements of one split */
+    int columns;                 /* elements read of a line */
+    int channels;                /* if a line holds the channels of one unpadded pixel, their number; otherwise 0 */
+    bool vectorized;             /* a block has all taps, and four elements of dw can be stored at once */
+    int lanes;                   /* a power of 2 up to SUM_LINES */
+    int filters_each, taps_each; /* per block: SUM_LINES lines at most; with several filters, all of their taps */
 };
 
 static __device__ __forceinline__ float4 add4(float4 a, float4 b)
@@ -44,7 +43,7 @@ static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sum
     for (int begin = 0; begin < lines; begin += at_once) {
         const int line = begin + thread_line / sums.lanes;
         const bool is_there = line < lines && channel < sums.columns;
-        int group = 0; /* of the filter, in its block */
+        int group = 0; /* of the filter, within its block */
         if (sums.joined > 1)
             divide(sums.by_group_filters.quotient(filter + sums.by_taps.quotient(line)), sums.by_joined, group);
         const float *mine = from + static_cast<int64_t>(line) * sums.packed + group * sums.columns;
@@ -64,7 +63,7 @@ static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sum
         }
         __syncthreads();
     }
-    if (sums.vectorized) { /* channels of a filter, with their taps, follow each other: four numbers a thread */
+    if (sums.vectorized) { /* a filter's channels and taps are contiguous: each thread stores four elements */
         int within = static_cast<int>(threadIdx.x) % 8, tap;
         const int f = divide(static_cast<int>(threadIdx.x) / 8, sums.by_taps, tap);
         within += 8 * tap;
@@ -104,7 +103,7 @@ void engine_add_splits(const cuda_calculator *calculator, const engine_splits &g
                         : 0;
     sums.lanes = 1;
     while (sums.lanes < SUM_LINES && sums.lanes * 4 < sums.splits) sums.lanes *= 2;
-    /* as many blocks as fill the device, and no smaller ones */
+    /* as many blocks as fill the device, but no smaller ones */
     const int parts = (sums.columns + SUM_CHANNELS - 1) / SUM_CHANNELS;
     const int64_t all = static_cast<int64_t>(sums.filters) * sums.taps * parts;
     const int64_t lines = std::min<int64_t>(std::max<int64_t>(all / (4 * calculator->multiprocessors), 1), SUM_LINES);

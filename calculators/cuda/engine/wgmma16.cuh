@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of a warpgroup (wgmma.mma_async m64nNk16, of tf32 m64nNk8) of operands that both lie in shared memory, summed in float32:
- * compute capability 9.0a. An operand is K-major (rows of the reduction's elements) or, of 16 bits, MN-major (rows of the result's).
+/* wgmma (wgmma.mma_async m64nNk16, for tf32 m64nNk8) with both operands in shared memory and float32 accumulators: compute capability
+ * 9.0a. An operand is K-major (rows along the reduction) or, with 16-bit elements, MN-major (rows along M or N).
  *
- * Shared memory as tma.cuh loads it: rows of CHUNK elements, eight rows an atom.
- *   K-major   rows of M (or N), CHUNK of K in each: the product's 32 bytes of K are an offset within the rows
- *   MN-major  rows of K, CHUNK of M (or N) in each; the next CHUNK stands `chunk_bytes` further: the product's 16 of K are 16 rows */
+ * Shared memory layout, as tma.cuh loads it: rows of CHUNK elements, eight rows per swizzle atom.
+ *   K-major   rows of M (or N), CHUNK of K in each: the instruction's 32 bytes of K are an offset within the rows
+ *   MN-major  rows of K, CHUNK of M (or N) in each; the next CHUNK is `chunk_bytes` further: the instruction's 16 of K are 16 rows */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_WGMMA16_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_WGMMA16_CUH
 
@@ -13,8 +13,8 @@
 
 #include "calculators/cuda/wgmma.cuh"
 
-/* Rows of `row_bytes` (32, 64 or 128), the next eight of them `atom_bytes` behind the first eight. Chunks of 16 bytes are swizzled by their address, so that
- * the first row may be any. */
+/* Rows of `row_bytes` (32, 64 or 128); the next eight rows are `atom_bytes` after the first eight. The swizzle of 16-byte chunks depends on the
+ * address, so the first row may be any. */
 static __device__ __forceinline__ uint64_t smem_descriptor_of_rows(uint32_t address, int row_bytes, int chunk_bytes,
                                                                    int atom_bytes)
 {
@@ -28,7 +28,7 @@ template <int ROW_BYTES> static __device__ __forceinline__ uint64_t smem_descrip
     return smem_descriptor_of_rows(address, ROW_BYTES, chunk_bytes, 8 * ROW_BYTES);
 }
 
-/* c = 0, before the first product: an instruction that set one of its registers between products would serialize them. */
+/* c = 0, before the first wgmma: setting one of its registers between wgmma instructions would serialize them. */
 template <int EIGHTS> static __device__ __forceinline__ void wgmma_clear(float (&c)[EIGHTS][4])
 {
 #pragma unroll
@@ -38,7 +38,7 @@ template <int EIGHTS> static __device__ __forceinline__ void wgmma_clear(float (
     }
 }
 
-/* c (64,N) += a b; MN_A, MN_B: 1 where that operand is MN-major. */
+/* c (64,N) += a b; MN_A, MN_B: 1 if that operand is MN-major. */
 template <typename T, int N, int MN_A, int MN_B> struct wgmma16;
 
 #ifdef SDLF_HAS_WGMMA

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm: which products each way takes, and which of them "auto" does. docs/reference/cuda-algorithms.md has the rule for users. Limits are from
- * every way's times on an H200. */
+/* gemm: which problems each algorithm supports, and which algorithm "auto" chooses. docs/reference/cuda-algorithms.md has the rule for users.
+ * The thresholds are from measurements of every algorithm on an H200. */
 #include "calculators/cuda/gemm/convert_operands.h"
 #include "calculators/cuda/gemm/gemm.h"
 
-/* ---- what each takes ---- */
+/* ---- what each algorithm supports ---- */
 
 /* A fully connected layer's forward pass, in float32. */
 static bool is_forward(const sdlf_operation *op)
@@ -33,7 +33,7 @@ static bool takes_gemv(const sdlf_operation *op)
            s.k % 8 == 0;
 }
 
-/* Tall and narrow products, straight from a's rows. */
+/* Tall and narrow GEMMs without transposition and epilogue. */
 static bool is_plain(const sdlf_operation *op)
 {
     return !op->gemm.transpose_a && !op->gemm.transpose_b && !sdlf_tensor_present(&op->in[2]) &&
@@ -80,8 +80,8 @@ bool cuda_gemm_rounds(const cuda_calculator *calculator, const sdlf_operation *o
     return cuda_has_operands16(calculator->math) && op->out[0].dtype == SDLF_FLOAT32;
 }
 
-/* Tall and narrow products, straight from a's rows: `register-stationary` at the memory's speed, `tall-skinny` where a lies in the second-level cache
- * and rows are so many that each block of the other has several turns. GEMM_AUTO: cuBLAS is as fast. */
+/* Tall and narrow GEMMs: `register-stationary` at memory bandwidth; `tall-skinny` if a is in the L2 cache and there are so many rows that each block
+ * of the other would have several tiles. GEMM_AUTO: cuBLAS is as fast. */
 static int tall_choice(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     enum { LEAST = 1024, MANY = 16384, CACHED = 48 << 20, NARROW = 16, SHORT = 64 };
@@ -91,14 +91,14 @@ static int tall_choice(const cuda_calculator *calculator, const sdlf_operation *
     if (s.m < LEAST || s.k % 4 != 0) return GEMM_AUTO;
     if (wide && !cached) return GEMM_AUTO;
     if (wide && s.k <= NARROW && s.n <= NARROW && many) return GEMM_TALL_SKINNY;
-    if (wide && s.n > NARROW / 2 && s.k > 96) return GEMM_AUTO; /* cuBLAS's tensor cores have enough to do */
+    if (wide && s.n > NARROW / 2 && s.k > 96) return GEMM_AUTO; /* cuBLAS's Tensor Core kernels are well utilised */
     if (takes_register_stationary(calculator, op))
         return many && cached && !wide ? GEMM_TALL_SKINNY : GEMM_REGISTER_STATIONARY;
     return many && !wide && (s.n <= NARROW || s.k <= SHORT) ? GEMM_TALL_SKINNY : GEMM_AUTO;
 }
 
-/* The threads of a block share sums: of less than SHORT numbers half of them have none, which weighs where rows are many; and with 11
- * columns and more they have fewer registers left for what is on its way. */
+/* The threads of a block share a dot product: with k below SHORT half of them are idle, which matters when rows are many; and with 11
+ * columns and more, fewer registers are left for loads in flight. */
 static bool suits_skinny_n(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     enum { SOME = 2560, MANY = 4096, MORE = 8192, MOST = 16384, SHORT = 512, LONG = 1024, NARROW = 10 };
@@ -109,8 +109,8 @@ static bool suits_skinny_n(const cuda_calculator *calculator, const sdlf_operati
     return s.m < (s.k >= LONG ? MOST : s.k >= SHORT ? MORE : MANY);
 }
 
-/* One pass over b, 2 bytes a number where it is ready in fp16 and bf16: with more than two rows a long one takes longer than cuBLAS's
- * product does. Beside skinny-n it is for sums that give its threads enough to do. */
+/* One pass over b, 2 bytes an element if it is prepacked in fp16 and bf16; with more than two rows a large b then takes longer than
+ * cuBLAS's GEMM. Where skinny-n also applies, gemv needs k large enough to occupy its threads. */
 static bool suits_gemv(const cuda_calculator *calculator, const sdlf_operation *op, bool ready)
 {
     enum { ROWS = 2, LONG = 1 << 24, SUM_OF_ROW = 256 };
@@ -119,14 +119,14 @@ static bool suits_gemv(const cuda_calculator *calculator, const sdlf_operation *
     return !ready || !cuda_gemm_rounds(calculator, op) || s.m <= ROWS || s.n * s.k < LONG;
 }
 
-/* Up to 16 rows are a matter of reading b. More are one of arithmetic: skinny-m has 64 columns a block, and cuts sums so that there is a
- * block for each multiprocessor. With more than FULL columns cuBLAS has enough blocks by itself; a part of a sum has PART numbers at least,
- * so that short sums leave multiprocessors idle. */
+/* With up to 16 rows, reading b is the bound; with more, arithmetic. skinny-m has 64 columns a block, and splits k so that there is a block
+ * for each multiprocessor. With more than FULL columns cuBLAS has enough blocks by itself. A split has at least PART elements of k, so a
+ * short k leaves multiprocessors idle. */
 static bool suits_skinny_m(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     enum { LEAST = 16, FULL = 2112, PART = 256, BLOCK = 64 };
     const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
-    bool narrow = s.m <= LEAST && s.n > SKINNY_N && s.k >= PART; /* else half a block of columns at least */
+    bool narrow = s.m <= LEAST && s.n > SKINNY_N && s.k >= PART; /* else at least half a block of columns */
     if (!takes_skinny_m(calculator, op) || !cuda_gemm_lies_aligned(op)) return false;
     if (!narrow && (s.n < BLOCK || s.k < PART)) return false;
     if (s.m <= LEAST) return true;
@@ -137,12 +137,12 @@ static bool suits_skinny_m(const cuda_calculator *calculator, const sdlf_operati
     return blocks * parts * 2 > calculator->multiprocessors;
 }
 
-/* Rows in 16-bit storage: implicit-gemm, which takes nothing else. Then, in this order:
- *   register-stationary  at least 1024 rows, up to 16 columns and sums of 128, neither operand transposed, nothing behind the product
- *   tall-skinny          the same from 16,384 rows on, with up to 32 columns and longer sums: tall_choice
- *   gemv                 a (m,k) b (n,k)^T with up to 4 rows: one pass over b, which decides
- *   skinny-n             the same with up to 16 columns, but many rows of short sums
- *   skinny-m             the same in fp32 with up to 128 rows, 64 columns or more and sums of 256 or more: suits_skinny_m
+/* Rows in 16-bit storage: implicit-gemm, which supports nothing else. Otherwise, in this order:
+ *   register-stationary  at least 1024 rows, up to 16 columns and k up to 128, neither operand transposed, no epilogue
+ *   tall-skinny          the same from 16,384 rows on, with up to 32 columns and larger k: tall_choice
+ *   gemv                 a (m,k) b (n,k)^T with up to 4 rows: one pass over b, which is the bound
+ *   skinny-n             the same with up to 16 columns, but not many rows of small k
+ *   skinny-m             the same in fp32 with up to 128 rows, 64 columns or more and k of 256 or more: suits_skinny_m
  *   cublas               everything else */
 int cuda_gemm_choose(const cuda_calculator *calculator, const sdlf_operation *op, bool ready)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd: which way it takes; and that of large batches, whose products take longer than the weights' way through memory
- * (gemm/backward_sgd.h):
+/* gemm_backward_sgd: the choice of algorithm; and the algorithm for large batches, whose GEMMs take longer than the memory traffic
+ * of the weights (gemm/backward_sgd.h):
  *
- *   dx = dy w, then times the slope of the activation before it;   v = momentum v + dy^T x, where the product adds to the
- *   velocity itself, so that no gradient is stored;   then w and v move on
+ * dx = dy w, then times the slope of the preceding activation;   v = momentum v + dy^T x, where the GEMM accumulates into
+ * the velocity itself, so that no gradient is stored;   then w and v are updated
  *
- * Moves w three times and v four times. In fp16 and bf16 x, dy and w are rounded once for both products, into the workspace. */
+ * Moves w three times and v four times. In fp16 and bf16 x, dy and w are rounded once for both GEMMs, into the workspace. */
 #include "calculators/cuda/gemm/backward_sgd.h"
 #include "calculators/cuda/gemm/blas.h"
 #include "calculators/cuda/gemm/convert_operands.h"
 
-/* x (N,I), dy (N,U) and w (U,I), as the products take them. */
+/* x (N,I), dy (N,U) and w (U,I), as operands of the GEMMs. */
 typedef struct operands {
     const void *x, *dy, *w;
     bool rounded;
@@ -117,7 +117,7 @@ static bool is_narrow(const sdlf_operation *op)
     return op->out[0].dtype == SDLF_FLOAT32 && op->out[0].shape.dim[0] <= NARROW_MOST_UNITS && fits_int(op);
 }
 
-/* One pass and products take these: with a velocity, and not Nesterov's rule, which needs the gradient itself. */
+/* One pass and GEMMs require a velocity, and no Nesterov momentum, which needs the gradient itself. */
 static bool is_for_velocity(const sdlf_operation *op)
 {
     return fits_int(op) && sdlf_tensor_present(&op->out[1]) && !gemm_backward_sgd_options_of(op)->sgd.nesterov;
@@ -130,7 +130,7 @@ bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sd
     return !empty && (is_narrow(op) || is_for_velocity(op));
 }
 
-/* Will one pass take less time than products? By its numbers only, which its workspace goes by. */
+/* True if one pass is faster than GEMMs. Depends on sizes only, since the workspace size depends on it. */
 static bool suits_one_pass(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     int64_t rows = op->in[0].shape.dim[0], inputs = op->in[0].shape.dim[1], units = op->in[1].shape.dim[1];
@@ -140,7 +140,7 @@ static bool suits_one_pass(const cuda_calculator *calculator, const sdlf_operati
            calculator->shared_most >= (rows > 64 ? 150 : 90) << 10;
 }
 
-/* Are its copies of 16 bytes possible? */
+/* True if its 16-byte loads are possible. */
 static bool is_aligned(const sdlf_operation *op)
 {
     uintptr_t addresses = (uintptr_t)op->in[0].data | (uintptr_t)op->in[1].data | (uintptr_t)op->out[0].data |
@@ -148,7 +148,7 @@ static bool is_aligned(const sdlf_operation *op)
     return addresses % 16 == 0;
 }
 
-/* Wide strips where these are enough to keep most of the device busy, and where a block may have that much memory. */
+/* Wide strips if there are enough of them to occupy most of the device, and if a block may use that much shared memory. */
 static bool suits_wide(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     return op->in[0].shape.dim[1] >= 40 * (int64_t)calculator->multiprocessors && calculator->shared_most >= 215 << 10;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of gemm_backward_sgd share (see gemm/backward_sgd.h): the operation, and the biases' rule. */
+/* What the kernels of gemm_backward_sgd share (see gemm/backward_sgd.h): the operation's parameters, and the bias update. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_CUH
 
@@ -10,7 +10,7 @@
 
 enum { WARP = 32 };
 
-/* The operation, as kernels take it. dx, b and bv may be NULL; v too in the narrow kernel alone. */
+/* The operation as a kernel parameter. dx, b and bv may be NULL; v too, but only in the narrow kernel. */
 struct backward_sgd {
     const float *x, *dy, *rate;
     float *w, *v, *dx, *b, *bv;
@@ -38,7 +38,7 @@ static inline backward_sgd backward_sgd_of(const sdlf_operation *op)
     };
 }
 
-/* The bias of unit u, whose gradient is `sum`, moves on. */
+/* Update the bias of unit u, whose gradient is `sum`. */
 static __device__ __forceinline__ void move_bias(const backward_sgd &s, int u, float sum, float rate)
 {
     move_at(s.b + u, s.bv != nullptr ? s.bv + u : nullptr, sum, rate, s.rule, s.rule.bias_decay);

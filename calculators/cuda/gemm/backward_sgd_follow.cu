@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is left of gemm_backward_sgd when cuBLAS has made its products: v = momentum v + g is there.
+/* The rest of gemm_backward_sgd after cuBLAS has computed the GEMMs, including v = momentum v + g.
  *
- * Weights: a thread an element, striding: v += decay w; w -= rate v. Reads w and v, writes w, and v where there is decay.
- * Biases: a block 32 units; its 32 lines of threads add every 32nd row of dy each, and their sums meet in order. */
+ * Weights: a grid-stride loop, one thread per element: v += decay w; w -= rate v. Reads w and v, writes w, and v if there is decay.
+ * Biases: a block has 32 units; each of its 32 rows of threads adds every 32nd row of dy, and their sums are added in order. */
 #include "calculators/cuda/gemm/backward_sgd.h"
 #include "calculators/cuda/sgd.cuh"
 

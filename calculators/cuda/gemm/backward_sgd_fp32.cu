@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_backward_sgd in one pass, in float32 (see gemm/backward_sgd.h).
  *
- * A block has a strip of columns, and walks down its units in tiles. Warps 0 to 3 make dx, and load the tiles of w and of dy; warps 4
- * to 7 make g and the update, which takes longer (of two warps a scheduler seems to prefer the younger). Four lanes share a line of the strip, in
- * vectors. Of g (TILE,STRIP) a thread has TILE / 32 neighbouring units u; of dx (ROWS,STRIP) 8 rows n, ROWS / 8 apart, for a part of the
- * units. Both halves make TILE ROWS STRIP multiplications a tile; in wide strips a thread of g reads 4 vectors from shared memory for 48
- * FMAs, one of dx 20 for 384, most of them the same for several lanes. v goes straight to the registers of the thread that moves it, asked
- * for a tile ahead. At 64 rows multiplications bound the kernel, 28 us for U = 1024, I = 6272 at 50 TFLOP/s. */
+ * A block has a strip of columns, and iterates over its units in tiles. Warps 0 to 3 accumulate dx, and load the tiles of w and of dy; warps 4 to
+ * 7 compute g and the update, which takes longer (of two warps a scheduler seems to prefer the younger). Four lanes share a row of the strip, in
+ * vectors. A thread has TILE / 32 adjacent units u of g (TILE,STRIP), and 8 rows n of dx (ROWS,STRIP), ROWS / 8 apart, for a part of the units.
+ * Both halves execute TILE ROWS STRIP multiplications a tile; in wide strips a thread of g reads 4 vectors from shared memory for 48 FMAs, one of
+ * dx 20 for 384, most of them the same for several lanes. v is loaded directly into registers of the thread that updates it, one tile ahead. At
+ * 64 rows multiplications bound the kernel, 28 us for U = 1024, I = 6272 at 50 TFLOP/s. */
 #include "calculators/cuda/gemm/backward_sgd_fp32_tiles.cuh"
 #include "calculators/cuda/launch.cuh"
 
@@ -18,20 +18,20 @@ static __device__ __forceinline__ void add_product(float4 &sum, float a, float4 
     sum.w += a * b.w;
 }
 
-/* The rule of is_for_velocity: with a velocity, and not Nesterov's. */
+/* The rule that is_for_velocity accepts: with a velocity, without Nesterov momentum. */
 static __device__ __forceinline__ void move_one(float &w, float &v, float g, float rate, const sdlf_sgd_rule &rule)
 {
     v = rule.momentum * v + (g + rule.decay * w);
     w -= rate * v;
 }
 
-/* In one store, which the compiler does not always make of it. */
+/* One vector store, which the compiler does not always generate. */
 static __device__ __forceinline__ void store_vector(float *to, float4 v)
 {
     asm volatile("st.global.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(to), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
 }
 
-/* ---- threads 128 to 255, which count from 0: g and the update ---- */
+/* ---- threads 128 to 255, counted from 0: g and the update ---- */
 
 template <class S>
 static __device__ __forceinline__ void backward_sgd_gradient(const float (&x)[S::rows][S::strip], const stage<S> &tile,
@@ -118,13 +118,13 @@ static __device__ __forceinline__ void backward_sgd_input(float4 (&dx)[BAND][S::
     }
 }
 
-/* All threads, each half at a place of its own, which __syncthreads() is not for (nor bar.sync, says synccheck). */
+/* A barrier of all threads; the halves reach it at different instructions, which __syncthreads() does not allow (nor bar.sync, says synccheck). */
 static __device__ __forceinline__ void await_halves()
 {
     asm volatile("barrier.sync 0;" ::: "memory");
 }
 
-/* Parts of the sum over units meet in shared memory, in order; dx is written. By all threads. */
+/* Adds the partial sums over units in shared memory, in order, and writes dx. Called by all threads. */
 template <class S>
 static __device__ __forceinline__ void finish_input(const float4 (&dx)[BAND][S::vectors], shared_memory<S> &shared,
                                                     const backward_sgd &s, int i0)
@@ -141,7 +141,7 @@ static __device__ __forceinline__ void finish_input(const float4 (&dx)[BAND][S::
     }
     __syncthreads();
     const int chunks = S::strip / 4;
-#pragma unroll 1 /* what runs once is in no cache of instructions */
+#pragma unroll 1 /* code that runs once is not in the instruction cache */
     for (int e = threadIdx.x; e < S::rows * chunks; e += THREADS) {
         int n = e / chunks, column = e % chunks * 4;
         if (n >= s.rows || i0 + column >= s.inputs) continue;
@@ -166,7 +166,7 @@ static __device__ __forceinline__ void finish_input(const float4 (&dx)[BAND][S::
 
 /* ---- the kernel ---- */
 
-/* A block of its own: four units a thread. */
+/* The biases, in a block of their own: four units per thread. */
 static __device__ void backward_sgd_biases(const backward_sgd &s, float rate)
 {
     for (int u = 4 * threadIdx.x; u < s.units; u += 4 * THREADS) {
@@ -186,7 +186,7 @@ static __device__ void backward_sgd_biases(const backward_sgd &s, float rate)
     }
 }
 
-/* All tiles, by the threads of the gradient. */
+/* All tiles, for the threads of the gradient. */
 template <class S>
 static __device__ __forceinline__ void move_tiles(shared_memory<S> &shared, const backward_sgd &s, int i0)
 {
@@ -194,7 +194,7 @@ static __device__ __forceinline__ void move_tiles(shared_memory<S> &shared, cons
     held<S> velocity;
     close_copies();
     load_velocity<S>(velocity, s, i0, 0, thread);
-    await_copies<0>(); /* its numbers of x */
+    await_copies<0>(); /* its elements of x */
     const float rate = *s.rate;
     for (int tile = 0; tile < tiles; tile++) {
         await_halves();
@@ -204,7 +204,7 @@ static __device__ __forceinline__ void move_tiles(shared_memory<S> &shared, cons
     }
 }
 
-/* All tiles, by the threads of dx. */
+/* All tiles, for the threads of dx. */
 template <class S>
 static __device__ __forceinline__ void carry_tiles(float4 (&dx)[BAND][S::vectors], shared_memory<S> &shared,
                                                    const backward_sgd &s, int i0)
@@ -233,7 +233,7 @@ static __device__ __forceinline__ void carry_tiles(float4 (&dx)[BAND][S::vectors
     }
 }
 
-/* A block a strip, the last of which come first; the first block has the biases where there are any. */
+/* One block per strip, in the last blocks of the grid; the first block updates the biases, if there are any. */
 template <class S> static __global__ void __launch_bounds__(THREADS, 1) backward_sgd_fp32(backward_sgd s, int strips)
 {
     extern __shared__ __align__(16) unsigned char memory[];

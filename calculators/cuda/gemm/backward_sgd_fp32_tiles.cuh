@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiles of gemm_backward_sgd in float32 (gemm/backward_sgd_fp32.cu): how the work is cut, and how x, w, dy and v come to where it is
- * done. */
+/* Tiles of gemm_backward_sgd in float32 (gemm/backward_sgd_fp32.cu): their shapes, and the loads of x, w, dy and v into shared
+ * memory and registers. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_FP32_TILES_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_FP32_TILES_CUH
 
@@ -9,19 +9,19 @@
 enum {
     THREADS = 256,
     HALF = THREADS / 2,
-    LANES = 4 /* that share a line of the strip */,
+    LANES = 4 /* threads that share a row of the strip */,
     GROUPS = HALF / LANES,
-    BAND = 8 /* rows n a thread */
+    BAND = 8 /* rows n per thread */
 };
 
-/* How the work is cut, for ROWS 16, 64 and 128 and STRIP 16 and 48. */
+/* Tile shapes, for ROWS 16, 64 and 128 and STRIP 16 and 48. */
 template <int ROWS, int STRIP> struct shape {
     static const int rows = ROWS, strip = STRIP, tile = STRIP == 16 ? 64 : 128, stages = ROWS * STRIP > 64 * 48 ? 2 : 3;
-    static const int vectors = STRIP / 4 / LANES;          /* of a line, a thread */
-    static const int units = tile / GROUPS;                /* of g, a thread */
+    static const int vectors = STRIP / 4 / LANES;          /* of a row, per thread */
+    static const int units = tile / GROUPS;                /* of g, per thread */
     static const int lines = ROWS / BAND;                  /* threads that share the rows n */
     static const int parts = GROUPS / lines;               /* of the units, for dx */
-    static const int line = STRIP + 4, dy_line = tile + 4; /* keep the lanes of a warp on different banks */
+    static const int line = STRIP + 4, dy_line = tile + 4; /* padded against bank conflicts */
 };
 
 template <class S> struct stage {
@@ -31,12 +31,12 @@ template <class S> struct stage {
 template <class S> struct shared_memory {
     union {
         stage<S> stages[S::stages];
-        float dx[S::parts][S::rows][S::strip]; /* in the end */
+        float dx[S::parts][S::rows][S::strip]; /* at the end */
     };
     float x[S::rows][S::strip];
 };
 
-/* A lane's j-th vector of a line. */
+/* The column of a lane's j-th vector of a row. */
 static __device__ __forceinline__ int column_of(int lane, int j)
 {
     return 4 * (lane + LANES * j);
@@ -58,7 +58,7 @@ static __device__ __forceinline__ void load_strip(float (&to)[S::rows][S::strip]
     }
 }
 
-/* A tile's lines of w, by HALF threads. */
+/* Load a tile's rows of w, by HALF threads. */
 template <class S>
 static __device__ __forceinline__ void fetch_w(stage<S> &to, const backward_sgd &s, int i0, int u0, int thread)
 {
@@ -75,7 +75,7 @@ static __device__ __forceinline__ void fetch_w(stage<S> &to, const backward_sgd 
     }
 }
 
-/* A tile's part of dy's lines, likewise. */
+/* Load a tile's part of dy's rows, likewise. */
 template <class S>
 static __device__ __forceinline__ void fetch_dy(stage<S> &to, const backward_sgd &s, int u0, int thread)
 {
@@ -89,11 +89,11 @@ static __device__ __forceinline__ void fetch_dy(stage<S> &to, const backward_sgd
     }
 }
 
-/* Bring a tile's lines of `from` into the L2 cache, by HALF threads. */
+/* Prefetch a tile's rows of `from` into the L2 cache, by HALF threads. */
 template <class S>
 static __device__ __forceinline__ void announce(const float *from, const backward_sgd &s, int i0, int u0, int thread)
 {
-    const int ends = S::strip > 32 ? 2 : 1; /* lines of 128 bytes that a line of the strip reaches into */
+    const int ends = S::strip > 32 ? 2 : 1; /* 128-byte lines that a row of the strip touches */
     int u = u0 + thread / ends, i = thread % ends == 0 ? i0 : i0 + S::strip - 4;
     if (i >= s.inputs) return;
 #pragma unroll
@@ -103,12 +103,12 @@ static __device__ __forceinline__ void announce(const float *from, const backwar
     }
 }
 
-/* v of a thread of the gradient, until it moves. */
+/* v of a thread of the gradient, until it is updated. */
 template <class S> struct held {
     float4 v[S::units][S::vectors];
 };
 
-/* A thread's units come in fours, or are two of four: all of them are there, or none. By HALF threads. */
+/* A thread's units are a multiple of four, or two of four: all of them exist, or none. By HALF threads. */
 template <class S>
 static __device__ __forceinline__ void load_velocity(held<S> &to, const backward_sgd &s, int i0, int u0, int thread)
 {

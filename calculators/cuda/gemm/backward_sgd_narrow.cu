@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd for a last layer: U up to 16 units, any batch, float32 in every math mode (the products are small).
+/* gemm_backward_sgd for a last layer: U up to 16 units, any batch, float32 in every math mode (the GEMMs are small).
  *
- * A block owns 16 columns i; a thread one of them and every 32nd row n. It holds w's column (U numbers) in registers, and for
- * each of its rows adds x dy to its part of g's column and makes dx. The parts of g meet in shared memory, in order. dy passes
- * through shared memory in pieces of 128 rows, which are read, with their x, while the piece before them is at work. Reads x,
- * writes dx: 8 N I bytes, and all of dy for every block. */
+ * A block owns 16 columns i; a thread has one of them and every 32nd row n. It holds w's column (U elements) in registers, and
+ * for each of its rows adds x dy to its partial sum of g's column and computes dx. The partial sums of g are added in shared
+ * memory, in order. dy is staged through shared memory in pieces of 128 rows, which are loaded, with their x, while the
+ * previous piece is processed. Reads x, writes dx: 8 N I bytes, and all of dy for every block. */
 #include "calculators/cuda/gemm/backward_sgd.cuh"
 
 enum { COLUMNS = 16, LINES = 32, THREADS = COLUMNS * LINES, PARTS = LINES / 2, PIECE = 128 };
 
 template <int UNITS> struct narrow_memory {
     float dy[PIECE][UNITS];
-    float parts[PARTS][UNITS][COLUMNS + 1]; /* a warp's two lines are one part */
+    float parts[PARTS][UNITS][COLUMNS + 1]; /* a warp's two rows of threads are one part */
     float bias_parts[LINES][UNITS];
 };
 
-/* What a thread loads of a piece: numbers of dy's rows, UNITS a row, and its own rows of x; zeros where there are none. */
+/* What a thread loads of a piece: elements of dy's rows, UNITS a row, and its own rows of x; zeros past the end. */
 template <int UNITS> struct narrow_piece {
     float dy[(PIECE * UNITS + THREADS - 1) / THREADS], x[PIECE / LINES];
 };
@@ -47,7 +47,7 @@ static __device__ __forceinline__ void write_piece(float (&to)[PIECE][UNITS], co
     }
 }
 
-/* `count` parts of a sum, added in order. */
+/* The sum of `count` parts, added in order. */
 static __device__ float add_parts(const float *parts, int count, int step)
 {
     float sum = 0;
@@ -60,7 +60,7 @@ template <int UNITS> static __global__ void __launch_bounds__(THREADS) backward_
     __shared__ narrow_memory<UNITS> shared;
     int64_t i = static_cast<int64_t>(blockIdx.x) * COLUMNS + threadIdx.x;
     int line = threadIdx.y;
-    bool moves = line < s.units && i < s.inputs; /* this thread a weight? */
+    bool moves = line < s.units && i < s.inputs; /* this thread updates a weight */
     int64_t at = static_cast<int64_t>(line) * s.inputs + i;
     if (moves) {
         prefetch_line(s.w + at);

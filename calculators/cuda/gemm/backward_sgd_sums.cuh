@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of gemm_backward_sgd on tensor cores: dx's sums, of which every lane of warps has a part, and every block of a strip
- * one for its units. The lanes' parts meet in the block's shared memory, the blocks' there too, where these are a cluster
- * (compute capability 9.0); else in scratch memory, where the last block to come adds them. The order is always the same. */
+/* The reduction of dx in gemm_backward_sgd on Tensor Cores: every lane of warps has partial sums, and every block of a strip
+ * those of its units. The lanes' are added in the block's shared memory, and so are the blocks' if they form a cluster
+ * (compute capability 9.0); otherwise in the workspace, by the last block to arrive. The order is always the same. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_SUMS_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_SUMS_CUH
 
@@ -12,15 +12,15 @@ template <class S> struct backward_sgd_sums {
     float lanes[S::LANES][S::ROWS][S::PITCH];
 };
 
-/* How the units are cut between blocks. */
+/* How the units are split between blocks. */
 struct backward_sgd_cut {
-    int tiles, splits; /* of units; blocks of a strip */
-    bool cluster;      /* are these a cluster? Else: */
+    int tiles, splits; /* tiles of units; blocks per strip */
+    bool cluster;      /* true if these form a cluster; else: */
     float *parts;      /* (splits, rows, inputs) */
-    unsigned *tickets; /* of each strip */
+    unsigned *tickets; /* one per strip */
 };
 
-/* Four neighbours of dx, or nothing outside of it. */
+/* Store four adjacent elements of dx, times the activation's slope. */
 static __device__ __forceinline__ void store_four(const backward_sgd &s, int n, int i, float4 sum)
 {
     int64_t at = static_cast<int64_t>(n) * s.inputs + i;
@@ -34,8 +34,8 @@ static __device__ __forceinline__ void store_four(const backward_sgd &s, int n, 
     *reinterpret_cast<float4 *>(s.dx + at) = sum;
 }
 
-/* `use(n, c, numbers)` for the chunks of four columns c of all rows n that are this thread's: of every count-th, from the
- * first-th on, of its block's. */
+/* Call `use(n, c)` for this thread's chunks of four columns c in all rows n of its block: of every count-th group of
+ * chunks, from the first-th on. */
 template <class S, typename Use>
 static __device__ __forceinline__ void for_chunks(const backward_sgd &s, int i0, int first, int count, Use use)
 {
@@ -79,7 +79,7 @@ static __device__ __forceinline__ void finish_input(const float (&dx)[S::MINE / 
         await_cluster();
         for_chunks<S>(s, i0, blockIdx.y, cut.splits,
                       [&](int n, int c) { store_four(s, n, i0 + c, add_blocks(&sums.lanes[0][n][c], cut.splits)); });
-        await_cluster(); /* no block's memory may go before all have read it */
+        await_cluster(); /* no block may exit before all have read its shared memory */
     } else if (take_ticket(cut.tickets + blockIdx.x, cut.splits)) {
         for_chunks<S>(s, i0, 0, 1, [&](int n, int c) {
             const float *from = cut.parts + static_cast<int64_t>(n) * s.inputs + i0 + c;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd in one pass, on tensor cores (see gemm/backward_sgd.h): operands rounded to tf32, float16 or bfloat16.
+/* gemm_backward_sgd in one pass, on Tensor Cores (see gemm/backward_sgd.h): operands rounded to tf32, float16 or bfloat16.
  *
- * For its tile of w (gemm/backward_sgd_tiles.cuh) a warp makes the gradient g (16,32) = dy^T x, whose sums it holds as groups
- * of four neighbours, so that w and v move on in vectors of 16 bytes; and adds to its sums of dx (MINE,32) += dy w. A block has
- * one barrier a round. Blocks of the same strip share the units between them, so that every multiprocessor has one block, and
- * add up at the end (gemm/backward_sgd_sums.cuh). v, which is not wanted again soon, leaves the cache to w. */
+ * For its tile of w (gemm/backward_sgd_tiles.cuh) a warp computes the gradient g (16,32) = dy^T x, whose accumulators are groups of
+ * four adjacent columns, so that w and v are updated in vectors of 16 bytes; and it accumulates dx (MINE,32) += dy w. A block has
+ * one barrier a round. Blocks of the same strip split the units between them, so that every multiprocessor has one block, and add
+ * up their sums at the end (gemm/backward_sgd_sums.cuh). v, which is not needed again soon, is evicted from the cache before w. */
 #include "calculators/cuda/gemm/backward_sgd_sums.cuh"
 
 template <class S> union backward_sgd_memory {
@@ -12,7 +12,7 @@ template <class S> union backward_sgd_memory {
     backward_sgd_sums<S> sums;
 };
 
-/* g of 16 units. dy's fragments are numbers (n, u) with n from t and u from g. */
+/* g of 16 units. dy's fragments are elements (n, u), n indexed by t and u by g. */
 template <class S>
 static __device__ __forceinline__ void make_gradient(float (&sums)[4][4], const uint32_t (&dy)[S::ROWS][BAND],
                                                      const uint32_t *x, const uint32_t (&held)[S::X_STEPS][4][2])
@@ -38,7 +38,7 @@ static __device__ __forceinline__ void make_gradient(float (&sums)[4][4], const 
     }
 }
 
-/* The tile's part of the warp's rows of dx. */
+/* Accumulate the tile's contribution to the warp's rows of dx. */
 template <sdlf_math MATH, class S>
 static __device__ __forceinline__ void add_input(float (&dx)[S::MINE / 16][4][4], const uint32_t (*dy)[S::ROWS][BAND],
                                                  const float *w, int part)
@@ -64,7 +64,7 @@ static __device__ __forceinline__ void add_input(float (&dx)[S::MINE / 16][4][4]
     }
 }
 
-/* 16 units of w and v move on. */
+/* Update 16 units of w and v. */
 static __device__ __forceinline__ void move_tile(const float (&sums)[4][4], const float *w, const float *v,
                                                  const backward_sgd &s, float rate, int u0, int i0)
 {
@@ -89,7 +89,7 @@ static __device__ __forceinline__ void move_tile(const float (&sums)[4][4], cons
     }
 }
 
-/* The biases: a warp a unit, the same number of units for every block. */
+/* The biases: one warp per unit, with the same number of units for every block. */
 template <class S> static __device__ __forceinline__ void move_biases(const backward_sgd &s, float rate)
 {
     if (s.b == nullptr) return;
@@ -159,7 +159,7 @@ static __global__ void __launch_bounds__(S::THREADS, 1) backward_sgd_tensor(back
     finish_input<S>(dx, memory.sums, s, cut, i0);
 }
 
-/* Blocks of a strip: as many as leave multiprocessors the least time without work, a little less being given for each more. */
+/* Blocks per strip: the number that leaves multiprocessors idle for the least time, with a small penalty for each more. */
 template <class S>
 static int splits_for(const cuda_calculator *calculator, const backward_sgd &s, int strips, int tiles)
 {
@@ -192,7 +192,7 @@ template <sdlf_math MATH, class S> static sdlf_status launch(const cuda_calculat
     return cuda_check_launch("gemm_backward_sgd");
 }
 
-/* Three strips a block where a block may have that much memory and enough blocks remain, else one. */
+/* Three strips per block if a block may use that much shared memory and enough blocks remain, else one. */
 template <sdlf_math MATH> static sdlf_status launch_rows(const cuda_calculator *calculator, const backward_sgd &s)
 {
     if (calculator->shared_most >= 215 << 10 && s.inputs >= 6 * calculator->multiprocessors) {

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiles of gemm_backward_sgd on tensor cores (gemm/backward_sgd_tensor.cu): how a block is divided, and how w, v, dy and x
- * come to where its products read them.
+/* Tiles of gemm_backward_sgd on Tensor Cores (gemm/backward_sgd_tensor.cu): how a block is divided, and how w, v, dy and x are
+ * loaded for its GEMMs.
  *
- * A block owns COLUMNS columns i and part of the units u. Its warps stand in STRIPS of 32 columns and, one below the other, in
- * LANES; HALVES warps share a tile of 16 HALVES units and 32 columns, of which each makes 16 units of the gradient and a part
- * of dx's rows. A round is a tile of every lane. w's and v's tiles arrive by asynchronous copies, STAGES - 1 rounds ahead, line
- * by line of 128 bytes. dy's part of a round, rounded once for the whole block, comes through registers a round ahead. All of
- * them lie in shared memory without gaps, in chunks of 16 bytes whose order within a line is rotated from line to line, so that
- * the lanes of a warp meet different banks whichever way they read. */
+ * A block owns COLUMNS columns i and part of the units u. Its warps are arranged in STRIPS of 32 columns and, along the units,
+ * in LANES; HALVES warps share a tile of 16 HALVES units and 32 columns, of which each computes 16 units of the gradient and a
+ * part of dx's rows. A round is a tile of every lane. w's and v's tiles are loaded by cp.async, STAGES - 1 rounds ahead, in
+ * rows of 128 bytes. dy's part of a round, rounded once for the whole block, is loaded through registers a round ahead. All of
+ * them are stored in shared memory without padding, in chunks of 16 bytes that are swizzled from row to row, so that row and
+ * column accesses of a warp are free of bank conflicts. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_TILES_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_TILES_CUH
 
 #include "calculators/cuda/gemm/backward_sgd.cuh"
 
-enum { BAND = 16, WIDTH = 32 /* units and columns of which a warp makes the gradient */, WAITING = 4 };
+enum { BAND = 16, WIDTH = 32 /* units and columns of a warp's gradient tile */, WAITING = 4 };
 
 template <int ROWS_, int STRIPS_, int LANES_, int HALVES_, int STAGES_> struct backward_sgd_shape {
     static const int ROWS = ROWS_, STRIPS = STRIPS_, LANES = LANES_, HALVES = HALVES_, STAGES = STAGES_;
     static const int TILES = STRIPS * LANES, THREADS = TILES * HALVES * WARP, COLUMNS = STRIPS * WIDTH;
     static const int MINE = ROWS / HALVES;                        /* a warp's rows of dx */
-    static const int UNITS = HALVES * BAND, STEP = LANES * UNITS; /* of a tile, of a round */
+    static const int UNITS = HALVES * BAND, STEP = LANES * UNITS; /* units of a tile, of a round */
     static const bool X_SHARED = ROWS > 16;                       /* else x's fragments are in registers */
-    static const int X_STEPS = X_SHARED ? 1 : ROWS / 8;           /* of these, eights of rows */
+    static const int X_STEPS = X_SHARED ? 1 : ROWS / 8;           /* k-steps of 8 rows held there */
     static const int X_CHUNKS = X_SHARED ? STRIPS * ROWS * WIDTH / 4 : 0,
-                     X_EACH =
-                         X_SHARED ? (X_CHUNKS + THREADS - 1) / THREADS : 1; /* of fours in memory, and of a thread */
+                     X_EACH = X_SHARED ? (X_CHUNKS + THREADS - 1) / THREADS
+                                       : 1; /* vectors of four in shared memory, and per thread */
     static const int CHUNKS = ROWS * STEP / 4,
-                     EACH = (CHUNKS + THREADS - 1) / THREADS; /* of dy in a round, and of a thread */
-    static const int PITCH = COLUMNS + 8;                     /* of a line of sums */
+                     EACH = (CHUNKS + THREADS - 1) / THREADS; /* of dy in a round, and per thread */
+    static const int PITCH = COLUMNS + 8;                     /* row stride of the sums */
 };
 
 template <class S> struct backward_sgd_tiles {
@@ -36,7 +36,7 @@ template <class S> struct backward_sgd_tiles {
     uint32_t x[S::X_SHARED ? S::STRIPS * S::ROWS * WIDTH : 4];
 };
 
-/* Which part of the block's work is this warp's. */
+/* This warp's part of the block's work. */
 struct backward_sgd_place {
     int strip, lane, part;
     template <class S> static __device__ __forceinline__ backward_sgd_place of()
@@ -46,25 +46,25 @@ struct backward_sgd_place {
     }
 };
 
-/* Where the chunk of 4 columns of unit u is in a tile. */
+/* The offset of unit u's chunk of 4 columns in a tile. */
 static __device__ __forceinline__ int place_in_tile(int u, int chunk)
 {
     return u * WIDTH + (chunk ^ ((u & 1) << 2 | (u & 2))) * 4;
 }
 
-/* By what the chunks of 4 units of dy's row n are rotated. */
+/* The swizzle of row n's chunks of 4 units of dy. */
 static __device__ __forceinline__ int turn(int n)
 {
     return (n >> 1 & 1) << 1 | (n >> 2 & 1);
 }
 
-/* The column that number m of the product's j-th 8 columns stands for: a thread's sums are four neighbours then. */
+/* The column that index m of the j-th mma's 8 columns stands for: chosen so that a thread's accumulators are four adjacent columns. */
 static __device__ __forceinline__ int column_of(int j, int m)
 {
     return 16 * (j / 2) + 4 * (m / 2) + 2 * (j % 2) + m % 2;
 }
 
-/* Ask for the first tiles of a warp: a lane a line of w or of v. */
+/* Prefetch the first tiles of a warp into L2: one row of w or of v per lane. */
 template <class S>
 static __device__ __forceinline__ void prefetch_tiles(const backward_sgd &s, int u0, int last, int i0)
 {
@@ -76,7 +76,7 @@ static __device__ __forceinline__ void prefetch_tiles(const backward_sgd &s, int
     }
 }
 
-/* A tile's w and v; each of its warps loads 16 units. */
+/* Load a tile's w and v; each of its warps loads 16 units. */
 template <class S>
 static __device__ __forceinline__ void load_tile(float *w, float *v, const backward_sgd &s, int u0, int i0, int part)
 {
@@ -92,7 +92,7 @@ static __device__ __forceinline__ void load_tile(float *w, float *v, const backw
     }
 }
 
-/* A round's dy, from unit u0 on: into registers, and rounded into shared memory. */
+/* A round's dy, from unit u0 on: load it into registers, then write it, rounded, to shared memory. */
 template <class S>
 static __device__ __forceinline__ void read_dy(float4 (&held)[S::EACH], const backward_sgd &s, int u0)
 {
@@ -124,14 +124,14 @@ static __device__ __forceinline__ float x_at(const backward_sgd &s, int n, int i
     return n < s.rows && i < s.inputs ? s.x[static_cast<int64_t>(n) * s.inputs + i] : 0.0f;
 }
 
-/* What a thread reads of x, before it is rounded: nothing waits for it then. */
+/* What a thread reads of x, before rounding: no instruction waits for it yet. */
 template <class S> struct backward_sgd_x {
     float4 shared[S::X_EACH];
     float held[S::X_STEPS][4][2];
 };
 
-/* x of the block's columns as fragments B: to shared memory (strip, step, pair of 8 columns, lane) of 4 numbers; or, of the warp's strip
- * alone, to registers. */
+/* x of the block's columns as B fragments: for shared memory (strip, k-step, pair of 8 columns, lane) of 4 elements; or, for the warp's
+ * strip only, for registers. */
 template <class S>
 static __device__ __forceinline__ void read_x(backward_sgd_x<S> &to, const backward_sgd &s, int i0, int strip)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cuBLAS and cuBLASLt, loaded when the first CUDA calculator is opened and not before: they are hundreds of megabytes, and a
- * program that uses no GPU should not spend its first tenth of a second on them, nor need them to be installed. And products through cuBLASLt:
- * c = [ReLU](alpha op(a) op(b) + bias + beta residual), matrices row-major. */
+/* cuBLAS and cuBLASLt, loaded only when the first CUDA calculator is opened: they are hundreds of megabytes, and a program that uses no GPU
+ * should neither spend its first tenth of a second on them, nor need them to be installed. Also GEMMs through cuBLASLt: c = [ReLU](alpha op(a)
+ * op(b) + bias + beta residual), matrices row-major. */
 #ifndef SDLF_CALCULATORS_CUDA_BLAS_H
 #define SDLF_CALCULATORS_CUDA_BLAS_H
 
@@ -11,7 +11,7 @@
 #include "calculators/cuda/cuda.h"
 #include <sdlf/status.h>
 
-/* The functions we call, under their own names without the prefix. */
+/* The functions that are called, under their own names without the prefix. */
 typedef struct cuda_blas_library {
     __typeof__(&cublasCreate_v2) create;
     __typeof__(&cublasDestroy_v2) destroy;
@@ -33,25 +33,25 @@ typedef struct cuda_blas_library {
     __typeof__(&cublasLtMatmul) lt_multiply;
 } cuda_blas_library;
 
-/* Fill the table; the libraries then stay loaded until the process ends, as their own threads and memory want it. Errors:
- * SDLF_ERROR_UNSUPPORTED with the loader's words. */
+/* Fill the table. The libraries then stay loaded until the process ends, as their threads and memory require. Errors:
+ * SDLF_ERROR_UNSUPPORTED with the loader's message. */
 sdlf_status cuda_blas_load(cuda_blas_library *library);
 
 /* op(a) (m,k), op(b) (k,n), c and residual (m,n), bias (n). Nothing is empty. */
 typedef struct cuda_blas_product {
     int64_t m, n, k;
-    sdlf_dtype dtype; /* of all five; in float64 without bias and ReLU, which cuBLASLt does not have there */
+    sdlf_dtype dtype; /* of all five; float64 without bias and ReLU, which cuBLASLt does not support there */
     sdlf_math math;
-    bool rounded; /* a and b are in the mode's 16 bits, as cuda_convert_operands leaves them; math is fp16 or bf16 */
+    bool rounded; /* a and b are in the mode's 16-bit type, as written by cuda_convert_operands; math is fp16 or bf16 */
     bool transpose_a, transpose_b, relu;
     const void *a, *b, *bias, *residual; /* bias and residual may be NULL; residual may be c */
     void *c;
     float alpha, beta;
 } cuda_blas_product;
 
-/* The descriptors and the algorithm of a shape are asked for once and kept: they would cost more than small products. */
+/* Descriptors and algorithm of a shape are requested once and cached: creating them would cost more than a small GEMM. */
 sdlf_status cuda_blas_multiply(cuda_calculator *calculator, const cuda_blas_product *product);
-/* The first rows of a product in float32, a not transposed; the product becomes what is left of it. */
+/* The first `rows` rows of a GEMM in float32, a not transposed; updates `product` to the remaining rows. */
 sdlf_status cuda_blas_multiply_first(cuda_calculator *calculator, cuda_blas_product *product, int64_t rows);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading cuBLAS and cuBLASLt: from where the system's loader looks, or else from the toolkit that this was built with. */
+/* Loads cuBLAS and cuBLASLt: from the system loader's search path, or else from the toolkit of this build. */
 #include "calculators/cuda/gemm/blas.h"
 
 #include <dlfcn.h>

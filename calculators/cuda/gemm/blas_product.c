@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Products through cuBLASLt, with bias, residual and ReLU in their own epilogue (gemm/blas.h).
+/* GEMMs through cuBLASLt, with bias, residual and ReLU in its epilogue (gemm/blas.h).
  *
- * Our matrices are row-major, cuBLAS's column-major, so it is asked for the transposed product c^T = op(b)^T op(a)^T: its
- * rows are our columns, and its bias, one number a row, is ours. */
+ * Our matrices are row-major, cuBLAS's column-major, so we request the transposed product c^T = op(b)^T op(a)^T: its rows
+ * are our columns, and its bias, one value per row, is ours. */
 #include "calculators/cuda/gemm/blas.h"
 
 #include "calculators/cuda/gemm/convert_operands.h"
 
 #include <string.h>
 
-/* Of products of float32 as it stands. In fp16 and bf16 operands come in 16 bits; where they do not, nothing is rounded. */
+/* For unrounded float32 operands. In fp16 and bf16 operands are passed in 16 bits; otherwise nothing is rounded. */
 cublasComputeType_t cuda_compute_type(sdlf_math math)
 {
     return math == SDLF_MATH_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
@@ -72,14 +72,14 @@ static cublasStatus_t set(const cuda_blas_library *library, cublasLtMatmulDesc_t
     return library->lt_operation_set(descriptor, attribute, value, size);
 }
 
-/* Of a matrix as it is stored, which cuBLAS sees transposed. */
+/* The layout of a matrix as it is stored, which cuBLAS sees transposed. */
 static cublasStatus_t lay_out(const cuda_blas_library *library, cublasLtMatrixLayout_t *layout, cudaDataType_t type,
                               int64_t rows, int64_t columns, int64_t line)
 {
     return library->lt_layout_create(layout, type, (uint64_t)columns, (uint64_t)rows, line);
 }
 
-/* Descriptors of the product, in cuBLAS's view: operand A is op(b)^T, operand B op(a)^T. */
+/* Creates the descriptors of the product, in cuBLAS's view: operand A is op(b)^T, operand B op(a)^T. */
 static cublasStatus_t describe(const cuda_calculator *calculator, cuda_product *product)
 {
     const cuda_blas_library *library = calculator->library;
@@ -117,7 +117,7 @@ static cublasStatus_t choose(cuda_calculator *calculator, cuda_product *product)
     cublasStatus_t status = library->lt_preference_create(&preference);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     size_t workspace = CUDA_BLAS_WORKSPACE;
-    const uint32_t *alignment = product->key.alignment; /* of our a, b, c, residual */
+    const uint32_t *alignment = product->key.alignment; /* of a, b, c, residual */
     library->lt_preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
     library->lt_preference_set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment[1],
                                sizeof *alignment);
@@ -138,7 +138,7 @@ static cublasStatus_t choose(cuda_calculator *calculator, cuda_product *product)
     return status;
 }
 
-/* The kept product for this key, made if new. When the table is full the oldest half goes. */
+/* Returns the cached product for this key, creating it if needed. When the table is full, the older half is released. */
 static sdlf_status find_product(cuda_calculator *calculator, const cuda_product_key *key, cuda_product **found)
 {
     for (int i = 0; i < calculator->product_count; i++) {

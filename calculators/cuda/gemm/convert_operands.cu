@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* float32 to float16 or bfloat16: the operands of a product (gemm/convert_operands.h). A thread 8 neighbours of a line, striding: 32 bytes read,
- * 16 written, 6 a number in all. */
+/* float32 to float16 or bfloat16: the operands of a GEMM (gemm/convert_operands.h). A grid-stride loop, a thread converts 8 adjacent elements of
+ * a row: 32 bytes read, 16 written, 6 bytes an element in all. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -12,8 +12,8 @@ enum { THREADS = 256, CHUNK = 8 };
 struct source {
     const float *from;
     uint4 *to;
-    int64_t columns, chunks, end; /* chunks of a line; of this source and those before it */
-    bool vectors;                 /* whole lines of chunks at multiples of 16 bytes */
+    int64_t columns, chunks, end; /* chunks per row; of this source and those before it */
+    bool vectors;                 /* rows of whole chunks at multiples of 16 bytes */
 };
 
 struct sources {
@@ -54,7 +54,7 @@ template <sdlf_math MATH> static __global__ void __launch_bounds__(THREADS) conv
         const source &s = all.of[i];
         int64_t first = i > 0 ? all.of[i - 1].end : 0, step = grid_step();
         int64_t e = grid_first();
-        if (e < first) e += (first - e + step - 1) / step * step; /* this thread's first one of the source */
+        if (e < first) e += (first - e + step - 1) / step * step; /* this thread's first chunk of the source */
 #pragma unroll 2
         for (; e < s.end; e += step) round_chunk<MATH>(s, e - first);
     }
@@ -84,7 +84,7 @@ extern "C" sdlf_status cuda_convert_operands(sdlf_calculator *base, const cuda_o
     return cuda_check_launch("rounding of operands");
 }
 
-/* ---- float32 to 20 bits, to nearest, ties to even ---- */
+/* ---- float32 to 20 bits, round to nearest, ties to even ---- */
 
 enum { CUT = 12 /* bits */ };
 

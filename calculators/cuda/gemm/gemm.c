@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm: which way computes a product, and what a way through cuBLAS leaves over.
+/* gemm: dispatches to the algorithms, and applies the parts of the epilogue that cuBLAS does not.
  *
- * In fp16 and bf16 cuBLAS is given operands of 16 bits. Rounding them beforehand takes 6 bytes a number of memory traffic, and half
- * as many bytes of workspace as the operands have; constant weights are rounded once, when they are prepacked. */
+ * In fp16 and bf16 cuBLAS gets 16-bit operands. Rounding them first takes 6 bytes of memory traffic an element, and a workspace of
+ * half the operands' bytes; constant weights are rounded once, when they are prepacked. */
 #include "calculators/cuda/gemm/gemm.h"
 
 #include "calculators/cuda/gemm/blas.h"
@@ -68,7 +68,7 @@ int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *o
     return rounded_bytes(&op->in[0]) + (sdlf_tensor_present(&op->prepared) ? 0 : rounded_bytes(&op->in[1]));
 }
 
-/* Weights of a product of few rows are prepacked in 16 bits, or in tf32 in 20. */
+/* Weights of a GEMM with few rows are prepacked in 16 bits, or in tf32 in 20. */
 int64_t gemm_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const sdlf_math math = known(base)->math;
@@ -84,7 +84,7 @@ static cuda_operand16 operand_of(const sdlf_tensor *from, void *to)
     return (cuda_operand16){from->data, to, from->shape.dim[0], from->shape.dim[1]};
 }
 
-/* Waits until they are: `gemv` reads them while the kernel before it runs. */
+/* Waits for completion: `gemv` reads the weights while the previous kernel runs. */
 sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const int64_t *b = op->in[1].shape.dim;
@@ -94,14 +94,14 @@ sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
         status = gemm_stored_prepare(cuda_calculator_from(base), op, op->prepared.data);
     else if (known(base)->math != SDLF_MATH_TF32)
         status = cuda_convert_operands(base, &operand, 1);
-    else if ((uintptr_t)op->in[1].data % 16 == 0) /* else another way is taken */
+    else if ((uintptr_t)op->in[1].data % 16 == 0) /* otherwise another algorithm is used */
         status = cuda_pack_operand(base, op->in[1].data, op->prepared.data, b[0], b[1]);
     return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(cuda_stream(base)), "gemm, prepacked weights") : status;
 }
 
 /* ---- through cuBLAS ---- */
 
-/* What the product leaves over: c = act(c + bias + residual), any of the three absent. */
+/* The rest of the epilogue after the GEMM: c = act(c + bias + residual), any of the three absent. */
 static sdlf_status run_epilogue(sdlf_calculator *base, const sdlf_operation *op, bool bias, bool residual,
                                 bool activation)
 {
@@ -121,7 +121,7 @@ static sdlf_status run_epilogue(sdlf_calculator *base, const sdlf_operation *op,
     return cuda_apply_epilogue(base, &epilogue);
 }
 
-/* An empty sum: c = act(0 + bias + residual). */
+/* k = 0, an empty sum: c = act(0 + bias + residual). */
 static sdlf_status empty_sum(sdlf_calculator *base, const sdlf_operation *op)
 {
     const sdlf_tensor *c = &op->out[0];
@@ -132,8 +132,8 @@ static sdlf_status empty_sum(sdlf_calculator *base, const sdlf_operation *op)
     return status == SDLF_OK ? run_epilogue(base, op, true, !is_there, true) : status;
 }
 
-/* Both operands in 16 bits: in the workspace, or prepacked. Without a workspace, which no plan leaves out, the product is that of
- * unrounded operands. */
+/* Round both operands to 16 bits: into the workspace; b may be prepacked. Without a workspace, which every plan provides, the
+ * GEMM uses the unrounded operands. */
 static sdlf_status round_both(sdlf_calculator *base, const sdlf_operation *op, cuda_blas_product *product)
 {
     bool ready = sdlf_tensor_present(&op->prepared);
@@ -147,11 +147,11 @@ static sdlf_status round_both(sdlf_calculator *base, const sdlf_operation *op, c
     return cuda_convert_operands(base, operands, ready ? 1 : 2);
 }
 
-/* How many rows of a float32 product are to be one of their own, 0 if none. cuBLAS's kernels for it have tiles of 128 x 128, one a
- * multiprocessor at a time. Where few turns are to be made and the last leaves some of these idle, the rows of all turns before it
- * go first; the rest is a product so small that it is cut along k too, where k is long (10,000 x 1,024 x 6,272 on 132
- * multiprocessors: 2.05 + 0.42 ms, and 3.01 in one). Of more turns the last is less: 4,096 x 4,096 x 4,096, eight of them, took
- * 2.89 ms in two parts and 2.69 in one, 131,072 x 128 x 128 128 us and 112. */
+/* How many rows of a float32 GEMM to compute as a GEMM of their own, 0 if none. cuBLAS's kernels for it have tiles of 128 x 128,
+ * one per multiprocessor at a time. If there are few waves and the last leaves multiprocessors idle, the rows of all full waves
+ * are computed first; the rest is a GEMM so small that cuBLAS also splits it along k, if k is long (10,000 x 1,024 x 6,272 on 132
+ * multiprocessors: 2.05 + 0.42 ms, and 3.01 in one). With more waves the last one matters less: 4,096 x 4,096 x 4,096, eight
+ * waves, took 2.89 ms in two parts and 2.69 in one; 131,072 x 128 x 128 took 128 us and 112. */
 static int64_t first_rows(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     enum { SIDE = 128, LEAST_TURNS = 2, MOST_TURNS = 5, SHORTEST = 512 };
@@ -160,7 +160,7 @@ static int64_t first_rows(const cuda_calculator *calculator, const sdlf_operatio
     int64_t tiles = (s.m + SIDE - 1) / SIDE * across, turns = tiles / turn, rest = tiles % turn;
     bool simple = op->out[0].dtype == SDLF_FLOAT32 && calculator->math == SDLF_MATH_FP32 && !op->gemm.transpose_a;
     if (!simple || s.k < SHORTEST || turns < LEAST_TURNS || turns > MOST_TURNS || rest * 8 > turn * 7) return 0;
-    int64_t lines = turns * turn / across; /* of tiles: whole ones may leave some of the last turn over */
+    int64_t lines = turns * turn / across; /* rows of tiles; whole ones may leave some of the last wave over */
     return lines * across * 8 >= turns * turn * 7 && lines * SIDE < s.m ? lines * SIDE : 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ways of gemm beside cuBLAS's, for products that it is slow at (float32), and the choice between all. */
+/* GEMM algorithms besides cuBLAS, for problems on which it is slow (float32), and the choice among all of them. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_H
 #define SDLF_CALCULATORS_CUDA_GEMM_H
 
@@ -15,12 +15,12 @@ enum {
     GEMM_CUBLAS,
     GEMM_LAB, /* the first of lab/gemm.h */
     GEMM_TALL_SKINNY =
-        GEMM_LAB + LAB_GEMM_ALGORITHMS, /* rows of a in pieces of 16 bytes, copied ahead of time, 4x4 sums a thread */
-    GEMM_REGISTER_STATIONARY, /* b in registers; rows of a as they lie, in bulk, past the cache; in float64 on tensor cores */
+        GEMM_LAB + LAB_GEMM_ALGORITHMS, /* rows of a by cp.async in 16-byte chunks, 4x4 accumulators a thread */
+    GEMM_REGISTER_STATIONARY, /* b in registers; rows of a by bulk copies, evicted first from L2; float64 on Tensor Cores */
     GEMM_SKINNY_M,
     GEMM_SKINNY_N,
     GEMM_GEMV,
-    GEMM_STORED, /* of rows in 16-bit storage: gemm/stored.c */
+    GEMM_STORED, /* for rows in 16-bit storage: gemm/stored.c */
     GEMM_ALGORITHMS
 };
 
@@ -40,12 +40,12 @@ static inline cuda_gemm_sizes cuda_gemm_sizes_of(const sdlf_operation *op)
     return sizes;
 }
 
-/* gemm/automatic.c: does that way take the product, wherever it lies? Which one does "auto" take, if b is, or is not, constant and will be
- * prepacked? Are operands rounded before cuBLAS sees them? */
+/* gemm/automatic.c: true if the algorithm supports the GEMM, regardless of its addresses; the algorithm that "auto" chooses, `ready` if b
+ * is constant and will be prepacked; true if operands are rounded before they are passed to cuBLAS. */
 bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm);
 int cuda_gemm_choose(const cuda_calculator *calculator, const sdlf_operation *op, bool ready);
 bool cuda_gemm_rounds(const cuda_calculator *calculator, const sdlf_operation *op);
-/* The copies of skinny-m and gemv are of 16 bytes. Where operands do not lie so, which plans see to, another way is taken. */
+/* skinny-m and gemv load 16 bytes at a time. If operands are not aligned to that, which plans ensure, another algorithm is used. */
 bool cuda_gemm_lies_aligned(const sdlf_operation *op);
 
 /* a (m,k) times b (n,k) transposed in fp32, m up to SKINNY_M; k a multiple of 4, a and b at multiples of 16 bytes. */
@@ -54,26 +54,26 @@ sdlf_status cuda_gemm_skinny_m(sdlf_calculator *base, const sdlf_operation *op);
 /* The same operands, n up to SKINNY_N, any m and k. */
 sdlf_status cuda_gemm_skinny_n(sdlf_calculator *base, const sdlf_operation *op);
 
-/* The same operands, m up to GEMV_ROWS; k a multiple of 8, a and b at multiples of 16 bytes. b may have been prepacked in fp16 and
+/* The same operands, m up to GEMV_ROWS; k a multiple of 8, a and b at multiples of 16 bytes. b may be prepacked in tf32, fp16 and
  * bf16. */
 sdlf_status cuda_gemm_gemv(sdlf_calculator *base, const sdlf_operation *op);
 
-/* c = act(a b + bias + residual) of rows in 16-bit storage: a convolution of 1x1 by the engine. b is float32, (n,k) or (k,n), prepacked in 16 bits:
- * once where it is constant, else in the workspace. n and k are multiples of 8. */
+/* c = act(a b + bias + residual) for rows in 16-bit storage: a 1x1 convolution by the engine. b is float32, (n,k) or (k,n), prepacked in 16 bits:
+ * once if it is constant, else into the workspace. n and k are multiples of 8. */
 bool gemm_stored_takes(const cuda_calculator *calculator, const sdlf_operation *operation);
 int64_t gemm_stored_workspace(const sdlf_operation *operation);
 int64_t gemm_stored_prepared(const sdlf_operation *operation);
 sdlf_status gemm_stored_prepare(const cuda_calculator *calculator, const sdlf_operation *operation, void *to);
 sdlf_status gemm_stored_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* Tall and narrow products c (m,n) = alpha a (m,k) b (k,n), m large, n and k small: the dense half of a graph convolution. */
+/* Tall and narrow GEMMs c (m,n) = alpha a (m,k) b (k,n), m large, n and k small: the dense half of a graph convolution. */
 sdlf_status gemm_tall_skinny_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_tall_skinny_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
 sdlf_status gemm_register_stationary_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_register_stationary_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
 sdlf_status gemm_register_stationary64_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_register_stationary64_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
-/* Do rows of a begin where they can be copied from? Elsewhere `tall-skinny` takes its place. */
+/* True if rows of a are aligned for bulk copies. Otherwise `tall-skinny` is used instead. */
 bool gemm_register_stationary_aligned(const sdlf_operation *operation);
 
 #ifdef __cplusplus

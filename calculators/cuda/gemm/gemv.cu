@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* c (m,n) = act(alpha a (m,k) b (n,k)^T + bias + residual) for up to 4 rows: a fully connected layer on one image or a few.
  *
- * Every number of b is used m times, so that the time is that of reading b: 4 n k bytes, or where it was prepacked 2.5 n k in tf32
- * (gemm/convert_operands.h), 2 n k in fp16 and bf16; 25088 x 4096: 0.098, 0.061 and 0.049 ms at 4.2 TB/s. a stays in the first-level cache.
+ * Every element of b is used m times, so reading b is the bound: 4 n k bytes, or if it was prepacked 2.5 n k in tf32
+ * (gemm/convert_operands.h), 2 n k in fp16 and bf16; 25088 x 4096: 0.098, 0.061 and 0.049 ms at 4.2 TB/s. a stays in the L1 cache.
  *
- * A block makes UNITS columns of c. Its threads take a row's chunks of 16 bytes in turn, of all UNITS rows of b at once, and read
- * the next ones before they use these, so that a multiprocessor has some 100 KB under way. Threads' sums are added by shuffles,
- * warps' in order. Products and sums are float32; b's numbers are as precise as they are stored, a's are not rounded. */
+ * A block computes UNITS columns of c. Its threads load a row's chunks of 16 bytes in turn, of all UNITS rows of b at once, and load the
+ * next ones before they use these, so that a multiprocessor has some 100 KB in flight. Threads' sums are added by shuffles, warps' in
+ * order. Products and sums are float32; b has its stored precision, a is not rounded. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -28,9 +28,9 @@ struct gemv {
     sdlf_activation activation;
 };
 
-/* ---- neighbours of a row of b, as they come from memory ---- */
+/* ---- chunks of a row of b, by storage format ---- */
 
-/* Of float32. */
+/* float32. */
 struct plain_chunk {
     static constexpr int WIDTH = 4;
     uint4 four;
@@ -48,7 +48,7 @@ struct plain_chunk {
     }
 };
 
-/* Of 16 bits. */
+/* 16 bits. */
 template <typename HALF> struct half_chunk {
     static constexpr int WIDTH = 8;
     uint4 pairs;
@@ -77,7 +77,7 @@ template <typename HALF> struct half_chunk {
     }
 };
 
-/* Of 20 bits (gemm/convert_operands.h). */
+/* 20 bits (gemm/convert_operands.h). */
 struct packed_chunk {
     static constexpr int WIDTH = 8;
     uint4 upper;
@@ -88,7 +88,7 @@ struct packed_chunk {
         upper = __ldcs(reinterpret_cast<const uint4 *>(row) + chunk);
         lower = __ldcs(reinterpret_cast<const uint32_t *>(row + static_cast<int64_t>(columns) * 2) + chunk);
     }
-    /* Number i's 4 bits, where they stand in a float32. */
+    /* Element i's low 4 bits, at their position in a float32. */
     __device__ __forceinline__ uint32_t rest(int i) const
     {
         return (i < 3 ? lower << (12 - 4 * i) : lower >> (4 * i - 12)) & 0xf000u;
@@ -104,7 +104,7 @@ struct packed_chunk {
     }
 };
 
-/* Chunk `chunk` of the block's rows of b; zeros past the last row or chunk. */
+/* Load chunk `chunk` of the block's rows of b; zeros past the last row or chunk. */
 template <typename WEIGHTS, int UNITS>
 static __device__ __forceinline__ void read_rows(WEIGHTS (&to)[UNITS], const gemv &s, int first, int chunk, int chunks)
 {
@@ -187,7 +187,7 @@ static void launch_units(const cuda_calculator *calculator, const gemv &s)
                       dim3(static_cast<unsigned>((s.n + UNITS - 1) / UNITS)), dim3(THREADS), 0, s);
 }
 
-/* Fewer columns a block where there would be less than two blocks a multiprocessor. */
+/* Fewer columns per block where there would be less than two blocks per multiprocessor. */
 template <typename WEIGHTS> static void launch(const cuda_calculator *calculator, const gemv &s)
 {
     bool wide = s.n >= 16 * calculator->multiprocessors;

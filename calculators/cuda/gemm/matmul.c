@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul: where the matrices of a batch are evenly spaced, all products are one call of cuBLAS; else a product after the other, as gemm
- * makes them (calculators/matmul.h). In fp16 and bf16 the operands are rounded into the workspace first; they must then follow each other
- * without gaps, or be one matrix for all. */
+/* matmul: if the matrices of a batch are evenly spaced, a single strided-batched cuBLAS call; else one gemm after another
+ * (calculators/matmul.h). In fp16 and bf16 the operands are rounded into the workspace first; they must then be contiguous, or one matrix
+ * for all. */
 #include "calculators/matmul.h"
 
 #include "calculators/cuda/gemm/blas.h"
@@ -9,7 +9,7 @@
 
 /* The matrices of an operand. */
 typedef struct batch {
-    int64_t count, stride; /* numbers from one matrix to the next */
+    int64_t count, stride; /* elements from one matrix to the next */
     int64_t rows, columns; /* as they are stored */
     bool even;
 } batch;
@@ -40,7 +40,7 @@ static bool rounds(const sdlf_calculator *base, const sdlf_operation *op)
     return cuda_has_operands16(known(base)->math) && op->out[0].dtype == SDLF_FLOAT32;
 }
 
-/* Matrices to round: all of them, or the one that there is. */
+/* Number of matrices to round: all of them, or one if it is shared. */
 static int64_t distinct(const batch *b)
 {
     return b->stride == 0 ? 1 : b->count;
@@ -51,7 +51,7 @@ static int64_t rounded_bytes(const batch *b)
     return cuda_operand16_bytes(distinct(b) * b->rows, b->columns);
 }
 
-/* May it be one call? cuBLAS counts in int. */
+/* True if one call suffices. cuBLAS sizes are int. */
 static bool is_one_call(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const batch a = batch_of(&op->in[0]), b = batch_of(&op->in[1]), y = batch_of(&op->out[0]);
@@ -74,7 +74,7 @@ int64_t matmul_workspace_cuda(const sdlf_calculator *base, const sdlf_operation 
     return rounded_bytes(&a) + rounded_bytes(&b);
 }
 
-/* An operand as cuBLAS is given it. */
+/* An operand as it is passed to cuBLAS. */
 typedef struct operand {
     const void *data;
     cudaDataType_t type;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* c (m,n) = alpha a (m,k) b (k,n) in float32 for tall a, k up to 128 and n up to 16: all of b stays in registers, and a's rows come as
- * they lie, 8 at a time. From compute capability 9.0 on.
+/* c (m,n) = alpha a (m,k) b (k,n) in float32 for tall a, k up to 128 and n up to 16: all of b stays in registers, and a's rows are
+ * loaded by bulk copies, 8 at a time. Compute capability 9.0 and newer.
  *
- * Moves 4 (m k + m n) bytes: 162 MB for 281,903 x 128 by 128 x 16, 0.039 ms at 4.2 TB/s. By the count of what lanes get out of shared
- * memory, which gives a multiprocessor 128 bytes a cycle, 4 x 4 sums a lane (tall_skinny.cu) take 256 cycles for 8 rows; here it is
- * 128, and 28 more for the sums' exchange, in 190 cycles of memory's time.
+ * Moves 4 (m k + m n) bytes: 162 MB for 281,903 x 128 by 128 x 16, 0.039 ms at 4.2 TB/s. Counting the bytes that lanes receive from
+ * shared memory, at 128 bytes a cycle for a multiprocessor, 4 x 4 accumulators a lane (tall_skinny.cu) take 256 cycles for 8 rows; this
+ * kernel takes 128, and 28 more to exchange the sums, while memory takes 190 cycles.
  *
- * A warp's lanes are 8 side by side along k and 4 along n: a lane has 4 neighbouring columns of b, and of these the inner numbers 4 q to
- * 4 q + 3 of every 32, at most 64 numbers. It multiplies the same numbers of each of 8 rows, which are one run of memory, so that one
- * bulk copy loads them, a tile ahead. 8 lanes side by side then have parts of the same 32 sums: each gives half of what it
- * has to a lane that keeps the other half, three times, after which it has 4 columns of one row. Sums have one order.
+ * A warp's lanes are arranged as 8 along k by 4 along n: a lane has 4 adjacent columns of b, and of these the k indices 4 q to 4 q + 3
+ * of every 32, at most 64 elements. It multiplies the same k indices of each of 8 rows, which are contiguous in memory, so that one bulk
+ * copy loads them, a tile ahead. 8 lanes along k then have partial sums of the same 32 results: three times, each sends half of them to
+ * a lane that keeps the other half, after which it has 4 columns of one row. The order of summation is fixed.
  *
- * Rows of a are asked to leave the L2 cache first: none is read again, and c, which the next kernel reads, stays. */
+ * Rows of a are evicted first from the L2 cache: none is read again, and c, which the next kernel reads, stays. */
 #include "calculators/cuda/gemm/register_stationary.cuh"
 #include "calculators/cuda/mbarrier.cuh"
 
-enum { WARPS = 4, RESIDENT = 4 /* blocks */, STAGES = 2 };
+enum { WARPS = 4, RESIDENT = 4 /* blocks per multiprocessor */, STAGES = 2 };
 
-/* copy_bulk of what is not read again. */
+/* copy_bulk of data that is not read again. */
 [[maybe_unused]] static __device__ __forceinline__ void copy_bulk_once(void *shared, const void *from, int bytes,
                                                                        uint64_t *barrier)
 {
@@ -34,7 +34,7 @@ enum { WARPS = 4, RESIDENT = 4 /* blocks */, STAGES = 2 };
 #endif
 }
 
-/* Rows 0 to 2 HALF - 1 of sums become HALF: those with HALF set in the lane's place keep the upper ones. */
+/* Reduces rows 0 to 2 HALF - 1 of partial sums to HALF rows: lanes with bit HALF set in `place` keep the upper ones. */
 template <int HALF> static __device__ __forceinline__ void fold(float (&sum)[ROWS][4], int place)
 {
     const bool upper = (place & HALF) != 0;
@@ -48,7 +48,7 @@ template <int HALF> static __device__ __forceinline__ void fold(float (&sum)[ROW
     }
 }
 
-/* k is at most 32 CHUNKS; WHOLE: it is that. */
+/* k is at most 32 CHUNKS; WHOLE: exactly that. */
 template <int CHUNKS, bool WHOLE>
 static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT)
     gemm_register_stationary(const __grid_constant__ tall<float> g)

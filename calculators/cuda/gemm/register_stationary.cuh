@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of `register-stationary` share: c (m,n) = alpha a (m,k) b (k,n) with all of b in registers, CHUNKS times 32 inner numbers and 16
- * columns of it, in float32 (register_stationary.cu) and float64 (register_stationary64.cu). */
+/* What the `register-stationary` kernels share: c (m,n) = alpha a (m,k) b (k,n) with all of b in registers, CHUNKS times 32 elements of k and 16
+ * columns, in float32 (register_stationary.cu) and float64 (register_stationary64.cu). */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_REGISTER_STATIONARY_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_REGISTER_STATIONARY_CUH
 
@@ -16,10 +16,10 @@ template <typename T> struct tall {
     T *c, alpha;
     int64_t m;
     int n, k;
-    bool packs; /* columns of c begin at multiples of 16 bytes, and come in as many as that has room for */
+    bool packs; /* rows of c can be stored in vectors of 16 bytes */
 };
 
-/* Inner numbers come in groups of `group`, 16 bytes or what a product of the tensor cores takes. */
+/* k is a multiple of `group`: the elements of 16 bytes, or those of one Tensor Core instruction. */
 template <typename T>
 static bool register_stationary_fits(const cuda_calculator *calculator, const sdlf_operation *op, int group)
 {
@@ -43,9 +43,9 @@ template <typename T> static tall<T> describe_tall(const sdlf_operation *op)
     return g;
 }
 
-/* kernel_of(CHUNKS, WHOLE) is the kernel for k up to 32 CHUNKS, or for just that; blocks of `warps`, `register-stationary` of them on a
- * multiprocessor. The kernel before it has ended: an early start would take the place of its last blocks, which cost a layer of two
- * convolutions 10 to 20 us. The one behind it may start meanwhile. */
+/* kernel_of(CHUNKS, WHOLE) is the kernel for k up to 32 CHUNKS, or for exactly that; blocks have `warps` warps, `resident` blocks fit
+ * on a multiprocessor. The launch waits for the previous kernel to end: an early start would take the place of its last blocks, which
+ * cost a layer of two convolutions 10 to 20 us. The next kernel may start early. */
 template <int CHUNKS, typename T, typename Function>
 static void launch_chunks(const cuda_calculator *calculator, const tall<T> &g, int warps, int resident,
                           Function kernel_of)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* c (m,n) = alpha a (m,k) b (k,n) in float64 for tall a, even k up to 128 and n up to 16, on tensor cores: all of b stays in
- * registers, and a's fragments come straight from memory, a tile of 8 rows ahead. From compute capability 9.0 on.
+/* c (m,n) = alpha a (m,k) b (k,n) in float64 for tall a, even k up to 128 and n up to 16, on Tensor Cores: all of b stays in registers,
+ * and a's fragments are loaded directly from global memory, a tile of 8 rows ahead. Compute capability 9.0 and newer.
  *
- * Moves 8 (m k + m n) bytes: 325 MB for 281,903 x 128 by 128 x 16, 0.077 ms at 4.2 TB/s or 150,000 cycles. 8 warps a multiprocessor
- * have 16 reads of 512 bytes each under way, 64 kB; the tensor cores multiply for 34,000 cycles.
+ * Moves 8 (m k + m n) bytes: 325 MB for 281,903 x 128 by 128 x 16, 0.077 ms at 4.2 TB/s or 150,000 cycles. The 8 warps of a
+ * multiprocessor have 16 loads of 512 bytes each in flight, 64 kB; the Tensor Cores multiply for 34,000 cycles.
  *
- * mma.m8n8k4: lane 4 g + t has number t of row g of a's 8 x 4, number t of column g of b's 4 x 8, and of the sums' row g columns 2 t and
- * 2 t + 1. Which inner numbers are the four is ours to choose: lane t reads neighbours 8 s + 2 t and 8 s + 2 t + 1, 16 bytes, and
- * gives the first to one product and the second to the next. Sums of even and odd numbers are apart, so that two products
- * of a column are under way, and are added in the end: one order, always. A fragment that has been multiplied is asked for anew at once,
- * of the next tile. */
+ * mma.m8n8k4: lane 4 g + t has element t of row g of a's 8 x 4, element t of column g of b's 4 x 8, and of the accumulators' row g
+ * columns 2 t and 2 t + 1. The assignment of k indices to the four is free: lane t reads neighbours 8 s + 2 t and 8 s + 2 t + 1, 16
+ * bytes, and uses the first in one mma and the second in the next. Even and odd indices have separate accumulators, so that two mma of a
+ * column are in flight; they are added at the end, in a fixed order. A fragment that has been multiplied is loaded anew at once, from
+ * the next tile. */
 #include "calculators/cuda/gemm/register_stationary.cuh"
 
 enum {
     WARPS = 4,
-    RESIDENT = 2 /* blocks */,
+    RESIDENT = 2 /* blocks per multiprocessor */,
     TILES = 2, /* of 8 columns */
-    STEP = 8   /* inner numbers of two products */
+    STEP = 8   /* k indices of two mma */
 };
 static_assert(TILES * 8 == COLUMNS, "all columns");
 
@@ -30,7 +30,7 @@ static_assert(TILES * 8 == COLUMNS, "all columns");
 #endif
 }
 
-/* Volatile: it stays where it is, between products. */
+/* Volatile, so that the compiler keeps it in place between mma instructions. */
 [[maybe_unused]] static __device__ __forceinline__ double2 read_pair(const double *from)
 {
     double2 x;
@@ -38,7 +38,7 @@ static_assert(TILES * 8 == COLUMNS, "all columns");
     return x;
 }
 
-/* k is at most 32 CHUNKS; WHOLE: it is that. */
+/* k is at most 32 CHUNKS; WHOLE: exactly that. */
 template <int CHUNKS, bool WHOLE>
 static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT)
     gemm_register_stationary64(const __grid_constant__ tall<double> g)
@@ -49,7 +49,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT)
     const int step = static_cast<int>(gridDim.x) * WARPS, tiles = static_cast<int>((g.m + ROWS - 1) / ROWS);
     const int k = WHOLE ? CHUNKS * CHUNK : g.k;
     int tile = static_cast<int>(blockIdx.x) * WARPS + threadIdx.x / WARP;
-    /* Behind the last row: that one again. */
+    /* Past the last row, the last row is read again. */
     const auto row_of = [&](int of) {
         const int64_t row = static_cast<int64_t>(of) * ROWS + down;
         return g.a + (row < g.m ? row : g.m - 1) * k + across * 2;

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm for a few rows: c (m,n) = act(alpha a (m,k) b^T + bias + residual), b (n,k), m up to 128, float32: a fully connected
- * layer's forward pass at small batches, bound by the way of b through memory, 4 n k bytes, and, from some 30 rows on, by
+ * layer's forward pass at small batches, bound by the memory traffic of b, 4 n k bytes, and, from some 30 rows on, by
  * multiplications.
  *
- * A block makes ROWS x 64 numbers of c over a part of k, so that there are enough blocks for the whole device; tiles of a and b,
- * 64 deep, arrive by asynchronous copies, three ahead. A thread has 8 x 8 of the numbers (4 x 8 of 16 rows), lines apart, for a slice
- * of each tile's depth: of four k it reads 16 vectors from shared memory for 256 FMAs. The slices' sums meet in shared memory, in
- * order; the parts' go to scratch memory, and a second kernel adds them in order and finishes. From 17 rows on another kernel makes
- * the parts where compute capability 9.0 is there (gemm/skinny_m_slices.cu). */
+ * A block computes ROWS x 64 elements of c over a split of k (split-K), so that there are enough blocks for the whole device; k-tiles
+ * of a and b, 64 deep, are loaded by cp.async, three ahead. A thread has 8 x 8 accumulators (4 x 8 with 16 rows), strided over the
+ * rows, for a slice of each tile's depth: for four k it reads 16 vectors from shared memory for 256 FMAs. The slices' sums are added
+ * in shared memory, in order; the splits' go to a workspace, and a second kernel adds them in order and applies the epilogue. From 17
+ * rows on another kernel computes the splits on compute capability 9.0 (gemm/skinny_m_slices.cu). */
 #include "calculators/cuda/gemm/gemm.h"
 #include "calculators/cuda/gemm/skinny_m.cuh"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
 
 enum { DEPTH = 64, LINE = DEPTH + 4, STAGES = 4 };
-enum { LANES = 8 /* that share the columns */, ACROSS = COLUMNS / LANES, FINISH_THREADS = 256 };
+enum { LANES = 8 /* threads that share the columns */, ACROSS = COLUMNS / LANES, FINISH_THREADS = 256 };
 
-/* How a block's threads share the work. */
+/* How the computation of a tile is divided between threads. */
 template <int ROWS> struct work {
     static const int rows = ROWS < 64 ? 4 : 8, lines = ROWS / rows; /* of a thread; threads that share the rows */
     static const int slices = THREADS / (lines * LANES), depth = DEPTH / slices;
 };
 
-/* Lines are longer than what they hold, by as much as keeps the lanes of a warp on different banks. */
+/* Rows are padded to avoid bank conflicts. */
 template <int ROWS> struct stage {
     float a[ROWS][LINE], b[COLUMNS][LINE];
 };
@@ -67,7 +67,7 @@ static __device__ __forceinline__ void multiply(float (&sums)[work<ROWS>::rows][
     }
 }
 
-/* Grid: x over columns, y over parts of k. */
+/* Grid: x over columns, y over splits of k. */
 template <int ROWS> static __global__ void __launch_bounds__(THREADS, 1) skinny_m_fp32(product p)
 {
     using share = work<ROWS>;
@@ -109,7 +109,7 @@ template <int ROWS> static __global__ void __launch_bounds__(THREADS, 1) skinny_
     }
 }
 
-/* ---- the end ---- */
+/* ---- split-K reduction and epilogue ---- */
 
 struct ending {
     const float *parts, *bias, *residual;
@@ -157,7 +157,7 @@ extern "C" sdlf_status cuda_gemm_skinny_m(sdlf_calculator *base, const sdlf_oper
     p.k = (int)op->in[0].shape.dim[1];
     const bool slices = p.m > 16 && p.n % 4 == 0 && cuda_is_built_for(calculator, 90);
     const int depth = slices ? SLICES_DEPTH : (int)DEPTH,
-              least = slices ? SLICES_STAGES : (int)STAGES; /* tiles of a part */
+              least = slices ? SLICES_STAGES : (int)STAGES; /* least k-tiles of a split */
     p.tiles = (p.k + depth - 1) / depth;
     int64_t count = static_cast<int64_t>(p.m) * p.n, most = CUDA_BLAS_WORKSPACE / (count * (int64_t)sizeof(float));
     int splits = calculator->multiprocessors / ((p.n + COLUMNS - 1) / COLUMNS);

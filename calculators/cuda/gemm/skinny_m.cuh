@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of gemm for a few rows share in fp32 (gemm/skinny_m.cu): c (m,n) = a (m,k) b^T, in parts of the sum over k. */
+/* What the fp32 kernels for GEMMs of few rows share (gemm/skinny_m.cu): c (m,n) = a (m,k) b^T, with split-K. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_SKINNY_M_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_SKINNY_M_CUH
 
 #include "calculators/cuda/cuda.h"
 
-enum { THREADS = 256, COLUMNS = 64 /* of c, a block */ };
+enum { THREADS = 256, COLUMNS = 64 /* of c, per block */ };
 
-/* A block makes `rows` x COLUMNS numbers of one part; the grid is (n / COLUMNS, parts), rounded up. */
+/* A block computes `rows` x COLUMNS partial sums of one split; the grid is (n / COLUMNS, splits), rounded up. */
 struct product {
     const float *a, *b;
-    float *parts; /* (parts, m, n) */
+    float *parts; /* (splits, m, n) */
     int m, n, k;
-    int tiles, tiles_each; /* of k: in all, and of one block */
+    int tiles, tiles_each; /* k-tiles: in total, and per block */
 };
 
 /* gemm/skinny_m_slices.cu: 17 to 128 rows on compute capability 9.0, n a multiple of 4. */

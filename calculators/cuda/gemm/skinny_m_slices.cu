@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm for 17 to 128 rows in fp32, on compute capability 9.0 (see gemm/skinny_m.cu): multiplications bind it, so a thread has 8 x 16
- * numbers of c, and of four k reads 24 vectors from shared memory for 512 FMAs.
+/* gemm for 17 to 128 rows in fp32, on compute capability 9.0 (see gemm/skinny_m.cu): bound by multiplications, so a thread has 8 x 16
+ * accumulators, and for four k reads 24 vectors from shared memory for 512 FMAs.
  *
- * A warp has 64 rows, all 64 columns of the block, and a slice of each tile's depth: an eighth of it, four k, or a quarter where a
- * block has 128 rows. Eight lanes share the rows, four the columns; a lane's rows are 8 apart, its columns 4. One thread has TMA
- * load tiles of a and b, as boxes whose lines' 16-byte chunks stand at chunk ^ line % 8: lanes that read together read different banks.
- * A warp waits for a tile to be there, that thread for the place of another to be free, on barriers in shared memory where every lane
- * arrives. In the end the slices' sums meet in shared memory, in order. */
+ * A warp has 64 rows, all 64 columns of the block, and a slice of each tile's depth: an eighth of it, four k, or a quarter if a block
+ * has 128 rows. Eight lanes share the rows, four the columns; a lane's rows are 8 apart, its columns 4. One thread issues TMA loads of
+ * the tiles of a and b, with 16-byte chunks of a row swizzled to chunk ^ row % 8: lanes that read at the same time read different
+ * banks. Warps wait on mbarriers for a tile to be full, the loading thread for a stage to be empty; every lane arrives on the latter.
+ * At the end the slices' sums are added in shared memory, in order. */
 #include "calculators/cuda/gemm/skinny_m.cuh"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mbarrier.cuh"
 #include "calculators/cuda/tma.cuh"
 
 enum { LINE = SLICES_DEPTH * sizeof(float) /* bytes */, CHUNKS = SLICES_DEPTH / 4 };
-enum { WARP = 32, WARPS = THREADS / WARP, SLACK = 2 /* tiles that a warp may be behind another */ };
-enum { AHEAD = SLICES_STAGES - 1 - SLACK, PITCH = COLUMNS + 4 /* keeps the lanes of a warp on different banks */ };
+enum { WARP = 32, WARPS = THREADS / WARP, SLACK = 2 /* tiles by which one warp may lag another */ };
+enum { AHEAD = SLICES_STAGES - 1 - SLACK, PITCH = COLUMNS + 4 /* padded against bank conflicts */ };
 
 template <int ROWS> struct shape {
-    static const int bands = ROWS / 64, slices = WARPS / bands, quads = CHUNKS / slices; /* of four k */
+    static const int bands = ROWS / 64, slices = WARPS / bands, quads = CHUNKS / slices; /* groups of four k */
     static const int mine = 8, across = 16;
 };
 
 template <int ROWS> struct shared_memory {
     union {
         float tiles[SLICES_STAGES][ROWS + COLUMNS][SLICES_DEPTH]; /* a, then b */
-        float sums[shape<ROWS>::slices][ROWS][PITCH];             /* in the end */
+        float sums[shape<ROWS>::slices][ROWS][PITCH];             /* at the end */
     };
     uint64_t full[SLICES_STAGES],
-        empty[SLICES_STAGES]; /* bytes arrive when a tile is there, all threads when it has been used */
+        empty
+            [SLICES_STAGES]; /* full: completed by the loaded bytes; empty: every thread arrives when it has used the tile */
 };
 
 #if __CUDA_ARCH__ >= 900
@@ -41,7 +42,7 @@ static __device__ __forceinline__ float4 vector_at(uint32_t address)
     return v;
 }
 
-/* Four k, from the chunk on: `a` and `b` are the thread's first lines in the tile. */
+/* Multiply four k of chunk `chunk`: `a` and `b` are the thread's first rows in the tile. */
 template <class S>
 static __device__ __forceinline__ void multiply(float (&sums)[S::mine][S::across], uint32_t a, uint32_t b, int chunk,
                                                 int row, int column)
@@ -65,7 +66,7 @@ static __device__ __forceinline__ void multiply(float (&sums)[S::mine][S::across
     }
 }
 
-/* The slices' sums meet, and the block's part leaves. A thread's columns are `column` and every fourth behind it. */
+/* Add the slices' sums, and write the block's partial result. A thread's columns are `column` and every fourth after it. */
 template <int ROWS>
 static __device__ __forceinline__ void gather_sums(const float (&sums)[8][16], shared_memory<ROWS> &memory,
                                                    const product &p, int n0)
@@ -80,7 +81,7 @@ static __device__ __forceinline__ void gather_sums(const float (&sums)[8][16], s
         for (int j = 0; j < S::across; j++) memory.sums[slice][64 * band + row + 8 * r][column + 4 * j] = sums[r][j];
     }
     __syncthreads();
-#pragma unroll 1 /* instructions are not in a cache when they run once */
+#pragma unroll 1 /* code that runs once is not in the instruction cache */
     for (int e = threadIdx.x; e < ROWS * COLUMNS / 4; e += THREADS) {
         const int m = e / (COLUMNS / 4), chunk = e % (COLUMNS / 4), n = n0 + 4 * chunk;
         float4 sum = *reinterpret_cast<const float4 *>(&memory.sums[0][m][4 * chunk]);
@@ -132,7 +133,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
         for (int tile = 0; tile < AHEAD && tile < count; tile++) load(tile, tile);
     }
     float sums[S::mine][S::across] = {};
-    int next = AHEAD, next_parity = 1 /* of a new barrier that phase is over */, at = 0, parity = 0;
+    int next = AHEAD, next_parity = 1 /* the previous phase of a new barrier counts as complete */, at = 0, parity = 0;
 #pragma unroll 1
     for (int tile = 0; tile < count; tile++) {
         if (loads && tile + AHEAD < count) {
@@ -158,7 +159,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
 #endif
 }
 
-/* Lines of k numbers, and boxes of so many of them. False: the driver has no such maps. */
+/* The map of rows of k elements, with boxes of `box` rows. False if the driver has no such maps. */
 static bool map_lines(CUtensorMap *map, const float *data, int lines, int k, int box)
 {
     return make_image_map(

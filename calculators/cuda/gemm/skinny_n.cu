@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm for a few columns: c (m,n) = act(alpha a (m,k) b^T + bias + residual), b (n,k), n up to 16, float32 in every math mode
- * (the products are small): a last layer's forward pass, bound by launching and by reading a, 4 m k bytes.
+/* gemm for a few columns: c (m,n) = act(alpha a (m,k) b^T + bias + residual), b (n,k), n up to 16, float32 in every math mode (the
+ * GEMMs are small): a last layer's forward pass, bound by launch latency and by reading a, 4 m k bytes.
  *
- * Few rows: a block makes one row, a warp one number of it: a lane adds every 32nd product, four at once where lines allow it, and the
- * 32 sums meet in a fixed order. Many rows, lines of whole quads: a block makes ROWS rows, all their numbers; a thread loads every
- * 256th quad of all of them and of b, all at once where k is up to 1,024, and the threads' sums meet, first in each warp, in a fixed
- * order. So a moves once, and b, small, once for every ROWS rows, from the L2 cache. */
+ * Few rows: one row per block, one element of it per warp: a lane adds every 32nd product, four at once if alignment allows, and the
+ * 32 sums are reduced in a fixed order. Many rows, of whole float4: a block computes ROWS rows completely; a thread loads every 256th
+ * float4 of all of them and of b, all at once if k is up to 1,024, and the threads' sums are reduced, first in each warp, in a fixed
+ * order. So a is read once, and b, which is small, once for every ROWS rows, from the L2 cache. */
 #include "calculators/cuda/gemm/gemm.h"
 #include "calculators/cuda/kernels.cuh"
 #include "calculators/cuda/lanes.cuh"
@@ -50,7 +50,7 @@ static __global__ void skinny_n(product p, bool vectors)
     p.c[at] = activate(p.activation, sum);
 }
 
-/* COLUMNS: n at least. */
+/* COLUMNS: at least n. */
 template <int COLUMNS> static __global__ void __launch_bounds__(WARPS *WARP) skinny_n_of_rows(product p)
 {
     const int SUMS = ROWS * COLUMNS, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of rows in 16-bit storage: m rows of k numbers are a line of m pixels with k channels, so that the engine's convolution of 1x1
- * multiplies them, with bias, residual and activation in its epilogue. */
+/* GEMMs of rows in 16-bit storage: m rows of k elements are treated as a line of m pixels with k channels, and multiplied by the engine's
+ * 1x1 convolution, with bias, residual and activation in its epilogue. */
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/gemm/gemm.h"
 

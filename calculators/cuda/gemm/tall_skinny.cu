@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* c (m,n) = alpha a (m,k) b (k,n) for tall a and n up to 32: the last rung, bound by the memory that a comes from.
+/* c (m,n) = alpha a (m,k) b (k,n) for tall a and n up to 32: the last of the variants that lab/gemm.h begins, bound by the bandwidth of a.
  *
  * Moves T (m k + m n) bytes: 325 MB for 281,903 x 128 by 128 x 16 in double, 0.077 ms at 4.2 TB/s; 2 m n k FLOPs, in double half
- * of that time on the H200's vector units, so that one must go on under the other. To fill the memory's pipe a multiprocessor
- * needs some 25 kB under way at any time.
+ * of that time on the H200's vector units, so that computation and loads must overlap. To saturate memory bandwidth a
+ * multiprocessor needs some 25 kB in flight at any time.
  *
- * Every warp is a pipeline of its own, without barriers for the block. It takes ROWS rows of a, in slabs of 128 bytes of each
- * row, which it copies into shared memory asynchronously, STAGES - 1 slabs ahead. A lane has 4 rows and 4 columns of sums in
- * registers: for each inner element it reads 4 of a and 4 of b for 16 multiply-adds. A slab's 16-byte chunks are laid down
- * at chunk ^ (row % 8), so that the lanes' rows meet no bank twice. b, padded to whole groups of 4 columns, stays in shared
- * memory. */
+ * Every warp is a pipeline of its own, without block-wide barriers. It processes ROWS rows of a, in slabs of 128 bytes of
+ * each row, which it copies to shared memory by cp.async, STAGES - 1 slabs ahead. A lane has 4 x 4 accumulators in
+ * registers: for each k it reads 4 elements of a and 4 of b for 16 multiply-adds. A slab's 16-byte chunks are swizzled to
+ * chunk ^ (row % 8), which avoids bank conflicts between the lanes' rows. b, padded to whole groups of 4 columns, stays in
+ * shared memory. */
 #include "calculators/cuda/gemm/gemm.h"
 #include "calculators/cuda/mma.cuh"
 
 enum { WARP = 32, WARPS = 4, STAGES = 4, LANE_ROWS = 4, LANE_COLUMNS = 4, SLAB_BYTES = 128, CHUNKS = SLAB_BYTES / 16 };
-enum { B_BYTES = 64 << 10 }; /* at most, of b */
+enum { B_BYTES = 64 << 10 }; /* at most, for b */
 
 template <typename T> struct tall {
     const T *a, *b;
@@ -24,7 +24,7 @@ template <typename T> struct tall {
     bool quads;   /* so do groups of 4 columns of c */
 };
 
-/* Slab `slab` of the ROWS rows from `first`, by a warp. */
+/* Load slab `slab` of the ROWS rows from `first`, by one warp. */
 template <typename T, int ROWS>
 static __device__ __forceinline__ void load_slab(const tall<T> &g, char *stage, int64_t first, int64_t slab)
 {
@@ -45,7 +45,7 @@ static __device__ __forceinline__ void load_slab(const tall<T> &g, char *stage, 
     }
 }
 
-/* Four neighbouring elements. */
+/* Four adjacent elements. */
 template <typename T> struct alignas(16) quad {
     T at[4];
 };
@@ -53,13 +53,13 @@ template <typename T> struct alignas(16) chunk {
     T at[16 / sizeof(T)];
 };
 
-/* GROUPS lanes side by side cover 4 GROUPS columns. */
+/* GROUPS adjacent lanes cover 4 GROUPS columns. */
 template <typename T, int GROUPS> static __global__ void __launch_bounds__(WARPS *WARP) gemm_tall_skinny(tall<T> g)
 {
     enum {
         CHUNK = 16 / sizeof(T),
-        INNER = SLAB_BYTES / sizeof(T), /* inner elements of a slab */
-        DOWN = WARP / GROUPS,           /* lanes one below the other */
+        INNER = SLAB_BYTES / sizeof(T), /* k indices of a slab */
+        DOWN = WARP / GROUPS,           /* lanes along the rows */
         ROWS = DOWN * LANE_ROWS,
         COLUMNS = GROUPS * LANE_COLUMNS,
     };
@@ -145,7 +145,7 @@ template <typename T, int GROUPS> static __global__ void __launch_bounds__(WARPS
 
 /* ---- launching ---- */
 
-/* Shared memory of a block whose lanes cover `groups` times 4 columns. */
+/* The shared memory of a block whose lanes cover `groups` times 4 columns. */
 static int64_t shared_bytes(int64_t k, int groups, int64_t size)
 {
     int64_t inner = SLAB_BYTES / size, padded = (k + inner - 1) / inner * inner;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* batch_norm2d of x (M,C), C a multiple of 8, for training: one kernel sums (column_sums.cuh) and works out what follows from the sums,
- * a second applies it (for_rows.cuh). Moves x twice, y and residual once. The variance is that of x less the channel's first number, so that a large mean cancels beforehand. */
+/* batch_norm2d of x (M,C), C a multiple of 8, for training: one kernel computes sums (column_sums.cuh) and statistics, a second applies them
+ * (for_rows.cuh). Moves x twice, y and residual once. The channel's first value is subtracted first, so that a large mean cancels. */
 #include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/nhwc/column_sums.cuh"
 #include "calculators/cuda/nhwc/for_rows.cuh"
@@ -35,7 +35,7 @@ bool batch_norm2d_supports_cuda(const sdlf_calculator *, const sdlf_operation *o
     return takes(op) || (sdlf_operation_storage(op) == SDLF_NONE && !sdlf_batch_norm2d_is_fused(op));
 }
 
-/* Behind the sums the parts of a convolution's, if one makes them (engine_moments). */
+/* After these sums the workspace holds the statistics of a convolution, if one computes them (engine_moments). */
 static int64_t bytes_of_sums(const sdlf_operation *op)
 {
     return (sums_bytes(sums_cut_of(op->in[0].shape.dim[0], op->in[0].shape.dim[1])) + 63) / 64 * 64;
@@ -83,7 +83,7 @@ template <typename T> struct first_moments_nhwc {
     }
 };
 
-/* Of a convolution that summed up (engine_moments): what each part's rows have beside the first part's mean. */
+/* Statistics from a convolution (engine_moments): each part's sums of deviations from the first part's mean. */
 struct part_moments_nhwc {
     const float2 *parts;
     const float *rows;
@@ -96,7 +96,7 @@ struct part_moments_nhwc {
     }
 };
 
-/* origin of channel c: at c * stride */
+/* The origin of channel c is x[c * stride]. */
 template <typename T> struct statistics_nhwc {
     const T *x;
     int stride;
@@ -106,7 +106,7 @@ template <typename T> struct statistics_nhwc {
     {
         const double distance = sum.x / rows;
         double squares = fmax(sum.y - sum.x * distance, 0.0);
-        if (sum.y != sum.y) squares = sum.y; /* fmax takes no NaN */
+        if (sum.y != sum.y) squares = sum.y; /* fmax drops NaN */
         const double mean = static_cast<double>(static_cast<float>(x[c * stride])) + distance,
                      variance = squares / rows;
         saved_mean[c] = static_cast<float>(mean);
@@ -117,7 +117,7 @@ template <typename T> struct statistics_nhwc {
     }
 };
 
-/* y = act(factor x + offset + residual); LINE: act is a straight line between limits */
+/* y = act(factor x + offset + residual); LINE: act is piecewise linear */
 template <typename T, bool LINE> struct apply_forward_nhwc {
     static constexpr int UNROLL = 8 / sizeof(T), BLOCKS = LINE ? 3 : 2;
     const T *x, *residual; /* NULL: none */
@@ -164,7 +164,7 @@ template <typename T, bool LINE> struct apply_forward_nhwc {
     }
 };
 
-/* Call use(zero of the type, whether the activation is a straight line). */
+/* Call use(zero of the type, whether the activation is piecewise linear). */
 template <typename Use> static void with_norm(const sdlf_operation *op, Use use)
 {
     with_storage(op->in[0].dtype, [&](auto zero) {
@@ -180,7 +180,7 @@ bool batch_norm2d_infer_supports_cuda(const sdlf_calculator *, const sdlf_operat
     return sdlf_operation_storage(op) == SDLF_NONE || takes(op);
 }
 
-/* Of running statistics, beside apply_forward. */
+/* apply_forward with running statistics. */
 template <typename T, bool LINE> struct apply_infer_nhwc : apply_forward_nhwc<T, LINE> {
     const float *variance;
     float epsilon;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradient of batch_norm2d of x (M,C), C a multiple of 8: one kernel sums (column_sums.cuh), a second applies it (for_rows.cuh). Moves x
- * and dy twice, dx and dresidual once; and y twice where an activation's slope is not worked out from x, bit for bit as forward had y. */
+/* The backward pass of batch_norm2d of x (M,C), C a multiple of 8: one kernel computes sums (column_sums.cuh), a second applies them (for_rows.cuh).
+ * Moves x and dy twice, dx and dresidual once; and y twice, unless the slope is computed from x, with y bit for bit as in forward. */
 #include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/nhwc/column_sums.cuh"
 #include "calculators/cuda/nhwc/for_rows.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
 
-/* Where an activation's slope comes from: there is none; from y; from y, and it is 0 or 1; from x, as batch_norm.cu makes y of it, and it is
- * 0 or 1; from x, as batch_norm.cu makes the activation's input of it. */
+/* How the activation's slope is obtained: none; from y; from y, and it is 0 or 1; from x by recomputing y as batch_norm.cu does, and it is 0
+ * or 1; from x by recomputing the activation's input as batch_norm.cu does. */
 enum slope_source { NO_SLOPE, SLOPE_OF_Y, STEP_OF_Y, STEP_OF_X, SLOPE_OF_X };
 
-/* g = dy act'(y), 8 at a time. */
+/* g = dy act'(y), 8 elements at a time. */
 template <typename T, slope_source SOURCE> struct gradient_nhwc {
-    static constexpr int UNROLL = SOURCE == SLOPE_OF_X ? 1 : 4 / sizeof(T); /* a slope takes registers */
+    static constexpr int UNROLL = SOURCE == SLOPE_OF_X ? 1 : 4 / sizeof(T); /* computing a slope needs registers */
     static constexpr bool READS_X = SOURCE == STEP_OF_X || SOURCE == SLOPE_OF_X;
     const T *x, *dy, *y;
     line_activation activation;
     sdlf_activation_function function;
-    rounded_range of_x; /* values of x, normalised, where the slope is 1 */
+    rounded_range of_x; /* normalised values of x for which the slope is 1 */
     const float *scale, *shift, *mean, *inverse;
     struct loaded {
         bits8<T> x, dy, y;
@@ -118,7 +118,7 @@ template <typename T, typename Gradient> struct apply_backward_nhwc {
     typedef typename Gradient::loaded loaded;
     Gradient of;
     const float *scale, *mean, *inverse, *dscale, *dshift;
-    T *dx, *dresidual; /* NULL: not wanted */
+    T *dx, *dresidual; /* NULL: not computed */
     float share;       /* 1 / rows */
     struct channel_numbers {
         float factor[VECTOR], slope[VECTOR], offset[VECTOR];

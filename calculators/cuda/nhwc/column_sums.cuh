@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Two sums over each column of a matrix (M,C), C a multiple of 8, whatever is added: a thread has 8 neighbouring
- * columns of every so many rows of its block's part, in float32; the threads of a warp are added by shuffles, the warps of a block in shared
- * memory, and the parts' sums, in the workspace, by the last block of a group of columns, in double and in order. So the bits depend on the
- * shape only. On 132 multiprocessors all blocks are under way at once, one on each: what the last one adds is little. */
+/* Two sums over each column of a matrix (M,C), C a multiple of 8, of arbitrary summands: a thread accumulates 8 adjacent columns of every so
+ * many rows of its block's part, in float32; the threads of a warp are reduced by shuffles, the warps of a block in shared memory, and the
+ * parts' sums, in the workspace, by the last block of a group of columns, in double and in order. The result therefore depends on the shape
+ * only. On 132 multiprocessors all blocks are resident at once, one on each: the last one has little to add. */
 #ifndef SDLF_CALCULATORS_CUDA_NHWC_COLUMN_SUMS_CUH
 #define SDLF_CALCULATORS_CUDA_NHWC_COLUMN_SUMS_CUH
 
@@ -12,9 +12,9 @@ enum { SUMS_THREADS = 768, SUMS_WARPS = SUMS_THREADS / 32, SUMS_BLOCKS = 132 };
 
 struct sums_cut {
     int64_t rows, channels;
-    int across;        /* threads along the columns; 8 across columns are a group */
+    int across;        /* threads along the columns; a group has 8 across columns */
     int groups, parts; /* the grid */
-    int64_t rows_each; /* of a part */
+    int64_t rows_each; /* per part */
 };
 
 static inline sums_cut sums_cut_of(int64_t rows, int64_t channels)
@@ -35,14 +35,14 @@ static inline int64_t sums_bytes(const sums_cut &cut)
     return cut.parts * cut.channels * static_cast<int64_t>(sizeof(float2));
 }
 
-/* Values: read(vector) gives what it wants of 8 columns once; load(element / 8) what it reads of an 8 of columns of a row, UNROLL rows ahead,
- * so that many loads are under way; add(numbers, loaded, sums) adds what these give.
- * finish.take(channel, double2 sums) for every channel. tickets: one a group, of the calculator's. Grid: groups, parts. */
+/* Values: read(vector) loads its parameters of 8 columns once; load(i) loads elements 8 i to 8 i + 7, 8 columns of a row, UNROLL rows ahead,
+ * so that many loads are in flight; add(numbers, loaded, sums) accumulates them. finish.take(channel, double2 sums) is called for every
+ * channel. tickets: one per group, from the calculator. Grid: groups, parts. */
 template <typename Values, typename Finish>
 static __global__ void __launch_bounds__(SUMS_THREADS, 1)
     sum_columns(const Values values, const Finish finish, float2 *partial, unsigned *tickets, const sums_cut cut)
 {
-    __shared__ alignas(16) double2 shares_of[SUMS_THREADS]; /* first the sums of the warps */
+    __shared__ alignas(16) double2 shares_of[SUMS_THREADS]; /* first holds the sums of the warps */
     float2 *warps = reinterpret_cast<float2 *>(shares_of);
     await_kernels();
     const int lane = static_cast<int>(threadIdx.x) % cut.across, line = static_cast<int>(threadIdx.x) / cut.across;
@@ -118,8 +118,8 @@ static void launch_sums(const cuda_calculator *calculator, const sums_cut &cut, 
                       values, finish, static_cast<float2 *>(workspace), calculator->tickets, cut);
 }
 
-/* The same of few rows: parts that are there already (engine_moments). values.of(part, channel) gives the pair to add up, in double.
- * Grid: channels / 8. */
+/* The same for few rows: partial sums that have already been computed (engine_moments). values.of(part, channel) returns the pair to
+ * add, in double. Grid: channels / 8. */
 enum { PARTS_THREADS = 256 };
 
 template <typename Values, typename Finish>

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise convolution, channels last: x (N,H,W,C), w (C,R,S), y (N,P,Q,C), C a multiple of 8, sums in float32. It moves
- * its images once; what neighbouring threads read again comes from caches.
+/* NHWC depthwise convolution: x (N,H,W,C), w (C,R,S), y (N,P,Q,C), C a multiple of 8, accumulation in float32. Images are moved once; what adjacent
+ * threads read again comes from cache.
  *
- * Forward: a thread has 8 channels of RUN neighbouring pixels of the result. Filters of 3x3, 5x5 and 7x7 have code of their own; those that
- * nhwc/depthwise_tma.cu or nhwc/depthwise_sliding.cu takes are theirs. The gradient by the input of stride 1 is a convolution with the weights from the
- * last to the first; that of other strides is in nhwc/depthwise_spread.cu. */
+ * fprop: a thread has 8 channels of RUN adjacent output pixels. 3x3, 5x5 and 7x7 filters have specialised code; those that nhwc/depthwise_tma.cu or
+ * nhwc/depthwise_sliding.cu supports are computed there. dgrad with a stride of 1 is a convolution with the weights reversed; dgrad with other
+ * strides is in nhwc/depthwise_spread.cu. */
 #include "calculators/cuda/nhwc/depthwise_runs.cuh"
 
 #include <utility>
 
 enum { RUN = 4, MOST_TAPS = 64 };
 
-/* SIZE x SIZE taps of one stride both ways, without gaps; SIZE 0: any. */
+/* SIZE x SIZE taps, the same stride both ways, no dilation; SIZE 0: any. */
 template <typename T, int SIZE, int STRIDE>
 static __global__ void __launch_bounds__(RUN_THREADS) depthwise_image(const __grid_constant__ depthwise_conv g)
 {
     extern __shared__ float4 weights[];
     constexpr int UNROLLED =
-        SIZE > 5 ? 1 : SIZE + 1; /* rows of a window: of more, code would leave the instruction cache */
+        SIZE > 5 ? 1 : SIZE + 1; /* rows of a window: with more, code would exceed the instruction cache */
     float *shared = reinterpret_cast<float *>(weights);
     const int lines = RUN_THREADS / g.across, line = static_cast<int>(threadIdx.x) / g.across;
     const int mine = static_cast<int>(threadIdx.x) - line * g.across;

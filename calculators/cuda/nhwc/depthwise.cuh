@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of depthwise convolution channels last share: its numbers. Pairs are of height and width. */
+/* The parameters that all NHWC depthwise convolution kernels share. Pairs are of height and width. */
 #ifndef SDLF_CALCULATORS_CUDA_NHWC_DEPTHWISE_CUH
 #define SDLF_CALCULATORS_CUDA_NHWC_DEPTHWISE_CUH
 
@@ -10,16 +10,16 @@
 
 struct depthwise_conv {
     sdlf_dtype dtype;                        /* of images and weights */
-    int batch, height, width, rows, columns; /* of the image that is read; of the result */
+    int batch, height, width, rows, columns; /* of the input image; of the output */
     int channels, vectors;                   /* vectors: of 8 channels */
     int size[2], stride[2], padding[2], dilation[2];
     const float *bias; /* NULL: none */
     const void *x, *w, *residual;
     void *y;
     sdlf_activation activation;
-    int across, flipped; /* vectors (or pairs) of a block; are the taps from the last to the first? */
-    bool by_taps;        /* w lies (R,S,C), not (C,R,S); by TMA only */
-    bool ready;          /* w was prepacked before anything ran, and waited for */
+    int across, flipped; /* across: vectors (or pairs) per block; flipped: taps run from the last to the first */
+    bool by_taps;        /* w is (R,S,C), not (C,R,S); only in the TMA kernel */
+    bool ready;          /* w was prepacked, and waited for, before anything ran */
     int64_t runs;
     divider<int32_t> run_columns, run_rows;
 };
@@ -52,14 +52,14 @@ static inline depthwise_conv depthwise_conv_of(const sdlf_operation *op)
     return g;
 }
 
-/* Does it have size x size taps without gaps, and this stride both ways? */
+/* True if it has size x size taps, no dilation, and this stride both ways. */
 static inline bool depthwise_conv_is_square(const depthwise_conv &g, int size, int stride)
 {
     return g.size[0] == size && g.size[1] == size && g.stride[0] == stride && g.stride[1] == stride &&
            g.dilation[0] == 1 && g.dilation[1] == 1;
 }
 
-/* Of `count` columns up to `most` a block, so many that the last block of a row of them lacks least; few only where there are few. */
+/* How many of `count` columns a block has, up to `most`: such that the last block of a row is as full as possible; few only if there are few. */
 static inline int depthwise_conv_across(int count, int most)
 {
     int best = 1, least = count;
@@ -70,17 +70,17 @@ static inline int depthwise_conv_across(int count, int most)
     return best;
 }
 
-/* Filters of 3x3 with strides of 1 and 2 where pixels are many, C a multiple of 4 and addresses of 16 bytes: forward, or the gradient by the input of
- * stride 1. False: it is another. */
+/* 3x3 filters with strides of 1 and 2 if there are many pixels, C a multiple of 4 and addresses multiples of 16 bytes: fprop, or dgrad with a stride
+ * of 1. False if it is not supported. */
 template <typename T> bool depthwise_tma_launch(const cuda_calculator *calculator, const depthwise_conv &g);
 
-/* Filters of 3x3 with a stride of 1, and of 5x5, into 12 columns or more where the stride is 1: forward, or the gradient by the input of stride 1. False: it is another. */
+/* 3x3 filters with a stride of 1, and 5x5; 12 output columns or more if the stride is 1: fprop, or dgrad of stride 1. False if not supported. */
 template <typename T> bool depthwise_sliding_launch(const cuda_calculator *calculator, const depthwise_conv &g);
 
-/* The gradient by the input of other strides than 1; dy and dx as g.x and g.y. */
+/* dgrad with strides other than 1; dy and dx as g.x and g.y. */
 template <typename T> void depthwise_spread_launch(const cuda_calculator *calculator, const depthwise_conv &g);
 
-/* The gradient by the weights; x and dy as g.x and g.y. */
+/* wgrad; x and dy as g.x and g.y. */
 int64_t depthwise_weights_workspace(const depthwise_conv &g);
 template <typename T>
 void depthwise_weights_launch(const cuda_calculator *calculator, const depthwise_conv &g, float *splits, float *dw);

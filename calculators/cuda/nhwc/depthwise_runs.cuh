@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of depthwise convolution share whose blocks have a few channels of many runs of pixels, and these channels' weights, as float32, in shared
+/* What depthwise kernels share in which a block has some channels of many runs of pixels, with these channels' weights, as float32, in shared
  * memory. */
 #ifndef SDLF_CALCULATORS_CUDA_NHWC_DEPTHWISE_RUNS_CUH
 #define SDLF_CALCULATORS_CUDA_NHWC_DEPTHWISE_RUNS_CUH
@@ -9,7 +9,7 @@
 
 enum { RUN_THREADS = 256, MOST_VECTORS = 16 };
 
-/* The weights of the block's channels: shared[tap][across * 8]. */
+/* Load the weights of the block's channels into shared memory: shared[tap][across * 8]. */
 template <typename T> static __device__ void bring_weights(const depthwise_conv &g, float *shared, int first)
 {
     const int taps = g.size[0] * g.size[1], channels = g.across * VECTOR;
@@ -47,7 +47,7 @@ static __device__ __forceinline__ void multiply(float8 &sum, const float8 &x, co
     for (int v = 0; v < VECTOR; v++) sum.at[v] = fmaf(x.at[v], w[v], sum.at[v]);
 }
 
-/* Of an image's lines of runs, each of so many. */
+/* Launch over an image's `down` rows of `along` runs each. */
 template <typename T>
 static void launch_runs(const cuda_calculator *calculator, depthwise_conv g, void (*kernel)(depthwise_conv), int down,
                         int along)

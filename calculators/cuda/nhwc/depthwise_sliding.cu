@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise convolution of SIZE x SIZE taps, channels last (nhwc/depthwise.cuh): a window that slides down the image, in registers.
+/* NHWC depthwise convolution of SIZE x SIZE taps (nhwc/depthwise.cuh): a window that slides down the image, in registers.
  *
- * A thread has CHANNELS neighbouring channels of RUN neighbouring columns of the result, and walks down a strip of its rows. It holds all weights of
- * its channels, and sums of those rows of the result that the next row of the image adds to: each row is loaded and converted once, AHEAD rows ahead.
- * Neighbouring threads have neighbouring channels, so that loads are whole sectors. */
+ * A thread has CHANNELS adjacent channels of RUN adjacent output columns, and iterates down a strip of rows. It holds all weights of its channels,
+ * and accumulators of those output rows that the next input row contributes to: each input row is loaded and converted once, AHEAD rows ahead.
+ * Adjacent threads have adjacent channels, so that loads cover whole sectors. */
 #include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/nhwc/depthwise.cuh"
 
@@ -13,8 +13,8 @@
 enum { THREADS = 128 };
 
 struct sliding_conv : depthwise_conv {
-    int rows_each, count; /* of a strip; threads */
-    line_activation line; /* the activation, where it is one */
+    int rows_each, count; /* rows per strip; number of threads */
+    line_activation line; /* the activation, if it is piecewise linear */
     divider<int32_t> by_vectors, by_columns, by_strips;
 };
 
@@ -22,15 +22,15 @@ template <typename T, int COUNT> struct alignas(sizeof(T) * COUNT) channel_vecto
     T at[COUNT];
 };
 
-/* A thread's strip. SLOT: of the sums of the row of the result that begins; the OPEN - 1 before it are in the slots before, from the last one on again
- * behind the first. */
+/* A thread's strip. SLOT: the accumulators of the output row that begins; the OPEN - 1 rows before it are in the preceding slots,
+ * cyclically. */
 template <typename T, int SIZE, int STRIDE, int CHANNELS, int RUN, int AHEAD> struct sliding_window {
     using vector_of = channel_vector<T, CHANNELS>;
     static constexpr int SEEN = (RUN - 1) * STRIDE + SIZE, OPEN = (SIZE + STRIDE - 1) / STRIDE;
     const sliding_conv &g;
     int n, c, column, first, top, left;
     float w[SIZE * SIZE][CHANNELS], bias[CHANNELS], sum[OPEN][RUN][CHANNELS];
-    vector_of next[AHEAD][SEEN]; /* rows of the image, as the strip sees them */
+    vector_of next[AHEAD][SEEN]; /* input rows, the part that the strip reads */
 
     __device__ __forceinline__ sliding_window(const sliding_conv &conv, int image, int channel, int run, int row)
         : g(conv), n(image), c(channel), column(run * RUN), first(row), top(row * STRIDE - conv.padding[0]),
@@ -48,7 +48,7 @@ template <typename T, int SIZE, int STRIDE, int CHANNELS, int RUN, int AHEAD> st
         for (int a = 0; a < AHEAD; a++) fetch(top + a, next[a]);
     }
 
-    /* Loads what the strip sees of row h. */
+    /* Loads the pixels of input row h that the strip reads. */
     __device__ __forceinline__ void fetch(int h, vector_of (&seen)[SEEN]) const
     {
         const bool is_row = h >= 0 && h < g.height;
@@ -62,7 +62,7 @@ template <typename T, int SIZE, int STRIDE, int CHANNELS, int RUN, int AHEAD> st
         }
     }
 
-    /* Adds what taps of row R see to the sums in a slot. */
+    /* Accumulate one input pixel, through the taps of filter row R, into a slot. */
     template <int SLOT, int R> __device__ __forceinline__ void add_row(const float (&x)[CHANNELS], int i)
     {
 #pragma unroll
@@ -82,7 +82,7 @@ template <typename T, int SIZE, int STRIDE, int CHANNELS, int RUN, int AHEAD> st
         }
     }
 
-    /* A row that has been loaded, and is row STEP for the row of the result that begins; another is loaded meanwhile. */
+    /* Process a loaded row, which is filter row STEP for the output row that begins; another is loaded meanwhile. */
     template <int SLOT, int STEP> __device__ __forceinline__ void take_rows(int h)
     {
         if constexpr (STEP < STRIDE) {
@@ -135,7 +135,7 @@ template <typename T, int SIZE, int STRIDE, int CHANNELS, int RUN, int AHEAD> st
         }
     }
 
-    /* Rows of the result from row `at` of the strip on, as many as there are slots: each begins, and the one that began OPEN - 1 before it is whole. */
+    /* Process output rows from row `at` of the strip on, one per slot: each begins, and the one that began OPEN - 1 rows earlier is completed. */
     template <int SLOT> __device__ __forceinline__ void walk(int at, int steps)
     {
         if constexpr (SLOT < OPEN) {
@@ -169,8 +169,8 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) depthwise_sliding(cons
     for (int at = 0; at < steps; at += window::OPEN) strip_of.template walk<0>(at, steps);
 }
 
-/* Rows of a strip, of which each begins with `beside` more: those with which `lines` columns of strips take the least time, which goes by the strips'
- * rows or, where there are fewer strips than `threads` that run at once, by those of one strip. */
+/* Rows per strip, each of which costs `beside` extra rows: the number that minimises the time, which is proportional to the rows of all strips or, if
+ * there are fewer strips than the `threads` that are resident at once, to those of one strip. lines: columns of strips. */
 static int rows_of_strip(int64_t lines, int64_t threads, int rows, int beside)
 {
     int best = rows;
@@ -187,7 +187,7 @@ static int rows_of_strip(int64_t lines, int64_t threads, int rows, int beside)
 template <typename T, int SIZE, int STRIDE, int CHANNELS, int RUN, int AHEAD, int BLOCKS>
 static void launch(const cuda_calculator *calculator, const depthwise_conv &given)
 {
-    enum { BEGIN = 2 }; /* what the begin of a strip takes, in rows */
+    enum { BEGIN = 2 }; /* cost of the beginning of a strip, in rows */
     sliding_conv g = {};
     static_cast<depthwise_conv &>(g) = given;
     g.line = line_activation_of(given.activation);
@@ -206,8 +206,8 @@ static void launch(const cuda_calculator *calculator, const depthwise_conv &give
 
 template <typename T> bool depthwise_sliding_launch(const cuda_calculator *calculator, const depthwise_conv &g)
 {
-    enum { LEAST_COLUMNS = 12 };          /* of fewer too many runs are not whole */
-    constexpr bool WIDE = sizeof(T) == 4; /* rows that are loaded ahead take twice as many registers */
+    enum { LEAST_COLUMNS = 12 };          /* with fewer, too many runs are incomplete */
+    constexpr bool WIDE = sizeof(T) == 4; /* prefetched rows need twice as many registers */
     const int64_t pixels = std::max(static_cast<int64_t>(g.height) * g.width, static_cast<int64_t>(g.rows) * g.columns);
     if (g.stride[1] == 1 && g.columns < LEAST_COLUMNS) return false;
     if (!is_inline_activation(g.activation) || g.batch * pixels * g.vectors > INT32_MAX / VECTOR) return false;

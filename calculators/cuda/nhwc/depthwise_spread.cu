@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradient by the input of depthwise convolution with a stride, channels last (nhwc/depthwise.cuh): g.x is dy, g.y dx. */
+/* dgrad of strided NHWC depthwise convolution (nhwc/depthwise.cuh): g.x is dy, g.y dx. */
 #include "calculators/cuda/nhwc/depthwise_runs.cuh"
 
 template <typename T>
@@ -13,7 +13,7 @@ static __device__ __forceinline__ void store_gradient(const depthwise_conv &g, f
     store8(static_cast<T *>(g.y), to, sum);
 }
 
-/* Of any stride; a run is one pixel. */
+/* Any stride; a run is one pixel. */
 template <typename T>
 static __global__ void __launch_bounds__(RUN_THREADS) depthwise_spread(const __grid_constant__ depthwise_conv g)
 {
@@ -45,8 +45,8 @@ static __global__ void __launch_bounds__(RUN_THREADS) depthwise_spread(const __g
     }
 }
 
-/* The same of SIZE x SIZE taps and a stride of 2 both ways, without gaps: a run is 2 x 2 pixels, which begin with an even one of the padded image, and tap
- * (r, s) adds to the pixel of its parity. */
+/* SIZE x SIZE taps and a stride of 2 both ways, no dilation: a run is 2 x 2 pixels that begin at an even pixel of the padded image, and tap (r, s)
+ * contributes to the pixel of its parity. */
 template <typename T, int SIZE>
 static __global__ void __launch_bounds__(RUN_THREADS) depthwise_spread2(const __grid_constant__ depthwise_conv g)
 {
@@ -97,7 +97,7 @@ static __global__ void __launch_bounds__(RUN_THREADS) depthwise_spread2(const __
     }
 }
 
-/* Runs of 2 x 2 pixels of a padded axis that have any of the image's. */
+/* The number of pairs along a padded axis that contain a pixel of the image. */
 static int pairs_of(int padding, int length)
 {
     return (padding + length - 1) / 2 - padding / 2 + 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise convolution with 3x3 windows, channels last, over boxes of the image that TMA loads: compute capability 9.0 and newer.
+/* NHWC depthwise convolution with 3x3 windows, on boxes of the image that are loaded by TMA: compute capability 9.0 and newer.
  *
- * A block makes a rectangle of pixels of GROUP channels of one image, or, of small images, of several. All of an image that the rectangle's windows cover
- * is a box, zeros where it is outside, which one instruction of one thread copies into shared memory. A thread then makes 4 neighbouring channels of
- * ACROSS x DOWN pixels, lanes being neighbours in the channels: it walks down the box, reads each number of its columns once, and holds weights and
- * sums in registers. Blocks are small, so that of those on a multiprocessor some wait for memory while others compute. Moves each image once; what
- * rectangles share comes from the L2 cache. */
+ * A block computes a rectangle of pixels of GROUP channels of one image, or, if images are small, of several. The part of an image that the
+ * rectangle's windows cover is a box, zeros outside of the image, which one thread loads into shared memory with one instruction. A thread then
+ * computes 4 adjacent channels of ACROSS x DOWN pixels, with adjacent channels in adjacent lanes: it moves down the box, reads each value of its
+ * columns once, and holds weights and accumulators in registers. Blocks are small, so that on a multiprocessor some wait for memory while others
+ * compute. Each image is moved once; the halos that rectangles share come from the L2 cache. */
 #include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/mbarrier.cuh"
 #include "calculators/cuda/nhwc/depthwise.cuh"
@@ -16,17 +16,17 @@
 
 enum { SIDE = 3, TAPS = SIDE * SIDE, GROUP = 32, QUAD = 4, LANES = GROUP / QUAD };
 
-/* Threads that a block has, where so many images together have them; images at most. */
+/* Threads that a block should have if several images provide them; images per block at most. */
 enum { ENOUGH_THREADS = 64, MOST_IMAGES = 8 };
 
-/* Rectangles, and the boxes under them. */
+/* Rectangles of the output, and the input boxes that they read. */
 struct depthwise_boxes : depthwise_conv {
-    int images;                                         /* of a block */
-    int box_rows, box_columns, tile_rows, tile_columns; /* of a rectangle: of x, of y */
-    int strips, lines;                                  /* of threads, in a rectangle */
-    unsigned channel_groups, rectangles[2];             /* of an image */
+    int images;                                         /* per block */
+    int box_rows, box_columns, tile_rows, tile_columns; /* of a rectangle: box in x, tile in y */
+    int strips, lines;                                  /* of threads, per rectangle */
+    unsigned channel_groups, rectangles[2];             /* per image */
     line_activation line;
-    bool clips; /* the activation does no more */
+    bool clips; /* the activation is only a clamp */
 };
 
 template <typename T> static __device__ __forceinline__ vec<float, QUAD> read_quad(const T *from)
@@ -38,7 +38,7 @@ template <typename T> static __device__ __forceinline__ vec<float, QUAD> read_qu
     return values;
 }
 
-/* Weights of four channels, with all taps of a channel side by side or all channels of a tap. */
+/* Load the weights of four channels, stored either with the taps of a channel or with the channels of a tap contiguous. */
 template <typename T>
 static __device__ __forceinline__ void read_weights(const depthwise_conv &g, int channel,
                                                     vec<float, QUAD> (&weight)[TAPS])
@@ -111,7 +111,7 @@ static __global__ void depthwise_tma(const __grid_constant__ CUtensorMap map, co
 #pragma unroll
         for (int j = 0; j < ACROSS; j++) sum[i][j] = {};
     }
-    /* the last strips may read beyond the box, in shared memory that is there, for results that nobody wants */
+    /* the last strips may read past the box, within the allocated shared memory, for outputs that are not stored */
     const T *from = box + ((image * g.box_rows + p * STRIDE) * g.box_columns + q * STRIDE) * GROUP + lane * QUAD;
 #pragma unroll
     for (int line = 0; line < (DOWN - 1) * STRIDE + SIDE; line++, from += g.box_columns * GROUP) {
@@ -167,7 +167,7 @@ static __global__ void depthwise_tma(const __grid_constant__ CUtensorMap map, co
 #endif
 }
 
-/* As even as can be: so many rectangles along the axis as there must be of `most`. */
+/* The extent of a rectangle: the axis divided evenly into as few rectangles of at most `most` as possible. */
 static int part_of(int64_t length, int most)
 {
     const int64_t parts = cuda_ceil_div(length, most);

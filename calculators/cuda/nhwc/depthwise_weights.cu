@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradient of a depthwise convolution by its weights, channels last: a thread has 2 channels of runs of RUN pixels of dy, and a sum for
- * each tap; a block adds up its threads' and leaves them in the workspace, (splits, taps, C), for engine_add_splits. Filters of 3x3 and 5x5
- * and one stride have code of their own; of others a block has one tap. Moves x and dy once (or once a tap); what is read again comes from
- * caches. */
+/* wgrad of NHWC depthwise convolution: a thread has 2 channels of runs of RUN pixels of dy, and an accumulator for each tap; a block
+ * reduces those of its threads and writes them to the workspace, (splits, taps, C), for engine_add_splits. 3x3 and 5x5 filters with equal
+ * strides have specialised code; for others a block computes one tap. Moves x and dy once (or once a tap); repeated reads come from
+ * cache. */
 #include "calculators/cuda/engine/splits.h"
 #include "calculators/cuda/nhwc/depthwise.cuh"
 
@@ -25,7 +25,7 @@ static __device__ __forceinline__ void add_product(float2 &sum, float2 a, float2
     sum.y = fmaf(a.y, b.y, sum.y);
 }
 
-/* g.x is x, g.y dy. SIZE x SIZE sums a thread, of one stride both ways; SIZE 0: one, of tap blockIdx.z. g.across: pairs of a block. */
+/* g.x is x, g.y dy. SIZE x SIZE accumulators a thread, equal strides; SIZE 0: one, of tap blockIdx.z. g.across: pairs per block. */
 template <typename T, int SIZE, int STRIDE>
 static __global__ void __launch_bounds__(THREADS)
     depthwise_weights(const __grid_constant__ depthwise_conv g, float *splits)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Element-by-element kinds in 16 bits: a thread 8 elements, striding. Moves every operand once. */
+/* Elementwise kinds in 16 bits: a grid-stride loop, one thread per 8 elements. Moves every operand once. */
 #include "calculators/cuda/activate.cuh"
 #include "calculators/cuda/activation.cuh"
 #include "calculators/cuda/arithmetic.cuh"
@@ -9,7 +9,7 @@
 
 enum { THREADS = 256 };
 
-/* f of eight elements that are stored as T. */
+/* Apply f to eight elements that will be stored as T. */
 template <typename T> static __device__ __forceinline__ void activate8(const sdlf_activation &activation, float8 &x)
 {
     with_activation<T>(activation, [&](auto f) {
@@ -18,7 +18,7 @@ template <typename T> static __device__ __forceinline__ void activate8(const sdl
     });
 }
 
-/* Its slopes. Those that whole networks are made of are in line, so that the eight hide each other's latencies; the others are a call each. */
+/* Multiply by its slopes. Those of common networks are inlined, so that the latencies of the eight overlap; each other one is a function call. */
 template <typename T>
 static __device__ __forceinline__ void multiply_slopes8(const sdlf_activation &activation, const float8 &by,
                                                         float8 &gradient)
@@ -70,11 +70,11 @@ static __global__ void activate_backward_nhwc(const T *by, const T *dy, T *dx, i
     }
 }
 
-/* An operand of binary: 16 bits as the result lies; float32 of any strides; a number. Eight elements, which are neighbours along the innermost axis. */
+/* An operand of binary: 16 bits in the output's layout; float32 with any strides; or a scalar. Reads eight neighbours along the innermost axis. */
 template <typename T> struct binary_operand {
     const T *stored;
     const float *any;
-    int64_t step; /* of `any`, along that axis */
+    int64_t step; /* stride of `any` along that axis */
     float number;
     __device__ __forceinline__ float8 at(int64_t i, int64_t place) const
     {

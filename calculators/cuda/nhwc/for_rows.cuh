@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done to each row of a matrix (M,C) with numbers of its columns, C a multiple of 8. */
+/* Applies a function to each row of a matrix (M,C) with per-column parameters, C a multiple of 8. */
 #ifndef SDLF_CALCULATORS_CUDA_NHWC_FOR_ROWS_CUH
 #define SDLF_CALCULATORS_CUDA_NHWC_FOR_ROWS_CUH
 
@@ -7,7 +7,7 @@
 
 enum { ROWS_THREADS = 256 };
 
-/* A grid of threads, each with an 8 of channels and every so many rows: so numbers of channels are read once. UNROLL rows are loaded before
+/* A thread processes 8 adjacent columns of every so many rows, so that per-column parameters are read once. UNROLL rows are loaded before
  * the first is used. */
 struct row_grid {
     int64_t rows;

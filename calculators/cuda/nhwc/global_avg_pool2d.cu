@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Global averages of images channels last, and their gradient: 8 channels a thread. Each moves its image once. */
+/* NHWC global average pooling, forward and backward: 8 channels per thread. Each moves its image once. */
 #include "calculators/cuda/cluster.cuh"
 #include "calculators/cuda/divider.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
@@ -9,7 +9,7 @@ enum { THREADS = 256 };
 
 enum { MOST_LANES = 8, MOST_PARTS = 8, WARP = 32 };
 
-/* How an image is shared out: `lanes` threads side by side have 8 channels each; the others of a block, and the blocks of a cluster, more pixels. */
+/* Partition of an image: `lanes` adjacent threads have 8 channels each; a block's other threads, and a cluster's blocks, split the pixels. */
 struct average_cut {
     int64_t area;
     int vectors; /* of 8 channels */
@@ -18,7 +18,7 @@ struct average_cut {
 
 static average_cut cut_average(const cuda_calculator *calculator, const sdlf_shape &shape)
 {
-    enum { LEAST_PIXELS = 4 }; /* of a thread */
+    enum { LEAST_PIXELS = 4 }; /* per thread */
     average_cut cut = {shape.dim[2] * shape.dim[3], static_cast<int>(shape.dim[1] / VECTOR), 1, 1, 1};
     while (cut.lanes < MOST_LANES && cut.lanes < cut.vectors) cut.lanes *= 2;
     cut.groups = (cut.vectors + cut.lanes - 1) / cut.lanes;
@@ -76,7 +76,7 @@ static __global__ void __launch_bounds__(THREADS) global_average(const T *x, T *
         store8(y, image * cut.vectors + vector, sum);
     }
     __syncwarp();
-    if (cut.parts > 1) await_cluster(); /* the first block has read the others' sums */
+    if (cut.parts > 1) await_cluster(); /* wait until the first block has read the others' sums */
 }
 
 template <typename T>

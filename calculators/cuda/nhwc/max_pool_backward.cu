@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradient of max pooling of images (N,H,W,C). Padding never wins, NaN does. */
+/* Backward pass of max pooling of images (N,H,W,C). Padding never wins, NaN does. */
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/nhwc/pool2d.cuh"
 
@@ -10,21 +10,21 @@ static __device__ __forceinline__ bool same(float a, float b)
     return a == b || (a != a && b != b);
 }
 
-/* What a window gives to each element that attains its maximum, dy / how many there are; or dy, and which tap is the first of them. */
+/* What a window adds to the gradient of its maximum: dy / number of ties, for each of these; or dy, and the first tap that attains it. */
 struct pool_shares {
-    float *share;    /* as y */
-    uint16_t *first; /* as y; NULL: all share */
+    float *share;    /* same shape as y */
+    uint16_t *first; /* same shape as y; NULL: all ties share */
 };
 
-/* ---- windows that lie side by side ---- */
+/* ---- non-overlapping windows without gaps ---- */
 
-/* Windows that lie side by side, from the image's first line and column on to its last ones. */
+/* Adjacent windows, covering the image from its first row and column to its last ones. */
 template <typename Index> struct pool_tiles {
     divider<Index> down, across;
 };
 
-/* Maximum, backward, of windows that lie side by side, which leave no pixel out but behind the last ones: a thread a window, or what would be
- * one there. */
+/* Max pooling, backward, with adjacent windows, which leave out only pixels past the last window: one thread per window, including the
+ * positions past the last one. */
 template <typename T, typename Index, typename Form>
 static __global__ void __launch_bounds__(THREADS)
     max_pool_backward_tiles_nhwc(const T *x, const T *y, const T *dy, T *dx, int64_t count, const pool_tiles<Index> by,
@@ -63,7 +63,7 @@ static __global__ void __launch_bounds__(THREADS)
             for (int v = 0; v < VECTOR; v++) wins |= static_cast<unsigned>(same(value.at[v], largest.at[v])) << v;
             return wins;
         };
-        const bool keeps = height * width <= 8; /* all winners of a window, of 8 channels each */
+        const bool keeps = height * width <= 8; /* store the winners of a window as bits, for 8 channels each */
         uint64_t all = 0;
         int ties[VECTOR] = {};
         if (is_window && (keeps || !g.first)) {
@@ -114,7 +114,7 @@ static void run_side_by_side(const cuda_calculator *calculator, const sdlf_opera
 
 /* ---- windows that overlap, or leave pixels out ---- */
 
-/* In two kernels; the first goes over windows. */
+/* Two kernels; the first has one thread per window, and computes the shares. */
 template <typename T, typename Index>
 static __global__ void __launch_bounds__(THREADS)
     share_gradient_nhwc(const T *x, const T *y, const T *dy, const pool_shares to, int64_t count,
@@ -158,7 +158,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* The second goes over the input: which of the windows that hold a pixel give it something? */
+/* The second has one thread per input pixel, and adds the shares of those windows that contain it and whose maximum it attains. */
 template <typename T, typename Index>
 static __global__ void __launch_bounds__(THREADS)
     max_pool_backward_nhwc(const T *x, const T *y, const pool_shares from, T *dx, const pool_nhwc<Index> of)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Storage in 16 bits and images channels last in the cuda calculator: which operations there are kernels for, and convolutions as the engine
- * takes them. */
+/* 16-bit storage and channels-last images in the cuda calculator: which operations have kernels, and convolutions in the form that the
+ * engine expects. */
 #include "calculators/cuda/nhwc/nhwc.h"
 
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/engine/groups.h"
 
-/* Inference: work of a 1x1 convolution, and images of any other, from which on the engine is worth while; and images of 3x3 convolutions of many
- * channels over wide images, of fewer of which kernels are faster that keep a part of the image in shared memory and share a sum among 8 blocks
- * (measured on an H200). */
+/* Inference: the FLOPs of a 1x1 convolution, and the number of images of any other, from which on the engine is worthwhile; and the number of
+ * images for 3x3 convolutions of many channels over wide images. Below it, kernels that keep a halo tile in shared memory and split the
+ * reduction over 8 blocks are faster (measured on an H200). */
 enum { LEAST_FLOPS_1X1 = 50000000, LEAST_IMAGES = 4, LEAST_WIDE_IMAGES = 8, WIDE = 56, MANY_CHANNELS = 64 };
 
 static bool suits_inference(const sdlf_operation *op)
@@ -22,10 +22,10 @@ static bool suits_inference(const sdlf_operation *op)
     return images >= (halo && wide ? LEAST_WIDE_IMAGES : LEAST_IMAGES);
 }
 
-/* Rows of a product from which on the engine is faster than cuBLAS's product of float32 rows (measured on an H200). */
+/* Number of rows of a GEMM from which on the engine is faster than cuBLAS's GEMM of float32 rows (measured on an H200). */
 enum { LEAST_ROWS = 128 };
 
-/* Inference: is it a product of rows that 16 bits make faster? */
+/* Inference: true for a GEMM of rows that 16-bit storage makes faster. */
 static bool suits_rows(const sdlf_operation *op)
 {
     if (op->kind == SDLF_ATTENTION_FORWARD) return true;
@@ -101,7 +101,7 @@ static engine_conv2d convolution(const sdlf_operation *op)
     return conv;
 }
 
-/* Are the weights float32 beside images in 16 bits, or row-major? Then they are prepacked: an operation without prepacked ones does it itself. */
+/* True if weights are float32 beside 16-bit images, or row-major: they must be prepacked, by the operation itself if they have not been. */
 static bool converts_weights(const sdlf_operation *op)
 {
     const sdlf_tensor *w = &op->in[1];
@@ -114,8 +114,8 @@ static bool is_depthwise(const sdlf_operation *op)
     return op->conv2d.groups != 1 && depthwise_supports_nhwc(op);
 }
 
-/* Inference in tf32: convolutions that the engine computes faster than kernels that keep a part of the image in shared memory (conv2d/halo.h):
- * of several groups, which these do not take, with an activation that is no straight line, and with a stride over many images (measured on an H200). */
+/* Inference in tf32: convolutions that the engine computes faster than the halo-tile kernels (conv2d/halo.h): with several groups, which those do not
+ * support, with an activation that is not piecewise linear, and with a stride over many images (measured on an H200). */
 static bool suits_tf32(const sdlf_operation *op)
 {
     enum { LEAST_STRIDED_IMAGES = 16 };
@@ -134,7 +134,7 @@ bool conv2d_is_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
            conv2d_supports_nhwc(base, op);
 }
 
-/* Weights of a depthwise convolution stay in their order: one long line. */
+/* Weights of a depthwise convolution keep their order: treated as one long line. */
 static engine_conv2d weights_of(const sdlf_operation *op)
 {
     engine_conv2d conv = convolution(op);
@@ -175,7 +175,7 @@ bool conv2d_supports_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     const bool single = op->in[0].dtype == SDLF_FLOAT32;
-    const bool backward_input = op->kind == SDLF_CONV2D_BACKWARD_INPUT; /* in 16-bit modes, too, by tf32 */
+    const bool backward_input = op->kind == SDLF_CONV2D_BACKWARD_INPUT; /* in 16-bit modes, too, in tf32 */
     if (op->algorithm != 0 || (single && calculator->math == SDLF_MATH_FP32)) return false;
     if (single && !backward_input && calculator->math != SDLF_MATH_TF32) return false;
     if (is_depthwise(op)) return engine_is_there(calculator);
@@ -192,7 +192,7 @@ int64_t conv2d_workspace_nhwc(const sdlf_calculator *base, const sdlf_operation 
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     engine_conv2d conv = convolution(op);
     const bool depthwise = is_depthwise(op), here = converts_weights(op) && !sdlf_tensor_present(&op->prepared);
-    if (converts_weights(op)) conv.prepared = op; /* whatever it is, it is not packed */
+    if (converts_weights(op)) conv.prepared = op; /* any non-NULL value: prepacked weights need no space for packing */
     switch (op->kind) {
     case SDLF_CONV2D_FORWARD:
         return (depthwise ? 0 : engine_forward_workspace(&conv)) + (here ? space_for_weights(op) : 0);
@@ -252,7 +252,7 @@ sdlf_status conv2d_batch_norm2d_nhwc(sdlf_calculator *base, const sdlf_operation
     return status == SDLF_OK ? batch_norm2d_forward_of_nhwc(base, norm, &moments) : status;
 }
 
-/* ---- the others: eight neighbouring elements a thread ---- */
+/* ---- the others: eight adjacent elements per thread ---- */
 
 static bool is_multiple(int64_t count)
 {
@@ -272,7 +272,7 @@ bool elements_are_vectors(const sdlf_operation *op)
     return op->out[0].dtype == SDLF_FLOAT32 && addresses % 16 == 0 && is_multiple(sdlf_tensor_count(&op->out[0]));
 }
 
-/* With a mask, or an activation, only fused with the convolution beside it. */
+/* A mask or an activation is supported only when fused with the adjacent convolution. */
 bool pool2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     const sdlf_tensor *mask = is_forward(op) ? &op->out[1] : &op->in[3];

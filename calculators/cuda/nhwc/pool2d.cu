@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Pooling forward, and the gradient of averages, of images (N,H,W,C): backward gathers, an input pixel visits the windows that hold it, so that no
- * atomics are needed. Padding never wins, NaN does. */
+/* Pooling, forward, and average pooling, backward, of images (N,H,W,C). Backward gathers: an input pixel visits the windows that contain it, so
+ * that no atomics are needed. Padding never wins, NaN does. */
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/nhwc/pool2d.cuh"
 
 enum { THREADS = 256 };
 
-/* Taps of window p along an axis that lie inside. */
+/* Number of taps of window p along an axis that lie inside the image. */
 template <typename Index> static __device__ __forceinline__ int taps_inside(const pooling<Index> &g, int axis, Index p)
 {
     int inside = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pooling of images (N,H,W,C), C a multiple of 8: a thread 8 channels of a pixel, or of a window. */
+/* Pooling of images (N,H,W,C), C a multiple of 8: one thread per 8 channels of a pixel, or of a window. */
 #ifndef SDLF_CALCULATORS_CUDA_NHWC_POOL2D_CUH
 #define SDLF_CALCULATORS_CUDA_NHWC_POOL2D_CUH
 
@@ -10,7 +10,7 @@
 template <typename Index> struct pool_nhwc {
     pooling<Index> windows;
     divider<Index> vectors; /* of 8 channels */
-    int64_t count;          /* threads' work */
+    int64_t count;          /* vectors to compute */
 };
 
 template <typename Index>
@@ -27,7 +27,7 @@ static void with_pool(const sdlf_operation *op, const sdlf_tensor &x, const sdlf
     with_storage(x.dtype, [&](auto zero) { with_pool_index(op, x, y, [&](auto index) { function(zero, index); }); });
 }
 
-/* The gradient of maxima, as pool2d_backward_nhwc. */
+/* Max pooling, backward; as pool2d_backward_nhwc. */
 sdlf_status max_pool2d_backward_nhwc(const cuda_calculator *calculator, const sdlf_operation *op);
 
 #endif

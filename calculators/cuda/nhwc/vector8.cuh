@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of bfloat16, float16 or float32, eight or four neighbouring elements at a time as float32, and the type behind a dtype. */
+/* Loads and stores eight or four adjacent bfloat16, float16 or float32 elements as float32; and dispatches on the storage type. */
 #ifndef SDLF_CALCULATORS_CUDA_NHWC_VECTOR8_CUH
 #define SDLF_CALCULATORS_CUDA_NHWC_VECTOR8_CUH
 
@@ -16,7 +16,7 @@ struct float8 {
     float at[VECTOR];
 };
 
-/* Eight elements as they lie: 16 bytes, or 32. */
+/* Eight elements as stored: 16 bytes, or 32. */
 template <typename T> struct bits8 {
     uint4 word[sizeof(T) / 2];
 };
@@ -39,13 +39,13 @@ template <typename T> static __device__ __forceinline__ bits8<T> pack8(const flo
     return *reinterpret_cast<const bits8<T> *>(stored);
 }
 
-/* Elements 8 i to 8 i + 7 as they lie, of memory that may be absent; x is a multiple of 16 bytes. */
+/* Load elements 8 i to 8 i + 7 as stored, zeros if x is NULL; x is a multiple of 16 bytes. */
 template <typename T> static __device__ __forceinline__ bits8<T> load_bits8(const T *x, int64_t i)
 {
     return x != nullptr ? reinterpret_cast<const bits8<T> *>(x)[i] : bits8<T>{};
 }
 
-/* Elements 8 i to 8 i + 7; x is a multiple of 16 bytes. */
+/* Load elements 8 i to 8 i + 7; x is a multiple of 16 bytes. */
 template <typename T> static __device__ __forceinline__ float8 load8(const T *x, int64_t i)
 {
     return unpack8(reinterpret_cast<const bits8<T> *>(x)[i]);
@@ -56,7 +56,7 @@ template <typename T> static __device__ __forceinline__ void store8(T *y, int64_
     reinterpret_cast<bits8<T> *>(y)[i] = pack8<T>(values);
 }
 
-/* Four neighbouring elements as they lie. */
+/* Four adjacent elements as stored. */
 template <typename T> struct bits4 {
     uint32_t word[sizeof(T)];
 };
@@ -71,7 +71,7 @@ template <typename T> static __device__ __forceinline__ bits4<T> load_bits4(cons
     return bits;
 }
 
-/* To global memory, as one store, which the compiler would take apart where it sees fit. */
+/* Store to global memory with a single instruction, which the compiler might otherwise split. */
 template <typename T> static __device__ __forceinline__ void store_bits4(T *to, const bits4<T> &bits)
 {
     const uint32_t *w = bits.word;
@@ -97,7 +97,7 @@ template <typename T> static __device__ __forceinline__ float element(const bits
     return static_cast<float>(stored[v]);
 }
 
-/* Two numbers rounded to 16 bits, and such pairs kept between bounds; NaN passes through. */
+/* Pairs of values rounded to 16 bits, and clamped; NaN passes through. */
 template <typename T> struct pair16;
 template <> struct pair16<__half> {
     using type = __half2;
@@ -118,12 +118,12 @@ template <typename Pair> static __device__ __forceinline__ Pair clamp_pair(Pair 
 {
 #if __CUDA_ARCH__ >= 800
     return __hmin2_nan(__hmax2_nan(x, low), high);
-#else /* never called: 16 bits are stored on 9.0 only */
+#else /* never called: 16-bit storage is used on 9.0 only */
     return x;
 #endif
 }
 
-/* Of each two numbers the larger one; NaN wins. */
+/* Elementwise maximum; NaN wins. */
 static __device__ __forceinline__ float8 larger_of(const float8 &a, const float8 &b)
 {
     float8 larger = a;
@@ -152,7 +152,7 @@ template <typename T> static __device__ __forceinline__ bits8<T> larger8(const b
     return larger;
 }
 
-/* Activations that are straight lines: f(x) = clamp(x < 0 ? slope x : x, low, high), without calls, so that loads stay ahead. */
+/* Piecewise linear activations: f(x) = clamp(x < 0 ? slope x : x, low, high), without function calls, so that loads can be hoisted. */
 struct line_activation {
     float low, high, slope;
     __device__ __forceinline__ float value(float x) const
@@ -166,7 +166,7 @@ struct line_activation {
     }
 };
 
-/* A float32 as an integer of the same order, and back. */
+/* Maps a float32 to an integer with the same ordering, and back. */
 static inline int32_t order_of_float(float x)
 {
     int32_t bits;
@@ -182,8 +182,8 @@ static inline float float_of_order(int32_t order)
     return x;
 }
 
-/* The float32 numbers that are within low and high, neither included, once they are clamped to these and rounded to T, as forward stores
- * them: from `first` to `last`. */
+/* The float32 values that, once clamped to low and high and rounded to T as in forward, are strictly between low and high: from `first`
+ * to `last`. */
 struct rounded_range {
     float first, last;
     __device__ __forceinline__ bool has(float x) const
@@ -194,7 +194,7 @@ struct rounded_range {
 
 template <typename T> static rounded_range rounded_range_of(float low, float high)
 {
-    /* the first number of which `is_beyond` is true; infinity is the last there is */
+    /* the first value for which `is_beyond` is true; infinity is the last candidate */
     auto first = [&](auto is_beyond) {
         int64_t below = order_of_float(-INFINITY) - INT64_C(1), beyond = order_of_float(INFINITY) + INT64_C(1);
         while (beyond - below > 1) {
@@ -210,7 +210,7 @@ template <typename T> static rounded_range rounded_range_of(float low, float hig
     return {float_of_order(static_cast<int32_t>(begin)), float_of_order(static_cast<int32_t>(end - 1))};
 }
 
-/* A line without a slope. */
+/* A piecewise linear activation without a slope: a clamp. */
 static inline bool is_clip_activation(const sdlf_activation &activation)
 {
     return activation.function == SDLF_IDENTITY || activation.function == SDLF_RELU || activation.function == SDLF_CLIP;
@@ -233,7 +233,7 @@ static inline line_activation line_activation_of(const sdlf_activation &activati
     return made;
 }
 
-/* The element type of a storage type, as a type: with_storage(dtype, [&](auto zero) { using T = decltype(zero); ... }). */
+/* Dispatch on the storage type: with_storage(dtype, [&](auto zero) { using T = decltype(zero); ... }). */
 template <typename Function> static void with_storage(sdlf_dtype dtype, Function function)
 {
     if (dtype == SDLF_BFLOAT16)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* batch_norm2d. Training: one pass sums (norm/channel_sums.cuh), a thread a channel works out what follows from the sums, and a second
- * pass, a thread four elements where planes allow it, applies it: x is read twice. The variance is that of x less the channel's first
- * number, so that a large mean cancels beforehand. Inference: one such pass. */
+/* batch_norm2d. Training: a first pass sums (norm/channel_sums.cuh), one thread per channel computes the statistics, and a second
+ * pass, with four elements per thread where planes allow it, applies them: x is read twice. The channel's first value is subtracted
+ * first, so that a large mean cancels. Inference: only the second pass. */
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/norm/channel_sums.cuh"
 #include "calculators/cuda/vectorized.cuh"
@@ -20,7 +20,7 @@ static channel_cut cut_of(const sdlf_tensor &x)
 
 extern "C" int64_t batch_norm2d_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    sdlf_operation placeless = *op; /* the size must not depend on where operands lie */
+    sdlf_operation placeless = *op; /* the size must not depend on the operands' addresses */
     for (sdlf_tensor *operand : {&placeless.in[0], &placeless.in[3], &placeless.in[4], &placeless.out[0]})
         operand->data = nullptr;
     const int64_t nhwc = batch_norm2d_is_nhwc(&placeless) ? batch_norm2d_workspace_nhwc(base, op) : 0;
@@ -53,7 +53,7 @@ static __global__ void finish_forward(const T *x, const double2 *sums, channel_c
     double n = static_cast<double>(cut.images * cut.area);
     double2 sum = channel_sum(sums, cut, c);
     double distance = sum.x / n, squares = fmax(sum.y - sum.x * distance, 0.0);
-    if (sum.y != sum.y) squares = sum.y; /* fmax takes no NaN */
+    if (sum.y != sum.y) squares = sum.y; /* fmax drops NaN */
     double mean = static_cast<double>(x[c * cut.area]) + distance, variance = squares / n;
     to.saved_mean[c] = static_cast<T>(mean);
     to.saved_inverse[c] = static_cast<T>(1 / sqrt(variance + to.epsilon));

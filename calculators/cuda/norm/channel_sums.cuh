@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Two sums over each channel of a tensor (N,C,area), whatever is added: for normalisation and its gradients.
+/* Two sums over each channel of a tensor (N,C,area), of arbitrary summands: for normalisation and its gradients.
  *
- * The images are cut into parts, so that there are enough blocks for a whole device; each part leaves its sums in the workspace, and
- * whoever wants a channel's adds them in order. How they are cut depends on the shape alone, and so do the bits of the sums,
- * which are double. Planes of 32 numbers or more: a block a channel and a part. Smaller ones: x is taken as (N, C area), a
- * block makes 32 neighbouring columns of a part, and a channel has `area` of them. x is read once, in whole lines of memory. */
+ * The images are split into parts, so that there are enough blocks for a whole device; each part writes its sums to the workspace,
+ * and the consumer of a channel's sums adds them in order. The split depends only on the shape, and so do the bits of the sums,
+ * which are double. Planes of 32 elements or more: one block per channel and part. Smaller ones: x is viewed as (N, C area), a block
+ * sums 32 adjacent columns of a part, and a channel has `area` of them. x is read once, in whole cache lines. */
 #ifndef SDLF_CALCULATORS_CUDA_CHANNEL_SUMS_CUH
 #define SDLF_CALCULATORS_CUDA_CHANNEL_SUMS_CUH
 
@@ -15,8 +15,8 @@ enum { CHANNEL_THREADS = 256, CHANNEL_COLUMNS = 32, CHANNEL_LINES = CHANNEL_THRE
 struct channel_cut {
     int64_t images, channels, area;
     bool columns;
-    int64_t sums;        /* of a part */
-    int64_t images_each; /* of a part */
+    int64_t sums;        /* per part */
+    int64_t images_each; /* per part */
     int parts;
 };
 
@@ -26,7 +26,7 @@ static inline channel_cut channel_cut_of(int64_t images, int64_t channels, int64
     cut.sums = cut.columns ? channels * area : channels;
     int64_t blocks = cut.columns ? (cut.sums + CHANNEL_COLUMNS - 1) / CHANNEL_COLUMNS : channels;
     int64_t least =
-        cut.columns ? 4 * CHANNEL_LINES : (4 * CHANNEL_THREADS + area - 1) / area; /* images worth a block */
+        cut.columns ? 4 * CHANNEL_LINES : (4 * CHANNEL_THREADS + area - 1) / area; /* images that justify a block */
     int64_t parts = blocks > 0 ? (2048 + blocks - 1) / blocks : 1;
     if (parts > (images + least - 1) / least) parts = (images + least - 1) / least;
     if (parts < 1) parts = 1;
@@ -35,7 +35,7 @@ static inline channel_cut channel_cut_of(int64_t images, int64_t channels, int64
     return cut;
 }
 
-/* Blocks of CHANNEL_THREADS with a thread a channel. */
+/* Blocks of CHANNEL_THREADS threads, one thread per channel. */
 static inline unsigned channel_blocks(const channel_cut &cut)
 {
     int64_t blocks = (cut.channels + CHANNEL_THREADS - 1) / CHANNEL_THREADS;
@@ -53,7 +53,7 @@ static __device__ __forceinline__ void add_to(double2 &to, const double2 &more)
     to.y += more.y;
 }
 
-/* Grid: channels, parts. value(element, channel) gives what is added. */
+/* Grid: channels, parts. value(element, channel) returns the summands. */
 template <typename Index, typename Value>
 static __global__ void __launch_bounds__(CHANNEL_THREADS)
     sum_planes(Value value, double2 *sums, channel_cut cut, divider<Index> area)
@@ -101,7 +101,7 @@ static __global__ void __launch_bounds__(CHANNEL_THREADS)
     sums[blockIdx.y * cut.sums + column] = sum;
 }
 
-/* Launch one of them; there is something to add. */
+/* Launch one of the two kernels; the tensor must not be empty. */
 template <typename Index, typename Value>
 static void sum_channels(cudaStream_t stream, const channel_cut &cut, double2 *sums, const Value &value)
 {
@@ -115,7 +115,7 @@ static void sum_channels(cudaStream_t stream, const channel_cut &cut, double2 *s
     }
 }
 
-/* A channel's sums, from those of its parts and columns, in order. */
+/* A channel's sums, added over its parts and columns in order. */
 static __device__ __forceinline__ double2 channel_sum(const double2 *sums, const channel_cut &cut, int64_t c)
 {
     double2 sum = {};

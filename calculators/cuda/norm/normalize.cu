@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* normalize, forward and backward. A block a row, or a warp where rows are short: its threads stride over the row, sums are taken in
- * float64 and meet in a fixed order. The row is read again from the cache. Layer normalisation, forward, has a kernel of its own
- * (norm/normalize.cuh), which also takes 16-bit storage. Gradients of channels are sums over them (norm/channel_sums.cuh). */
+/* normalize, forward and backward. One block per row, or one warp if rows are short: its threads stride over the row, sums are accumulated
+ * in float64 and reduced in a fixed order. The row is read again from cache. Layer normalisation, forward, has a kernel of its own
+ * (norm/normalize.cuh), which also supports 16-bit storage. Gradients of scale and shift are sums over channels (norm/channel_sums.cuh). */
 #include "calculators/cuda/norm/channel_sums.cuh"
 #include "calculators/cuda/norm/normalize.cuh"
 
@@ -73,7 +73,7 @@ static __global__ void normalize_input(const T *x, const T *scale, const T *mean
     });
 }
 
-/* ---- the gradients of channels ---- */
+/* ---- gradients of scale and shift ---- */
 
 template <typename T, typename Index> struct channel_moments {
     const T *x, *mean, *inverse, *dy;
@@ -97,7 +97,7 @@ template <typename T> static __global__ void finish_channels(const double2 *sums
 
 /* ---- launching ---- */
 
-/* Numbers that scale and shift, or their gradients, have; 1 where there is none of them. */
+/* The number of elements of scale and shift, or their gradients; 1 if there are none. */
 static int64_t channels_of(const sdlf_operation *op)
 {
     bool forward = op->kind == SDLF_NORMALIZE_FORWARD;

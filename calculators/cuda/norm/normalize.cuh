@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of normalize: how threads share them and sum over them; and layer normalisation, in which every number of a row has a channel of its own, of
- * rows that fit in registers. Moves x and y once. */
+/* Rows of normalize: how threads share and reduce them; and layer normalisation, in which every element of a row has its own channel, for rows that
+ * fit in registers. Moves x and y once. */
 #ifndef SDLF_CALCULATORS_CUDA_NORM_NORMALIZE_CUH
 #define SDLF_CALCULATORS_CUDA_NORM_NORMALIZE_CUH
 
@@ -11,12 +11,12 @@
 enum {
     WARP = 32,
     MOST_WARPS = 8,
-    SHORT = 1024 /* numbers of a row that a warp takes */,
-    MOST_VECTORS = 4 /* of a row that a thread keeps */,
+    SHORT = 1024 /* longest row for one warp */,
+    MOST_VECTORS = 4 /* of a row, per thread */,
     LONGEST = MOST_VECTORS * MOST_WARPS * WARP * VECTOR
 };
 
-/* The sums over the WARPS warps that share a row, for all of their threads. Pair: double2 or float2. */
+/* Reduce over the WARPS warps that share a row; all of their threads get the sums. Pair: double2 or float2. */
 template <int WARPS, typename Pair> static __device__ __forceinline__ Pair row_sum(Pair value, Pair *parts)
 {
     for (int step = WARP / 2; step > 0; step /= 2) {
@@ -32,7 +32,7 @@ template <int WARPS, typename Pair> static __device__ __forceinline__ Pair row_s
     return sum;
 }
 
-/* Rows of this block's share, `use(row, thread, threads)` for each: WARPS 1: a warp a row. */
+/* Call `use(row, thread, threads)` for each row of this block's share. WARPS 1: one warp per row. */
 template <int WARPS, typename Use> static __device__ __forceinline__ void for_rows(int64_t count, Use use)
 {
     if (WARPS == 1) {
@@ -44,7 +44,7 @@ template <int WARPS, typename Use> static __device__ __forceinline__ void for_ro
     }
 }
 
-/* Call function(WARPS), the warps that share a row, as a constant. */
+/* Call function(WARPS), the number of warps that share a row, as a compile-time constant. */
 template <typename Function> static void with_warps(int64_t length, Function function)
 {
     if (length <= SHORT)
@@ -62,7 +62,7 @@ template <typename T> struct layer_norm_arguments {
     float *mean, *inverse;
     int64_t rows;
     int length;
-    bool aligned; /* may eight of scale and shift be read at a time? */
+    bool aligned; /* scale and shift allow vectors of eight */
     float epsilon;
 };
 
@@ -75,8 +75,8 @@ static __device__ __forceinline__ float8 load_channels(const float *from, int i,
     return values;
 }
 
-/* A thread keeps vectors `thread`, `thread` + threads, ... of its row, at most VECTORS. The mean of the distances from the first mean, which is
- * rounded, makes up for that: of rows far from 0, too, results are as if sums were taken in more digits. */
+/* A thread keeps vectors `thread`, `thread` + threads, ... of its row, at most VECTORS. The mean of the deviations from the first mean corrects
+ * for the rounding of that mean: even for rows far from 0, results are as if sums were computed with more digits. */
 template <typename T, int WARPS, int VECTORS>
 static __global__ void __launch_bounds__(MOST_WARPS *WARP) layer_norm(const layer_norm_arguments<T> p)
 {
@@ -135,7 +135,7 @@ static __global__ void __launch_bounds__(MOST_WARPS *WARP) layer_norm(const laye
     });
 }
 
-/* Is it layer normalisation of rows that fit? */
+/* True for layer normalisation of rows that fit. */
 static bool is_layer_norm(const sdlf_operation *op)
 {
     const int64_t length = op->normalize.length;
@@ -146,7 +146,7 @@ static bool is_layer_norm(const sdlf_operation *op)
     return fits;
 }
 
-/* Where there are few rows, blocks are of few warps, so that every multiprocessor has some. */
+/* With few rows, blocks have few warps, so that every multiprocessor has some. */
 template <typename T> static void launch_layer_norm(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     const int length = static_cast<int>(op->normalize.length);

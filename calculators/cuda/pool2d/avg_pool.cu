@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* avg_pool2d and global_avg_pool2d. A thread an output (forward) or an input (backward, which gathers: no atomics); global
- * averages take a warp a channel. Every tensor is moved once, except for overlapping windows, which hit the cache. */
+/* avg_pool2d and global_avg_pool2d. A thread computes an output (forward) or an input gradient (backward, which gathers: no atomics);
+ * in global averages a warp computes a channel. Every tensor is moved once, except for overlapping windows, which hit the cache. */
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/pool2d/nhwc.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"
@@ -9,7 +9,7 @@
 
 enum { THREADS = 256, WARP = 32 };
 
-/* Positions of a window along an axis that lie inside the input. */
+/* Number of positions of a window along an axis that are inside the input. */
 template <typename Index> static __device__ int inside(const pooling<Index> &g, int axis, Index window)
 {
     Index first = window * g.stride[axis] - g.before[axis];
@@ -82,7 +82,7 @@ template <typename T> static __global__ void global_avg_pool_forward(const T *x,
     }
 }
 
-/* count and area: in vectors of N */
+/* count and area are in vectors of N elements. */
 template <typename T, typename Index, int N>
 static __global__ void global_avg_pool_backward(const T *dy, T *dx, int64_t count, divider<Index> area)
 {

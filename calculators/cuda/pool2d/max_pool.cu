@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Max-pool over RxS windows. x (N,C,H,W) -> y (N,C,P,Q): a thread an output; a warp covers 32 neighbours in q, so that loads
- * coalesce. Moves 4 (NCHW + NCPQ) bytes. Backward gathers: a thread an input element visits the windows that hold it, and no
- * atomics are needed; windows that do not overlap are visited once each, and those of
- * 2x2 that tile the planes have kernels of their own (pool2d/window2x2.h). Padding never wins, NaN does. */
+/* Max-pool over RxS windows. x (N,C,H,W) -> y (N,C,P,Q): one thread an output; a warp covers 32 neighbours in q, so
+ * that loads coalesce. Moves 4 (NCHW + NCPQ) bytes. Backward gathers: the thread of an input element visits the windows
+ * that contain it, and no atomics are needed; windows that do not overlap are visited once each. 2x2 windows that tile
+ * the planes have kernels of their own (pool2d/window2x2.h). Padding is never a maximum, NaN always is. */
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/pool2d/nhwc.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"
@@ -45,7 +45,7 @@ static __global__ void max_pool_forward(const T *x, T *y, int64_t outputs, pooli
     }
 }
 
-/* The share of window (p, q)'s gradient that input (h, w), which attains its maximum, gets. */
+/* The share of window (p, q)'s gradient that goes to input (h, w), which attains its maximum. */
 template <typename T, typename Index>
 static __device__ T share_of(const T *image, T largest, const pooling<Index> &g, Index p, Index q, Index h, Index w)
 {

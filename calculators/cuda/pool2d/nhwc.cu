@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Max-pool, average pool and global average over channels that lie last: inference.
+/* Max-pool, average pool and global average pool, channels last: inference.
  *
- * x (N,H,W,C) -> y (N,P,Q,C). A thread makes 4 neighbouring channels of a pixel, or one where 4 do not divide them; lanes are neighbours
- * in the channels, so that a warp reads whole lines. Padding never wins, NaN does. Global averages: a block has 32 channels of an
- * image, and 8 threads for each of them share its pixels, whose parts are added in order. Moves each tensor once. */
+ * x (N,H,W,C) -> y (N,P,Q,C). A thread computes 4 neighbouring channels of a pixel, or one if C is no multiple of 4; neighbouring lanes have
+ * neighbouring channels, so that a warp reads whole cache lines. Padding is never a maximum, NaN always is. Global averages: a block has 32
+ * channels of an image; 8 threads for each channel share its pixels, and their partial sums are added in order. Moves each tensor once. */
 #include "calculators/cuda/kernels.cuh"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/pool2d/nhwc.h"
@@ -11,7 +11,7 @@
 enum { THREADS = 256, QUAD = 4, LANES = 32, SHARES = 8 };
 
 struct pooling {
-    int64_t height, width, out_height, out_width, channels, count; /* of threads' work */
+    int64_t height, width, out_height, out_width, channels, count; /* count: of the threads' tasks */
     sdlf_window2d window;
     bool count_padding;
 };
@@ -20,7 +20,7 @@ template <typename T, int N> struct alignas(sizeof(T) * N) vec {
     T at[N];
 };
 
-/* Taps of window `p` along an axis that lie inside: from `first` on, `count` of them. */
+/* Taps of window `p` along an axis that are inside the input: from `first` on, `count` of them. */
 struct span {
     int first, count;
 };
@@ -35,7 +35,7 @@ static __device__ __forceinline__ span inside(const sdlf_window2d &window, int a
     return {first, end > first ? end - first : 0};
 }
 
-/* COUNT: a type that all numbers of work can be counted in; divisions of 32 bits are several times faster. */
+/* COUNT: an integer type in which tasks can be counted; 32-bit divisions are several times faster. */
 template <typename T, int N, bool MAXIMUM, typename COUNT>
 static __global__ void __launch_bounds__(THREADS) pool_nhwc(const T *x, T *y, const __grid_constant__ pooling g)
 {
@@ -110,7 +110,7 @@ template <typename T, int N>
 static void launch(const cuda_calculator *calculator, const T *x, T *y, pooling g, bool maximum)
 {
     g.count = g.count / N;
-    if (g.count <= INT32_MAX) /* and so no step of a grid leads past 32 bits */
+    if (g.count <= INT32_MAX) /* then no grid stride exceeds 32 bits, either */
         launch_counted<T, N, unsigned>(calculator, x, y, g, maximum);
     else
         launch_counted<T, N, int64_t>(calculator, x, y, g, maximum);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pooling, forward, over channels that lie last (pool2d/nhwc.cu). For C and for CUDA C. */
+/* Pooling, forward, channels last (pool2d/nhwc.cu). For C and for CUDA C. */
 #ifndef SDLF_CALCULATORS_CUDA_POOL2D_NHWC_H
 #define SDLF_CALCULATORS_CUDA_POOL2D_NHWC_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What pooling kernels share: windows over planes of (H,W) inputs and (P,Q) outputs, with fast integer division. */
+/* What the pooling kernels share: windows over planes of (H,W) inputs and (P,Q) outputs, with fast integer division. */
 #ifndef SDLF_CALCULATORS_CUDA_POOL2D_CUH
 #define SDLF_CALCULATORS_CUDA_POOL2D_CUH
 
@@ -11,11 +11,11 @@ template <typename Index> struct pooling {
     Index in[2], out[2]; /* height, width */
     divider<Index> by_in[2], by_out[2], by_stride[2];
     Index size[2], stride[2], dilation[2], before[2];
-    bool first;         /* of tied maxima, the first alone */
-    bool count_padding; /* in the divisor of an average */
+    bool first;         /* of tied maxima only the first counts */
+    bool count_padding; /* the divisor of an average includes padding */
 };
 
-/* Inputs x (N,C,H,W), outputs y (N,C,P,Q), or their gradients. */
+/* Geometry from inputs x (N,C,H,W) and outputs y (N,C,P,Q), or their gradients. */
 template <typename Index>
 static pooling<Index> pooling_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y)
 {
@@ -37,7 +37,7 @@ static pooling<Index> pooling_of(const sdlf_operation *op, const sdlf_tensor &x,
     return g;
 }
 
-/* Call function(index zero) with a type that counts x, and the padding around it: windows reach beyond its planes. */
+/* Call function(index zero) with an integer type that can count x, y and the padding: windows reach past x's planes. */
 template <typename Function>
 static void with_pool_index(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y, Function function)
 {
@@ -50,7 +50,7 @@ static void with_pool_index(const sdlf_operation *op, const sdlf_tensor &x, cons
     with_narrow_index(most, function);
 }
 
-/* Element e of planes of that size: its plane, row and column. */
+/* Plane, row and column of element e, of planes of that size. */
 template <typename Index> struct pool_place {
     Index plane, row, column;
     __device__ __forceinline__ pool_place(Index e, const divider<Index> (&by)[2])
@@ -59,8 +59,8 @@ template <typename Index> struct pool_place {
     }
 };
 
-/* The windows along an axis that may hold input i: first to last, which is before the first where there is none. Where there is
- * dilation, not all of them do. */
+/* The windows along an axis that may contain input i, from first to last; last < first if there is none. With dilation,
+ * not all of them do: pool_holds. */
 template <typename Index> struct pool_windows {
     Index first, last;
     __device__ __forceinline__ pool_windows(const pooling<Index> &g, int axis, Index i)
@@ -77,8 +77,8 @@ static __device__ __forceinline__ bool pool_holds(const pooling<Index> &g, int a
     return g.dilation[axis] == 1 || (i + g.before[axis] - window * g.stride[axis]) % g.dilation[axis] == 0;
 }
 
-/* Windows of SIDE x SIDE with that stride in both directions and no dilation, as constants, which unrolls what goes through them;
- * SIDE 0: any. */
+/* Square windows of SIDE with that stride on both axes and no dilation, as constants, so that loops over them are
+ * unrolled; SIDE 0: any window. */
 template <int SIDE, int STRIDE> struct pool_form {
     template <typename Index> static __device__ __forceinline__ void fix(pooling<Index> &g)
     {
@@ -93,7 +93,7 @@ template <int SIDE, int STRIDE> struct pool_form {
     }
 };
 
-/* Call function(form) for the commonest windows, and for any other. */
+/* Call function(form) for the most common windows, and for any other. */
 template <typename Function> static void with_pool_form(const sdlf_window2d &window, Function function)
 {
     bool plain = window.size[0] == window.size[1] && window.stride[0] == 2 && window.stride[1] == 2 &&
@@ -106,7 +106,7 @@ template <typename Function> static void with_pool_form(const sdlf_window2d &win
         function(pool_form<0, 0>());
 }
 
-/* Call function(SIDE) with the side of a square window as a constant, 2 or 3, which unrolls its loops; 0: any other. */
+/* Call function(SIDE) with the side of a square window, 2 or 3, as a constant, to unroll its loops; 0: any other. */
 template <typename Function> static void with_pool_side(const sdlf_window2d &window, Function function)
 {
     int side = window.size[0] == window.size[1] ? window.size[0] : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients of 2x2 pooling (pool2d/window2x2.h). A thread has N windows, neighbours in a row: it reads what they need and writes 2 N numbers
- * of two rows of dx, each once, so that whole lines are moved. Where planes have an odd number of rows, the last one belongs to no
- * window and gets zeros. Moves dx, dy and, for a maximum, x and y. */
+/* Gradients of 2x2 pooling (pool2d/window2x2.h). A thread has N neighbouring windows of a row: it loads what they need
+ * and stores 2 N elements of two rows of dx, each once, so that whole cache lines are moved. In planes with an odd
+ * number of rows, the last one belongs to no window and gets zeros. Moves dx, dy and, for a maximum, x and y. */
 #include <type_traits>
 
 #include "calculators/cuda/divider.cuh"
@@ -14,12 +14,13 @@ template <typename T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) :
 };
 
 template <typename T, typename Index> struct pooling2x2 {
-    const T *x, *y, *dy; /* x and y: of a maximum */
+    const T *x, *y, *dy; /* x and y: only of a maximum */
     T *dx;
-    int64_t count; /* threads' work: planes, rows of windows (one more where there is a row too much), vectors of N */
+    int64_t
+        count; /* threads' tasks: planes, rows of windows (one more where the height is odd), vectors of N windows */
     divider<Index> rows, vectors;
     Index height, out_height;
-    bool first; /* of tied maxima, the first alone */
+    bool first; /* of tied maxima only the first counts */
 };
 
 template <typename T> static __device__ __forceinline__ bool same(T a, T b)
@@ -27,7 +28,7 @@ template <typename T> static __device__ __forceinline__ bool same(T a, T b)
     return a == b || (a != a && b != b);
 }
 
-/* What the four numbers of a window get. */
+/* Distribute dy to the four elements of a window. */
 template <typename T>
 static __device__ __forceinline__ void share(const T (&x)[4], T largest, T dy, bool first, T (&dx)[4])
 {
@@ -51,7 +52,8 @@ static __global__ void __launch_bounds__(THREADS) pool_window2x2(pooling2x2<T, I
         Index column, p, plane = divide(divide(static_cast<Index>(e), g.vectors, column), g.rows, p);
         int64_t window =
             (static_cast<int64_t>(plane) * g.out_height + p) * g.vectors.number + column; /* in vectors of N */
-        int64_t upper = (static_cast<int64_t>(plane) * g.height + 2 * p) * g.vectors.number + column; /* of 2 N */
+        int64_t upper =
+            (static_cast<int64_t>(plane) * g.height + 2 * p) * g.vectors.number + column; /* in vectors of 2 N */
         int64_t lower = upper + g.vectors.number;
         run<T, 2 *N> top = {}, bottom = {};
         if (p >= g.out_height) {

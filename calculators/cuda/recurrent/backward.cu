@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* lstm_backward and gru_backward in one kernel, from the last step to the first. A block has some units: their columns of the weight, transposed in
- * its shared memory. A warp's task: dh of four units (of one sample: of one unit) and up to 8 samples, the product of what the step behind gave
- * with these columns; a lane then has a cell, and gives da and db. So there is one barrier a step, and products are of rows of G H numbers.
- * What a cell needs of the forward pass is loaded a task ahead, for a step's first one before the barrier.
+/* lstm_backward and gru_backward in one kernel, from the last step to the first. A block has some units: their columns of the weights, transposed,
+ * in its shared memory. A warp's task: dh of four units (with one sample: of one unit) and up to 8 samples, the product of the later step's db with
+ * these columns; a lane then has one cell, and computes da and db. So there is one barrier a step, and reductions are over G H elements. What a
+ * cell needs of the forward pass is loaded a task ahead, for a step's first task before the barrier.
  *
- * Moves gates, cells (or products and y), dy and da (and db) once, and the weight once. */
+ * Moves gates, cells (or products and y), dy and da (and db) once, and the weights once. */
 #include "calculators/cuda/recurrent/cells.cuh"
 #include "calculators/cuda/recurrent/recurrent.cuh"
 
 template <int S> constexpr int TASK_UNITS = S == 1 ? 1 : 4;
 
-/* Column by column; numbers behind a column, and columns behind the block's last, are 0. */
+/* Load the weights column by column; the padding of columns, and columns past the block's last one, are 0. */
 template <typename T, int GATES>
 static __device__ __forceinline__ void load_columns(const recurrent_arguments &p, const recurrent_block<T> &b)
 {
@@ -23,7 +23,7 @@ static __device__ __forceinline__ void load_columns(const recurrent_arguments &p
     }
 }
 
-/* dcn to what is carried; gru: 0. */
+/* Load dcn into the carried values; gru: 0. */
 template <typename T, int GATES>
 static __device__ __forceinline__ void load_carried(const recurrent_arguments &p, const recurrent_block<T> &b)
 {
@@ -34,7 +34,7 @@ static __device__ __forceinline__ void load_carried(const recurrent_arguments &p
     }
 }
 
-/* This lane's unit and sample of a task. Lanes from 4 S on (of one sample: from 1 on) have what others have, and only write to the cluster. */
+/* This lane's unit and sample of a task. Lanes from 4 S on (with one sample: from 1 on) are duplicates, and only write to the cluster. */
 template <int S> struct cell_of_task {
     int unit, sample;
     bool is_there, writes;
@@ -70,7 +70,7 @@ static __device__ __forceinline__ cell_inputs<T, GATES> load_inputs(const recurr
     return x;
 }
 
-/* da and db of a step to memory, and db to the cluster. */
+/* Store da and db of a step to global memory, and db to the cluster. */
 template <typename T, int GATES, int S, bool CLUSTER>
 static __device__ __forceinline__ void give(const recurrent_arguments &p, const recurrent_block<T> &b, int t, int last,
                                             const cell_of_task<S> &at, const cell_gradient<T, GATES> &made)
@@ -92,7 +92,7 @@ static __device__ __forceinline__ void give(const recurrent_arguments &p, const 
     }
 }
 
-/* Step t; -1: behind the first one, dh0. */
+/* Step t; -1 is after the first step, and computes dh0. */
 template <typename T, int GATES, int S, bool CLUSTER>
 static __device__ __forceinline__ void backward_task(const recurrent_arguments &p, const recurrent_block<T> &b, int t,
                                                      int last, int task, const cell_inputs<T, GATES> &x)
@@ -125,13 +125,13 @@ static __global__ void __launch_bounds__(RECURRENT_THREADS, 1) recurrent_backwar
 {
     extern __shared__ __align__(16) unsigned char memory[];
     const int warp = static_cast<int>(threadIdx.x) / WARP, last = p.dh0.data != nullptr ? -1 : 0;
-    if (CLUSTER) await_kernels(); /* a cooperative launch has waited */
+    if (CLUSTER) await_kernels(); /* a cooperative launch does not overlap the previous kernel */
     const recurrent_block<T> b = block_of<T, CLUSTER>(p, memory);
     const int tasks = (b.units + TASK_UNITS<S> - 1) / TASK_UNITS<S> * b.tiles;
     load_columns<T, GATES>(p, b);
     load_carried<T, GATES>(p, b);
     cell_inputs<T, GATES> x = load_inputs<T, GATES, S>(p, b, p.steps - 1, warp);
-    if (CLUSTER) await_group<CLUSTER>(p); /* before another block writes here, it is ready */
+    if (CLUSTER) await_group<CLUSTER>(p); /* every block is ready before another one writes to it */
     __syncthreads();
     for (int t = p.steps - 1;; t--) {
         for (int task = warp; task < tasks; task += WARPS) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cells of one step of lstm and gru, the product being there. A thread a unit of a sample, striding; moves a, gates and what is kept once. */
+/* The cells of one step of lstm and gru, after the GEMM. A grid-stride loop, one thread per unit of a sample; moves a, gates and kept values once. */
 #include "calculators/cuda/recurrent/cells.cuh"
 #include "calculators/cuda/recurrent/recurrent.h"
 
@@ -80,7 +80,7 @@ template <typename T> static __global__ void take_state(recurrent_rows from, T *
         to[i] = from.data != nullptr ? *element<const T>(from, 0, i / units, i % units) : T(0);
 }
 
-/* kernel(arguments...) with a thread for each of N H. */
+/* Launch kernel(arguments...) with one thread for each of N H elements. */
 template <typename... Parameters, typename... Arguments>
 static sdlf_status launch_cells(const cuda_calculator *calculator, const recurrent_arguments *p,
                                 void (*kernel)(Parameters...), Arguments... arguments)

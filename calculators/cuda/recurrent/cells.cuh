@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The cells of lstm and gru, and their gradients: one unit of one sample. Formulas: <sdlf/operations/recurrent.h>. */
+/* The cells of lstm and gru, and their gradients, for one unit of one sample. Formulas: <sdlf/operations/recurrent.h>. */
 #ifndef SDLF_CALCULATORS_CUDA_RECURRENT_CELLS_CUH
 #define SDLF_CALCULATORS_CUDA_RECURRENT_CELLS_CUH
 
 #include "calculators/cuda/kernels.cuh"
 
-/* lstm: gates i, f, g, o; the state, and c becomes c'. */
+/* lstm: from gates i, f, g, o to the state h; c is updated. */
 template <typename T> static __device__ __forceinline__ T lstm_state(T i, T f, T g, T o, T &cell)
 {
     cell = f * cell + i * g;
     return o * tanh(cell);
 }
 
-/* gru: of n, before + r q. */
+/* gru: h' from z, n and h. */
 template <typename T> static __device__ __forceinline__ T gru_state(T update, T fresh, T before)
 {
     return fresh + update * (before - fresh);
@@ -23,12 +23,12 @@ template <typename T, int GATES> struct cell_inputs {
     T gate[GATES], kept, before, dy;
 };
 
-/* What it gives: da; of gru, db's third. */
+/* The step's gradients: da; for gru, also the third of db. */
 template <typename T, int GATES> struct cell_gradient {
     T da[GATES], db;
 };
 
-/* dh, dy included; `carried` has dc and gets what the step leaves of it. */
+/* dh includes dy; `carried` holds dc and is set to the gradient for the previous step. */
 template <typename T>
 static __device__ __forceinline__ cell_gradient<T, 4> cell_gradient_of(const cell_inputs<T, 4> &x, T dh, T &carried)
 {
@@ -40,7 +40,7 @@ static __device__ __forceinline__ cell_gradient<T, 4> cell_gradient_of(const cel
             T(0)};
 }
 
-/* `carried` gets dh z. */
+/* `carried` is set to dh z. */
 template <typename T>
 static __device__ __forceinline__ cell_gradient<T, 3> cell_gradient_of(const cell_inputs<T, 3> &x, T dh, T &carried)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* lstm_forward and gru_forward in one kernel. A warp's task: all gates of a unit, of up to 8 samples. Lane l has the sum of gate l % 4 and
- * sample l / 4 % S; the four lanes of a sample share their gates by shuffles and all have the new state, which they write to a quarter of the
- * cluster's blocks each. a of the next task, or of the next step's first, is loaded before the products of this one, and so before the barrier.
+/* lstm_forward and gru_forward in one kernel. A warp's task: all gates of a unit, for up to 8 samples. Lane l has the sum of gate l % 4 and
+ * sample l / 4 % S; the four lanes of a sample share their gates by shuffles, all compute the new state, and each write it to a quarter of the
+ * cluster's blocks. a of the next task, or of the next step's first, is loaded before the products of this one, and so before the barrier.
  *
- * Moves a, y and what is kept once, and the weight once; in between each block reads its part of the weight, and the states of its samples once
- * for each unit and again for each tile of samples, from shared memory. */
+ * Moves a, y and the kept values once, and the weights once. Within each step, each block reads its part of the weights, and its samples'
+ * states once for each unit and again for each tile of samples, from shared memory. */
 #include "calculators/cuda/recurrent/cells.cuh"
 #include "calculators/cuda/recurrent/recurrent.cuh"
 
-/* Rows unit by unit, gates of each; and their bias. Numbers behind a row are 0. */
+/* Load the weights unit by unit, gates of each, and their bias. Padding of a row is 0. */
 template <typename T, int GATES>
 static __device__ __forceinline__ void load_weight(const recurrent_arguments &p, const recurrent_block<T> &b)
 {
@@ -23,7 +23,7 @@ static __device__ __forceinline__ void load_weight(const recurrent_arguments &p,
     }
 }
 
-/* h0 into the first buffer, c0 to the cells. */
+/* Load h0 into the first buffer, c0 into the cells. */
 template <typename T>
 static __device__ __forceinline__ void load_states(const recurrent_arguments &p, const recurrent_block<T> &b)
 {
@@ -36,7 +36,7 @@ static __device__ __forceinline__ void load_states(const recurrent_arguments &p,
     }
 }
 
-/* This lane's unit, sample and gate of a task. Lanes from 4 S on have what others have, and only write to the cluster. */
+/* This lane's unit, sample and gate of a task. Lanes from 4 S on are duplicates, and only write to the cluster. */
 template <int GATES, int S> struct lane_of_task {
     int unit, sample, gate;
     bool is_there, writes;
@@ -58,7 +58,7 @@ static __device__ __forceinline__ T load_a(const recurrent_arguments &p, const r
     return row_of<const T>(p.a, place_of(p, t), b.sample + at.sample)[at.gate * p.units + b.unit + at.unit];
 }
 
-/* From the sum and a of this lane to the new state. `value` becomes the lane's gate, `kept` c' or q. */
+/* Compute the new state from this lane's sum and a. `value` is set to the lane's gate, `kept` to c' or q. */
 template <typename T, int GATES, int S>
 static __device__ __forceinline__ T state_of(const recurrent_block<T> &b, const lane_of_task<GATES, S> &at, T sum, T a,
                                              const T *before, T *cell, T &value, T &kept)
@@ -112,13 +112,13 @@ static __global__ void __launch_bounds__(RECURRENT_THREADS, 1) recurrent_forward
 {
     extern __shared__ __align__(16) unsigned char memory[];
     const int warp = static_cast<int>(threadIdx.x) / WARP;
-    if (CLUSTER) await_kernels(); /* a cooperative launch has waited */
+    if (CLUSTER) await_kernels(); /* a cooperative launch does not overlap the previous kernel */
     const recurrent_block<T> b = block_of<T, CLUSTER>(p, memory);
     load_weight<T, GATES>(p, b);
     __syncthreads();
     load_states(p, b);
     T a = load_a<T, GATES, S>(p, b, 0, warp);
-    if (CLUSTER) await_group<CLUSTER>(p); /* before another block writes here, it is ready */
+    if (CLUSTER) await_group<CLUSTER>(p); /* every block is ready before another one writes to it */
     __syncthreads();
     for (int t = 0; t < p.steps; t++) {
         for (int task = warp; task < b.units * b.tiles; task += WARPS) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lstm and gru: what the slots say, and an operation's arguments. */
+/* lstm and gru: the slots' functions, and an operation's arguments. */
 #include "calculators/cuda/recurrent/recurrent.h"
 
 const char *const recurrent_algorithms_cuda[] = {
@@ -82,7 +82,7 @@ static recurrent_arguments arguments_of(const cuda_calculator *calculator, const
         take_backward(&p, operation);
     else
         take_forward(&p, operation);
-    const recurrent_rows *given = backward ? &p.db : &p.y; /* what blocks read of each other's */
+    const recurrent_rows *given = backward ? &p.db : &p.y; /* what blocks read of each other's outputs */
     int64_t together = 16 / (int64_t)sdlf_dtype_size(operation->in[0].dtype);
     p.aligned = (uintptr_t)given->data % 16 == 0 && given->step % together == 0 && given->sample % together == 0 &&
                 (backward ? rows[2] : p.units) % together == 0;

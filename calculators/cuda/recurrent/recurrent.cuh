@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* lstm and gru over a sequence in one kernel: what the forward and the backward pass share. A block of 16 warps holds a part of the weight;
- * a task of a warp is 4 rows of it (lstm's gates of a unit; gru's three; backward, columns of four units, or of one) times up to 8 samples.
- * Lanes go along the sums, 16 bytes at a time, and then add up by exchanges that leave lane l with sum l % (4 S). So every sum has a fixed
- * order. */
+/* lstm and gru over a sequence in one kernel: what the forward and the backward pass share. A block of 16 warps holds a part of the
+ * weights; a warp's task is 4 rows of it (lstm: the gates of a unit; gru: its three; backward: columns of four units, or of one) times up
+ * to 8 samples. Lanes split the reduction, 16 bytes at a time, and then add their sums by shuffles, which leave sum l % (4 S) in lane l.
+ * The order of every sum is fixed. */
 #ifndef SDLF_CALCULATORS_CUDA_RECURRENT_CUH
 #define SDLF_CALCULATORS_CUDA_RECURRENT_CUH
 
@@ -21,15 +21,15 @@ template <typename T> struct alignas(16) piece {
 };
 template <typename T> constexpr int PIECE = static_cast<int>(16 / sizeof(T));
 
-/* What a block has: its units and samples, and shared memory: its part of the weight, exchanged rows (cluster: two buffers of them, one
- * behind the other), the bias of its rows (forward), and a number a unit and sample that goes from step to step. */
+/* A block's units and samples, and its shared memory: its part of the weights, exchanged rows (cluster: two buffers of them), the bias
+ * of its rows (forward), and a value per unit and sample that is carried from step to step. */
 template <typename T> struct recurrent_block {
     T *weight, *rows, *bias, *carried;
-    int buffer; /* numbers of a buffer */
+    int buffer; /* elements of a buffer */
     int unit, units, sample, samples /* first, and how many */, tiles /* of samples */;
 };
 
-/* All that is exchanged is 0. */
+/* Clears the exchanged rows. */
 template <typename T, bool CLUSTER>
 static __device__ __forceinline__ recurrent_block<T> block_of(const recurrent_arguments &p, void *memory)
 {
@@ -47,20 +47,20 @@ static __device__ __forceinline__ recurrent_block<T> block_of(const recurrent_ar
     return b;
 }
 
-/* The place of step t. */
+/* The position of step t in the sequence. */
 static __device__ __forceinline__ int64_t place_of(const recurrent_arguments &p, int t)
 {
     return p.reverse ? p.steps - 1 - t : t;
 }
 
-/* Row n, counted from all samples, of an operand at a place. */
+/* Row n of an operand, counted over all samples, at a position. */
 template <typename T>
 static __device__ __forceinline__ T *row_of(const recurrent_rows &x, int64_t place, int64_t sample)
 {
     return static_cast<T *>(x.data) + place * x.step + sample * x.sample;
 }
 
-/* sum[s 4 + r] (R = 1: sum[s]) += row r of w times row s of x, this lane's share. */
+/* sum[s 4 + r] (R = 1: sum[s]) += row r of w times row s of x, over this lane's share of k. */
 template <typename T, int ROWS, int R, int S>
 static __device__ __forceinline__ void multiply_rows(T (&sum)[R * S], const T *w, const T *x, int line)
 {
@@ -80,7 +80,7 @@ static __device__ __forceinline__ void multiply_rows(T (&sum)[R * S], const T *w
     }
 }
 
-/* One step of add_lanes, and those behind it: lanes that differ in bit HALF exchange halves of their HALF * 2 sums. */
+/* One step of add_lanes, and all later ones: lanes that differ in bit HALF exchange halves of their HALF * 2 sums. */
 template <typename T, int HALF> static __device__ __forceinline__ void halve_lanes(T *sum)
 {
     const bool upper = (threadIdx.x & HALF) != 0;
@@ -92,7 +92,7 @@ template <typename T, int HALF> static __device__ __forceinline__ void halve_lan
     if constexpr (HALF > 1) halve_lanes<T, HALF / 2>(sum);
 }
 
-/* The warp's sum l % COUNT in lane l. COUNT is a power of two, 32 at most. */
+/* Reduces COUNT sums over the warp: returns sum l % COUNT in lane l. COUNT is a power of two, 32 at most. */
 template <typename T, int COUNT> static __device__ __forceinline__ T add_lanes(T (&sum)[COUNT])
 {
     if constexpr (COUNT > 1) halve_lanes<T, COUNT / 2>(sum);
@@ -101,20 +101,20 @@ template <typename T, int COUNT> static __device__ __forceinline__ T add_lanes(T
     return sum[0];
 }
 
-/* ---- what is exchanged ---- */
+/* ---- exchange between blocks ---- */
 
 template <typename V> static __device__ __forceinline__ V load_past_l1(const V *from)
 {
     return __ldcg(from);
 }
 
-/* Rows that other blocks have made, or a state, to rows of `line` numbers in shared memory. The L1 cache may hold them as they were. */
+/* Load rows that other blocks have written, or a state, into rows of `line` elements in shared memory. Bypasses L1, which may be stale. */
 template <typename T, typename V>
 static __device__ __forceinline__ void load_rows(T *to, int line, const T *from, int64_t stride, int count, int width)
 {
     constexpr int EACH = sizeof(V) / sizeof(T);
     const int pieces = width / EACH, thread = static_cast<int>(threadIdx.x);
-    int along = WARP; /* threads that go along a row */
+    int along = WARP; /* threads along a row */
     while (along < pieces && along < RECURRENT_THREADS) along *= 2;
     for (int n = thread / along; n < count; n += RECURRENT_THREADS / along) {
         const V *row = reinterpret_cast<const V *>(from + n * stride);
@@ -142,8 +142,8 @@ static __device__ __forceinline__ unsigned load_acquire(const unsigned *from)
     return value;
 }
 
-/* A barrier of the blocks of a group, by the ticket of theirs: each adds 1, the first one 2^31 - (blocks - 1), so that the highest bit
- * changes with the last to arrive, and is as it was after every second barrier, with nothing below it. */
+/* A barrier of the blocks of a group, on the group's ticket: each adds 1, the first one 2^31 - (blocks - 1), so that the highest bit
+ * flips when the last one arrives, and the ticket is 0 again after every second barrier. */
 static __device__ __forceinline__ void arrive_at_group(const recurrent_arguments &p, bool waits)
 {
     __syncthreads();
@@ -159,7 +159,7 @@ static __device__ __forceinline__ void arrive_at_group(const recurrent_arguments
     __syncthreads();
 }
 
-/* What the blocks of the group made is there for all of them. */
+/* Wait until the outputs of the group's blocks are visible to all of them. */
 template <bool CLUSTER> static __device__ __forceinline__ void await_group(const recurrent_arguments &p)
 {
     if constexpr (CLUSTER) {
@@ -173,14 +173,14 @@ template <bool CLUSTER> static __device__ __forceinline__ void await_group(const
     }
 }
 
-/* The ticket is 0 again, after so many barriers. */
+/* Leave the ticket at 0, after this many barriers. */
 template <bool CLUSTER> static __device__ __forceinline__ void leave_group(const recurrent_arguments &p, int barriers)
 {
     if (!CLUSTER && barriers % 2 != 0) arrive_at_group(p, false);
 }
 
-/* A number to its place in the shared memory of all blocks of the cluster. `first`, `step`: the blocks that this lane writes to; others that have
- * the same number write to the rest. */
+/* Store a value at the same offset in the shared memory of all blocks of the cluster. `first`, `step`: the blocks that this lane writes to; other
+ * lanes with the same value write to the rest. */
 template <typename T> static __device__ __forceinline__ void write_to_all(T *place, T number, int first, int step)
 {
     if (gridDim.x == 1) {
@@ -192,7 +192,7 @@ template <typename T> static __device__ __forceinline__ void write_to_all(T *pla
 
 /* ---- launches ---- */
 
-/* All blocks run at a time: one has room on each multiprocessor. */
+/* All blocks are resident at once: one fits on each multiprocessor. */
 template <typename... Parameters, typename... Arguments>
 static void launch_cooperative(const cuda_calculator *calculator, void (*kernel)(Parameters...), dim3 blocks,
                                dim3 threads, int shared, Arguments... arguments)
@@ -225,7 +225,7 @@ static sdlf_status launch_recurrent(const cuda_calculator *calculator, Kernel *k
     return cuda_check_launch(name);
 }
 
-/* function(zero of the type, gates, samples of a tile, is it a cluster?) */
+/* function(zero of the type, gates, samples per tile, whether it is a cluster) */
 template <typename Function>
 static void with_recurrent_shape(sdlf_dtype dtype, int gates, const recurrent_tiling &cut, Function function)
 {

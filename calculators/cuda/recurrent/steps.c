@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lstm and gru step by step: a product by gemm, which knows the math mode, and a kernel for the cells. The workspace has the product's row of
- * gates (forward), a state and what is carried beside it, (N,H) each, and gemm's own. */
+/* lstm and gru step by step: a gemm, which applies the math mode, and a kernel for the cells. The workspace holds the gates' product
+ * (forward), a state and the carried state, (N,H) each, and gemm's own workspace. */
 #include "calculators/cuda/recurrent/recurrent.h"
 
 enum { ALIGNMENT = 256 };
@@ -22,7 +22,7 @@ static sdlf_tensor matrix(sdlf_dtype dtype, int64_t rows, int64_t columns, void 
     return sdlf_tensor_view(dtype, sdlf_shape(rows, columns), data);
 }
 
-/* Forward: product (N,GH) = h weight^T + bias. Backward: h (N,H) = db weight, of gru + what is carried. */
+/* Forward: product (N,GH) = h weight^T + bias. Backward: h (N,H) = db weight, for gru + carried. */
 static sdlf_operation product_of(const sdlf_operation *operation, const places *at)
 {
     const sdlf_tensor *weight = &operation->in[1];
@@ -52,7 +52,7 @@ static places places_in(const sdlf_calculator *calculator, const sdlf_operation 
     at.h = take(workspace, &at.bytes, state);
     at.carried = take(workspace, &at.bytes, state);
     sdlf_operation op = product_of(operation, &(places){.bytes = 0});
-    op.in[1].data = NULL; /* the size must not depend on where operands lie */
+    op.in[1].data = NULL; /* the size must not depend on the operands' addresses */
     at.gemm_bytes = gemm_workspace_cuda(calculator, &op);
     at.gemm = take(workspace, &at.bytes, at.gemm_bytes);
     return at;
@@ -79,7 +79,7 @@ static sdlf_status forward(sdlf_calculator *base, const sdlf_operation *operatio
     return status;
 }
 
-/* The gradient of the state before the first step goes to dh0. */
+/* The gradient with respect to the initial state is written to dh0. */
 static sdlf_status backward(sdlf_calculator *base, const sdlf_operation *operation, const recurrent_arguments *p)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);

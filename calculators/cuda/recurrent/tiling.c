@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* lstm and gru: how units and samples are cut, by an estimate of a step's microseconds. A group's samples go to the blocks of a cluster or of
- * a part of the grid; more groups mean less to exchange in each, and more units a block. Figures are those of an H200, and rough: what is to be
- * found is the order of magnitude between a barrier, a launch and the products. */
+/* lstm and gru: the partition of units and samples, by an estimated time per step. A group's samples are computed by the blocks of a cluster or
+ * of a part of the grid; more groups mean less data to exchange in each, and more units per block. The constants are for an H200, and rough:
+ * they only need to reflect the orders of magnitude of a barrier, a launch and the GEMMs. */
 #include "calculators/cuda/recurrent/recurrent.h"
 
-/* Latencies of a step, us: the cells and a barrier of the block, of a cluster, of the grid with a read from the L2 cache; two launches. */
+/* Latencies per step in us: the cells and a barrier of the block, of a cluster, of the grid with a read from L2; two launches. */
 #define BLOCK_STEP    0.6
 #define CLUSTER_STEP  1.1
 #define GRID_STEP     2.4
 #define LAUNCHED_STEP 6.0
-/* A multiprocessor's bytes a us: its shared memory; what it reads from the L2 cache; what others write into its shared memory, a number at
- * a time. */
+/* Bandwidths of a multiprocessor in bytes per us: its shared memory; reads from L2; remote stores into its shared memory, one element at a
+ * time. */
 #define SHARED_SPEED  200e3
 #define L2_SPEED      40e3
 #define CLUSTER_SPEED 30e3
 
 typedef struct sizes {
-    int64_t samples, units, gates, width /* of an exchanged row */, bytes /* of a number */, pieces;
+    int64_t samples, units, gates, width /* of an exchanged row, in elements */, bytes /* of an element */, pieces;
     bool backward;
 } sizes;
 
@@ -41,13 +41,13 @@ static sizes sizes_of(const sdlf_operation *operation)
     return s;
 }
 
-/* Rows of a task: forward, the gates of a unit; backward, one a unit. */
+/* Rows per task: forward, the gates of a unit; backward, one per unit. */
 static int64_t task_rows(const sizes *s, int64_t tile)
 {
     return !s->backward ? s->gates : tile == 1 ? 1 : 4;
 }
 
-/* What each of `blocks` blocks of a group of `samples` has; .algorithm stays RECURRENT_AUTO where that is more than a block may have. */
+/* The share of each of `blocks` blocks of a group of `samples`; .algorithm stays RECURRENT_AUTO if that exceeds a block's capacity. */
 static recurrent_tiling cut(const cuda_calculator *calculator, const sizes *s, int algorithm, int64_t blocks,
                             int64_t samples)
 {
@@ -68,7 +68,7 @@ static recurrent_tiling cut(const cuda_calculator *calculator, const sizes *s, i
     return made;
 }
 
-/* The blocks of a group are a cluster: of any number of groups, as many as there is room for run at a time. */
+/* The blocks of a group form a cluster; any number of groups is allowed, and as many are resident as the device can hold. */
 static recurrent_tiling cut_for_cluster(const cuda_calculator *calculator, const sizes *s, int64_t blocks,
                                         int64_t samples)
 {
@@ -83,7 +83,7 @@ static recurrent_tiling cut_for_cluster(const cuda_calculator *calculator, const
     return made;
 }
 
-/* The blocks of all groups run at a time, one a multiprocessor, as many as there are. */
+/* The blocks of all groups are resident at once, one per multiprocessor. */
 static recurrent_tiling cut_for_grid(const cuda_calculator *calculator, const sizes *s, int64_t samples)
 {
     recurrent_tiling made = {.algorithm = RECURRENT_AUTO};

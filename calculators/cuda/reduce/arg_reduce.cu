@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* arg_reduce: y[o,i] = the index j of the largest (or smallest) of x[o,j,i]. Reads x once.
  *
- * As in reduce/reduce.cu, the axis is cut into parts where outputs are few: each leaves its first candidate in the workspace, and a warp an output
- * puts them together. Columns (inner >= 32): a block of 32 x 8 threads makes 32 neighbouring outputs i of one o and a part, so that
- * loads along i coalesce. Lines (otherwise): a warp an output and a part, or a block where lines are long; a thread where they are
- * short. Equal elements are settled by their index, so that the order of comparing does not matter. */
+ * As in reduce/reduce.cu, the axis is split into parts if outputs are few: each writes its first candidate to the workspace, and one warp per
+ * output combines them. Columns (inner >= 32): a block of 32 x 8 threads computes 32 adjacent outputs i of one o and a part, so that loads along i
+ * coalesce. Lines (otherwise): one warp per output and part, one block if lines are long, one thread if they are short. Ties are decided by index,
+ * so the order of comparisons does not matter. */
 #include "calculators/cuda/divider.cuh"
 #include "calculators/cuda/reduce/candidates.cuh"
 
@@ -12,7 +12,7 @@ enum { COLUMNS = 32, ROWS = 8, THREADS = 256, WARP = 32, SHORT = 64, LONG = 2048
 
 struct cut {
     int64_t outer, length, inner;
-    int64_t each; /* of the axis, in a part */
+    int64_t each; /* of the axis, per part */
     int parts;
 };
 
@@ -40,7 +40,7 @@ extern "C" int64_t arg_reduce_workspace_cuda(const sdlf_calculator *, const sdlf
     return c.parts > 1 ? c.parts * c.outer * c.inner * static_cast<int64_t>(sizeof(candidate<double>)) : 0;
 }
 
-/* The first of elements j of a line, from `first` on before `end`, `step` apart. */
+/* The first candidate among the elements j = first, first + step, ... before `end` of a line. */
 template <typename T, typename Index>
 static __device__ __forceinline__ candidate<T, Index> first_of(const T *line, int64_t inner, Index first, Index end,
                                                                Index step, const sdlf_arg_reduce_options &options)
@@ -54,7 +54,7 @@ static __device__ __forceinline__ candidate<T, Index> first_of(const T *line, in
     return best;
 }
 
-/* A part's candidate, or the result: to the workspace, or to y. */
+/* Store a part's candidate in the workspace, or the result in y. */
 template <typename T, typename Index>
 static __device__ __forceinline__ void put(const cut &c, int64_t *y, candidate<T> *parts, int64_t e,
                                            const candidate<T, Index> &best)
@@ -92,7 +92,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* LANES: of a line, 32 or all of the block. */
+/* LANES: threads per line, 32 or all of the block. */
 template <typename T, typename Index, int LANES>
 static __global__ void __launch_bounds__(THREADS)
     arg_lines(const T *x, int64_t *y, candidate<T> *parts, cut c, sdlf_arg_reduce_options options)
@@ -126,7 +126,7 @@ static __global__ void arg_threads(const T *x, int64_t *y, int64_t count, cut c,
     }
 }
 
-/* A warp an output. */
+/* One warp per output. */
 template <typename T>
 static __global__ void arg_finish(const candidate<T> *parts, int64_t *y, cut c, sdlf_arg_reduce_options options)
 {
@@ -178,7 +178,7 @@ extern "C" sdlf_status arg_reduce_cuda(sdlf_calculator *base, const sdlf_operati
     if (sdlf_tensor_count(&op->out[0]) == 0) return SDLF_OK;
     with_float(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        if (c.length <= INT32_MAX - 8 * THREADS) /* and so no step leads past 32 bits */
+        if (c.length <= INT32_MAX - 8 * THREADS) /* so that no index exceeds 32 bits */
             launch<T, int>(calculator, op, c);
         else
             launch<T, int64_t>(calculator, op, c);

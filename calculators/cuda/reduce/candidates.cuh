@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Elements of a line in the order that arg_reduce and top_k want: the largest first (or the smallest), NaN before all, equal ones by
- * their index. No two of a line are equal in it, so that the order of comparing does not matter. */
+/* Elements of a line in the order of arg_reduce and top_k: the largest first (or the smallest), NaN before all, equal ones by index.
+ * No two elements of a line compare equal, so the order of comparisons does not matter. */
 #ifndef SDLF_CALCULATORS_CUDA_CANDIDATES_CUH
 #define SDLF_CALCULATORS_CUDA_CANDIDATES_CUH
 
@@ -11,7 +11,7 @@ template <typename T, typename Index = int64_t> struct candidate {
     Index index; /* -1: none */
 };
 
-/* Is b before a? */
+/* True if b precedes a. */
 template <typename T, typename Index>
 static __device__ __forceinline__ bool beats(const candidate<T, Index> &b, const candidate<T, Index> &a,
                                              const sdlf_arg_reduce_options &options)
@@ -23,7 +23,7 @@ static __device__ __forceinline__ bool beats(const candidate<T, Index> &b, const
     return options.last ? b.index > a.index : b.index < a.index;
 }
 
-/* The first of a warp's, known to all lanes. */
+/* The first candidate of a warp, returned in all lanes. */
 template <typename T, typename Index>
 static __device__ __forceinline__ candidate<T, Index> first_of_warp(candidate<T, Index> best,
                                                                     const sdlf_arg_reduce_options &options)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce: y[o,i] = sum | mean | max | sum of squares | min | product over j of x[o,j,i]. Reads x once.
  *
- * Where there are fewer outputs than keep a device busy, the axis is cut into parts: each leaves its own in the workspace, and a
- * second kernel puts them together in order. Columns (inner >= 32): a block of 32 x 8 threads makes 32 neighbouring outputs i of
- * one o and a part, so that loads along i coalesce; its 8 rows of threads take every 8th j. Lines (otherwise): a block makes
- * one output and a part, a warp where lines are short. Sums and products are double, the largest are in their own type: the bits
- * depend on the shape alone. */
+ * If there are fewer outputs than keep a device busy, the axis is split into parts: each writes its partial result to the
+ * workspace, and a second kernel combines them in order. Columns (inner >= 32): a block of 32 x 8 threads computes 32 adjacent
+ * outputs i of one o and a part, so that loads along i coalesce; its 8 rows of threads have every 8th j. Lines (otherwise): one
+ * block per output and part, or one warp if lines are short. Sums and products are double, maxima are in their own type: the
+ * bits depend only on the shape. */
 #include <type_traits>
 
 #include "calculators/cuda/divider.cuh"
 
 enum { COLUMNS = 32, ROWS = 8, THREADS = 256, WARP = 32, SHORT = 2048, BLOCKS = 2048, MANY = 128 };
 
-/* ---- what is done to two numbers ---- */
+/* ---- combining two values ---- */
 
-/* What sums are made in; the largest of numbers is one of them, in their own type. */
+/* The accumulator type; a maximum is one of the elements, and keeps their type. */
 template <typename T, sdlf_reduction FUNCTION> using wide = std::conditional_t<FUNCTION == SDLF_REDUCE_MAX, T, double>;
 
-/* One number stands for all six: the largest of the negated is a minimum. */
+/* The identity element of the reduction. A minimum is computed as the maximum of the negated values. */
 template <sdlf_reduction FUNCTION> static __device__ __forceinline__ double start_of()
 {
     if (FUNCTION == SDLF_REDUCE_PRODUCT) return 1;
@@ -37,14 +37,14 @@ template <sdlf_reduction FUNCTION, typename W> static __device__ __forceinline__
     return FUNCTION == SDLF_REDUCE_MAX && negated ? -value : value;
 }
 
-/* ---- how x is cut ---- */
+/* ---- how x is split ---- */
 
 struct reduction {
     int64_t outer, length, inner;
-    int64_t each; /* of the axis, in a part */
+    int64_t each; /* of the axis, per part */
     int parts;
     bool negated; /* a minimum */
-    double share; /* what the result is multiplied by: 1 / length for a mean */
+    double share; /* factor of the result: 1 / length for a mean */
 };
 
 static reduction reduction_of(const sdlf_operation *op)
@@ -72,7 +72,7 @@ extern "C" int64_t reduce_workspace_cuda(const sdlf_calculator *, const sdlf_ope
     return r.parts > 1 ? r.parts * r.outer * r.inner * static_cast<int64_t>(sizeof(double)) : 0;
 }
 
-/* A part's result, or all of it: to the workspace, or to y. */
+/* Store a part's result in the workspace, or the only one in y. */
 template <typename T>
 static __device__ __forceinline__ void put(const reduction &r, T *y, double *sums, int part, int64_t e, double value)
 {
@@ -110,7 +110,7 @@ static __global__ void __launch_bounds__(THREADS) reduce_columns(const T *x, T *
     }
 }
 
-/* LANES: of a line, 32 or all of the block. */
+/* LANES: threads per line, 32 or all of the block. */
 template <typename T, sdlf_reduction FUNCTION, int LANES>
 static __global__ void __launch_bounds__(THREADS) reduce_lines(const T *x, T *y, double *sums, reduction r)
 {
@@ -147,7 +147,7 @@ static __global__ void finish_parts(const double *sums, T *y, reduction r)
     }
 }
 
-/* The same where parts are many: a warp an output, whose lanes take every 32nd part. */
+/* The same for many parts: one warp per output, whose lanes have every 32nd part. */
 template <typename T, sdlf_reduction FUNCTION>
 static __global__ void finish_many_parts(const double *sums, T *y, reduction r)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* top_k: y[o,r,i] = the r-th of the line x[o,.,i], and where it stands. A warp a line.
+/* top_k: y[o,r,i] = the r-th of the line x[o,.,i], and its index. One warp per line.
  *
- * Short lines are held in registers as keys, unsigned numbers in the order that is wanted, and read once: a rank is the largest key of
- * all lanes, which is then taken out. Longer ones are read again, from the cache, rank after rank: the first of those that stand behind the
- * one before. */
+ * Short lines are held in registers as keys, unsigned integers in the requested order, and read once: for each rank, the largest key of all
+ * lanes is selected and removed. Longer lines are read again, from cache, for each rank: it is the first element that comes after the
+ * previous one. */
 #include <type_traits>
 
 #include "calculators/cuda/reduce/candidates.cuh"
 
 enum { THREADS = 256, WARP = 32, HELD = 32 };
 
-/* ---- held in registers ---- */
+/* ---- lines held in registers ---- */
 
-/* Larger where x comes earlier; never 0, which is no number. NaN is the first, and -0 is 0. */
+/* Larger if x comes earlier; never 0, which marks an empty slot. NaN is first, and -0 equals 0. */
 static __device__ __forceinline__ uint32_t key_of(float x, bool smallest)
 {
     if (x != x) return UINT32_MAX;
@@ -38,7 +38,7 @@ template <typename N> static __device__ __forceinline__ N largest_of_warp(N mine
     return mine;
 }
 
-/* Up to VALUES numbers a lane. */
+/* Up to VALUES elements per lane. */
 template <typename T, int VALUES>
 static __global__ void __launch_bounds__(THREADS)
     top_k_held(const T *x, T *y, int64_t *index, int64_t lines, int length, int k, int64_t inner, bool smallest)
@@ -63,7 +63,8 @@ static __global__ void __launch_bounds__(THREADS)
                 }
             }
             const bool first = best == largest_of_warp(best) && best != 0;
-            const int place = lane + at * WARP, taken = -largest_of_warp(first ? -place : INT32_MIN); /* the least */
+            const int place = lane + at * WARP,
+                      taken = -largest_of_warp(first ? -place : INT32_MIN); /* the lowest index */
             if (taken == place) {
 #pragma unroll
                 for (int v = 0; v < VALUES; v++) {
@@ -78,7 +79,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* ---- of any length ---- */
+/* ---- lines of any length ---- */
 
 template <typename T>
 static __global__ void top_k(const T *x, T *y, int64_t *index, int64_t lines, int64_t length, int64_t k, int64_t inner,
@@ -108,7 +109,7 @@ static __global__ void top_k(const T *x, T *y, int64_t *index, int64_t lines, in
 
 /* ---- launching ---- */
 
-/* Call function(VALUES), what a lane holds, as a constant, up to MOST; 0: the line is longer. */
+/* Call function(VALUES), the elements per lane, as a compile-time constant, up to MOST; 0: the line is longer. */
 template <int MOST, typename Function> static void with_values(int64_t length, Function function)
 {
     if (length <= 4 * WARP)

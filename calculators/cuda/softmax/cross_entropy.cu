@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* softmax_cross_entropy: probabilities, mean loss, metrics and, if wanted, the gradient, in one pass over the logits (N,C);
- * moves 2 NC elements, or 3 NC with the gradient.
+/* softmax_cross_entropy: probabilities, mean loss, metrics and, if requested, the gradient, in one pass over the logits (N,C); moves
+ * 2 NC elements, or 3 NC with the gradient.
  *
- * Few classes and rows (a step of training): a thread a row, in one launch: up to 256 rows are one block; more are blocks of 128, of
- * which the last to end adds the sums that each left in the workspace. Otherwise a warp a row;
- * blocks of 32 warps take chunks of 64 rows, leave one partial sum each in the workspace, and a last block of one warp adds
- * those in order; a single chunk's block finishes by itself. Sums of losses are double. */
+ * Few classes and rows (a training step): one thread per row, in one launch: up to 256 rows are one block; more are blocks of 128,
+ * of which the last to end adds the sums that each has written to the workspace. Otherwise one warp per row; blocks of 32 warps
+ * process chunks of 64 rows, write one partial sum each to the workspace, and a final block of one warp adds those in order; the
+ * block of a single chunk finishes by itself. Sums of losses are double. */
 #include "calculators/cuda/softmax/cross_entropy.cuh"
 
 enum { WARPS = 32, CHUNK = 64, FEW_CLASSES = 16, FEW_ROWS = 4096, BLOCK_ROWS = 128, ONE_BLOCK = 256 };
 
-/* ---- a thread a row ---- */
+/* ---- one thread per row ---- */
 
 /* One block. */
 template <int MOST, typename T>
@@ -33,7 +33,7 @@ static __global__ void __launch_bounds__(ONE_BLOCK) cross_entropy_few(cross_entr
     if (threadIdx.x == 0) finish(e, mine, before);
 }
 
-/* Several blocks: each leaves its sum in `partials`, and the last to do so adds them in order. */
+/* Several blocks: each writes its sum to `partials`, and the last to do so adds them in order. */
 template <int MOST, typename T>
 static __global__ void __launch_bounds__(BLOCK_ROWS)
     cross_entropy_blocks(cross_entropy<T> e, row_sums *partials, unsigned *ticket)
@@ -64,9 +64,9 @@ static __global__ void __launch_bounds__(BLOCK_ROWS)
     if (threadIdx.x == 0) finish(e, mine, metrics_before(e));
 }
 
-/* ---- a warp a row ---- */
+/* ---- one warp per row ---- */
 
-/* A NaN is the largest only where it comes first, as in a search from the row's start. */
+/* A NaN counts as the largest only in the first class, as in a sequential search. */
 template <typename T> static __device__ row_sums row_of_warp(const cross_entropy<T> &e, int64_t n)
 {
     int64_t lane = threadIdx.x % WARP, best = e.classes;
@@ -130,7 +130,7 @@ static __global__ void cross_entropy_finish(cross_entropy<T> e, const row_sums *
     if (threadIdx.x == 0) finish(e, all, metrics_before(e));
 }
 
-/* dlogits alone, from p; a thread an element. */
+/* Only dlogits, from p; one thread per element. */
 template <typename T> static __global__ void cross_entropy_backward(cross_entropy<T> e)
 {
     for (int64_t i = grid_first(); i < e.rows * e.classes; i += grid_step()) {
@@ -151,7 +151,7 @@ static int64_t chunks_of(const sdlf_operation *op)
     return (op->in[0].shape.dim[0] + CHUNK - 1) / CHUNK;
 }
 
-/* Of small ones. */
+/* The number of blocks for small operations. */
 static int64_t blocks_of(const sdlf_operation *op)
 {
     int64_t rows = op->in[0].shape.dim[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of softmax_cross_entropy share: the operation, the sums of its rows, and a row that one thread computes. */
+/* What the kernels of softmax_cross_entropy share: the operation's parameters, the sums over its rows, and the computation of a row by one thread. */
 #ifndef SDLF_CALCULATORS_CUDA_CROSS_ENTROPY_CUH
 #define SDLF_CALCULATORS_CUDA_CROSS_ENTROPY_CUH
 
@@ -13,7 +13,7 @@ template <typename T> struct cross_entropy {
     T *p, *loss, *dlogits; /* dloss, dlogits and weights may be NULL */
     double *metrics;       /* may be NULL */
     int64_t rows, classes;
-    double share, most; /* the target of a class; of the row's own */
+    double share, most; /* target of another class; of the row's label */
     T share_rounded, most_rounded;
 };
 
@@ -30,7 +30,7 @@ static __device__ __forceinline__ void add(row_sums &to, const row_sums &from)
     to.counted += from.counted;
 }
 
-/* Sums over the batch become the loss and are added to the metrics, which were `before`. */
+/* Compute the loss from the sums over the batch, and add them to the metrics, whose values were `before`. */
 template <typename T> static __device__ void finish(const cross_entropy<T> &e, row_sums all, double3 before)
 {
     *e.loss = static_cast<T>(e.weights != nullptr ? all.weighted : all.loss / static_cast<double>(e.rows));
@@ -45,8 +45,8 @@ template <typename T> static __device__ __forceinline__ double3 metrics_before(c
     return e.metrics != nullptr ? make_double3(e.metrics[0], e.metrics[1], e.metrics[2]) : make_double3(0, 0, 0);
 }
 
-/* What of a row is read once, before anything is written: its label, its weight (1 where there are none), and what its
- * gradient is multiplied by. */
+/* What is read once per row, before anything is written: its label, its weight (1 if there are none), and the factor
+ * of its gradient. */
 template <typename T> struct row_terms {
     int32_t label;
     T weight, scale;
@@ -59,13 +59,13 @@ template <typename T> static __device__ __forceinline__ row_terms<T> terms_of(co
     return {e.labels[n], e.weights != nullptr ? weight : T(1), scale};
 }
 
-/* What an element of a row becomes, and its share of the loss. */
+/* An element's probability and gradient, and its share of the loss. */
 template <typename T> struct row_element {
     T p, gradient;
     double loss;
 };
 
-/* Element j of a row, whose log p is known. */
+/* Element j of a row, given log p. */
 template <typename T>
 static __device__ __forceinline__ row_element<T> element_of(const cross_entropy<T> &e, const row_terms<T> &row,
                                                             int64_t j, T log_p)
@@ -76,7 +76,7 @@ static __device__ __forceinline__ row_element<T> element_of(const cross_entropy<
     return {p, row.weight != T(0) ? off * row.scale : T(0), target != 0 ? -target * static_cast<double>(log_p) : 0};
 }
 
-/* The same of row n: writes p and the gradient; its share of the loss. */
+/* The same for row n: stores p and the gradient; returns the element's share of the loss. */
 template <typename T>
 static __device__ __forceinline__ double finish_element(const cross_entropy<T> &e, const row_terms<T> &row, int64_t n,
                                                         int64_t j, T log_p)
@@ -107,7 +107,7 @@ static __device__ __forceinline__ row_sums add_warp(row_sums all)
     return all;
 }
 
-/* The row's logits in registers: MOST is at least the number of classes. */
+/* Computes a row with its logits in registers: MOST is at least the number of classes. */
 template <int MOST, typename T> static __device__ row_sums row_of_thread(const cross_entropy<T> &e, int64_t n)
 {
     const row_terms<T> row = terms_of(e, n);
@@ -134,7 +134,7 @@ template <int MOST, typename T> static __device__ row_sums row_of_thread(const c
     return close_row(e, row, loss, best);
 }
 
-/* Targets are worked out once, in both precisions: a division of doubles takes as long as all else that a row of 10 needs. */
+/* Targets are computed once, in both precisions: a division of doubles takes as long as everything else for a row of 10 classes. */
 template <typename T> static void set_targets(cross_entropy<T> &e, double smoothing)
 {
     T rounded = static_cast<T>(smoothing);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* softmax and log_softmax along one axis, and their gradients: lines of `length` elements, `inner` apart.
  *
- * Where the axis is the last a warp takes a line; its lanes take every 32nd element, and up to HELD of them stay in registers, so
- * that the line is read once; longer lines are read again, from the cache. Elsewhere neighbouring elements of a line are far apart, and
- * a thread takes a line, which coalesces across lines: the largest and the sum come from one reading, the result from a second.
- * All orders are fixed. */
+ * If the axis is the last, a warp processes a line; its lanes have every 32nd element, and up to HELD of them stay in registers, so
+ * that the line is read once; longer lines are read again, from cache. Otherwise adjacent elements of a line are far apart, and one
+ * thread processes a line, which coalesces across lines: the maximum and the sum are computed in one pass, the result in a second. The
+ * order of all reductions is fixed. */
 #include <type_traits>
 
 #include "calculators/cuda/kernels.cuh"
@@ -26,7 +26,7 @@ template <typename T> static __device__ T warp_max(T value)
     return value;
 }
 
-/* ---- a warp a line, VALUES of a lane in registers ---- */
+/* ---- one warp per line, VALUES elements per lane in registers ---- */
 
 template <typename T, bool LOG, int VALUES>
 static __global__ void __launch_bounds__(THREADS) softmax_forward_held(const T *x, T *y, int64_t lines, int length)
@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(THREADS) softmax_forward_held(const T *
 }
 
 template <typename T, bool LOG, int VALUES>
-static __global__ void __launch_bounds__(THREADS, 2 /* blocks, or too little is under way */)
+static __global__ void __launch_bounds__(THREADS, 2 /* blocks, so that enough loads are in flight */)
     softmax_backward_held(const T *y, const T *dy, T *dx, int64_t lines, int length)
 {
     int lane = threadIdx.x % WARP;
@@ -85,7 +85,7 @@ static __global__ void __launch_bounds__(THREADS, 2 /* blocks, or too little is 
     }
 }
 
-/* ---- a warp a line of any length ---- */
+/* ---- one warp per line of any length ---- */
 
 template <typename T, bool LOG>
 static __global__ void __launch_bounds__(THREADS) softmax_forward_long(const T *x, T *y, int64_t lines, int64_t length)
@@ -128,7 +128,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* ---- a thread a line ---- */
+/* ---- one thread per line ---- */
 
 template <typename T, bool LOG>
 static __global__ void __launch_bounds__(THREADS)
@@ -136,7 +136,7 @@ static __global__ void __launch_bounds__(THREADS)
 {
     for (int64_t line = grid_first(); line < lines; line += grid_step()) {
         int64_t first = line / inner * length * inner + line % inner;
-        T largest = -INFINITY, sum = 0; /* of the exponentials, less the largest so far */
+        T largest = -INFINITY, sum = 0; /* of the exponentials, relative to the largest value so far */
 #pragma unroll 4
         for (int64_t j = 0; j < length; j++) {
             T value = x[first + j * inner];
@@ -146,7 +146,7 @@ static __global__ void __launch_bounds__(THREADS)
             if (grows) largest = value;
         }
         T logarithm = LOG ? log(sum) : T(0), share = T(1) / sum;
-        bool wrong = largest == T(INFINITY) || largest == T(-INFINITY); /* nothing else tells of an infinity */
+        bool wrong = largest == T(INFINITY) || largest == T(-INFINITY); /* an infinity would otherwise go unnoticed */
         if (wrong) logarithm = share = T(NAN);
 #pragma unroll 4
         for (int64_t j = 0; j < length; j++) {
@@ -180,7 +180,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 template <int VALUES> using held = std::integral_constant<int, VALUES>;
 
-/* Call function(VALUES), what a lane holds, as a constant, up to MOST; 0: the line is longer. */
+/* Call function(VALUES), the elements per lane, as a compile-time constant, up to MOST; 0: the line is longer. */
 template <int MOST, typename Function> static void with_values(int64_t length, Function function)
 {
     constexpr int some = MOST < 16 ? MOST : 16;

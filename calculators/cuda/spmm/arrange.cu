@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The stream of a sparse matrix (spmm.cuh), by a block a chunk of rows: put the rows in order by their length, lay out the slices one
- * after the other, take as many stages of the stream as they need, and write. Slices of long rows get their elements by a
- * second kernel, on which the whole device works. Reads and writes the matrix once: some 30 us for 2.6 million elements,
- * once for a matrix that stays. */
+/* Arranges a sparse matrix as a stream (spmm.cuh), one block per chunk of rows: sort the rows by length, lay out the slices
+ * consecutively, reserve as many stages of the stream as they need, and write them. Elements of long rows are copied by a second
+ * kernel, on the whole device. Reads and writes the matrix once: some 30 us for 2.6 million elements, once for a matrix that does not
+ * change. */
 #include "calculators/cuda/spmm/spmm.cuh"
 
-enum { THREADS = 256, COPIERS = 8 /* lanes that copy a short row */, FILLERS = 16 /* blocks a multiprocessor */ };
+enum { THREADS = 256, COPIERS = 8 /* lanes per short row */, FILLERS = 16 /* blocks per multiprocessor */ };
 
 static __device__ __forceinline__ int64_t length_of(const spmm_csr &s, int64_t row)
 {
@@ -17,24 +17,24 @@ static __device__ __forceinline__ int64_t pieces_of(int64_t count)
     return (count + SPMM_HEAVY - 1) / SPMM_HEAVY;
 }
 
-/* A long row of the chunk: where its slices, its slots and its parts begin, counted in the chunk, and which of the chunk's cut rows it
- * is. */
+/* A long row of the chunk: the first of its slots, slices and parts, counted within the chunk, and its index among the chunk's split
+ * rows. */
 typedef struct long_row {
     int64_t slot;
     int row, slice, part, cut;
 } long_row;
 
-/* What a block knows of its chunk. */
+/* A block's description of its chunk. */
 typedef struct chunk_layout {
-    int next[SPMM_LIGHT + 1];  /* rows of each length, then their places in `order`; long ones first */
+    int next[SPMM_LIGHT + 1];  /* number of rows of each length, then their positions in `order`; the longest first */
     int16_t order[SPMM_CHUNK]; /* short rows */
-    int slots[SPMM_CHUNK + 1]; /* of their slices: where each begins, behind the long rows' */
+    int slots[SPMM_CHUNK + 1]; /* first slot of each slice of short rows, after the long rows' slots */
     long_row far[SPMM_CHUNK];
     int far_count, pieces, cuts, parts, first_slice, first_piece, first_cut, first_part;
     int64_t far_slots, first_stage;
 } chunk_layout;
 
-/* A slice from slot `begin` of the chunk up to `end`, which is not its. */
+/* Write a slice of the chunk: slots `begin` to before `end`. */
 static __device__ void write_slice(const spmm_csr &s, int64_t stage, int64_t begin, int64_t end, int slice, bool join)
 {
     spmm_head *heads = s.stream.heads + stage;
@@ -44,7 +44,7 @@ static __device__ void write_slice(const spmm_csr &s, int64_t stage, int64_t beg
     atomicOr(&heads[last / SPMM_STAGE].ends, (join ? 1u << SPMM_JOINS | 1u : 1u) << bit);
 }
 
-/* The elements of a row of the stream go to these places. */
+/* Write an element of a row to its slot and group. */
 template <typename T>
 static __device__ __forceinline__ void put(const spmm_csr &s, int64_t slot, int group, int64_t element)
 {
@@ -53,7 +53,7 @@ static __device__ __forceinline__ void put(const spmm_csr &s, int64_t slot, int 
     static_cast<T *>(s.stream.values)[to] = static_cast<const T *>(s.values)[element];
 }
 
-/* By one thread: lay out the chunk's slices, long rows' first, and take room in the lists for all of them. */
+/* By one thread: lay out the chunk's slices, long rows' first, and reserve space in the lists for all of them. */
 static __device__ void lay_out_chunk(const spmm_csr &s, chunk_layout &c, int rows)
 {
     const int groups = s.stream.groups;
@@ -75,7 +75,7 @@ static __device__ void lay_out_chunk(const spmm_csr &s, chunk_layout &c, int row
         c.next[kind] = place;
         place += count;
     }
-    int at = 0, below = 0, kind = 0, slices = 0; /* `below`: where rows shorter than kind's begin */
+    int at = 0, below = 0, kind = 0, slices = 0; /* below: the first slot after the slices so far */
     for (; at < rows - c.far_count; at += groups, slices++) {
         while (at >= (kind < SPMM_LIGHT ? c.next[kind + 1] : SPMM_CHUNK)) kind++;
         c.slots[slices] = below;
@@ -93,7 +93,7 @@ static __device__ void lay_out_chunk(const spmm_csr &s, chunk_layout &c, int row
     c.first_part = c.cuts > 0 ? atomicAdd(&counts->parts, c.parts) : 0;
 }
 
-/* The slices of a long row, by all threads of the block; its elements are for `fill`. */
+/* Write the slices of a long row, by all threads of the block; `fill` copies its elements. */
 static __device__ void write_long_row(const spmm_csr &s, const chunk_layout &c, const long_row &far)
 {
     const int groups = s.stream.groups;
@@ -159,7 +159,7 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) arrange(
     }
 }
 
-/* The elements of long rows, a warp a piece. */
+/* Copy the elements of long rows, one warp per piece. */
 template <typename T> static __global__ void __launch_bounds__(THREADS) fill(const __grid_constant__ spmm_csr s)
 {
     const int lane = threadIdx.x % SPMM_WARP, groups = s.stream.groups, last = s.stream.counts->pieces;
@@ -170,15 +170,15 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) fill(con
     }
 }
 
-/* What it takes to finish a slice, in slots: most of it log_softmax's. Less than its instructions would say: a warp whose rows are long
+/* The cost of finishing a slice, in slots: most of it is log_softmax. Less than its instruction count suggests: a warp with long rows
  * waits for each of its stages, and has more of them. */
 static __device__ __forceinline__ int64_t finish_cost(const spmm_csr &s, size_t size)
 {
     return !s.log_softmax ? 1 : size == sizeof(double) ? 4 : 2;
 }
 
-/* Where the warps' parts begin, by a thread each: in the first stage before which there is at least so much of all work; there, or in a
- * later stage, the first slice that begins. */
+/* Where the warps' parts begin, one thread per part: the first stage before which there is at least the part's share of the work;
+ * there, or in a later stage, the first slice that begins. */
 template <typename T> static __global__ void __launch_bounds__(THREADS) divide(const __grid_constant__ spmm_csr s)
 {
     const spmm_stream &stream = s.stream;
@@ -196,7 +196,7 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) divide(c
             low = k + 1;
     }
     int slot = 0;
-    if (low < stages && (stream.heads[low].ends & SPMM_FRESH) == 0) { /* behind the end of a slice that began before */
+    if (low < stages && (stream.heads[low].ends & SPMM_FRESH) == 0) { /* after the end of a slice that began before */
         while ((stream.heads[low].ends & 0xff) == 0) low++;
         slot = __ffs(static_cast<int>(stream.heads[low].ends & 0xff));
     }

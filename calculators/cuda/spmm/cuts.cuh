@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of spmm_csr that are cut (spmm.cuh): a warp notes which parts it has stored, and says so in the end, or when 32 have come
- * together; who says the last one of a row adds up all of them, part i by group i % GROUPS, and finishes the row. Sums have one order,
- * whoever adds them. */
+/* Rows of spmm_csr that are split (spmm.cuh): a warp records which parts it has stored, and announces them at the end, or when its
+ * list of 32 may overflow; the warp that announces the last part of a row adds all of them, part i in group i % GROUPS, and finishes
+ * the row. The order of summation is fixed, whichever warp adds. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_CUTS_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_CUTS_CUH
 
@@ -19,11 +19,11 @@ static __device__ __forceinline__ void note_part(stored_parts &stored, int32_t p
     stored.count++;
 }
 
-/* Which of the noted parts were the last of their rows: a bit a lane, which then has the row's cut. */
+/* Announces the recorded parts. Returns a bit per lane whose part was the last of its row; that lane receives the row's cut. */
 static __device__ __forceinline__ unsigned tell_parts(const spmm_csr &s, stored_parts &stored, spmm_cut &cut)
 {
     bool last = false;
-    __threadfence(); /* the parts before their number */
+    __threadfence(); /* publish the parts before the count */
     __syncwarp();
     if (static_cast<int>(threadIdx.x) % SPMM_WARP < stored.count) {
         const int32_t index = s.stream.cut_of_part[stored.part];
@@ -32,12 +32,12 @@ static __device__ __forceinline__ unsigned tell_parts(const spmm_csr &s, stored_
         last = atomicAdd(arrived, 1) + 1 == static_cast<unsigned>(cut.count);
         if (last) *arrived = 0;
     }
-    __threadfence(); /* the number before the parts */
+    __threadfence(); /* read the count before the parts */
     stored.count = 0;
     return __ballot_sync(0xffffffffu, last);
 }
 
-/* This group's share of a cut row's parts; `room` is 16 bytes a lane for each slot of a stage. */
+/* This group's share of a split row's parts; `room`: shared memory, 16 bytes per lane for each slot of a stage. */
 template <typename T, int G, bool ALIGNED>
 static __device__ __forceinline__ pack<T> add_parts(const spmm_csr &s, int64_t part, int count, uint32_t room,
                                                     lane_columns mine)

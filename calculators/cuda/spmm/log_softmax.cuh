@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* log_softmax of two rows at once, in spmm_csr: what depends on what is before it, step by step, has the other row to fill its time, and
- * the lanes of a group share the rows' sums and logarithms: half of them have one row's, half the other's. A row's numbers do
- * not depend on which of the two it is. */
+/* log_softmax of two rows at once, in spmm_csr: two independent dependency chains hide each other's latency, and the lanes of a group
+ * split the reductions and logarithms: half of them compute one row's, half the other's. A row's result does not depend on which of the
+ * two it is. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_LOG_SOFTMAX_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_LOG_SOFTMAX_CUH
 
 #include "calculators/cuda/spmm/log_softmax64.cuh"
 #include "calculators/cuda/spmm/spmm.cuh"
 
-/* This lane's half of both: the upper lanes of a group have the second one's. */
+/* Reduce both rows over a group: the lower lanes get the first row's result, the upper lanes the second's. */
 template <int G, typename T, typename F>
 static __device__ __forceinline__ T fold_group(const T (&both)[2], bool upper, F together)
 {
@@ -26,7 +26,7 @@ template <int G, typename T> static __device__ __forceinline__ void unfold_group
     both[1] = upper ? mine : other;
 }
 
-/* The largest number of each row. */
+/* The maximum of each row. */
 template <typename T, int G>
 static __device__ __forceinline__ void largest_of_rows(const pack<T> (&row)[2], int valid, bool upper, T (&largest)[2])
 {
@@ -45,7 +45,7 @@ static __device__ __forceinline__ float upper_half(double x)
     return __int_as_float(__double2hiint(x));
 }
 
-/* Rows less something near their largest number, and their powers of e. */
+/* Subtract from each row a value near its maximum, and compute the exponentials. */
 template <int G>
 static __device__ __forceinline__ void take_powers(pack<float> (&row)[2], int valid, bool upper,
                                                    pack<float> (&power)[2])
@@ -57,7 +57,7 @@ static __device__ __forceinline__ void take_powers(pack<float> (&row)[2], int va
 #pragma unroll
         for (int v = 0; v < 4; v++) {
             row[i].at[v] -= largest[i];
-            /* a rounded exponent's error counts little where e^t is small */
+            /* the error of a rounded exponent matters little where e^t is small */
             asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power[i].at[v]) : "f"(row[i].at[v] * 1.44269504f));
         }
     }
@@ -72,15 +72,15 @@ static __device__ __forceinline__ bool is_tame(const pack<double> &row, int vali
     return tame;
 }
 
-/* Is it so for all lanes of this one's group? */
+/* True if `so` holds for all lanes of this lane's group. */
 template <int G> static __device__ __forceinline__ bool is_so_for_group(bool so)
 {
     const unsigned group = 0xffffffffu >> (SPMM_WARP - G) << threadIdx.x % SPMM_WARP / G * G;
     return (__ballot_sync(0xffffffffu, so) & group) == group;
 }
 
-/* Where all numbers of a row are below 256, e^t need not be looked at, and the largest one to 20 bits will do: the upper halves of doubles are
- * in order as floats are. Mostly that is so of all rows that the warp has; where it is not, each row gets what it would get elsewhere. */
+/* If all values of a row are below 256 in magnitude, exponents need no clamping, and the maximum is needed to 20 bits only: the upper halves of
+ * doubles compare like floats. Usually this holds for all rows of the warp; otherwise, each row gets the same result as it would elsewhere. */
 template <int G>
 static __device__ __forceinline__ void take_powers(pack<double> (&row)[2], int valid, bool upper,
                                                    pack<double> (&power)[2])
@@ -130,7 +130,7 @@ static __device__ __forceinline__ double log_of_sum(double s)
     return log_near(s);
 }
 
-/* Of the rows that a group's lanes hold. Every lane of the warp takes part. */
+/* For the rows that a group's lanes hold. Every lane of the warp takes part. */
 template <typename T, int G> static __device__ __forceinline__ void take_log_softmax(pack<T> (&row)[2], int valid)
 {
     const bool upper = (threadIdx.x & (G / 2)) != 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* exp and log as log_softmax in float64 needs them. */
+/* exp and log with the range and accuracy that log_softmax in float64 needs. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_LOG_SOFTMAX64_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_LOG_SOFTMAX64_CUH
 
 #include <cuda_runtime.h>
 
-/* e^r = 1 + r + r^2 / 2 + r^3 (...), |r| up to ln 2 / 2, to 3e-17; terms of r^8 and more have 21 bits, which fit in an instruction. */
+/* e^r = 1 + r + r^2 / 2 + r^3 (...), |r| up to ln 2 / 2, to 3e-17; coefficients from r^8 on have 21 bits, which fit as immediate operands. */
 static __constant__ double exp_terms[] = {0x1.a01a01b2e6b3ap-13, 0x1.6c16c1784ece4p-10, 0x1.111111110f078p-7,
                                           0x1.5555555554d48p-5,  0x1.555555555555ap-3,  -0x1.62e42fefa39efp-1};
 
-/* t becomes e^t, from -708 to 708, to some units of the last place of the larger of e^t and 1; step by step for all COUNT, since each
- * step waits for the one before. */
+/* t becomes e^t, from -708 to 708, to some units in the last place of the larger of e^t and 1; interleaved for all COUNT, since each
+ * operation depends on the one before. */
 template <int COUNT> static __device__ __forceinline__ void take_exp(double (&t)[COUNT])
 {
     double p[COUNT];
@@ -43,7 +43,7 @@ template <int COUNT> static __device__ __forceinline__ void take_exp(double (&t)
     for (int i = 0; i < COUNT; i++) t[i] = __hiloint2double(__double2hiint(p[i]) + power[i], __double2loint(p[i]));
 }
 
-/* log s for s from e^-64 to e^64: y from float32, and what is left, log(s e^-y), from the first terms of its series. */
+/* log s for s from e^-64 to e^64: y in float32, plus log(s e^-y) from the first terms of its series. */
 static __device__ __forceinline__ double log_near(double s)
 {
     float l;

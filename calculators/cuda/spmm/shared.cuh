@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared memory of spmm_csr by its address, 32 bits that the compiler keeps: from a pointer it works them out anew, in half a
- * dozen instructions, wherever one is used. */
+/* Accesses shared memory in spmm_csr by 32-bit addresses that the compiler keeps in registers: from a pointer it recomputes
+ * them, in half a dozen instructions, at every use. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_SHARED_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_SHARED_CUH
 
 #include "calculators/cuda/mma.cuh"
 
-/* By every lane of the warp. The exchange with itself hides where the address comes from: ptxas (13.0) adds the uniform part of one that it
- * knows in the instruction, and where that is a copy with a hint for the cache, it makes one that no device takes. */
+/* Called by every lane of the warp. The shuffle hides the origin of the address: ptxas (13.0) otherwise folds the uniform part of a known
+ * address into the instruction, and for a cp.async with a cache hint this yields an instruction that no device supports. */
 static __device__ __forceinline__ uint32_t kept_address(const void *shared)
 {
     const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
     return __shfl_sync(0xffffffffu, address, static_cast<int>(threadIdx.x) % 32);
 }
 
-/* 16 bytes, as numbers of their type: whoever puts them together from words moves them once more. */
+/* Load 16 bytes as elements of their type: assembling them from words would cost another move. */
 static __device__ __forceinline__ void read_16(int32_t *to, uint32_t from)
 {
     asm volatile("ld.shared.v4.s32 {%0,%1,%2,%3}, [%4];"
@@ -56,7 +56,7 @@ static __device__ __forceinline__ void write_16(uint32_t to, const double (&from
     asm volatile("st.shared.v2.f64 [%0], {%1,%2};" ::"r"(to), "d"(from[0]), "d"(from[1]) : "memory");
 }
 
-/* 16 bytes from the row of x that begins there, if `column` is one; zeros otherwise. */
+/* Copy 16 bytes from a row of x, if `column` is valid; otherwise zeros. */
 static __device__ __forceinline__ void copy_row(uint32_t to, const void *from, int column)
 {
 #if __CUDA_ARCH__ >= 800
@@ -69,7 +69,7 @@ static __device__ __forceinline__ void copy_row(uint32_t to, const void *from, i
 #endif
 }
 
-/* 16 bytes that are not read again soon. */
+/* Copy 16 bytes that are not read again soon. */
 static __device__ __forceinline__ void copy_once(uint32_t to, const void *from)
 {
 #if __CUDA_ARCH__ >= 800

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of the sums of a slice of spmm_csr (spmm.cuh): groups that share a row put them together, and a row gets its bias, its
- * activation and its log_softmax before it is stored. */
+/* Finishes the sums of a slice of spmm_csr (spmm.cuh): groups that share a row are reduced, and a row gets its bias, activation and
+ * log_softmax before it is stored. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_SLICE_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_SLICE_CUH
 
 #include "calculators/cuda/spmm/log_softmax.cuh"
 
-/* The columns of x and y that a lane has: `valid` from j on (none, if that is not positive). */
+/* The columns of x and y that a lane has: `valid` from j on (none if that is not positive). */
 typedef struct lane_columns {
     int j, valid, width, row_bytes;
-    const char *x; /* these, of row 0 */
+    const char *x; /* these columns of row 0 */
     char *y;
 } lane_columns;
 
@@ -20,7 +20,7 @@ static __device__ __forceinline__ void store_pack(T *to, const pack<T> &p, int v
     if (ALIGNED) {
         uint4 bits;
         memcpy(&bits, &p, sizeof p);
-        __stcs(reinterpret_cast<uint4 *>(to), bits); /* x has more use of the cache */
+        __stcs(reinterpret_cast<uint4 *>(to), bits); /* x benefits more from the cache */
     } else {
 #pragma unroll
         for (int v = 0; v < pack<T>::V; v++)
@@ -28,7 +28,7 @@ static __device__ __forceinline__ void store_pack(T *to, const pack<T> &p, int v
     }
 }
 
-/* What all groups have of one row's sum: every group gets all of it. */
+/* Reduce a row's sum over all groups: every group gets the total. */
 template <typename T, int G> static __device__ __forceinline__ void join_groups(pack<T> &sum)
 {
 #pragma unroll
@@ -45,11 +45,11 @@ static __device__ __forceinline__ void store_row(const pack<T> &row, int target,
                                mine.valid);
 }
 
-/* Rows that are complete except for their log_softmax, which is taken of two at a time. */
+/* Rows that are complete except for their log_softmax, which is computed for two at a time. */
 template <typename T> struct finished_rows {
     pack<T> row[2];
     int32_t target[2];
-    int waiting; /* the first one is there */
+    int waiting; /* the first row is present */
 };
 
 template <typename T, int G, bool ALIGNED>
@@ -61,7 +61,7 @@ static __device__ __forceinline__ void store_both(finished_rows<T> &rows, lane_c
     rows.waiting = 0;
 }
 
-/* A row's sum, this group's for `target`, becomes a row of y: now, or together with the next one. */
+/* This group's sum for `target` becomes a row of y: now, or together with the next one. */
 template <typename T, int G, bool PLAIN, bool ALIGNED, bool ACTIVATE>
 static __device__ __forceinline__ void finish_row(const spmm_csr &s, finished_rows<T> &rows, pack<T> sum, int target,
                                                   lane_columns mine)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* spmm_csr: the matrix is arranged once where it stays (the prepared form), else in the workspace before each run; then one kernel
- * goes through the whole stream. The idea is in spmm.cuh. */
+/* spmm_csr: the matrix is arranged once if it is constant (the prepared form), else in the workspace before each run; then one
+ * kernel processes the whole stream. spmm.cuh describes the algorithm. */
 #include "calculators/cuda/spmm/spmm.cuh"
 
-enum { BLOCK_BYTES = 1024 /* of shared memory, beside what it asks for */ };
+enum { BLOCK_BYTES = 1024 /* of shared memory that the system reserves per block */ };
 
 static int64_t padded(int64_t bytes)
 {
@@ -17,7 +17,7 @@ int spmm_lanes(int64_t width, int64_t size)
     return lanes;
 }
 
-/* As many warps as there are at any time, and no more than stages. */
+/* As many warps as are resident at once, and no more than stages. */
 static int count_warps(const cuda_calculator *calculator, int64_t stages, int groups, int64_t size)
 {
     const size_t block = SPMM_WARPS * spmm_warp_bytes(static_cast<size_t>(groups), static_cast<size_t>(size));
@@ -28,9 +28,9 @@ static int count_warps(const cuda_calculator *calculator, int64_t stages, int gr
     return static_cast<int>(wanted < blocks ? wanted : blocks) * SPMM_WARPS;
 }
 
-/* The stream of a matrix, laid out from `base` on; null: for its size alone. A chunk's rows are in order, so a slice has no more
+/* The stream of a matrix, laid out from `base` on; NULL: only for its size. A chunk's rows are sorted, so a slice has no more
  * slots than the slice before it has elements for each group. Beyond the elements there are the slots of each chunk's first slice,
- * one for each slice of empty rows, the rest of the last slot of each slice of one row, and the rest of each chunk's last
+ * one for each slice of empty rows, the rest of the last slot of each single-row slice, and the rest of each chunk's last
  * stage. */
 static spmm_stream lay_out(int64_t rows, int64_t stored, int64_t width, int64_t size, const cuda_calculator *calculator,
                            char *base)
@@ -100,10 +100,10 @@ static spmm_csr describe(const sdlf_calculator *calculator, const sdlf_operation
     return s;
 }
 
-/* Columns of y, a grid's second dimension over groups of them. */
+/* Limit on the columns of y: groups of them are along the grid's second dimension. */
 enum { WIDEST = 65535 * 2 * SPMM_WARP };
 
-/* A row's log_softmax is taken where one group has all of its columns at once. */
+/* log_softmax requires that one group has all columns of a row at once. */
 extern "C" bool spmm_csr_supports_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     int64_t width = op->out[0].shape.dim[1], rows = op->in[0].shape.dim[0];
@@ -125,7 +125,7 @@ extern "C" sdlf_status spmm_csr_prepare_cuda(sdlf_calculator *base, const sdlf_o
     cudaError_t error = spmm_arrange(calculator, &s, op->out[0].dtype);
     if (error != cudaSuccess) return cuda_check(error, "spmm_csr");
     const sdlf_status status = cuda_check_launch("spmm_csr");
-    /* products read it before they await anything */
+    /* spmm_csr reads the stream before it waits for earlier kernels */
     return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(calculator->stream), "spmm_csr, prepared") : status;
 }
 

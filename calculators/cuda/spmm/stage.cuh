@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A stage of the stream of spmm_csr (spmm.cuh) in a warp's shared memory: how it lies there, asking for it, adding it up. */
+/* A stage of the stream of spmm_csr (spmm.cuh) in a warp's shared memory: its layout, its loads, its accumulation. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_STAGE_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_STAGE_CUH
 
@@ -8,12 +8,12 @@
 
 enum {
     STAGES_OPEN = SPMM_OPEN,
-    STAGES_EARLY = STAGES_OPEN + 1, /* so that columns have come, too, when STAGES_OPEN may still be under way */
+    STAGES_EARLY = STAGES_OPEN + 1, /* so that columns have arrived, too, when STAGES_OPEN may still be in flight */
     ROW_STAGES = STAGES_OPEN + 1,
     ELEMENT_STAGES = STAGES_OPEN + STAGES_EARLY + 1,
 };
 
-/* A stage of the stream, and the warp's shared memory. */
+/* A stage of the stream in shared memory, and a warp's shared memory. */
 template <typename T, int G> struct stage_of {
     enum { GROUPS = SPMM_WARP / G, PLACES = GROUPS * SPMM_STAGE };
     alignas(16) int32_t columns[GROUPS][SPMM_STAGE];
@@ -24,7 +24,7 @@ template <typename T> struct stage_rows {
     pack<T> at[SPMM_STAGE][SPMM_WARP];
 };
 
-/* Places in both rings are numbers of stages, less their upper bits. */
+/* Indices into both rings are stage numbers modulo a power of two. */
 static_assert((ROW_STAGES & (ROW_STAGES - 1)) == 0 && (ELEMENT_STAGES & (ELEMENT_STAGES - 1)) == 0, "powers of two");
 
 template <typename T, int G> struct warp_memory {
@@ -32,9 +32,9 @@ template <typename T, int G> struct warp_memory {
     stage_rows<T> rows[ROW_STAGES];
 };
 
-/* ---- what is asked for ---- */
+/* ---- loads ---- */
 
-/* Where a lane's pieces of the next stage's elements lie. */
+/* The addresses of a lane's pieces of the next stage's elements. */
 template <typename T, int G> struct element_source {
     enum { PLACES = stage_of<T, G>::PLACES, COLUMNS = PLACES * 4 / 16, ALL = COLUMNS + PLACES * (int)sizeof(T) / 16 };
     enum { PIECES = (ALL + SPMM_WARP - 1) / SPMM_WARP };
@@ -70,7 +70,7 @@ static __device__ __forceinline__ void ask_for_elements(element_source<T, G> &el
     }
 }
 
-/* What the lane has of a row, if `column` is one; zeros otherwise. */
+/* Load the lane's part of a row, if `column` is valid; otherwise zeros. */
 template <typename T, bool ALIGNED>
 static __device__ __forceinline__ void ask_for_pack(uint32_t to, const T *from, int column, int valid)
 {
@@ -94,9 +94,9 @@ static __device__ __forceinline__ void ask_for_rows(uint32_t elements, uint32_t 
     }
 }
 
-/* ---- what becomes of it ---- */
+/* ---- accumulation ---- */
 
-/* Add the stage's elements to `sum`; where a slice ends, its sums go to the place of the last row of x. */
+/* Add the stage's elements to `sum`; where a slice ends, its sums overwrite the last row of x in shared memory. */
 template <typename T, bool ENDS>
 static __device__ __forceinline__ void add_elements(const T (&values)[SPMM_STAGE], uint32_t rows, pack<T> &sum,
                                                     unsigned ends)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A warp's part of the stream of spmm_csr (spmm.cuh).
  *
- * Everything comes through shared memory, asynchronously, so that what is under way takes no registers and does not end where a
- * row ends: the warp asks for the columns and values of the stage that is STAGES_EARLY + STAGES_OPEN ahead, then, by columns that have
- * come, for the rows of x of the stage that is STAGES_OPEN ahead, and adds up the stage that has come. A lane has V = 16 / sizeof(T)
- * neighbouring columns of x, and reads back what it asked for itself; what is under way is STAGES_OPEN times 4 KB a warp.
- * A sum that is complete takes the place of the row of x that was added last, and the stage's rows are finished together;
- * rows that had all groups to themselves wait until there is one for each group, and log_softmax waits for two rows of a group.
- * Rows wider than a warp has columns for are gone over again, by other blocks, for the next G V columns. */
+ * All data is staged through shared memory by cp.async, so that loads in flight take no registers and continue across row boundaries:
+ * the warp loads the columns and values of the stage that is STAGES_EARLY + STAGES_OPEN ahead, then, from columns that have arrived,
+ * the rows of x of the stage that is STAGES_OPEN ahead, and accumulates the stage that has arrived. A lane has V = 16 / sizeof(T)
+ * adjacent columns of x, and reads back only what it loaded itself; STAGES_OPEN times 4 KB a warp are in flight. A complete sum
+ * overwrites the row of x that was added last, and the stage's rows are finished together; rows that all groups shared wait until
+ * there is one for each group, and log_softmax waits for two rows of a group. Rows wider than a warp's columns are processed again, by
+ * other blocks, for the next G V columns. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_STREAM_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_STREAM_CUH
 
@@ -17,23 +17,23 @@
 
 enum { THREADS = SPMM_WARPS * SPMM_WARP };
 
-/* ---- which part ---- */
+/* ---- a warp's part ---- */
 
-/* Stages [begin, begin + count): of the first one, what begins behind slot `skipped`; of the last one, what ends before slot
- * `kept`. */
+/* Stages [begin, begin + count): of the first one, slices that end after slot `skipped`; of the last one, slices that end
+ * before slot `kept`. */
 typedef struct stream_part {
     int64_t begin;
     int count, skipped, kept;
 } stream_part;
 
-/* From this warp's start to the next one's. */
+/* From this warp's start to the next warp's. */
 static __device__ __forceinline__ stream_part part_of_warp(const spmm_stream &stream)
 {
     const int warp = static_cast<int>(blockIdx.x) * SPMM_WARPS + static_cast<int>(threadIdx.x) / SPMM_WARP;
     const spmm_start first = stream.starts[warp], next = stream.starts[warp + 1];
     stream_part part = {first.stage, next.stage - first.stage, first.slot, next.slot};
     if (part.count <= 0)
-        part.count = 0; /* one slice goes on through all of them */
+        part.count = 0; /* one slice spans all of them */
     else if (part.kept > 0)
         part.count++;
     else
@@ -41,8 +41,8 @@ static __device__ __forceinline__ stream_part part_of_warp(const spmm_stream &st
     return part;
 }
 
-/* Of stage k of the part: bit i: a slice ends with slot i; bit STREAM_MINE + i: which is this warp's; bit SPMM_JOINS + i: which is
- * of one row. */
+/* Stage k of the part: bit i: a slice ends with slot i; bit STREAM_MINE + i: that slice is this warp's; bit SPMM_JOINS + i: it is
+ * a single row. */
 enum { STREAM_ENDS = 0xff, STREAM_MINE = 8 };
 
 static __device__ __forceinline__ unsigned ends_of(const stream_part &part, const spmm_head *heads, int k)
@@ -55,16 +55,16 @@ static __device__ __forceinline__ unsigned ends_of(const stream_part &part, cons
     return all | mine << STREAM_MINE;
 }
 
-/* ---- the rows that end ---- */
+/* ---- rows that end ---- */
 
-/* Rows that had all groups to themselves: `count` groups have one each. */
+/* Rows that all groups shared: `count` groups hold one each. */
 template <typename T> struct joined_rows {
     pack<T> row;
     int32_t target;
     int count;
 };
 
-/* The sum that all groups have of a row is kept by one of them. Have all one now? */
+/* Store a row's sum, which all groups have, in one of them. True if every group now holds one. */
 template <typename T, int G>
 static __device__ __forceinline__ bool keep_joined(joined_rows<T> &joined, const pack<T> &row, int32_t target)
 {
@@ -74,7 +74,7 @@ static __device__ __forceinline__ bool keep_joined(joined_rows<T> &joined, const
     return true;
 }
 
-/* The targets of the slices that end in a stage, one after the other, by all lanes: target i is that of lane i % 32. */
+/* The targets of the slices that end in a stage, in order, spread over the lanes: target i is in lane i % 32. */
 template <int GROUPS> struct stage_targets {
     enum { COUNT = (SPMM_STAGE * GROUPS + SPMM_WARP - 1) / SPMM_WARP };
     int32_t at[COUNT];
@@ -93,7 +93,7 @@ static __device__ __forceinline__ stage_targets<GROUPS> read_targets(const int32
     return targets;
 }
 
-/* The slices whose sums are in a stage's rows of x. */
+/* Finish the slices whose sums are in a stage's rows of x. */
 template <typename T, int G, bool PLAIN, bool ALIGNED, bool ACTIVATE>
 static __device__ __forceinline__ void end_slices(const spmm_csr &s, const stage_targets<SPMM_WARP / G> &targets,
                                                   unsigned ends, uint32_t rows, lane_columns mine, stored_parts &stored,
@@ -101,7 +101,7 @@ static __device__ __forceinline__ void end_slices(const spmm_csr &s, const stage
 {
     enum { GROUPS = SPMM_WARP / G, LAST = stage_targets<GROUPS>::COUNT - 1 };
     const int group = static_cast<int>(threadIdx.x) % SPMM_WARP / G;
-    int first = 0; /* of its targets */
+    int first = 0; /* the first of its targets */
     for (unsigned left = ends >> STREAM_MINE & STREAM_ENDS; left != 0; left &= left - 1, first += GROUPS) {
         const int slot = __ffs(static_cast<int>(left)) - 1;
         const bool join = (ends >> (SPMM_JOINS + slot) & 1) != 0;
@@ -111,7 +111,7 @@ static __device__ __forceinline__ void end_slices(const spmm_csr &s, const stage
         read_shared(row.at, rows + slot * static_cast<uint32_t>(sizeof(pack<T>)) * SPMM_WARP);
         if (join) {
             join_groups<T, G>(row);
-            if (target < 0) { /* a part of a row that is cut */
+            if (target < 0) { /* a part of a split row */
                 T *to = static_cast<T *>(s.parts) + (-1 - static_cast<int64_t>(target)) * mine.width + mine.j;
                 if (group == 0) store_pack<T, ALIGNED>(to, row, mine.valid);
                 note_part(stored, -1 - target);
@@ -125,7 +125,7 @@ static __device__ __forceinline__ void end_slices(const spmm_csr &s, const stage
     }
 }
 
-/* The cut rows whose last part is one of the noted ones. */
+/* Finish the split rows whose last part is one of the recorded ones. */
 template <typename T, int G, bool PLAIN, bool ALIGNED, bool ACTIVATE>
 static __device__ __forceinline__ void end_cuts(const spmm_csr &s, uint32_t room, lane_columns mine,
                                                 stored_parts &stored, joined_rows<T> &joined,
@@ -145,7 +145,7 @@ static __device__ __forceinline__ void end_cuts(const spmm_csr &s, uint32_t room
 
 /* ---- the stream ---- */
 
-/* PLAIN: x has just the columns of one group, and there is neither a bias nor an activation. */
+/* PLAIN: x has exactly the columns of one group, and there is neither a bias nor an activation. */
 template <typename T, int G, bool PLAIN, bool ALIGNED, bool ACTIVATE>
 static __global__ void __launch_bounds__(THREADS, SPMM_RESIDENT) run_stream(const __grid_constant__ spmm_csr s)
 {
@@ -182,12 +182,12 @@ static __global__ void __launch_bounds__(THREADS, SPMM_RESIDENT) run_stream(cons
     const spmm_head *heads = s.stream.heads + part.begin;
     const int64_t first = heads[0].slice + (part.skipped > 0 ? 1 : 0);
     const int32_t *next_targets = s.stream.targets + first * GROUPS + lane;
-    unsigned held = ends_of(part, heads, lane); /* every lane one, of 32 stages */
+    unsigned held = ends_of(part, heads, lane); /* each lane holds one, for 32 stages */
     pack<T> sum = {};
     joined_rows<T> joined = {{}, SPMM_NOTHING, 0};
     finished_rows<T> finished = {};
     stored_parts stored = {0, 0};
-    if (s.ready) await_kernels(); /* for x; elements came meanwhile */
+    if (s.ready) await_kernels(); /* for x; elements were loaded meanwhile */
     await_copies<STAGES_EARLY - 1>();
     for (int k = -STAGES_OPEN; k < part.count; k++) {
         const int rows_next = k + STAGES_OPEN, elements_next = rows_next + STAGES_EARLY;
