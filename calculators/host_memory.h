@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of calculators that compute in the host's: slots of their classes. */
+/* Class slots for calculators that compute in host memory. */
 #ifndef SDLF_CALCULATORS_HOST_MEMORY_H
 #define SDLF_CALCULATORS_HOST_MEMORY_H
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of two 64-bit integers that the machine has not, or not for all of them; the same on every calculator. */
+/* Functions of two 64-bit integers that C lacks or leaves undefined for some operands; the same on every calculator. */
 #ifndef SDLF_CALCULATORS_INTEGER_FUNCTIONS_H
 #define SDLF_CALCULATORS_INTEGER_FUNCTIONS_H
 
 #include "calculators/integer_power.h"
 
-/* What a / b, cut off toward zero, leaves; nothing where there is no quotient. */
+/* The remainder of a / b, truncated toward zero; 0 if there is no quotient. */
 SDLF_INLINE int64_t sdlf_integer_remainder(int64_t a, int64_t b)
 {
     return b == 0 || b == -1 ? 0 : a % b;
 }
 
-/* What a / b, rounded down, leaves: it has b's sign. */
+/* The remainder of a / b, rounded down: it has the sign of b. */
 SDLF_INLINE int64_t sdlf_integer_modulo(int64_t a, int64_t b)
 {
     const int64_t rest = sdlf_integer_remainder(a, b);

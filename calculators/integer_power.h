@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* A negative power of anything but 1 and -1 lies between -1 and 1, and is 0 as quotients are; so is that of 0. */
+/* A negative power of anything but 1 and -1 is truncated to 0, like a quotient, and so is a negative power of 0. */
 SDLF_INLINE int64_t sdlf_integer_power(int64_t a, int64_t b)
 {
     if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of calculator classes, in the order of listings. Whoever includes it defines SDLF_CALCULATOR(class) first; a class is declared and
- * registered by its line here. No include guard: it is read more than once. */
+/* The calculator classes, in listing order: an X-macro list; define SDLF_CALCULATOR(class) before including it. A class
+ * is declared and registered by its line here. No include guard: it is included more than once. */
 SDLF_CALCULATOR(sdlf_reference_calculator_class)
 SDLF_CALCULATOR(sdlf_cpu_calculator_class)
 #ifdef SDLF_HAVE_CUDA

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul as a gemm for each matrix of the batch: for calculators whose gemm is fast. The class's slot for gemm computes each. */
+/* matmul as one gemm for each matrix of the batch, for calculators with a fast gemm. It calls the class's gemm slot. */
 #ifndef SDLF_CALCULATORS_MATMUL_H
 #define SDLF_CALCULATORS_MATMUL_H
 
 #include <sdlf/calculator.h>
 
-/* Where matrix `index`, counted row-major over the batch, begins in x, in elements; and its product by itself. */
+/* The offset in elements of matrix `index`, counted row-major over the batch, in x; and the gemm of that matrix. */
 int64_t sdlf_matrix_offset(const sdlf_tensor *x, int64_t index);
 sdlf_operation sdlf_matmul_product(const sdlf_operation *operation, int64_t index);
 

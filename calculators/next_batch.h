@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* next_batch on calculators that compute in the host's memory. A few hundred bytes: there is nothing to make faster. */
+/* next_batch for calculators in host memory. It moves a few hundred bytes: there is nothing to optimise. */
 #ifndef SDLF_CALCULATORS_NEXT_BATCH_H
 #define SDLF_CALCULATORS_NEXT_BATCH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calculators of this build, in the order in which listings show them, for framework/calculator_classes.c. */
+/* The calculators of this build, in listing order, for framework/calculator_classes.c. */
 #include "calculators/registry.h"
 
 const sdlf_calculator_class *const sdlf_builtin_calculators[] = {
@@ -14,7 +14,7 @@ const sdlf_calculator_class *sdlf_calculator_class_usual(void)
     return &sdlf_cpu_calculator_class;
 }
 
-/* A row of NULL ends the list, which may have no other. */
+/* Terminated by a row of NULL, which may be the only one. */
 static const struct left_out {
     const char *name, *reason;
 } left_out[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every calculator class of this build. Adding one: its line in list.h. */
+/* All calculator classes of this build. To add one, add its line to list.h. */
 #ifndef SDLF_CALCULATORS_REGISTRY_H
 #define SDLF_CALCULATORS_REGISTRY_H
 
@@ -9,7 +9,7 @@
 #include "calculators/list.h"
 #undef SDLF_CALCULATOR
 
-/* All of them, and NULL. */
+/* All of them, NULL-terminated. */
 extern const sdlf_calculator_class *const sdlf_builtin_calculators[];
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* shuffle on calculators that compute in the host's memory: once an epoch, and fast enough (see framework/shuffle.c). */
+/* shuffle for calculators in host memory: once an epoch, and fast enough (see framework/shuffle.c). */
 #ifndef SDLF_CALCULATORS_SHUFFLE_H
 #define SDLF_CALCULATORS_SHUFFLE_H
 
 #include <sdlf/calculator.h>
 #include <sdlf/dataset.h>
 
-/* A key for each sample. */
+/* One key for each sample. */
 static inline int64_t sdlf_shuffle_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;

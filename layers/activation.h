@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the activation layers share: y = f(x) element by element, dx = dy f'(x) with f' worked out from y or x. */
+/* Shared by the activation layers: elementwise y = f(x), and dx = dy f'(x) with f' computed from y or x. */
 #ifndef SDLF_LAYERS_ACTIVATION_H
 #define SDLF_LAYERS_ACTIVATION_H
 
 #include "layers/layers_internal.h"
 
-/* One floating input of any shape; an output like it. */
+/* One floating-point input of any shape; an output like it. */
 sdlf_status sdlf_activation_infer(const sdlf_layer *layer, sdlf_signature *signature);
 
 /* The forward and the backward operation of that function. */

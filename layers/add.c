@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* add: y = a + b, two inputs of one shape: the residual connection. da = db = dy, which is passed on, not copied. */
+/* add: y = a + b, two inputs of one shape: the residual connection. da = db = dy, passed on without a copy. */
 #include "layers/layers_internal.h"
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)

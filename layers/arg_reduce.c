@@ -50,7 +50,7 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
                               });
 }
 
-/* Nobody asks for it: indices are integers, through which no gradient passes. */
+/* Never called: no gradient passes through integer indices. */
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     (void)layer;

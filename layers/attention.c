@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Self-attention's heads: cut out of the projection, put back side by side, multiplied. See attention.h. */
+/* The heads of self-attention: split from the projection, concatenated, multiplied. See attention.h. */
 #include "layers/attention.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ sdlf_tensor sdlf_attention_scratch(const sdlf_attention *a, sdlf_shape shape)
     return sdlf_scratch(a->context, a->x.dtype, shape);
 }
 
-/* (N T,C) or one of the three parts of (N T,3C), seen as heads (N,H,T,D). */
+/* (N T,C), or one of the three parts of (N T,3C), viewed as heads (N,H,T,D). */
 sdlf_tensor sdlf_attention_as_heads(const sdlf_attention *a, sdlf_tensor rows, int index)
 {
     static const int order[] = {0, 2, 1, 3};
@@ -50,7 +50,7 @@ sdlf_tensor sdlf_attention_as_heads(const sdlf_attention *a, sdlf_tensor rows, i
     sdlf_tensor cut = sdlf_tensor_reshape(rows, sdlf_shape(a->samples, a->length, parts, a->heads, a->depth)),
                 one = cut;
     one = sdlf_tensor_narrow(cut, 2, index, 1);
-    for (int axis = 2; axis < 4; axis++) { /* that axis of 1 goes */
+    for (int axis = 2; axis < 4; axis++) { /* remove that axis of 1 */
         one.shape.dim[axis] = one.shape.dim[axis + 1];
         one.stride[axis] = one.stride[axis + 1];
     }
@@ -63,7 +63,7 @@ sdlf_shape sdlf_attention_heads_shape(const sdlf_attention *a)
     return sdlf_shape(a->samples, a->heads, a->length, a->depth);
 }
 
-/* y = left right of every head. */
+/* y = left right for every head. */
 sdlf_status sdlf_attention_multiply(const sdlf_attention *a, sdlf_tensor left, bool turn_left, sdlf_tensor right,
                                     bool turn_right, sdlf_tensor y)
 {
@@ -75,7 +75,7 @@ sdlf_status sdlf_attention_multiply(const sdlf_attention *a, sdlf_tensor left, b
                                  });
 }
 
-/* q, k and v from the projection (N T,3C). */
+/* Splits the projection (N T,3C) into q, k and v. */
 sdlf_status sdlf_attention_cut_heads(const sdlf_attention *a, sdlf_tensor projected)
 {
     sdlf_shape shape = sdlf_attention_heads_shape(a);
@@ -94,7 +94,7 @@ sdlf_status sdlf_attention_cut_heads(const sdlf_attention *a, sdlf_tensor projec
     return status == SDLF_OK ? sdlf_rotary_turn(a->context, k_from, a->k_tables, false, k) : status;
 }
 
-/* The gradient of a part of the projection, from that of its heads. */
+/* Writes the gradient of a part of the projection, from that of its heads. */
 sdlf_status sdlf_attention_join_heads(const sdlf_attention *a, sdlf_tensor gradient, int index, sdlf_tensor projected)
 {
     sdlf_tensor from = sdlf_tensor_reshape(gradient, sdlf_attention_heads_shape(a)),

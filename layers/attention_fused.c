@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Self-attention as the operations attention_forward and attention_backward, which store no scores. Without rotary positions they read the
- * heads where the projection has left them, and write where the next product reads. See attention.h. */
+/* Self-attention by the operations attention_forward and attention_backward, which store no scores. Without rotary positions
+ * they read the heads in place from the projection, and write to the operand of the next product. See attention.h. */
 #include "layers/attention.h"
 
 /* q, k or v. */
@@ -17,7 +17,7 @@ static sdlf_tensor statistic(const sdlf_attention *a, int index)
     return sdlf_tensor_reshape(one, sdlf_shape(a->samples, a->heads, a->length));
 }
 
-/* What both passes have. A mask of floats is the input itself here; sdlf_attention_forward bounds it. */
+/* Shared by both passes. A float mask is not yet clamped here: sdlf_attention_forward does that. */
 static sdlf_operation make_operation(const sdlf_attention *a, sdlf_operation_kind kind)
 {
     const sdlf_layer_context *context = a->context;
@@ -47,7 +47,7 @@ static sdlf_operation backward_operation(const sdlf_attention *a, sdlf_tensor dy
     return op;
 }
 
-/* Dropout needs the probabilities, and so does the gradient of a mask. */
+/* Not with dropout, which needs the probabilities, nor if a mask needs a gradient. */
 bool sdlf_attention_is_fused(const sdlf_attention *a)
 {
     const sdlf_layer_context *context = a->context;

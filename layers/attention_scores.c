@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Self-attention's scores: masks, softmax, dropout. See attention.h.
  *
- * Dropout acts on p between softmax and product, and is drawn again for the gradient. A score of NOT_SEEN has the
- * probability 0 beside any other, and so has one that lies ahead beside one of NOT_SEEN: a row that may look at nothing
- * looks at all alike, and with `causal` at all up to itself alike. */
+ * Dropout is applied to p between the softmax and the product, and drawn again for the gradient. A score of NOT_SEEN
+ * has probability 0 beside any other, and so has a score of AHEAD beside one of NOT_SEEN: a row in which everything is
+ * masked attends to all positions equally, and with `causal` to all up to itself equally. */
 #include "layers/attention.h"
 
 #define NOT_SEEN SDLF_ATTENTION_UNSEEN
@@ -11,7 +11,7 @@
 
 /* ---- masks ---- */
 
-/* What lies ahead becomes invisible. The mask is a vector of 2 T numbers seen as a matrix: entry T - 1 - i + j at
+/* Masks the keys that follow a query. The mask is a vector of 2 T elements viewed as a matrix: element T - 1 - i + j at
  * (i,j). */
 static sdlf_status mask_causally(const sdlf_attention *a, sdlf_tensor *scores)
 {
@@ -88,7 +88,7 @@ static bool drops(const sdlf_attention *a)
     return a->context->training && !a->context->eval_mode && a->options->dropout > 0;
 }
 
-/* p as the product sees it: dropped out of while training. */
+/* p as the product reads it: with dropout in training. */
 static sdlf_status take_dropped(const sdlf_attention *a, sdlf_tensor *dropped)
 {
     *dropped = a->p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* avg_pool2d: the mean of each window.
  *
- *   x (N,C,H,W) -> y (N,C,P,Q); divides by the window's positions inside the image, or by all of them (zeros of the
- *   padding included) with count_padding. dx: each input of a window gets dy over that divisor. */
+ *   x (N,C,H,W) -> y (N,C,P,Q); divides by the number of window positions inside the image, or, with count_padding, by
+ *   that of all positions. dx: each input of a window gets dy divided by the same number. */
 #include "layers/pool2d.h"
 
 static const sdlf_field fields[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* batch_norm2d: each channel normalised to mean 0 and variance 1, then scaled and shifted (Ioffe and Szegedy 2015).
+/* batch_norm2d: each channel is normalized to mean 0 and variance 1, then scaled and shifted (Ioffe and Szegedy 2015).
  *
  *   x (N,C,H,W) or (N,C), weight (C), bias (C) -> y of x's shape
  *   training:  y = (x - mean) / sqrt(variance + epsilon) weight + bias, with the batch's own mean and biased variance;
@@ -35,7 +35,7 @@ static const sdlf_field fields[] = {
     {.name = NULL},
 };
 
-/* Positions of the parameters and of the saved tensors. */
+/* Indices of the parameters and of the saved tensors. */
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR };
 enum { SAVED_MEAN, SAVED_INVERSE_STD };
 
@@ -101,7 +101,7 @@ static sdlf_status running_inverse_std(const sdlf_layer *layer, sdlf_layer_conte
     return status == SDLF_OK ? sdlf_layer_unary(context, SDLF_RECIPROCAL, root, result) : status;
 }
 
-/* The statistics are constants: the gradient by x is dy in place of x, from mean 0 without a shift. */
+/* The statistics are constants: dx is batch normalization of dy in place of x, with mean 0 and no shift. */
 static sdlf_status backward_in_eval_mode(const sdlf_layer *layer, sdlf_layer_context *context, bool parameters)
 {
     const sdlf_batch_norm2d_options *options = layer->options;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* binary: y = a op b, broadcast as in numpy, or x op number, number op x. The gradients are dy times the derivatives
- * (see <sdlf/operations/elementwise.h>), summed over what was broadcast. Comparisons and logic give bool and have
- * none. */
+/* binary: y = a op b with numpy broadcasting, or x op number, number op x. The gradients are dy times the derivatives
+ * (see <sdlf/operations/elementwise.h>), summed over the broadcast axes. Comparisons and logical functions return bool
+ * and have no gradient. */
 #include "layers/views.h"
 
 static const char *const functions[] = {"add",     "subtract",      "multiply",    "divide", "power",   "minimum",
@@ -28,7 +28,7 @@ static const sdlf_field fields[] = {
     {.name = NULL},
 };
 
-/* a > b is b < a: those two swap their operands. */
+/* a > b is computed as b < a: these two functions swap their operands. */
 static bool swaps(const sdlf_layer *layer)
 {
     int function = ((const sdlf_binary_layer_options *)layer->options)->function;
@@ -89,7 +89,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     return sdlf_signature_add_output(signature, compares ? SDLF_BOOL : dtype, y);
 }
 
-/* The operands as the operation has them, at y's shape. An absent one is the number. */
+/* The operands of the operation, broadcast to y's shape. An absent one is the scalar. */
 static void operands(sdlf_tensor operand[2], const sdlf_layer *layer, const sdlf_layer_context *context)
 {
     const sdlf_binary_layer_options *options = layer->options;

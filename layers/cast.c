@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cast: y = x as another element type. Floats become integers toward zero, saturating; what is not zero becomes true.
- * There is no gradient but from float to float, where the layer does nothing. */
+/* cast: y = x converted to another element type. Floats are truncated toward zero and saturate; nonzero values become
+ * true. A gradient exists only from float to float, where the layer does nothing. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {
@@ -24,7 +24,7 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
     return sdlf_layer_copy(context, context->input[0], context->output[0]);
 }
 
-/* A gradient reaches only floating outputs, and is wanted only of floating inputs. */
+/* A gradient reaches only floating-point outputs, and is requested only for floating-point inputs. */
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     (void)layer;

@@ -43,7 +43,7 @@ sdlf_window2d sdlf_layer_window(const int size[2], const int stride[2], const in
     return window;
 }
 
-/* "2", or "1+2" where the two sides differ. */
+/* "2", or "1+2" if the two sides differ. */
 static const char *padding_text(char *text, size_t size, const sdlf_window2d *window)
 {
     const int *before = window->padding_before, *after = window->padding_after;

@@ -5,7 +5,7 @@
 #include <float.h>
 #include <math.h>
 
-/* Bounds go up to the largest float: 3.4028235e38 rounds to it, and is what files have. To float64 the largest is no bound. */
+/* Bounds reach the largest float: 3.4028235e38 rounds to it, and is what files contain. For float64 it is no bound. */
 
 static const sdlf_field fields[] = {
     {.name = "low",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* concat: inputs side by side along one axis; the other dimensions agree.
+/* concat: concatenates the inputs along one axis; the other dimensions agree.
  *
- *   x0 (N,C0,...), x1 (N,C1,...), ... -> y (N,C0+C1+...,...) for axis 1. dx_i is the part of dy where x_i went. */
+ *   x0 (N,C0,...), x1 (N,C1,...), ... -> y (N,C0+C1+...,...) for axis 1. dx_i is the part of dy that holds x_i. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_transpose2d: the gradient of a convolution by its input, as a layer. x (N,C,P,Q), weight (C, filters/groups, R,
- * S),
- * y (N,filters,H,W) with H = (P - 1) stride + dilation (R - 1) + 1 + output_padding - all padding. dx is the
- * convolution of dy with the weight; the weight's gradient is that convolution's. */
+/* conv_transpose2d: the input gradient of a convolution, as a layer. x (N,C,P,Q), weight (C,
+ * filters/groups, R, S), y (N,filters,H,W) with H = (P - 1) stride + dilation (R - 1) + 1 + output_padding
+ * - all padding. dx is the convolution of dy with the weight; the weight gradient is that of this
+ * convolution. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {
@@ -67,7 +67,7 @@ static const sdlf_field fields[] = {
     {.name = NULL},
 };
 
-/* Of the convolution from y to x. */
+/* The window of the convolution from y to x. */
 static sdlf_window2d window_of(const sdlf_conv_transpose2d_options *options)
 {
     return sdlf_layer_window(options->kernel, options->stride, options->dilation, options->padding,

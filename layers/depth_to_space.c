@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* depth_to_space and space_to_depth: blocks of b x b pixels from b^2 channels, and back. With pixel (bh, bw) of a
- * block,
+/* depth_to_space and space_to_depth: blocks of b x b pixels from b^2 channels, and the inverse. For pixel (bh, bw) of
+ * a block:
  *
  *   depth_to_space, dcr   y[n, c, h b + bh, w b + bw] = x[n, (bh b + bw) C + c, h, w]
  *   depth_to_space, crd   y[n, c, h b + bh, w b + bw] = x[n, c b^2 + bh b + bw, h, w]      (pixel shuffle)
@@ -53,7 +53,7 @@ static sdlf_status infer_back(const sdlf_layer *layer, sdlf_signature *signature
                                      sdlf_shape(x.dim[0], x.dim[1] * b * b, x.dim[2] / b, x.dim[3] / b));
 }
 
-/* Both seen with the axes n, c, h, bh, w, bw. `deep` is the side with more channels. */
+/* Both viewed with the axes n, c, h, bh, w, bw. `deep` is the side with more channels. */
 static sdlf_tensor deep_view(sdlf_tensor deep, int64_t b, int mode)
 {
     static const int dcr[6] = {0, 3, 4, 1, 5, 2}, crd[6] = {0, 1, 4, 2, 5, 3};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dropout: while training, y = x m / (1 - p) with m = 0 with probability p, drawn anew for each element and each step
+/* dropout: in training, y = x m / (1 - p) with m = 0 with probability p, drawn anew for each element and each step
  * (Srivastava and others 2014); dx = dy m / (1 - p) with the same m. In inference, and in eval mode, y = x. */
 #include "layers/layers_internal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* dynamic_quantize: y = clamp(round(x / scale) + zero), uint8, with output 1, scale = (high - low) / 255 (or 1 where that
- * is 0), and output 2, zero = clamp(round(-low / scale)), of low = min(x, 0) and high = max(x, 0), over all of x. What
- * computes has an operation for it, or it is put together from others. */
+/* dynamic_quantize: y = clamp(round(x / scale) + zero), uint8, with output 1, scale = (high - low) / 255 (or 1 if that
+ * is 0), and output 2, zero = clamp(round(-low / scale)), where low = min(x, 0) and high = max(x, 0) over all of x. It
+ * uses the calculator's operation if there is one, otherwise a sequence of others. */
 #include "layers/views.h"
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
@@ -23,7 +23,7 @@ static sdlf_status with_number(sdlf_layer_context *context, sdlf_binary_function
                      .kind = SDLF_BINARY, .in = {a}, .out = {y}, .binary = {.function = function, .scalar = number}});
 }
 
-/* The least or the largest of x and 0. */
+/* The minimum or maximum of x and 0. */
 static sdlf_status bound(sdlf_layer_context *context, sdlf_reduction reduction, sdlf_binary_function function,
                          sdlf_tensor y)
 {
@@ -46,7 +46,7 @@ static sdlf_status make_scale(sdlf_layer_context *context, sdlf_tensor low, sdlf
     return status == SDLF_OK ? sdlf_layer_binary(context, SDLF_BINARY_ADD, quotient, one, context->output[1]) : status;
 }
 
-/* y = clamp(round(x / scale) + zero), which a copy to bytes saturates; without a zero nothing is added. */
+/* y = clamp(round(x / scale) + zero), clamped by a saturating copy to bytes; zero NULL: nothing is added. */
 static sdlf_status quantise(sdlf_layer_context *context, sdlf_tensor x, const sdlf_tensor *zero, sdlf_tensor y)
 {
     sdlf_tensor scaled = sdlf_scratch(context, x.dtype, x.shape), whole = sdlf_scratch(context, x.dtype, x.shape);

@@ -2,8 +2,8 @@
 /* embedding: a row of the weight for each token.
  *
  *   tokens (N,...), weight (V,U) -> y (N,...,U), y[...,u] = weight[token,u]
- *   dweight[v] = the sum of dy over the tokens that are v, in their order: the same bits at any thread count.
- *   Tokens that come as floats, as data sets give them, are converted to int32 first. */
+ *   dweight[v] = the sum of dy over the tokens equal to v, in order: bit-identical for any thread count.
+ *   Tokens stored as floats, as data sets supply them, are first converted to int32. */
 #include "layers/embedding.h"
 
 static const sdlf_field fields[] = {
@@ -51,7 +51,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
                                      true);
 }
 
-/* The tokens as integers. */
+/* The tokens as integers; floats are converted. */
 static sdlf_status take_tokens(sdlf_layer_context *context, sdlf_tensor *tokens)
 {
     *tokens = context->input[0];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What the embeddings of tokens and of positions share: a table of vectors, drawn from a normal distribution. */
+/* Shared by token and position embeddings: a table of vectors, initialised from a normal distribution. */
 #ifndef SDLF_LAYERS_EMBEDDING_H
 #define SDLF_LAYERS_EMBEDDING_H
 
 #include "layers/views.h"
 
-/* The parameter "weight" of that shape. */
+/* Adds the parameter "weight" of that shape. */
 sdlf_status sdlf_embedding_add_weight(sdlf_signature *signature, sdlf_shape shape, float deviation, bool decay);
 
-/* The row of a field table for its deviation, a member of the options. */
+/* The field-table row for the member `deviation` of the options. */
 #define SDLF_EMBEDDING_DEVIATION(options, usual)                                                                       \
     {                                                                                                                  \
         .name = "deviation", .type = SDLF_FIELD_FLOAT, .offset = offsetof(options, deviation), .minimum = 1e-6,        \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* expand: x broadcast with a shape, or with the plan's batch and a shape: axes are matched from the last one on, and
- * where one side has 1 or no axis the other's size is taken. dx is the sum of dy over what was stretched. */
+/* expand: broadcasts x to a shape, or to the plan's batch and a shape: axes are matched from the last one on, and if
+ * one side has size 1 or no axis, the other's size applies. dx is the sum of dy over the broadcast axes. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* flatten: (N, ...) seen as (N, product). No operation: the output is the input's memory under another shape. */
+/* flatten: (N, ...) viewed as (N, product). No operation: the output is the input's memory with another shape. */
 #include "layers/layers_internal.h"
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fully_connected: y = x weight^T + bias of rows x, which begin at an axis: at the first behind the batch, or, of
- * tokens, at the last.
+/* fully_connected: y = x weight^T + bias for rows of x, which span the axes from `axis` on: from the first one after the
+ * batch, or, for tokens, only the last one.
  *
  *   x (N, ..., I1, I2, ...) read as (M,I), weight (U,I), bias (U) -> y (N, ..., U)
  *   dx = dy weight; dweight = dy^T x; dbias = the sum of dy over the M rows. */
@@ -40,7 +40,7 @@ static const sdlf_field fields[] = {
     {.name = NULL},
 };
 
-/* Where a row begins; -1: the axis is not behind the batch. */
+/* The first axis of a row; -1: the axis is the batch or out of range. */
 static int row_axis(const sdlf_layer *layer, sdlf_shape x)
 {
     int axis = sdlf_layer_axis_from_start(((const sdlf_fully_connected_options *)layer->options)->axis, x.rank);
@@ -80,7 +80,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
                        .name = "bias", .shape = sdlf_shape(units), .initializer = SDLF_INIT_ZERO, .trainable = true});
 }
 
-/* What has rows of that many elements, as a matrix; an absent tensor stays absent. */
+/* A tensor viewed as a matrix of rows of `length` elements; an absent tensor stays absent. */
 static sdlf_tensor rows(sdlf_tensor tensor, int64_t length)
 {
     if (!sdlf_tensor_present(&tensor)) return tensor;

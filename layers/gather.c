@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gather: y = x at the indices (the second input, int32 or int64) along an axis, which the indices' shape replaces.
- * Negative indices count from the end; where one that the network computes lies outside, y is 0. dx is, for each element, the sum of dy over
- * where it went. */
+ * Negative indices count from the end; if an index that the network computes is out of range, y is 0. Each element of
+ * dx is the sum of dy over the outputs that selected it. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {

@@ -5,9 +5,9 @@
  *   x (N,I), A (N,N) sparse, A's transpose (N,N)? sparse, weight (I,U), bias (U) -> y (N,U)
  *   dbias = the sum of dy over n; dh = A^T dy; dweight = x^T dh; dx = dh weight^T.
  *
- * A is what the user makes of the graph: with sdlf_graph_matrix, D^-1/2 (B + I) D^-1/2 of the adjacency B. Without a
- * third input A is taken to be its own transpose. The product with the weight comes first: the sparse product, which is
- * bound by memory, then works on U columns instead of I. */
+ * The user builds A from the graph: with sdlf_graph_matrix, D^-1/2 (B + I) D^-1/2 of the adjacency B. Without a third
+ * input A is assumed to be symmetric. The product with the weight is computed first: the sparse product, which is
+ * memory-bound, then has U columns instead of I. */
 #include "layers/layers_internal.h"
 
 static const sdlf_field fields[] = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gru: gated recurrent units; see layers/sequences.h for the formula.
  *
- *   Saved: the states h (T + 1,N,H); of each step the gates r, z, n (3,N,H), and what it got from the state before it
- *   (N,3 H), of which the
- *   last third is q = weight_hn h + bias_hn. Where all steps are one operation: the states, the gates (N,3 H) and q.
- *   Backward, from the last step to the first: dz = dh (h - n), dn = dh (1 - z), through tanh and the sigmoids; dr = dn
- *   q, dq = dn r;
+ *   Saved: the states h (T + 1,N,H); for each step the gates r, z, n (3,N,H), and the recurrent product (N,3 H), whose
+ *   last third is q = weight_hn h + bias_hn. If all steps are one operation: the states, the gates (N,3 H) and q.
+ *   Backward, from the last step to the first:
+ *   dz = dh (h - n), dn = dh (1 - z), through tanh and the sigmoids;
+ *   dr = dn q, dq = dn r;
  *   dh = (dr, dz, dq) weight_hh + dh z + dy. */
 #include "layers/recurrent.h"
 
@@ -68,7 +68,7 @@ static sdlf_status step(const gru *g, int64_t t, sdlf_tensor projected)
     return status == SDLF_OK ? combine(g, SDLF_BINARY_ADD, n, kept, sdlf_recurrent_state(r, t + 1)) : status;
 }
 
-/* Of both passes, where they are operations. */
+/* The tensors that the fused operations of both passes save. */
 static void list_kept(const gru *g, sdlf_tensor kept[2])
 {
     const sdlf_recurrent *r = &g->r;

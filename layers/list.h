@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of layer classes, in the order of listings: SDLF_LAYER(class, writer), which whoever includes it defines
- * first. By its line here a layer is declared, registered, listed and written as ONNX; export_none is the writer of one
- * that cannot be. (CMake compiles every source of this folder.) No include guard: it is read more than once. */
+/* The layer classes, in listing order: an X-macro list; define SDLF_LAYER(class, writer) before including it. Its line
+ * here declares, registers and lists a layer and sets its ONNX writer; export_none marks one that cannot be exported.
+ * (CMake compiles every source of this folder.) No include guard: it is included more than once. */
 SDLF_LAYER(sdlf_conv2d_class, export_conv2d)
 SDLF_LAYER(sdlf_max_pool2d_class, export_max_pool2d)
 SDLF_LAYER(sdlf_avg_pool2d_class, export_avg_pool2d)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lrn: normalisation by neighbouring channels (Krizhevsky and others, 2012). With s = bias + alpha mean of x^2 over
+/* lrn: normalization over neighbouring channels (Krizhevsky and others, 2012). With s = bias + alpha mean of x^2 over
  * `size` channels around each, those beyond the ends counting as 0: y = x s^-beta. The mean is an average pooling along
  * the channels, so
  *
@@ -52,7 +52,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     return status == SDLF_OK ? sdlf_signature_add_saved(signature, signature->dtype, x) : status;
 }
 
-/* The mean over the channels around each, or its gradient: (N,C,...) seen as (N,1,C,rest). */
+/* The mean over the channels around each, or its gradient: (N,C,...) viewed as (N,1,C,rest). */
 static sdlf_status pool(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_operation_kind kind,
                         sdlf_tensor from, sdlf_tensor to)
 {

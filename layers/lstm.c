@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* lstm: long short-term memory; see layers/sequences.h for the formula.
  *
- *   Saved: the states h (T + 1,N,H); of each step the gates i, f, g, o (4,N,H); the cells c (T + 1,N,H); tanh c
- *   (T,N,H). Where all steps are one operation: the states, the gates (N,4H) and the cells behind each step.
- *   Backward, from the last step to the first, with dc what step t + 1 leaves: do = dh tanh c', dc' = dc + dh o
+ *   Saved: the states h (T + 1,N,H); for each step the gates i, f, g, o (4,N,H); the cells c (T + 1,N,H); tanh c
+ *   (T,N,H). If all steps are one operation: the states, the gates (N,4H) and the cells after each step.
+ *   Backward, from the last step to the first, where dc comes from step t + 1: do = dh tanh c', dc' = dc + dh o
  *   (1 - tanh^2 c'), di = dc' g, dg = dc' i, df = dc' c, dc = dc' f; then through the sigmoids and tanh, and
  *   dh = (di, df, dg, do) weight_hh + dy. */
 #include "layers/recurrent.h"
@@ -52,7 +52,7 @@ static sdlf_status step(const lstm *l, int64_t t, sdlf_tensor projected)
     if (status == SDLF_OK)
         status = sdlf_layer_binary(context, SDLF_BINARY_ADD, sdlf_recurrent_gates(r, sdlf_recurrent_at(projected, t)),
                                    sdlf_recurrent_gates(r, product), sum);
-    for (int part = IN; part < GATES && status == SDLF_OK; part += part == IN ? 2 : 1) /* the first two are one */
+    for (int part = IN; part < GATES && status == SDLF_OK; part += part == IN ? 2 : 1) /* the first two share a call */
         status = sdlf_layer_unary(context, part == CELL ? SDLF_TANH : SDLF_SIGMOID,
                                   sdlf_recurrent_part(sum, part, part == IN ? 2 : 1),
                                   sdlf_recurrent_part(gates, part, part == IN ? 2 : 1));
@@ -65,7 +65,7 @@ static sdlf_status step(const lstm *l, int64_t t, sdlf_tensor projected)
     return multiply(l, sdlf_recurrent_part(gates, OUT, 1), squashed, sdlf_recurrent_state(r, t + 1));
 }
 
-/* Of both passes, where they are operations. */
+/* The tensors that the fused operations of both passes save. */
 static void list_kept(const lstm *l, sdlf_tensor kept[2])
 {
     const sdlf_recurrent *r = &l->r;
@@ -87,7 +87,7 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 
 /* ---- backward ---- */
 
-/* dc' from dh and the dc that the next step leaves, which is absent behind the last. */
+/* dc' from dh and the dc passed back by the next step, which is absent after the last. */
 static sdlf_status cell_gradient(const lstm *l, int64_t t, sdlf_tensor dh, sdlf_tensor left, sdlf_tensor *dc)
 {
     sdlf_tensor out = sdlf_recurrent_part(sdlf_recurrent_at(l->gates, t), OUT, 1), through = sdlf_recurrent_one(&l->r);
@@ -101,7 +101,7 @@ static sdlf_status cell_gradient(const lstm *l, int64_t t, sdlf_tensor dh, sdlf_
     return sdlf_layer_binary(l->r.context, SDLF_BINARY_ADD, slope, left, *dc);
 }
 
-/* rows (N,4 H) = the gradient of the gates before their functions. */
+/* rows (N,4 H) = the gradient of the gates before their activations. */
 static sdlf_status gate_gradient(const lstm *l, int64_t t, sdlf_tensor dh, sdlf_tensor dc, sdlf_tensor rows)
 {
     sdlf_tensor gates = sdlf_recurrent_at(l->gates, t);

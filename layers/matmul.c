@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul: y = a b of matrices, or of batches of them: a (...,m,k), b (...,k,n), y (...,m,n), whose leading axes are
- * broadcast as in numpy. A vector stands for a row on the left and a column on the right, and that axis is missing in
- * y. Where b is one matrix for all, it is a single product. da = dy b^T, db = a^T dy, summed over what was broadcast.
+/* matmul: y = a b of matrices, or of batches of them: a (...,m,k), b (...,k,n), y (...,m,n), with numpy broadcasting of
+ * the leading axes. A vector is a row on the left and a column on the right, and that axis is absent from y. If b is
+ * one matrix for the whole batch, it is a single GEMM. da = dy b^T, db = a^T dy, summed over the broadcast axes.
  *
- * Of bytes, y is int32, and inputs 2 and 3, if they are there, are zero points, which are subtracted first
+ * For bytes, y is int32, and the optional inputs 2 and 3 are zero points, which are subtracted first
  * (matmul_integers.c). */
 #include "layers/matmul.h"
 
@@ -109,7 +109,7 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
                                 sdlf_tensor_reshape(context->input[1], s.b), s.turn_b, context->output[0]);
 }
 
-/* The gradient of one side, which was seen as `shape`, as a product over the whole batch, then summed. */
+/* The gradient of one side, which was viewed as `shape`: a product over the whole batch, then summed. */
 static sdlf_status gradient(sdlf_layer_context *context, const sdlf_matmul_sizes *s, sdlf_tensor left, bool turn_left,
                             sdlf_tensor right, bool turn_right, sdlf_shape shape, sdlf_tensor dx)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul of bytes: y = (a - a_zero) (b - b_zero) in int32, modulo 2^32. What computes has integer_matmul for that;
- * where it has not, or where matrices of a batch have zero points of their own, the product is put together from
- * others: float32 holds every integer up to 2^24, and so the sums of MOST products of differences, which are at most
- * 255 in magnitude; longer sums are cut, and added in int32. */
+/* matmul of bytes: y = (a - a_zero) (b - b_zero) in int32, modulo 2^32. It uses the calculator's integer_matmul; if
+ * there is none, or if matrices of a batch have zero points of their own, the product is composed of other operations:
+ * float32 represents every integer up to 2^24, and so dot products of up to MOST differences, which are at most 255 in
+ * magnitude; longer ones are split, and added in int32. */
 #include "layers/matmul.h"
 
 enum { MOST = (1 << 24) / (255 * 255) };
@@ -17,7 +17,7 @@ bool sdlf_matmul_is_of_bytes(const sdlf_signature *signature)
     return is_byte(signature->input_dtype[0]) && is_byte(signature->input_dtype[1]);
 }
 
-/* The shape that a zero point is broadcast in: a vector is one for each row of a, or for each column of b. */
+/* The shape to which a zero point is broadcast: a vector has one for each row of a, or for each column of b. */
 static sdlf_shape zero_shape(sdlf_shape zero, int side)
 {
     if (zero.rank == 1 && side == 0 && zero.dim[0] > 1) return sdlf_shape(zero.dim[0], 1);
@@ -41,8 +41,8 @@ sdlf_status sdlf_matmul_check_bytes(const sdlf_signature *signature, const sdlf_
     return SDLF_OK;
 }
 
-/* The operation, of which the rows of all matrices are one matrix's where b is the same for all; false: zero points of
- * matrices. */
+/* Builds the operation, with the rows of all matrices as rows of one if b is the same for all; returns false for
+ * per-matrix zero points. */
 static bool as_operation(const sdlf_layer_context *context, const sdlf_matmul_sizes *s, sdlf_operation *op)
 {
     int64_t matrices = sdlf_shape_count(s->batch), of_side[] = {s->m, s->n};
@@ -88,7 +88,7 @@ static sdlf_status centred(sdlf_layer_context *context, int side, sdlf_shape sha
     return status == SDLF_OK ? sdlf_layer_binary(context, SDLF_BINARY_SUBTRACT, *to, subtracted, *to) : status;
 }
 
-/* y = the product of MOST of what is summed over, or y += it. */
+/* y = the product over MOST elements of k, or y += it. */
 static sdlf_status add_part(sdlf_layer_context *context, const sdlf_matmul_sizes *s, int64_t first, sdlf_tensor y)
 {
     int64_t count = s->k - first < MOST ? s->k - first : MOST;

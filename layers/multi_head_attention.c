@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* multi_head_attention: self-attention of several heads; see layers/sequences.h for the formula.
+/* multi_head_attention: multi-head self-attention; see layers/sequences.h for the formula.
  *
  *   x (N,T,C) -> y (N,T,C), H heads of D = C / H; scores are scaled by 1 / sqrt(D).
- *   Saved: q, k, v; what the heads say (N,T,C); with `rotary` its tables; and, where what computes has an operation for attention, the
- *   softmax's statistics, else the probabilities p (N H,T,T), with which memory grows with T^2.
+ *   Saved: q, k, v; the heads' outputs (N,T,C); with `rotary` its tables; and, if the calculator has an attention operation, the
+ *   softmax's statistics, otherwise the probabilities p (N H,T,T), which make memory grow with T^2.
  *   With o = p v: dp = do v^T, dv = p^T do, ds = p (dp - sum p dp), dq = ds k, dk = ds^T q. */
 #include "layers/attention.h"
 #include "layers/linear.h"
@@ -111,7 +111,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 
 /* ---- passes ---- */
 
-/* What the heads say, by operations that store the probabilities. */
+/* The heads' outputs, by operations that store the probabilities. */
 static sdlf_status forward_in_parts(const sdlf_attention *a)
 {
     sdlf_tensor said = sdlf_attention_scratch(a, a->q.shape), dropped;
@@ -137,7 +137,7 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
     return sdlf_layer_linear(context, a.said, parameter[OUT_WEIGHT], biased ? parameter[OUT_BIAS] : none, none, y);
 }
 
-/* The gradient of the projection from that of what the heads say, (N T,C); and that of a mask. */
+/* The gradient of the projection from that of the heads' outputs, (N T,C); and that of a mask. */
 static sdlf_status backward_in_parts(const sdlf_attention *a, sdlf_tensor rows, sdlf_tensor projected)
 {
     sdlf_layer_context *context = a->context;

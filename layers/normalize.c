@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_norm and group_norm: (x - mean) / sqrt(variance + epsilon) weight + bias, with the mean and the biased variance
+/* layer_norm and group_norm: (x - mean) / sqrt(variance + epsilon) weight + bias, with mean and biased variance
  *
  *   layer_norm   over all axes from `axis` on; weight and bias have these axes' shape. Outputs 1 and 2 are the means
- *                and the inverse deviations, with 1 in place of these axes; no gradient passes through them.
- *   group_norm   over the channels of a group and all that follows them; weight and bias (C). As many groups as
- *                channels, which is the default, is the normalisation of instances. */
+ *                and the inverse deviations, with size 1 for these axes; no gradient passes through them.
+ *   group_norm   over the channels of a group and all axes after them; weight and bias (C). As many groups as
+ *                channels, the default, is instance normalization. */
 #include "layers/views.h"
 
 static const sdlf_field layer_fields[] = {

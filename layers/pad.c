@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* pad: before[i] and after[i] elements around axis i; negative ones take elements away. They are a constant, or x goes
- * on: with its last element (edge), back again without repeating it (reflect), from the other end (wrap).
+/* pad: before[i] and after[i] elements around axis i; negative counts remove elements. The border is constant, or
+ * continues x: with its edge element (edge), mirrored without that (reflect), or from the other end (wrap).
  *
- * A constant: the value everywhere, then x where it belongs; where nothing is added, only x. dx is dy without the
- * border. The other modes resample one axis after the other, and dx collects what came of each element. */
+ * Constant mode fills y, then copies x; if nothing is added, it only copies x. dx is dy without the border. The other
+ * modes resample one axis after another, and dx sums over the copies of each element. */
 #include "layers/resample.h"
 
 enum { LIMIT = INT32_MAX };
@@ -58,7 +58,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     return sdlf_signature_add_output(signature, signature->input_dtype[0], y);
 }
 
-/* What both have: of x without what is cut off, of y without what is added. */
+/* The common region: of x without what is removed, of y without what is added. */
 static sdlf_tensor common(const sdlf_layer *layer, sdlf_tensor tensor, bool is_input)
 {
     const sdlf_pad_options *options = layer->options;
@@ -82,7 +82,7 @@ static sdlf_status move(const sdlf_layer *layer, sdlf_layer_context *context, sd
     return status == SDLF_OK ? sdlf_layer_copy(context, common(layer, from, from_input), target) : status;
 }
 
-/* What is done along each axis; the mask of those that change. */
+/* The resampling of each axis; returns the mask of those that change. */
 static unsigned steps_of(sdlf_resample_options *steps, const sdlf_pad_options *options, int rank)
 {
     unsigned axes = 0;

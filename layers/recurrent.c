@@ -55,7 +55,7 @@ static sdlf_status add_parameters(sdlf_signature *signature, const sdlf_recurren
     return status;
 }
 
-/* None, or `count` of them. */
+/* Accepts no state, or `count` of them. */
 static sdlf_status check_states(const sdlf_signature *signature, int count, sdlf_shape state)
 {
     if (signature->input_count != 1 && signature->input_count != count + 1)
@@ -148,14 +148,14 @@ sdlf_tensor sdlf_recurrent_state(const sdlf_recurrent *r, int64_t t)
     return sdlf_tensor_narrow(r->states, 0, t, 1);
 }
 
-/* (T,N,H) as rows of all steps, or the other way round. */
+/* (T,N,H) as rows of all steps, or the inverse. */
 static sdlf_tensor as_rows(sdlf_tensor tensor)
 {
     sdlf_shape s = tensor.shape;
     return sdlf_tensor_reshape(tensor, sdlf_shape(s.dim[0] * s.dim[1], s.dim[2]));
 }
 
-/* to = from with its first two axes exchanged, and the steps, axis `time` of from, in the order in which they go. */
+/* to = from with its first two axes exchanged, and the steps, axis `time` of from, in processing order. */
 static sdlf_status exchange(const sdlf_recurrent *r, sdlf_tensor from, int time, sdlf_tensor to)
 {
     static const int order[] = {1, 0, 2};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lstm and gru as operations for all steps. In inference they read what the product with x has left where it lies, (N,T,.), and write the
- * layer's output; in training steps lie as in the unrolled passes, so that products with all of them are the same. See recurrent.h. */
+/* lstm and gru as single operations over all steps. In inference they read the product with x in place, (N,T,.), and write the layer's
+ * output; in training steps are laid out as in the unrolled passes, with the same products over all steps. See recurrent.h. */
 #include "layers/recurrent.h"
 
 #include "layers/linear.h"
@@ -17,7 +17,7 @@ static sdlf_tensor parameter(const sdlf_recurrent *r, int index)
     return r->options->no_bias && index >= SDLF_BIAS_IH ? none : r->context->parameter[index];
 }
 
-/* Of what all steps got from x, `a` (T,N,G H), to y (T,N,H). */
+/* The forward operation: from the input contributions of all steps, `a` (T,N,G H), to y (T,N,H). */
 static sdlf_operation forward_operation(const sdlf_recurrent *r, sdlf_tensor a, sdlf_tensor y,
                                         const sdlf_tensor kept[2])
 {
@@ -29,17 +29,17 @@ static sdlf_operation forward_operation(const sdlf_recurrent *r, sdlf_tensor a, 
     op.in[4] = is_lstm(r) ? r->c0 : none;
     op.out[0] = y;
     for (int i = 0; i < 2; i++) op.out[1 + i] = r->context->training ? kept[i] : none;
-    op.recurrence.reverse = r->options->reverse && !r->context->training; /* in training x is taken in that order */
+    op.recurrence.reverse = r->options->reverse && !r->context->training; /* in training x is reordered first */
     return op;
 }
 
-/* The states behind each step. */
+/* The states after each step. */
 static sdlf_tensor states_behind(const sdlf_recurrent *r)
 {
     return sdlf_tensor_narrow(r->states, 0, 1, r->steps);
 }
 
-/* To what all steps got from x and, of gru, from the states, and to h0 and c0. */
+/* The gradients of the input contributions of all steps and, for gru, of the recurrent products, and of h0 and c0. */
 static sdlf_operation backward_operation(const sdlf_recurrent *r, sdlf_tensor dy, const sdlf_tensor kept[2],
                                          const sdlf_tensor to[4])
 {
@@ -63,7 +63,7 @@ static sdlf_operation backward_operation(const sdlf_recurrent *r, sdlf_tensor dy
 bool sdlf_recurrent_is_fused(const sdlf_recurrent *r, const sdlf_tensor kept[2])
 {
     sdlf_operation forward = forward_operation(r, kept[0], states_behind(r), kept);
-    /* states that are one number for all units have gaps, and the operations want rows */
+    /* broadcast states have stride 0 along the units, and the operations need contiguous rows */
     if (sdlf_operation_check(&forward) != SDLF_OK || !sdlf_layer_takes(r->context, &forward)) return false;
     if (!r->context->training) return true;
     sdlf_tensor state = sdlf_recurrent_at(r->states, 0);
@@ -72,7 +72,7 @@ bool sdlf_recurrent_is_fused(const sdlf_recurrent *r, const sdlf_tensor kept[2])
     return sdlf_operation_check(&backward) == SDLF_OK && sdlf_layer_takes(r->context, &backward);
 }
 
-/* (N,T,.) as (T,N,.). */
+/* (N,T,.) viewed as (T,N,.). */
 static sdlf_tensor steps_first(sdlf_tensor x)
 {
     static const int order[] = {1, 0, 2};

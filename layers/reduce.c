@@ -89,11 +89,11 @@ sdlf_status sdlf_reduce_fold(sdlf_layer_context *context, sdlf_tensor x, unsigne
         function = rest;
         start = end;
     }
-    /* a scalar has no axes: it is a line of one element */
+    /* a scalar has no axes: treat it as a line of one element */
     return sdlf_layer_reduce(context, now, sdlf_tensor_count(&now), 1, 1, function, y);
 }
 
-/* m + log(sum exp(x - m)), with a finite m: infinity less itself is no number. (Of float64, for which no clip has bounds, any m.) */
+/* m + log(sum exp(x - m)), with m clamped to be finite: infinity minus itself is NaN. (For float64 clip has no bounds.) */
 static sdlf_status log_sum_exp(sdlf_layer_context *context, sdlf_tensor x, unsigned axes, sdlf_tensor y)
 {
     sdlf_tensor largest = sdlf_scratch(context, x.dtype, sdlf_reduce_kept(x.shape, axes));
@@ -117,7 +117,7 @@ static sdlf_status log_sum_exp(sdlf_layer_context *context, sdlf_tensor x, unsig
     return sdlf_layer_binary(context, SDLF_BINARY_ADD, logarithm, sdlf_tensor_reshape(finite, y.shape), y);
 }
 
-/* Fold into a scratch tensor, then a function of it. */
+/* Reduces into a scratch tensor, then applies a function. */
 static sdlf_status fold_then(sdlf_layer_context *context, sdlf_tensor x, unsigned axes, sdlf_reduction first,
                              sdlf_activation_function function, sdlf_tensor y)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradients of the reduce layer. With n elements folded into one, and dy and y broadcast back over them:
+/* The gradients of the reduce layer. With n elements reduced to one, and dy and y broadcast over them:
  *
  *   sum dy   mean dy / n   sum_squares 2 x dy   l2 x dy / y   l1 sign(x) dy   log_sum dy / exp(y)
  *   log_sum_exp dy exp(x - y)   product dy y / x   max, min: dy shared equally among the elements equal to y */
@@ -7,7 +7,7 @@
 
 typedef struct backward {
     sdlf_layer_context *context;
-    sdlf_tensor x, y, dy, dx; /* y and dy with 1 where x was folded */
+    sdlf_tensor x, y, dy, dx; /* y and dy with 1 for the reduced axes */
     unsigned axes;
 } backward;
 
@@ -21,7 +21,7 @@ static sdlf_tensor small(const backward *b)
     return sdlf_scratch(b->context, b->x.dtype, b->dy.shape);
 }
 
-/* dx = a op (dy function y), the second of which is small. */
+/* dx = a op (dy function y), of which the second has the reduced shape. */
 static sdlf_status with_quotient(const backward *b, sdlf_binary_function of_small, sdlf_binary_function of_x,
                                  bool x_first)
 {

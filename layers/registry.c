@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The layer classes of this library, in the order of listings, for framework/layer_classes.c. */
+/* The layer classes of this library, in listing order, for framework/layer_classes.c. */
 #include "layers/layers_internal.h"
 
 const sdlf_layer_class *const sdlf_builtin_layers[] = {

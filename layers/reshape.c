@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* reshape: (N, ...) seen as (N, shape), or with `whole` anything seen as shape; one dimension may be -1 and is worked
- * out. No operation: the output is the input's memory under another shape. */
+/* reshape: (N, ...) viewed as (N, shape), or with `whole` anything viewed as shape; one dimension may be -1 and is
+ * inferred. No operation: the output is the input's memory with another shape. */
 #include "layers/layers_internal.h"
 
 static const sdlf_field fields[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* resize: some axes enlarged or shrunk, one after the other; <sdlf/operations/indexing.h> has the modes and the coordinates. With
- * `sizes` an axis of L elements becomes as long as asked, stretched by size / L unless `scale` says otherwise; else it becomes
- * floor(scale L) long, in float32. The gradient goes back with the same weights. */
+/* resize: scales some axes, one after another; <sdlf/operations/indexing.h> has the modes and the coordinates. With
+ * `sizes` an axis of L elements gets the given size, and the scale is size / L unless `scale` is set; otherwise the
+ * size is floor(scale L), in float32. The gradient uses the same weights. */
 #include "layers/resample.h"
 
 #include <math.h>
@@ -90,7 +90,7 @@ static const sdlf_field fields[] = {
     {.name = NULL},
 };
 
-/* The axis that the i-th of the options is; -1 past the last. */
+/* The axis of the i-th entry of the options; -1 past the last. */
 static int axis_at(const sdlf_resize_options *options, int i, int rank)
 {
     if (options->axes.rank == 0) return i + 2 < rank ? i + 2 : -1;
@@ -130,7 +130,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     return sdlf_signature_add_output(signature, signature->input_dtype[0], y);
 }
 
-/* What is done along each axis; the mask of those that change. */
+/* The resampling of each axis; returns the mask of those that change. */
 static unsigned steps_of(sdlf_resample_options *steps, const sdlf_layer *layer, sdlf_shape x, sdlf_shape y)
 {
     const sdlf_resize_options *options = layer->options;

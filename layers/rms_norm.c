@@ -35,7 +35,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     return sdlf_signature_add_saved(signature, signature->dtype, sdlf_shape(sdlf_shape_count(x) / length, 1));
 }
 
-/* What has rows of the last axis, as a matrix. */
+/* A tensor with rows along the last axis, viewed as a matrix. */
 static sdlf_tensor rows(const sdlf_layer_context *context, sdlf_tensor tensor)
 {
     int64_t length = context->parameter[0].shape.dim[0];

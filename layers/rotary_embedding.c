@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* rotary_embedding: pairs of elements turned by angles that grow with the position.
+/* rotary_embedding: rotates pairs of elements by angles that grow with the position.
  *
- *   x (...,T,D) -> y: y = x C + x' S, where x' has the halves of each row exchanged, C = (cos a, cos a), S = (-sin a,
- *   sin a),
- *   a[t,i] = t base^(-2i/D); dx = dy C - dy' S. The tables are computed anew in each pass: positions by doubling, from
- *   0. */
+ *   x (...,T,D) -> y: y = x C + x' S, where x' has the halves of each row exchanged, C = (cos a, cos a),
+ *   S = (-sin a, sin a),
+ *   a[t,i] = t base^(-2i/D); dx = dy C - dy' S. The tables are recomputed in each pass, the positions by doubling,
+ *   from 0. */
 #include "layers/rotary.h"
 
 #include <math.h>
@@ -78,7 +78,7 @@ sdlf_status sdlf_rotary_tables(sdlf_layer_context *context, float base, double f
     return status;
 }
 
-/* x with the halves of its rows as an axis of their own, exchanged if `turned`. */
+/* x with the halves of its rows as a separate axis, exchanged if `turned`. */
 static sdlf_tensor in_halves(sdlf_tensor x, bool turned)
 {
     int last = x.shape.rank - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* select: y = condition ? a : b, all three broadcast. da is dy where the condition holds and 0 elsewhere, db the other
- * way round, both summed over what was broadcast. */
+/* select: y = condition ? a : b, all three broadcast. da is dy where the condition holds and 0 elsewhere, db the
+ * opposite, both summed over the broadcast axes. */
 #include "layers/views.h"
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)

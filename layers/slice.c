@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* slice: along each axis that is named, the elements start, start + step, ... before end. As in numpy, what is negative
- * counts from the end, what lies outside is moved to the edge, and a negative step walks backwards. dx is dy where it
- * came from, and 0 elsewhere. */
+/* slice: along each named axis, the elements start, start + step, ... before end. As in numpy, negative bounds count
+ * from the end, bounds outside are clamped, and a negative step goes backwards. dx is dy at the selected elements, and
+ * 0 elsewhere. */
 #include "layers/views.h"
 
 enum { LIMIT = INT32_MAX };
@@ -40,7 +40,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* The part of `whole` that the options say, as a view; dimensions of 0 or less where nothing is left. */
+/* The selected part of `whole`, as a view; dimensions of 0 or less if it is empty. */
 static sdlf_tensor part_of(const sdlf_layer *layer, sdlf_tensor whole)
 {
     const sdlf_slice_options *options = layer->options;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What softmax and log_softmax share: the axis, shapes, and what their operations read and write. */
+/* Shared by softmax and log_softmax: the axis, the shapes, and the operands of their operations. */
 #ifndef SDLF_LAYERS_SOFTMAX_H
 #define SDLF_LAYERS_SOFTMAX_H
 
@@ -8,10 +8,10 @@
 /* The fields of sdlf_softmax_options. */
 extern const sdlf_field sdlf_softmax_fields[];
 
-/* One floating input that has the axis; an output like it. */
+/* One floating-point input that has the axis; an output like it. */
 sdlf_status sdlf_softmax_infer(const sdlf_layer *layer, sdlf_signature *signature);
 
-/* y of that kind from x; and dx from y and dy. */
+/* Emits y from x by the operation of that kind; and dx from y and dy. */
 sdlf_status sdlf_softmax_emit(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_operation_kind kind);
 sdlf_status sdlf_softmax_emit_backward(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_operation_kind kind);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* softmax_cross_entropy: the mean over the rows of -sum t log p; or, with weights, their weighted sum. A row is a
- * sample; of sequences (N,T,C) with labels and weights (N,T), a position of one; of pictures (N,C,H,W) with labels and
- * weights (N,H,W), a pixel of one.
+ * sample; in sequences (N,T,C) with labels and weights (N,T), a position; in images (N,C,H,W) with labels and weights
+ * (N,H,W), a pixel.
  *
  *   logits (N,C), labels (N) int32 -> loss (1); p = softmax(logits), t = (1 - smoothing) onehot(label) + smoothing / C
  *   dlogits = (p - t) dloss / N. A label outside [0, C) makes the loss NaN.
- *   A third input of weights w (N) makes it sum w (-sum t log p), dlogits = (p - t) dloss w: rows of weight 0 do not
- *   count. */
+ *   A third input of weights w (N) makes the loss sum w (-sum t log p), dlogits = (p - t) dloss w: rows of weight 0
+ *   are ignored. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {
@@ -18,7 +18,7 @@ static const sdlf_field fields[] = {
     {.name = NULL},
 };
 
-/* The shape of the labels, which has an element for each row; rank 0: those are no logits. */
+/* The shape of the labels, with one element for each row; rank 0: not a valid shape of logits. */
 static sdlf_shape rows_of(sdlf_shape logits)
 {
     if (logits.rank == 4) return sdlf_shape(logits.dim[0], logits.dim[2], logits.dim[3]);
@@ -50,7 +50,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
                              sdlf_shape_print(signature->input_shape[2]).text);
     }
     status = sdlf_signature_add_output(signature, signature->dtype, sdlf_shape(1));
-    if (status == SDLF_OK && signature->training) /* p, a row each */
+    if (status == SDLF_OK && signature->training) /* p, one row each */
         status = sdlf_signature_add_saved(signature, signature->dtype,
                                           sdlf_shape(sdlf_shape_count(rows), classes_of(logits)));
     return status;
@@ -67,19 +67,19 @@ static sdlf_tensor weights_of(const sdlf_layer_context *context)
     return context->input_count > 2 ? line_of(context->input[2]) : (sdlf_tensor){.dtype = SDLF_NONE};
 }
 
-/* Logits or their gradient of pictures, the channels behind the pixels: a view. */
+/* Logits of images or their gradient, with the channels after the pixels: a view. */
 static sdlf_tensor pixels_of(sdlf_tensor planes)
 {
     return sdlf_layer_permuted(planes, (const int[]){0, 2, 3, 1});
 }
 
-/* Rows (R,C) with the axes of pixels_of. */
+/* Rows (R,C) viewed with the axes of pixels_of. */
 static sdlf_tensor as_pixels(sdlf_tensor rows, sdlf_tensor planes)
 {
     return sdlf_tensor_reshape(rows, pixels_of(planes).shape);
 }
 
-/* Logits as rows (R,C): as they lie, or, of pictures, copied. */
+/* Logits as rows (R,C): a view, or, for images, a copy. */
 static sdlf_status take_rows(sdlf_layer_context *context, sdlf_tensor logits, sdlf_tensor *rows)
 {
     sdlf_shape shape = sdlf_shape(sdlf_shape_count(rows_of(logits.shape)), classes_of(logits.shape));

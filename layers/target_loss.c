@@ -11,8 +11,8 @@
  *
  *   dl/dt is -dl/dx, for bce_with_logits -x. Huber: Robust estimation of a location parameter, 1964.
  *
- * They are made of operations that every calculator has. Metrics get the N samples' loss, and as right the samples
- * times the share of elements for which x > 0 just where t > 1/2 (bce_with_logits), else none. */
+ * They use only operations that every calculator has. Metrics accumulate N times the loss, and as correct samples N times
+ * the fraction of elements for which x > 0 exactly where t > 1/2 (only bce_with_logits; the others report none). */
 #include "layers/views.h"
 
 typedef enum target_loss { MSE, MAE, HUBER, BCE } target_loss;
@@ -50,7 +50,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     return sdlf_signature_add_output(signature, signature->dtype, sdlf_shape(1));
 }
 
-/* A flat view: a loss sees elements. */
+/* A flat view: the loss is elementwise. */
 static sdlf_tensor flat(sdlf_tensor tensor)
 {
     return sdlf_tensor_present(&tensor) ? sdlf_tensor_reshape(tensor, sdlf_shape(sdlf_tensor_count(&tensor))) : tensor;
@@ -61,7 +61,7 @@ static sdlf_tensor scratch(sdlf_layer_context *context)
     return sdlf_scratch(context, context->input[0].dtype, flat(context->input[0]).shape);
 }
 
-/* c = the difference, between -delta and delta. */
+/* c = the difference, clamped to [-delta, delta]. */
 static sdlf_status clip(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_tensor d, sdlf_tensor c)
 {
     float delta = ((const sdlf_huber_options *)layer->options)->delta;
@@ -73,7 +73,7 @@ static sdlf_status clip(const sdlf_layer *layer, sdlf_layer_context *context, sd
 
 /* ---- forward ---- */
 
-/* Elements whose sum, or sum of squares, is the loss's. */
+/* The elements whose sum, or sum of squares, is the loss. */
 static sdlf_status terms(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_tensor l)
 {
     sdlf_tensor x = flat(context->input[0]), t = flat(context->input[1]), c, half;
@@ -112,7 +112,7 @@ static sdlf_status add_metric(sdlf_layer_context *context, int at, sdlf_tensor v
     return status == SDLF_OK ? sdlf_emit(context, &add) : status;
 }
 
-/* The share of elements for which x > 0 just where t > 1/2. */
+/* The fraction of elements for which x > 0 exactly where t > 1/2. */
 static sdlf_status share_right(sdlf_layer_context *context, sdlf_tensor share)
 {
     sdlf_tensor x = flat(context->input[0]), t = flat(context->input[1]), right = scratch(context);
@@ -161,7 +161,7 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 
 /* ---- backward ---- */
 
-/* dl/dx up to a factor, which is the result. */
+/* Computes dl/dx up to a factor, which is returned. */
 static sdlf_status derivative(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_tensor to, double *factor)
 {
     sdlf_tensor x = flat(context->input[0]), t = flat(context->input[1]), d = scratch(context);

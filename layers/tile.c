@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tile: x, repeats[i] times along each axis i. dx is the sum of the parts of dy. Axis by axis, each as one copy of
- * (outer, size inner) into (outer, times, size inner). */
+/* tile: x repeated repeats[i] times along each axis i. dx is the sum of the repeated parts of dy. Each axis is one copy
+ * of (outer, size inner) into (outer, times, size inner). */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {
@@ -32,7 +32,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     return sdlf_signature_add_output(signature, signature->input_dtype[0], y);
 }
 
-/* The last axis that is repeated; -1: none. */
+/* The last repeated axis; -1: none. */
 static int last_repeated(sdlf_shape times)
 {
     int axis = times.rank - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* top_k: the k largest (or smallest) elements along an axis, in order, and as output 1 their indices (int64). No
- * gradient passes. */
+/* top_k: the k largest (or smallest) elements along an axis, in order, and as output 1 their indices (int64). It has no
+ * gradient. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {

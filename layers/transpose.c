@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* transpose: the axes in another order, the batch included: axis i of y is axis order[i] of x. dx is dy transposed
- * back. */
+/* transpose: permutes the axes, including the batch: axis i of y is axis order[i] of x. dx is dy transposed by the
+ * inverse permutation. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {
@@ -14,7 +14,7 @@ static const sdlf_field fields[] = {
     {.name = NULL},
 };
 
-/* False: the options name no permutation of `rank` axes. */
+/* Returns false if the options are not a permutation of `rank` axes. */
 static bool order_of(int *order, const sdlf_layer *layer, int rank)
 {
     sdlf_shape wanted = ((const sdlf_transpose_options *)layer->options)->order;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* unary: y = f(x), one of the functions of <sdlf/operations/elementwise.h> that have no layer of their own; dx = dy
+/* unary: y = f(x) for the functions of <sdlf/operations/elementwise.h> that have no layer of their own; dx = dy
  * f'(x).
  *
- * alpha and beta left at zero become what is usual for the function: a sigmoid of slope 0 or an elu without a negative
- * side would be of no use. */
+ * If alpha and beta are zero, they get the usual values of the function: a sigmoid of slope 0 or an elu without a
+ * negative side would be useless. */
 #include "layers/activation.h"
 
 /* In the order of sdlf_unary_function, which is that of sdlf_activation_function from silu on. */

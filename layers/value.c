@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* value: no input; y is the layer's parameter "value", of the shape that the options say, which has no batch.
+/* value: no input; y is the layer's parameter "value", with the shape given by the options, without a batch axis.
  *
- * Parameters are float32: of integers, those up to 2^24 are exact. It is not trained unless `trainable` says so. A
- * shape may have a dimension of 0: then there is no parameter, and y is only for outputs of a network, since no other
- * layer takes it. */
+ * Parameters are float32: integers are exact up to 2^24. It is trained only if `trainable` is set. A shape may have a
+ * dimension of 0: then there is no parameter, and y can only be an output of the network, since no other layer accepts
+ * it. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {
@@ -37,7 +37,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "only floats can be trained, found %s",
                          sdlf_layer_dtypes[options->dtype]);
     sdlf_dtype dtype = sdlf_layer_dtype(signature, options->dtype);
-    if (is_empty(options)) { /* the one output without elements: whoever reads it reads nothing */
+    if (is_empty(options)) { /* the only output without elements: readers read nothing */
         signature->output_dtype[0] = dtype;
         signature->output_shape[0] = options->shape;
         signature->output_count = 1;

@@ -48,19 +48,19 @@ sdlf_status sdlf_layer_reduce(sdlf_layer_context *context, sdlf_tensor x, int64_
                               });
 }
 
-/* Was axis `axis` of `from` made by broadcasting `to`? */
+/* True if axis `axis` of `from` results from broadcasting `to`. */
 static bool is_stretched(const sdlf_tensor *from, const sdlf_tensor *to, int axis)
 {
     int missing = from->shape.rank - to->shape.rank;
     return from->shape.dim[axis] != 1 && (axis < missing || to->shape.dim[axis - missing] == 1);
 }
 
-/* Runs of neighbouring stretched axes are one axis; a reduction each. */
+/* A run of neighbouring broadcast axes is summed as one axis, with one reduction. */
 sdlf_status sdlf_layer_sum_to(sdlf_layer_context *context, sdlf_tensor from, sdlf_tensor to)
 {
     if (!sdlf_tensor_present(&to)) return SDLF_OK;
     sdlf_tensor now = from;
-    sdlf_shape left = from.shape; /* what is summed over so far has become 1 */
+    sdlf_shape left = from.shape; /* axes summed so far have become 1 */
     for (int first = 0; first < from.shape.rank; first++) {
         if (!is_stretched(&from, &to, first)) continue;
         int last = first + 1;
@@ -74,7 +74,7 @@ sdlf_status sdlf_layer_sum_to(sdlf_layer_context *context, sdlf_tensor from, sdl
         if (status != SDLF_OK || done) return status;
         now = sum;
     }
-    return sdlf_layer_copy(context, sdlf_tensor_reshape(now, to.shape), to); /* nothing was stretched */
+    return sdlf_layer_copy(context, sdlf_tensor_reshape(now, to.shape), to); /* nothing was broadcast */
 }
 
 sdlf_tensor sdlf_layer_permuted(sdlf_tensor tensor, const int *order)

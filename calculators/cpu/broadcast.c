@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* binary of integers and truth values, and select of any type: what needs no vectors of floats. Contracts: <sdlf/operation.h>.
+/* binary of integers and booleans, and select of any type, which use no floating-point vectors. Contracts: <sdlf/operation.h>.
  *
- * Integers are widened to 64 bits in blocks, where they wrap around as they should; the low bits go back. Moves each
- * operand once. */
+ * Integers are widened to 64 bits in blocks, where they wrap around as specified; the low bits are stored. Moves each operand
+ * once. */
 #include "calculators/cpu/strided.h"
 #include "calculators/integer_functions.h"
 
@@ -13,7 +13,7 @@ enum { BLOCK = 256 };
 typedef struct integers {
     sdlf_dtype from, to;
     sdlf_binary_function function;
-    const char *in[2]; /* NULL: the number */
+    const char *in[2]; /* NULL: the scalar `number` */
     char *out;
     int64_t step[2], number;
 } integers;

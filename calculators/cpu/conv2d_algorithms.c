@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The ways to a convolution: names, notes and work. The kernels are kernels/conv2d*.c, im2col*.c, direct*.c, winograd*.c.
+/* The convolution algorithms: names, descriptions and costs. The kernels are kernels/conv2d*.c, im2col*.c, direct*.c, winograd*.c.
  *
- * "auto" takes a depthwise kernel (a part of "direct") where each filter reads one channel, else "direct" where images are
- * small and filters fill vectors, else "im2col". Activations that are channels last, as most plans have them, go to "winograd-2x2" where
- * that takes them and pays, else to "implicit-gemm"; their gradients likewise, under no name but "auto". It never takes what runs on request: the naive one is there to be compared with, and the
- * rounding errors of "winograd-4x4" are larger than those of the others (docs/guides/convolution-algorithms.md). */
+ * "auto" selects a depthwise kernel (a part of "direct") for depthwise convolutions, else "direct" for small images whose filters fill
+ * vectors, else "im2col". NHWC activations, which most plans have, go to "winograd-2x2" where it applies and pays, else to
+ * "implicit-gemm"; their gradients likewise, under no name but "auto". It never selects the algorithms that run on request: "naive" is
+ * a baseline to compare with, and "winograd-4x4" has larger rounding errors than the others (docs/guides/convolution-algorithms.md). */
 #include "calculators/cpu/conv2d_algorithms.h"
 
 const char *const cpu_conv2d_algorithms[] = {
@@ -36,14 +36,14 @@ const sdlf_algorithm_note cpu_conv2d_notes[CPU_CONV2D_ALGORITHMS] = {
                                .on_request = true},
 };
 
-/* Additions and multiplications of a transform of two axes, as kernels/winograd_transform.h writes them: of a filter, a patch
- * and a tile of outputs. */
+/* FLOPs of a two-axis transform, as written in kernels/winograd_transform.h: of a filter, of a tile of the input, and
+ * of a tile of the output. */
 typedef struct winograd_flops {
     int64_t filter, patch, output;
 } winograd_flops;
 
-/* Filters, patches and products are written, and read again. With groups, w[1] counts the channels of one: patches of all
- * channels are transformed, products are of a group each. */
+/* Transformed filters, input tiles and products are written and read again. With groups, w[1] is the channel count of
+ * one: the input tiles of all channels are transformed, but each product belongs to one group. */
 static sdlf_cost winograd_work(const sdlf_operation *operation, int m)
 {
     static const winograd_flops two = {.filter = 3 * 5 + 4 * 5, .patch = 4 * 4 + 4 * 4, .output = 4 * 4 + 2 * 4};
@@ -61,7 +61,7 @@ static sdlf_cost winograd_work(const sdlf_operation *operation, int m)
     return cost;
 }
 
-/* The matrix of patches, written and read; windows of one element need none. */
+/* The im2col matrix is written and read; 1x1 windows need none. */
 static sdlf_cost im2col_work(const sdlf_operation *operation)
 {
     const int64_t *x = operation->in[0].shape.dim, *y = operation->out[0].shape.dim;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ways that the cpu calculator has to a convolution: their names, what is known of them, and what each of them does. */
+/* The convolution algorithms of the cpu calculator: names, descriptions, and the work that each does. */
 #ifndef SDLF_CALCULATORS_CPU_CONV2D_ALGORITHMS_H
 #define SDLF_CALCULATORS_CPU_CONV2D_ALGORITHMS_H
 
@@ -20,10 +20,10 @@ enum {
 extern const char *const cpu_conv2d_algorithms[];
 extern const sdlf_algorithm_note cpu_conv2d_notes[];
 
-/* What the algorithm of a conv2d_forward computes and moves. */
+/* The FLOPs and bytes of the algorithm of a conv2d_forward. */
 sdlf_cost cpu_conv2d_work(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* The side of a tile of outputs, 2 or 4; 0 for an algorithm that is not Winograd's. */
+/* The side m of a Winograd output tile, 2 or 4; 0 for an algorithm that is not Winograd's. */
 static inline int cpu_conv2d_winograd(int algorithm)
 {
     return algorithm == CPU_CONV2D_WINOGRAD_2 ? 2 : algorithm == CPU_CONV2D_WINOGRAD_4 ? 4 : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What parts of copy share: operands in the fewest dimensions that describe both. */
+/* What the parts of copy share: operands described in the fewest dimensions that fit both. */
 #ifndef SDLF_CALCULATORS_CPU_COPY_H
 #define SDLF_CALCULATORS_CPU_COPY_H
 
@@ -15,10 +15,10 @@ typedef struct cpu_copy_context {
     int64_t rows, rows_per_task;
 } cpu_copy_context;
 
-/* Are x and y, of one dtype, contiguous along different dimensions? */
+/* True if x and y, which have one dtype, are contiguous along different dimensions. */
 bool cpu_copy_transposes(const cpu_copy_context *copy);
 
-/* Copy these; `count` elements. */
+/* Copies such operands, of `count` elements, by transposing blocks. */
 void cpu_copy_transposed(const cpu_calculator *cpu, const cpu_copy_context *copy, int64_t count);
 
 #endif

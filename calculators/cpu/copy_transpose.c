@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* copy where x is contiguous along one dimension, p, and y along another, q: blocks of both, so that every line of the cache that is read
- * or written is used whole. Elements of 4 bytes pass through registers, 4 by 4. Floor: the bytes over the copy bandwidth. */
+/* copy for x contiguous along one dimension, p, and y along another, q: in blocks of both, so that every cache line that is read or
+ * written is used whole. 4-byte elements are transposed in registers, 4 by 4. Floor: the bytes over the copy bandwidth. */
 #include "calculators/cpu/copy.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ typedef struct transposition {
 
 typedef float lanes __attribute__((vector_size(16)));
 
-/* y[i, j] = x[j, i] for i, j < 4; strides of rows in bytes. */
+/* y[i, j] = x[j, i] for i, j < 4; row strides in bytes. */
 static inline void transpose_lanes(char *y, int64_t y_row, const char *x, int64_t x_row)
 {
     lanes row[4], pair[4];
@@ -47,7 +47,7 @@ static inline void transpose_lanes(char *y, int64_t y_row, const char *x, int64_
     }
 }
 
-/* `size` is a constant where this is used. */
+/* `size` is a compile-time constant at every call. */
 static inline __attribute__((always_inline)) void transpose_elements(const size_t size, char *y, int64_t y_row,
                                                                      const char *x, int64_t x_row, int64_t rows,
                                                                      int64_t columns)
@@ -79,7 +79,7 @@ static void transpose_block(char *y, int64_t y_row, const char *x, int64_t x_row
     transpose_elements(4, y + whole_rows * y_row, y_row, x + whole_rows * 4, x_row, rows - whole_rows, columns);
 }
 
-/* The part of one outer index that begins at (first_p, first_q). */
+/* One part of the outer index `index`, starting at (first_p, first_q). */
 static void transpose_part(const transposition *t, int64_t index, int64_t first_p, int64_t first_q)
 {
     const cpu_copy_context *copy = t->copy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cpu calculator's class: opening, memory, and the way from an operation to its kernel. See cpu.h for the plan. */
+/* The class of the cpu calculator: opening, memory, dispatch of operations to kernels. See cpu.h for the structure. */
 #include "calculators/cpu/cpu.h"
 #include "calculators/cpu/conv2d_algorithms.h"
 #include "calculators/cpu/threads.h"
@@ -49,9 +49,9 @@ static void describe_cpu(const sdlf_calculator *calculator, char *text, size_t s
              cpu->level->name, cpu->library ? " or " : "", library);
 }
 
-/* ---- from an operation to the kernel of its element type ---- */
+/* ---- dispatch of an operation to the kernel of its element type ---- */
 
-/* The type that an operation computes in: that of its first floating operand; quantised numbers have one only. */
+/* The type that an operation computes in: that of its first float operand; float32 for quantised operations. */
 static sdlf_dtype element_type(const sdlf_operation *operation)
 {
     if (operation->kind >= SDLF_QUANTIZE && operation->kind <= SDLF_DYNAMIC_QUANTIZE) return SDLF_FLOAT32;
@@ -100,14 +100,14 @@ static sdlf_status prepare(sdlf_calculator *calculator, const sdlf_operation *op
     return find_kernel(calculator, operation)->prepare(calculator, operation);
 }
 
-/* Of convolutions; 0 for operands of a type that it does not know. */
+/* For convolutions; CPU_CONV2D_AUTO (0) for an unsupported operand type. */
 static int automatic(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_kernel_slot *kernel = find_kernel(calculator, operation);
     return kernel ? kernel->automatic(calculator, operation) : CPU_CONV2D_AUTO;
 }
 
-/* gather_batch computes in the type of y; where that is of integers, rows are moved as they are. */
+/* gather_batch computes in the type of y; rows of integers are moved verbatim. */
 static sdlf_status run_gather(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     bool integers = !sdlf_dtype_is_float(operation->out[0].dtype);
@@ -125,7 +125,7 @@ static sdlf_status run_binary(sdlf_calculator *calculator, const sdlf_operation 
     return floats ? run(calculator, operation) : cpu_binary_integers(calculator, operation);
 }
 
-/* Nor does resample where it only moves. */
+/* Nor does a resample that only moves elements. */
 static sdlf_status run_resample(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     return cpu_resample_moves(operation) ? cpu_resample(calculator, operation) : run(calculator, operation);
@@ -138,7 +138,7 @@ static int64_t resample_workspace(const sdlf_calculator *calculator, const sdlf_
 
 static const char *const gemm_algorithms[] = {"auto", "built-in", "library", "tall-skinny", NULL};
 
-/* A library may end the process where memory runs out: that is a risk for those who name it. */
+/* A library may end the process when memory runs out: a risk taken only on request. */
 static const sdlf_algorithm_note gemm_notes[] = {
     {.summary = "what a plan takes by itself"},
     {.summary = "tiles of c, packed operands"},
@@ -146,7 +146,7 @@ static const sdlf_algorithm_note gemm_notes[] = {
     {.summary = "a tall a and a narrow b, no tiles", .takes = "a that is tall, b that is narrow"},
 };
 
-/* Whole blocks are taken where vectors of channels pay; gradients of pooling go where those of convolutions lie. */
+/* Fused blocks are used where vectors of channels pay; pooling gradients follow those of convolutions. */
 static bool always(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
@@ -154,7 +154,7 @@ static bool always(const sdlf_calculator *calculator, const sdlf_operation *oper
     return true;
 }
 
-/* Of convolutions. */
+/* For convolutions. */
 static bool likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_kernel_slot *kernel = find_kernel(calculator, operation);

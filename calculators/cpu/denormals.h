@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Denormal numbers as zeros, for the thread that asks.
+/* Flushing of denormals to zero, for the calling thread.
  *
- * On most processors an operation on a denormal number costs a hundred times one on a normal number, and training makes
- * them by itself: the velocity of a weight that gets no gradient any more (behind a pixel that is always black, say) shrinks by
- * the momentum each step, and is denormal after some hundred steps. Nothing of value is lost below 1e-38. */
+ * On most processors an operation on a denormal costs a hundred times one on a normal number, and training produces
+ * them: the velocity of a weight that no longer gets a gradient (behind a pixel that is always black, for example)
+ * shrinks by the momentum each step, and is denormal after some hundred steps. Nothing of value is lost below 1e-38. */
 #ifndef SDLF_CALCULATORS_CPU_DENORMALS_H
 #define SDLF_CALCULATORS_CPU_DENORMALS_H
 
@@ -12,7 +12,7 @@
 #if defined(__SSE__)
 #include <xmmintrin.h>
 
-/* Results and operands alike; returns what cpu_denormals_restore takes. */
+/* Flushes results and operands (FTZ and DAZ); returns the state for cpu_denormals_restore. */
 static inline uint64_t cpu_denormals_to_zero(void)
 {
     uint32_t before = _mm_getcsr();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Matrix products of a CBLAS library, OpenBLAS first of all. */
+/* GEMM from a CBLAS library, primarily OpenBLAS. */
 #include <stdio.h>
 
 #include <cblas.h>
@@ -39,7 +39,7 @@ const cpu_gemm_library *cpu_gemm_library_of_build(void)
 {
     static const cpu_gemm_library library = {.describe = describe, .float32 = float32, .float64 = float64};
 #ifdef OPENBLAS_VERSION
-    openblas_set_num_threads(1); /* one call, one thread: the tiles are shared out already */
+    openblas_set_num_threads(1); /* one thread a call: the caller already partitions c into tiles */
 #endif
     return &library;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A build without an outside library for matrix products. */
+/* A build without an external GEMM library. */
 #include "calculators/cpu/cpu.h"
 
 const cpu_gemm_library *cpu_gemm_library_of_build(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Matrix products of oneDNN (dnnl_sgemm, row-major like ours; float32 only). It is loaded when a product is first wanted of it.
+/* GEMM from oneDNN (dnnl_sgemm, row-major like ours; float32 only). The library is loaded on first use.
  *
- * Where memory runs out as it is loaded, or as it assembles its kernels, which it does at the first product of each form, it throws an
- * exception of C++, which ends a program of C. So no race calls it (cpu.c: on request), and it is not loaded without room to spare. */
+ * If memory runs out while it is loaded, or while it generates a kernel (at the first GEMM of each form), it throws a C++ exception,
+ * which ends a C program. So no race calls it (cpu.c: on request), and it is not loaded without memory to spare. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,19 +15,19 @@
 
 #define TEXT(number)    #number
 #define TEXT_OF(number) TEXT(number)
-/* Of that major version the system's loader knows the place; else it is where it was when this was built. */
+/* The loader finds this major version on its search path; otherwise it is opened at its location at build time. */
 #define FILE_NAME "libdnnl.so." TEXT_OF(DNNL_VERSION_MAJOR)
 
-enum { ROOM = 128 << 20 /* bytes: with what it needs it takes 120 MB of address space, and 9 of memory */ };
+enum { ROOM = 128 << 20 /* bytes: with its dependencies it takes 120 MB of address space and 9 MB of memory */ };
 
 typedef dnnl_status_t sgemm_function(char transa, char transb, dnnl_dim_t m, dnnl_dim_t n, dnnl_dim_t k, float alpha,
                                      const float *a, dnnl_dim_t lda, const float *b, dnnl_dim_t ldb, float beta,
                                      float *c, dnnl_dim_t ldc);
 
-/* Set once, and the process's: there is one oneDNN in it, as there would be one that it is linked with. */
+/* Set once, and process-wide: oneDNN is loaded once, as it would be if it were linked. */
 static struct {
     sgemm_function *sgemm;
-    int (*get_threads)(void); /* of the OpenMP that it uses: omp_get_max_threads, omp_set_num_threads; NULL: of none */
+    int (*get_threads)(void); /* omp_get_max_threads, omp_set_num_threads of its OpenMP runtime; NULL: none */
     void (*set_threads)(int count);
 } library;
 
@@ -60,7 +60,7 @@ static void describe(char *text, size_t size)
     snprintf(text, size, "oneDNN %d.%d.%d", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH);
 }
 
-/* oneDNN asks OpenMP how many threads to use, and splits the inner dimension by that number: keep it to the calling thread. */
+/* oneDNN asks OpenMP for the number of threads and partitions the k dimension by it: restrict it to the calling thread. */
 static bool multiply(const cpu_gemm_arguments *g)
 {
     int threads = library.get_threads != NULL ? library.get_threads() : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gather and resample of single elements: rows of `inner` elements of any type, moved as bytes. Contracts: <sdlf/operation.h>.
- * Moves y once each way. */
+ * Reads and writes the bytes of y once. */
 #include "calculators/cpu/cpu.h"
 #include "framework/operations/resample_taps.h"
 
@@ -55,7 +55,7 @@ sdlf_status cpu_gather(sdlf_calculator *calculator, const sdlf_operation *operat
     return SDLF_OK;
 }
 
-/* ---- resample, where each output is one input: rows are moved as they are ---- */
+/* ---- resample in which each output is one input: rows are moved verbatim ---- */
 
 typedef struct resampling {
     const char *x;
@@ -64,7 +64,7 @@ typedef struct resampling {
     int64_t length, outputs, row, outer, outer_per_task, blocks;
 } resampling;
 
-/* Rows of `row` bytes, those that the indices name. */
+/* Copies the rows of `row` bytes that the indices select. */
 static void pick_rows(char *y, const char *x, const int64_t *index, int64_t count, int64_t row)
 {
     switch (row) {
@@ -83,7 +83,7 @@ static void pick_rows(char *y, const char *x, const int64_t *index, int64_t coun
     }
 }
 
-/* A task: some outer indices, one block of outputs. Where these come from is worked out once for all of them. */
+/* A task: some outer indices, one block of outputs. The source indices are computed once for all of them. */
 static void resample_rows(void *context, int64_t task, int thread)
 {
     const resampling *r = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Instruction sets: what was built, and what this machine has. */
+/* Instruction sets: those that were built, and those that this CPU supports. */
 #include "calculators/cpu/cpu.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static bool always(void)
 extern const cpu_instance instance_cpu_avx2_float, instance_cpu_avx2_double;
 extern const cpu_instance instance_cpu_avx512_float, instance_cpu_avx512_double;
 
-/* The features of x86-64-v3 and -v4, with which these instances are compiled. */
+/* The features of x86-64-v3 and -v4, for which these instances are compiled. */
 static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
@@ -48,7 +48,7 @@ static const cpu_level levels[] = {
     {"avx512-no-vnni", &instance_cpu_avx512_float, &instance_cpu_avx512_double, has_avx512, never},
     {"avx2", &instance_cpu_avx2_float, &instance_cpu_avx2_double, has_avx2, never},
 #endif
-#if defined(__aarch64__) /* vectors of 16 bytes are part of every such machine */
+#if defined(__aarch64__) /* 16-byte vectors are part of the architecture */
     {"neon", &instance_cpu_plain_float, &instance_cpu_plain_double, always, never},
 #else
     {"plain", &instance_cpu_plain_float, &instance_cpu_plain_double, always, never},

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fill, copy, and gather_batch of integers: moving elements of any dtype. Contracts: <sdlf/operation.h>.
  *
- * copy turns its operands into the fewest dimensions that describe both (neighbours that follow one another in memory are
- * merged), then walks rows of the innermost one: memcpy where both sides are contiguous and of one dtype, else element by
- * element; what is contiguous along different dimensions is transposed in blocks (copy_transpose.c). Moves each operand once; the floor is
- * the bytes over the copy bandwidth. */
+ * copy reduces its operands to the fewest dimensions that describe both (neighbours that are contiguous in memory are merged), then
+ * iterates over rows of the innermost one: memcpy where both sides are contiguous and of one dtype, else element by element; operands that
+ * are contiguous along different dimensions are transposed in blocks (copy_transpose.c). Moves each operand once; the floor is the bytes
+ * over the copy bandwidth. */
 #include "calculators/cpu/copy.h"
 #include "calculators/next_batch.h"
 #include "calculators/shuffle.h"
@@ -38,7 +38,7 @@ sdlf_status cpu_fill(sdlf_calculator *calculator, const sdlf_operation *operatio
     size_t wanted = (size_t)cpu_min(BLOCK_BYTES, fill.bytes);
     if (wanted == 0) return SDLF_OK;
     sdlf_convert(y->dtype, pattern, SDLF_FLOAT64, &operation->fill.value, 1);
-    while (used < wanted) { /* double what is there */
+    while (used < wanted) { /* double the filled part */
         size_t more = used < wanted - used ? used : wanted - used;
         memcpy(pattern + used, pattern, more);
         used += more;
@@ -50,7 +50,7 @@ sdlf_status cpu_fill(sdlf_calculator *calculator, const sdlf_operation *operatio
 
 /* ---- copy ---- */
 
-/* Drop dimensions of size 1 and merge neighbours that are one run in both operands. At least one dimension stays. */
+/* Drops dimensions of size 1; merges neighbours contiguous in both operands. At least one dimension remains. */
 static void collapse(cpu_copy_context *copy, const sdlf_tensor *x, const sdlf_tensor *y)
 {
     copy->rank = 0;
@@ -75,7 +75,7 @@ static void collapse(cpu_copy_context *copy, const sdlf_tensor *x, const sdlf_te
     }
 }
 
-/* One long run becomes rows that threads can share. */
+/* Splits one long run into rows that threads can share. */
 static void split_run(cpu_copy_context *copy)
 {
     int64_t piece = BLOCK_BYTES / copy->x_size;
@@ -157,11 +157,11 @@ static void copy_rows(void *context, int64_t index, int thread)
     }
 }
 
-/* ---- a few planes, interleaved: a picture that becomes channels last ---- */
+/* ---- a few planes, interleaved: an image from NCHW to NHWC ---- */
 
 enum { PLANES_MOST = 16, PLANE_PIECE = 1024 };
 
-/* y[i, c] = x[c, i] for few c, elements of 4 bytes: the innermost two dimensions, behind at most one more. */
+/* True for y[i, c] = x[c, i], few c, 4-byte elements: the innermost two dimensions and at most one outside. */
 static bool interleaves(const cpu_copy_context *copy)
 {
     int c = copy->rank - 1, i = c - 1;
@@ -170,7 +170,7 @@ static bool interleaves(const cpu_copy_context *copy)
            copy->y_stride[i] == 4 * copy->dim[c];
 }
 
-/* Three planes, of a picture mostly, at once: vectors of the results are put together in registers. */
+/* Three planes, mostly RGB images, at once: the compiler assembles output vectors in registers. */
 static void interleave_three(char *restrict y, const char *restrict a, const char *restrict b, const char *restrict c,
                              int64_t count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks shared among the calculator's threads. */
+/* Partition of tasks among the calculator's threads. */
 #include <stdatomic.h>
 
 #include "calculators/cpu/cpu.h"
@@ -12,13 +12,13 @@ static bool is_shared(const cpu_calculator *cpu, int64_t count, int64_t nanoseco
 }
 
 typedef struct task_list {
-    _Alignas(64) atomic_llong next; /* that nobody has taken yet */
+    _Alignas(64) atomic_llong next; /* the next task not yet taken */
     _Alignas(64) int64_t count;
     cpu_task *task;
     void *context;
 } task_list;
 
-/* Tasks are handed out one by one: their times differ, and on a shared machine the threads' speeds do too. */
+/* Tasks are handed out one by one: their times differ, and on a shared machine so do the threads' speeds. */
 static void take_next(void *context, int thread)
 {
     task_list *list = context;
@@ -35,9 +35,9 @@ void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, int64_t nanose
     for (int64_t i = 0; i < count; i++) task(context, i, 0);
 }
 
-/* One thread's run of neighbouring tasks, on a cache line of its own. */
+/* One thread's contiguous range of tasks, on a cache line of its own. */
 typedef struct task_run {
-    _Alignas(64) atomic_llong next; /* that nobody has taken yet */
+    _Alignas(64) atomic_llong next; /* the next task not yet taken */
     int64_t end;
 } task_run;
 
@@ -48,7 +48,7 @@ typedef struct task_runs {
     task_run run[CPU_MAX_THREADS];
 } task_runs;
 
-/* The thread's own run, then what is left of the others': not the last task of a run, which is better done where its data lie. */
+/* Runs the thread's own range, then all but the last task of the others': that one is better done where its data are. */
 static void work_through(void *context, int thread)
 {
     task_runs *all = context;
@@ -64,12 +64,12 @@ static void work_through(void *context, int thread)
     }
 }
 
-/* Each thread begins with one run of neighbouring tasks, the same in every call. */
+/* Each thread starts with one contiguous range of tasks, the same in every call. */
 void cpu_parallel_near_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task,
                              void *context)
 {
     if (is_shared(cpu, count, nanoseconds)) {
-        task_runs all; /* of which only as much is written as there are runs */
+        task_runs all; /* only as many runs are initialised as are used */
         all.count = (int)cpu_min(cpu->threads, count);
         all.task = task;
         all.context = context;

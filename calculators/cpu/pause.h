@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A short pause of a thread that looks again and again whether something has happened. */
+/* A short pause for a thread that polls in a spin loop. */
 #ifndef SDLF_CALCULATORS_CPU_PAUSE_H
 #define SDLF_CALCULATORS_CPU_PAUSE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* random_uniform and random_normal: numbers by position, the same on every calculator. Contracts: <sdlf/operation.h>.
+/* random_uniform and random_normal: counter-based, a value depends only on its position. Contracts: <sdlf/operation.h>.
  *
- * 10 rounds of Philox a group of four elements, some 60 integer instructions; each element is written once. Compiled
- * without contraction of a * b + c: the numbers are the same, bit for bit, everywhere (see framework/operations/draws.h). */
+ * 10 rounds of Philox for a group of four elements, some 60 integer instructions; each element is written once. Compiled
+ * without contraction of a * b + c: values are bit-identical on every calculator (see framework/operations/draws.h). */
 #include "calculators/cpu/cpu.h"
 #include "framework/operations/draws.h"
 

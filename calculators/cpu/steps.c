@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps that follow one another, each shared among the threads. See cpu.h.
+/* Dependent steps, each shared among the threads. See cpu.h.
  *
- * What ends a step is that its tasks are done, not that all threads have come: one that is without a processor for a while holds up nobody,
- * unless in the middle of a task, and finds later what is left to do. */
+ * A step ends when its tasks are done, not when all threads have arrived: a thread that is descheduled for a while holds up nobody, unless
+ * it is in the middle of a task, and later finds out what remains to be done. */
 #include <sched.h>
 #include <stdatomic.h>
 
@@ -11,10 +11,10 @@
 #include "calculators/cpu/pause.h"
 #include "calculators/cpu/threads.h"
 
-/* Pauses, a microsecond or two, after which a thread no longer leaves the last task of a run to the thread whose caches have its data. */
+/* Pauses, a microsecond or two, after which a thread even takes the last task of another thread's range. */
 enum { GENEROSITY = 32 };
 
-/* One thread's run of neighbouring tasks, on a cache line of its own. `next` counts on through the steps. */
+/* One thread's contiguous range of tasks, on a cache line of its own. `next` keeps counting across steps. */
 typedef struct step_run {
     _Alignas(64) atomic_llong next;
     int64_t first, length;
@@ -30,7 +30,7 @@ typedef struct all_steps {
     step_run run[CPU_MAX_THREADS];
 } all_steps;
 
-/* Tasks of that step that nobody has taken yet, except for the last `left`; returns how many. */
+/* Runs the tasks of that step in `run` that are not yet taken, except for the last `left`; returns how many. */
 static int64_t take(all_steps *all, step_run *run, int64_t step, int64_t left)
 {
     int64_t begin = step * run->length, end = begin + run->length - left, done = 0;
@@ -46,7 +46,7 @@ static int64_t take(all_steps *all, step_run *run, int64_t step, int64_t left)
     return done;
 }
 
-/* Of all threads' runs, its own first. */
+/* Runs tasks of all threads' ranges, the thread's own first. */
 static void take_all(all_steps *all, int thread, int64_t step, int64_t left)
 {
     int64_t done = take(all, &all->run[thread], step, 0);
@@ -75,7 +75,7 @@ static void go_through(void *context, int thread)
 void cpu_parallel_steps(const cpu_calculator *cpu, int64_t steps, int64_t tasks, int64_t nanoseconds,
                         cpu_step_task *task, void *context)
 {
-    all_steps all; /* of which only as much is written as there are runs */
+    all_steps all; /* only as many runs are initialised as are used */
     all.steps = steps, all.tasks = tasks, all.task = task, all.context = context;
     all.patience = cpu_threads_patience(cpu->pool);
     all.count = nanoseconds >= CPU_WORTH_SHARING ? (int)cpu_min(cpu->threads, tasks) : 1;

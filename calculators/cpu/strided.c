@@ -2,7 +2,7 @@
 /* See strided.h. */
 #include "calculators/cpu/strided.h"
 
-enum { PIECE = 1 << 14 }; /* elements of a task, about */
+enum { PIECE = 1 << 14 }; /* elements of a task, approximately */
 
 cpu_strided cpu_strided_of(const sdlf_tensor *const *operand, int count)
 {

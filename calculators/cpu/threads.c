@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One region after the other: the caller publishes its number with the count of threads that take part, those that do take it up
- * and count themselves out. Nobody sleeps or wakes anybody without the lock, and each side says that it will sleep before it looks
- * for the last time whether it should. */
+/* One parallel region after another: the caller publishes the region's number with its thread count, and the participants pick it
+ * up and count themselves out. Nobody sleeps or wakes anybody without the lock, and each side announces that it will sleep before
+ * its final check of the condition. */
 #include "calculators/cpu/threads.h"
 
 #include <limits.h>
@@ -21,9 +21,9 @@
 #include "framework/clock.h"
 #include "framework/portable.h"
 
-/* A thread that waits looks for this long before it sleeps: longer than what most plans do between two regions, so that threads stay awake
- * through a run, and short against a slice of the scheduler's. */
-enum { SPIN_NANOSECONDS = 200000, SPINS_CROWDED = 100 /* more threads than processors */, COUNT_BITS = 16 };
+/* A waiting thread spins for this long before it sleeps: longer than most plans take between two regions, so that threads stay awake
+ * during a run, and short compared to a scheduler time slice. */
+enum { SPIN_NANOSECONDS = 200000, SPINS_CROWDED = 100 /* more threads than cores */, COUNT_BITS = 16 };
 
 typedef struct worker {
     cpu_threads *all;
@@ -32,23 +32,23 @@ typedef struct worker {
 } worker;
 
 struct cpu_threads {
-    _Alignas(64) atomic_ullong region; /* number << COUNT_BITS | threads that take part */
-    _Alignas(64) atomic_int pending;   /* of them, except for the caller */
+    _Alignas(64) atomic_ullong region; /* number << COUNT_BITS | participating threads */
+    _Alignas(64) atomic_int pending;   /* participants still at work, except for the caller */
     _Alignas(64) atomic_int sleeping;  /* threads that wait for `begun` */
     atomic_bool caller_sleeps;         /* for `ended` */
     atomic_flag busy;
-    cpu_work *work; /* of the region; NULL: the end */
+    cpu_work *work; /* of the region; NULL: shut down */
     void *context;
     pthread_mutex_t lock;
     pthread_cond_t begun, ended;
-    pid_t process; /* that has the threads */
+    pid_t process; /* the process that started the threads */
     int count, spins;
     worker worker[]; /* count - 1 */
 };
 
 /* ---- waiting ---- */
 
-/* The region that follows the one that was seen. */
+/* Waits for the region after `seen`. */
 static uint64_t next_region(cpu_threads *threads, uint64_t seen, bool took_part)
 {
     uint64_t region = atomic_load_explicit(&threads->region, memory_order_acquire);
@@ -137,12 +137,12 @@ int cpu_threads_patience(const cpu_threads *threads)
     return threads->spins;
 }
 
-/* ---- making them ---- */
+/* ---- starting them ---- */
 
-/* A pause takes 10 to 50 ns, by processor. */
+/* A pause takes 10 to 50 ns, depending on the processor. */
 static int spins_of_time(void)
 {
-    enum { TRIED = 200, SAMPLES = 5 }; /* the least of some: a thread may be interrupted */
+    enum { TRIED = 200, SAMPLES = 5 }; /* the minimum of several: a thread may be interrupted */
     double least = 1;
     for (int sample = 0; sample < SAMPLES; sample++) {
         double begun = sdlf_clock();
@@ -163,8 +163,8 @@ static int choose_spins(int count, int available)
     return count > available ? SPINS_CROWDED : spins_of_time();
 }
 
-/* Each thread to the next processor of those that there are, the caller to the first: last, for it can then run on no other. That it may
- * not be done changes only times. */
+/* Binds each thread to the next available core and the caller to the first: the caller last, since it can run on no other core
+ * afterwards. A failure affects only speed. */
 static void bind(const cpu_threads *threads, int available)
 {
     const char *wish = getenv("OMP_PROC_BIND");
@@ -185,7 +185,7 @@ sdlf_status cpu_threads_create(cpu_threads **threads, int wanted)
     int available = portable_processors();
     made->spins = choose_spins(wanted, available);
     made->process = getpid();
-    sigset_t every, before; /* signals are for the program's own threads */
+    sigset_t every, before; /* signals are handled by the program's own threads */
     sigfillset(&every);
     pthread_sigmask(SIG_SETMASK, &every, &before);
     for (made->count = 1; made->count < wanted; made->count++) {

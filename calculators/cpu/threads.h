@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads of a cpu calculator: made when it is opened, ended when it is closed. Between two pieces of work they spin for some ten
- * microseconds, as long as the gaps between the parallel parts of a step, and then sleep.
+/* The threads of a cpu calculator: started when it is opened, ended when it is closed. Between two parallel regions
+ * they spin for some 200 microseconds, longer than the gaps between the regions of most plans, and then sleep.
  *
- * Three variables of the environment mean what they mean to OpenMP: OMP_NUM_THREADS, OMP_WAIT_POLICY (passive: sleep at once; active:
- * never), OMP_PROC_BIND (anything but false: each thread, the calling one too, stays on a processor of its own). */
+ * OMP_NUM_THREADS, OMP_WAIT_POLICY (passive: sleep at once; active: never) and OMP_PROC_BIND (anything but false: each
+ * thread, including the calling one, is bound to a core of its own) have their OpenMP meaning. */
 #ifndef SDLF_CALCULATORS_CPU_THREADS_H
 #define SDLF_CALCULATORS_CPU_THREADS_H
 
@@ -13,21 +13,21 @@
 
 typedef struct cpu_threads cpu_threads;
 
-/* `wanted` threads, the calling one counted, or as many as the system lets us make: cpu_threads_count says how many came of it.
- * Errors: SDLF_ERROR_MEMORY. */
+/* Starts `wanted` threads, including the calling one, or as many as the system permits: cpu_threads_count returns the
+ * number. Errors: SDLF_ERROR_MEMORY. */
 sdlf_status cpu_threads_create(cpu_threads **threads, int wanted);
 void cpu_threads_free(cpu_threads *threads); /* accepts NULL */
 int cpu_threads_count(const cpu_threads *threads);
-/* How many pauses (pause.h) a thread is to wait for another one before it leaves the processor to others. */
+/* How many pauses (pause.h) a thread waits for another one before it yields the core. */
 int cpu_threads_patience(const cpu_threads *threads);
 
-/* Call work(context, t) for each t of [0, count), at most cpu_threads_count, each on a thread of its own, 0 on the calling one;
- * returns true when all have returned. False, and nothing has been called, where the threads are busy (work that asks for them
- * again, another thread of the program) or are not there: a child of fork() has one thread, the one that called it. */
+/* Calls work(context, t) for each t in [0, count), count at most cpu_threads_count, each on a thread of its own, 0 on
+ * the calling one; returns true when all have returned. Returns false, with nothing called, if the threads are busy (a
+ * nested call, or another thread of the program) or absent: a child of fork() has only the thread that called it. */
 typedef void cpu_work(void *context, int thread);
 bool cpu_threads_run(cpu_threads *threads, int count, cpu_work *work, void *context);
 
-/* How many threads to ask for where `wanted` were (0: OMP_NUM_THREADS, or the processors that this process may run on). */
+/* The number of threads for a request of `wanted` (0: OMP_NUM_THREADS, or the cores available to this process). */
 int cpu_threads_choose(int wanted);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_relu_max_pool_forward: what is true of it on every calculator, and the operations that it stands for. */
+/* conv2d_relu_max_pool_forward: its calculator-independent checks and costs, and its member operations. */
 #include "calculators/fusions/conv2d_pool.h"
 
 #include "framework/operations/check.h"
@@ -48,7 +48,7 @@ static sdlf_status check_forward(const sdlf_operation *fused)
     return check.status;
 }
 
-/* Every position of every window is convolved, and compared. */
+/* Every position of every window is convolved and compared. */
 static int64_t forward_flops(const sdlf_operation *fused)
 {
     const int *pool = conv2d_pool_options_of(fused)->pool.size;
@@ -56,7 +56,7 @@ static int64_t forward_flops(const sdlf_operation *fused)
     return sdlf_sum(sdlf_product(2, positions, sdlf_shape_span(fused->in[1].shape, 1, 4), 1), positions);
 }
 
-/* Is it ReLU, or nothing? */
+/* True for ReLU or the identity. */
 static bool may_rectify(const sdlf_activation *activation)
 {
     return activation->function == SDLF_RELU || activation->function == SDLF_IDENTITY;

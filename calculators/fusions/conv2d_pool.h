@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* A convolution, its ReLU and the max-pool behind it as one, forward, backward, and backward with the SGD updates.
+/* Fused convolution, ReLU and max-pool: forward, backward, and backward with the SGD updates.
  *
- * conv2d_relu_max_pool_forward: y = max_pool2d(max(conv2d(x, w, bias), 0)). What the convolution makes is never stored: in
- * training `mask`, a byte for each y, is all that the backward pass wants of it (see max_pool2d_forward). Row-major; in
- * inference, without a mask, also channels last, where y may stay row-major.
+ * conv2d_relu_max_pool_forward: y = max_pool2d(max(conv2d(x, w, bias), 0)). The convolution's output is never stored:
+ * in training, the backward pass needs only `mask`, a byte for each y (see max_pool2d_forward). Row-major (NCHW); in
+ * inference, without a mask, also channels last (NHWC), where y may remain row-major.
  *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K)   out: y (N,K,P,Q), mask? (N,K,P,Q) uint8
- * It stands for
+ * It replaces
  *   conv2d_forward x, w, bias -> r;  max_pool2d_forward r -> y, mask;  copy y -> row-major (if wanted)
  * with the ReLU in either of the first two.
  *
- * conv2d_relu_max_pool_backward: the gradients, for which only the positions are visited that the mask marks.
+ * conv2d_relu_max_pool_backward: the gradients, computed from the positions that the mask marks.
  *   in: x? (N,C,H,W), w? (K,C/G,R,S), dy (N,K,P,Q), mask (N,K,P,Q) uint8
  *   out: dw? (K,C/G,R,S), db? (K), dx? (N,C,H,W)
- * dw or dx is there, x with dw and w with dx, db only with dw. It stands for
+ * dw or dx is present; x with dw, w with dx, db only with dw. It replaces
  *   max_pool2d_backward dy, mask -> dr;  conv2d_backward_input dr, w -> dx;  conv2d_backward_weights x, dr -> dw, db
  *
- * conv2d_relu_max_pool_backward_sgd: the same, with dw and db going straight into the updates of w and b by the rule `sgd`
- * (see sdlf_sgd_rule). dx is computed from the w before its update. bv is there if and only if b and v are. A small batch's
- * step has two kernels less; the gradients, which are small, would cost no more.
+ * conv2d_relu_max_pool_backward_sgd: the same, fused with the updates of w and b by dw and db, by the rule `sgd` (see
+ * sdlf_sgd_rule). dx is computed from the w before its update. bv is present if and only if b and v are. It saves a
+ * small batch's step two kernels; it does not save the gradients' memory traffic, which is small.
  *   in: x (N,C,H,W), dy (N,K,P,Q), mask (N,K,P,Q) uint8, rate (1) T
  *   out: w! (K,C/G,R,S), v!? (K,C/G,R,S), b!? (K), bv!? (K), dx? (N,C,H,W)
- * It stands for these three, and
+ * It replaces these three, and
  *   sgd_update dw -> w, v;  sgd_update db -> b, bv */
 #ifndef SDLF_CALCULATORS_FUSIONS_CONV2D_POOL_H
 #define SDLF_CALCULATORS_FUSIONS_CONV2D_POOL_H
@@ -38,9 +38,9 @@ extern "C" {
 typedef struct conv2d_pool_options {
     sdlf_window2d window;
     int groups;
-    sdlf_window2d pool; /* one that max_pool2d takes with a mask */
+    sdlf_window2d pool; /* a window that max_pool2d supports with a mask */
     sdlf_ties ties;
-    sdlf_sgd_rule sgd; /* only conv2d_relu_max_pool_backward_sgd */
+    sdlf_sgd_rule sgd; /* only for conv2d_relu_max_pool_backward_sgd */
 } FUSION_OPTIONS conv2d_pool_options;
 
 static_assert(sizeof(conv2d_pool_options) <= sizeof((sdlf_operation *)0)->fused.options,
@@ -59,8 +59,8 @@ static inline const conv2d_pool_options *conv2d_pool_options_of(const sdlf_opera
     return (const conv2d_pool_options *)(const void *)fused->fused.options;
 }
 
-/* The operands of either backward pass; w is the one before its update. In the place of an absent x or w, which is not
- * read, is the gradient of its shape. */
+/* The operands of either backward pass; w is the one before its update. An absent x or w, which is not read, is
+ * replaced by the gradient of its shape. */
 typedef struct conv2d_pool_operands {
     const sdlf_tensor *x, *w, *dy, *mask, *dx;
 } conv2d_pool_operands;
@@ -74,14 +74,14 @@ static inline conv2d_pool_operands conv2d_pool_operands_of(const sdlf_operation 
     return fused->fused.fusion == &sdlf_conv2d_pool_backward_sgd_fusion ? updating : plain;
 }
 
-/* ---- for the tables of these fusions ---- */
+/* ---- for these fusions' class tables ---- */
 
-/* x, w, y and mask, and the options: pools are those that have masks, also where there is none. */
+/* Checks x, w, y, mask and the options; a pool must support a mask even if there is none. */
 sdlf_status conv2d_pool_check(const sdlf_operation *fused, const sdlf_tensor *x, const sdlf_tensor *w,
                               const sdlf_tensor *y, const sdlf_tensor *mask);
-/* What the convolution makes, row-major, and without memory. */
+/* The convolution's output, row-major, without memory. */
 sdlf_tensor conv2d_pool_between(const sdlf_operation *fused, const sdlf_tensor *x, const sdlf_tensor *w);
-/* Is it one image, as one operation makes it and another one reads it? */
+/* True if the tensor that one operation produces is the image that another reads. */
 bool conv2d_pool_is_same_image(const sdlf_tensor *made, const sdlf_tensor *read);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_relu_max_pool_backward, and that with its updates: what is true of them on every calculator, and the operations
- * that they stand for. */
+/* conv2d_relu_max_pool_backward, with and without the updates: their calculator-independent checks and costs, and their
+ * member operations. */
 #include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/sgd.h"
 #include "framework/operations/check.h"
@@ -23,7 +23,7 @@ static sdlf_check check_gradients(const sdlf_operation *fused)
     return check;
 }
 
-/* Only the marked positions carry a gradient: about one a window, for each of dw and dx that is wanted. */
+/* Only the marked positions have a gradient: about one a window, for each of dw and dx if wanted. */
 static int64_t gradient_flops(const sdlf_operation *fused, bool wants_dw)
 {
     const conv2d_pool_operands o = conv2d_pool_operands_of(fused);
@@ -31,7 +31,7 @@ static int64_t gradient_flops(const sdlf_operation *fused, bool wants_dw)
     return sdlf_product(2 * wanted, sdlf_tensor_count(o.dy), sdlf_shape_span(o.w->shape, 1, 4), 1);
 }
 
-/* ---- joining and splitting: what both have ---- */
+/* ---- joining and splitting: shared by both ---- */
 
 static bool may_join(const sdlf_operation *const *member)
 {
@@ -51,7 +51,7 @@ static conv2d_pool_options options_of_members(const sdlf_operation *const *membe
                                  .ties = pool->pool2d.ties};
 }
 
-/* The members for gradients, dw and db of which may be absent. */
+/* The members that compute the gradients; dw and db may be absent. */
 static unsigned split_gradients(const sdlf_operation *fused, sdlf_operation *member, sdlf_tensor dw, sdlf_tensor db)
 {
     const conv2d_pool_options *options = conv2d_pool_options_of(fused);
@@ -70,7 +70,7 @@ static unsigned split_gradients(const sdlf_operation *fused, sdlf_operation *mem
     return 1u << POOL | (wants_dx ? DX : 0) | (wants_dw ? DW : 0);
 }
 
-/* ---- the backward pass by itself ---- */
+/* ---- backward without updates ---- */
 
 static sdlf_status check_backward(const sdlf_operation *fused)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd: what is true of it on every calculator, and the operations that it stands for. */
+/* gemm_backward_sgd: its calculator-independent checks and costs, and its member operations. */
 #include "calculators/fusions/gemm_backward_sgd.h"
 
 #include "calculators/fusions/sgd.h"
@@ -42,7 +42,7 @@ static sdlf_status check_backward_sgd(const sdlf_operation *operation)
 static int64_t backward_sgd_flops(const sdlf_operation *operation)
 {
     int64_t rows = operation->in[0].shape.dim[0], weights = sdlf_tensor_count(&operation->out[0]);
-    int64_t biases = sdlf_tensor_count(&operation->out[3]); /* 0 where absent */
+    int64_t biases = sdlf_tensor_count(&operation->out[3]); /* 0 if absent */
     int64_t products = sdlf_tensor_present(&operation->out[2]) ? 2 : 1;
     int64_t update = sdlf_tensor_present(&operation->out[1]) ? 4 : 2;
     int64_t flops = sdlf_sum(sdlf_product(2, products, rows, weights), sdlf_product(update, weights, 1, 1));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd: a fully connected layer's backward pass and its update in one pass over the weights, each tile of
- * which is read and written once: dx = (dy w) f'(x) (the w before the update); then w follows g = dy^T x and b follows
- * g = the sum of dy over n by the rule `sgd` (see sdlf_sgd_rule). x is f's output, f being `activation` (one whose f' is
- * worked out from that; identity: f' = 1). bv is there if and only if b and v are.
+/* gemm_backward_sgd: a fully connected layer's backward pass and its SGD update in one pass over the weights; each tile
+ * is read and written once: dx = (dy w) f'(x), with the w before the update; then w is updated with g = dy^T x and b
+ * with g = the sum of dy over n, by the rule `sgd` (see sdlf_sgd_rule). x is the output of f, f being `activation` (one
+ * whose f' is computed from its output; identity: f' = 1). bv is present if and only if b and v are.
  *   in: x (N,I), dy (N,U), rate (1) T   out: w! (U,I), v!? (U,I), dx? (N,I), b!? (U), bv!? (U)
  *
- * It stands for these, of which all but the gradient of w and its update may be missing. That gradient is never stored,
- * and a small batch's step has four kernels less.
+ * It replaces these operations; all but the gradient of w and its update are optional. That gradient is never stored,
+ * and a small batch's step has four kernels fewer.
  *   gemm dy w -> da;  activation_backward x, da -> dx;  gemm dy^T x -> dw;  sgd_update dw -> w, v;
  *   reduce sum dy -> db;  sgd_update db -> b, bv */
 #ifndef SDLF_CALCULATORS_FUSIONS_GEMM_BACKWARD_SGD_H

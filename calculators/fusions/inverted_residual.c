@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_inverted_residual, forward: what is true of it on every calculator, and the convolutions that it stands for. */
+/* conv2d_inverted_residual_forward: its calculator-independent checks and costs, and its member convolutions. */
 #include "calculators/fusions/inverted_residual.h"
 
 #include <stddef.h>
@@ -7,9 +7,9 @@
 #include "calculators/fusions/conv2d_pool.h"
 #include "framework/operations/check.h"
 
-enum { EXPAND, FILTER, PROJECT, MEMBERS }; /* the convolutions, in their order */
+enum { EXPAND, FILTER, PROJECT, MEMBERS }; /* the convolutions, in order */
 
-/* Nothing to expand with, and nothing that goes with it. */
+/* Fails if an operand of the expansion is present although there is no expansion. */
 static void expect_no_expansion(sdlf_check *check, const sdlf_operation *operation)
 {
     if (check->status != SDLF_OK) return;
@@ -64,7 +64,7 @@ static int64_t inverted_flops(const sdlf_operation *operation)
 
 /* ---- joining and splitting ---- */
 
-/* 1x1, and of every pixel. */
+/* 1x1, stride 1, on every pixel. */
 static bool is_pointwise(const sdlf_operation *conv)
 {
     const sdlf_window2d *window = &conv->conv2d.window;
@@ -75,13 +75,13 @@ static bool is_pointwise(const sdlf_operation *conv)
     return conv->conv2d.groups == 1;
 }
 
-/* A filter a channel. */
+/* One filter for each channel. */
 static bool is_depthwise(const sdlf_operation *conv)
 {
     return conv->conv2d.groups == conv->in[0].shape.dim[1] && conv->in[1].shape.dim[0] == conv->conv2d.groups;
 }
 
-/* Does the convolution read the image that the one before it makes, without a residual of that? */
+/* True if conv reads the output of the convolution before it, and that one has no residual. */
 static bool follows(const sdlf_operation *conv, const sdlf_operation *before)
 {
     return conv2d_pool_is_same_image(&before->out[0], &conv->in[0]) && !sdlf_tensor_present(&before->in[3]);
@@ -111,7 +111,7 @@ static bool join(const sdlf_operation *const *member, sdlf_operation *fused)
     return true;
 }
 
-/* What lies between, as large as `like` and with M channels. */
+/* The intermediate tensor, of the size of `like`, with M channels. */
 static sdlf_tensor between(const sdlf_operation *fused, const sdlf_tensor *like)
 {
     sdlf_shape shape = like->shape;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_inverted_residual_forward: a 1x1 convolution, the depthwise one behind it and the 1x1 convolution behind that
- * with its residual: a block of MobileNetV2 (Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks",
- * 2018). What lies between is never stored. With h(p,r) = p stride_h + r dilation_h - padding_top, and w(q,s) alike:
+/* conv2d_inverted_residual_forward: a 1x1 convolution, a depthwise convolution and a 1x1 convolution with a residual,
+ * fused: a block of MobileNetV2 (Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018). The
+ * intermediates are never stored. With h(p,r) = p stride_h + r dilation_h - padding_top, and w(q,s) likewise:
  *
  *   h[n,m,i,j] = expanded(bias[m] + sum over c of x[n,c,i,j] expand[m,c]), and h = 0 outside (not expanded(bias));
  *   z[n,m,p,q] = filtered(depthwise_bias[m] + sum over r,s of h[n,m,h(p,r),w(q,s)] depthwise[m,r,s]);
  *   y[n,k,p,q] = act(project_bias[k] + residual[n,k,p,q] + sum over m of z[n,m,p,q] project[k,m]).
  *
  * Without expand h = x, M = C, there is no bias and expanded is the identity: a depthwise separable convolution.
- * x, residual and y are row-major or channels last; y is another memory than x and residual.
+ * x, residual and y are row-major or channels last; y must not overlap x or residual.
  *   in: x (N,C,H,W), depthwise (M,1,R,S), project (K,M,1,1), expand? (M,C,1,1), bias? (M), depthwise_bias? (M),
  *       project_bias? (K), residual? (N,K,P,Q)   out: y (N,K,P,Q)
  * 2 N M (H W C + P Q R S + P Q K) FLOPs, without expand 2 N M P Q (R S + K). */
@@ -27,8 +27,8 @@ extern "C" {
 
 typedef struct inverted_residual_options {
     sdlf_window2d window;       /* of the depthwise convolution */
-    sdlf_activation expanded;   /* behind the first pointwise convolution, */
-    sdlf_activation filtered;   /* behind the depthwise one, */
+    sdlf_activation expanded;   /* after the first pointwise convolution */
+    sdlf_activation filtered;   /* after the depthwise one */
     sdlf_activation activation; /* at the end */
 } FUSION_OPTIONS inverted_residual_options;
 

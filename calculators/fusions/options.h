@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of a fusion lie in bytes of an operation: sdlf_operation.fused.options. */
+/* The options of a fusion are stored in the bytes of sdlf_operation.fused.options. */
 #ifndef SDLF_CALCULATORS_FUSIONS_OPTIONS_H
 #define SDLF_CALCULATORS_FUSIONS_OPTIONS_H
 
-/* For the struct of the options, behind its brace: a compiler may not assume that an operation holds none of its type. */
+/* For the options struct, after its closing brace: a compiler must assume that an operation's bytes may alias it. */
 #define FUSION_OPTIONS __attribute__((may_alias))
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What fusions with the SGD updates of weights and a bias share: two rules that are one except for their decay. */
+/* Shared by fusions with the SGD updates of weights and a bias: whether their two rules are equal but for the decay. */
 #ifndef SDLF_CALCULATORS_FUSIONS_SGD_H
 #define SDLF_CALCULATORS_FUSIONS_SGD_H
 
 #include <sdlf/operation.h>
 
-/* Do both have one, and both a velocity or neither? */
+/* True if both follow the same rule, and both or neither have a velocity. */
 static inline bool sgd_is_one_rule(const sdlf_operation *weights, const sdlf_operation *bias)
 {
     return weights->sgd.momentum == bias->sgd.momentum && weights->sgd.nesterov == bias->sgd.nesterov &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Activations: y = f(x) and dx = dy f'(x), where f' is told from y, or from x where that will not do. */
+/* Activations: y = f(x) and dx = dy f'(x), where f' is computed from y, or from x if y does not determine it. */
 #include "calculators/reference/reference.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static double gelu_argument(double x)
     return root_of_2_by_pi * (x + 0.044715 * x * x * x);
 }
 
-/* NaN passes through every one of them. */
+/* All of them propagate NaN. */
 double activate_reference(const sdlf_activation *activation, double x)
 {
     double alpha = (double)activation->alpha, beta = (double)activation->beta;
@@ -63,7 +63,7 @@ double activate_reference(const sdlf_activation *activation, double x)
     case SDLF_RECIPROCAL: return 1 / x;
     case SDLF_FLOOR: return floor(x);
     case SDLF_CEIL: return ceil(x);
-    case SDLF_ROUND: return rint(x); /* the rounding mode is the default: ties to even */
+    case SDLF_ROUND: return rint(x); /* in the default rounding mode: ties to even */
     case SDLF_SIN: return sin(x);
     case SDLF_COS: return cos(x);
     case SDLF_TAN: return tan(x);
@@ -75,12 +75,12 @@ double activate_reference(const sdlf_activation *activation, double x)
     case SDLF_ASINH: return asinh(x);
     case SDLF_ACOSH: return acosh(x);
     case SDLF_ATANH: return atanh(x);
-    case SDLF_SIGN: return x > 0 ? 1 : x < 0 ? -1 : x; /* NaN stays */
+    case SDLF_SIGN: return x > 0 ? 1 : x < 0 ? -1 : x; /* NaN is preserved */
     default: return x;
     }
 }
 
-/* Those that are worked out from x. */
+/* Derivatives that are computed from x. */
 static double derivative_from_input(sdlf_activation_function function, double x)
 {
     double s = sigmoid(x), t;
@@ -109,7 +109,7 @@ static double derivative_from_input(sdlf_activation_function function, double x)
     }
 }
 
-/* v is y, or x where the function wants that. */
+/* v is y, or x if the function requires that. */
 double activation_slope_reference(const sdlf_activation *activation, double v)
 {
     double alpha = (double)activation->alpha, beta = (double)activation->beta;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attention: a query's scores one after the other, then its sums. Contract: <sdlf/operations/attention.h>. */
+/* attention: the scores of one query at a time, then its weighted sums. Contract: <sdlf/operations/attention.h>. */
 #include "calculators/reference/reference.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ static void add_to(const sdlf_tensor *x, int64_t n, int64_t h, int64_t i, int64_
     put(x, at, get(x, at) + value);
 }
 
-/* A query: its sample, its head, the head of keys that it reads, its number. */
+/* A query: its sample, its head, the key head that it attends to, its index. */
 typedef struct query {
     int64_t n, h, g, i;
 } query;
@@ -26,21 +26,21 @@ static int64_t group_size(const sdlf_operation *operation)
     return operation->in[0].shape.dim[1] / operation->in[1].shape.dim[1];
 }
 
-/* Its number among all queries. */
+/* Its index among all queries. */
 static int64_t number_of(const sdlf_operation *operation, query at)
 {
     const int64_t *q = operation->in[0].shape.dim;
     return (at.n * q[1] + at.h) * q[2] + at.i;
 }
 
-/* The keys that it may see. */
+/* The number of keys that it may attend to. */
 static int64_t count_keys(const sdlf_operation *operation, query at)
 {
     int64_t queries = operation->in[0].shape.dim[2], keys = operation->in[1].shape.dim[2];
     return operation->attention.causal ? at.i + keys - queries + 1 : keys;
 }
 
-/* Rounded to T, or to float32 where operands are stored in 16 bits: a large mask leaves nothing of a score. */
+/* Rounded to T, or to float32 if operands are stored in 16 bits: adding a large mask rounds a score away. */
 static double rounded(const sdlf_operation *operation, double value)
 {
     return operation->in[0].dtype != SDLF_FLOAT64 ? (double)(float)value : value;
@@ -78,7 +78,7 @@ static softmax sum_exponentials(const sdlf_operation *operation, query at)
     return s;
 }
 
-/* Channels of a query's result that are added up at a time, in float64. Its scores are computed anew for each piece. */
+/* Channels of a query's output that are accumulated at a time, in float64. Its scores are recomputed for each piece. */
 enum { PIECE = 64 };
 
 static void forward_query(const sdlf_operation *operation, query at)

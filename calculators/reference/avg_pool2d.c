@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* avg_pool2d and global_avg_pool2d: means over windows, and over whole channels. x (N,C,H,W), y (N,C,P,Q).
  *
- * The mean divides by R S if padding counts, else by the number of the window's positions inside the input; its gradient
- * gives each position inside the input dy divided by the same number. */
+ * The mean divides by R S if padding counts, else by the number of the window's positions inside the input; its
+ * gradient with respect to each position inside the input is dy divided by the same number. */
 #include "calculators/reference/reference.h"
 
-/* How many positions window (p, q) is divided by. */
+/* The divisor of window (p, q). */
 static double divisor(const sdlf_operation *operation, const sdlf_tensor *x, int64_t p, int64_t q)
 {
     const sdlf_window2d *window = &operation->pool2d.window;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* batch_norm2d: each channel is shifted and scaled to mean 0 and variance 1, then by its own scale and shift.
  *
- * x is (N,C,H,W) or (N,C); the n = N H W values of channel c are x[i,c,j], j running over the H W places. */
+ * x is (N,C,H,W) or (N,C); the n = N H W values of channel c are x[i,c,j], j running over the H W positions. */
 #include "calculators/reference/reference.h"
 
 #include <math.h>
@@ -68,7 +68,7 @@ sdlf_status batch_norm2d_infer_reference(sdlf_calculator *calculator, const sdlf
     return SDLF_OK;
 }
 
-/* What the slope of an element of channel c is worked out from: act(scale xhat + shift), rounded to x's type, or act's input. */
+/* The value that determines the slope of an element of channel c: act(scale xhat + shift), rounded to x's type, or its input. */
 static double slope_source_at(const sdlf_operation *operation, int64_t e, int64_t c)
 {
     const sdlf_tensor *x = &operation->in[0];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* binary, binary_backward, select: element by element over operands of any strides. */
+/* binary, binary_backward, select: elementwise over operands of any strides. */
 #include "calculators/integer_functions.h"
 #include "calculators/reference/reference.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Element e (counted row-major) of an operand as float64 or int64; the number where it is absent. */
+/* Element e (in row-major order) of an operand as float64 or int64; the scalar if it is absent. */
 static double real_at(const sdlf_tensor *x, int64_t e, double scalar)
 {
     double value = scalar;
@@ -26,7 +26,7 @@ static int64_t integer_at(const sdlf_tensor *x, int64_t e, sdlf_dtype dtype, dou
     return value;
 }
 
-/* What a / b, rounded down, leaves. */
+/* The floored remainder of a / b. */
 static double modulo(double a, double b)
 {
     double rest = fmod(a, b);
@@ -52,7 +52,7 @@ static double of_reals(sdlf_binary_function function, double a, double b)
     }
 }
 
-/* Sums, differences and products modulo 2^64, of which the result's type keeps the low bits. */
+/* Sums, differences and products modulo 2^64; the result's type keeps the low bits. */
 static int64_t of_integers(sdlf_binary_function function, int64_t a, int64_t b)
 {
     switch (function) {

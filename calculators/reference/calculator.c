@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The reference calculator: every operation in plain loops with double accumulation, on one thread.
  *
- * It is the specification of what an operation computes, a tutorial of how, and the oracle that the tests hold every
- * other calculator against. It is never optimised. */
+ * It specifies what an operation computes, shows how, and is the oracle against which the tests check every other
+ * calculator. It is never optimised. */
 #include "calculators/augmentation.h"
 #include "calculators/fusions/conv2d_pool.h"
 #include "calculators/fusions/gemm_backward_sgd.h"
@@ -32,7 +32,7 @@ static void describe_reference(const sdlf_calculator *calculator, char *text, si
     snprintf(text, size, "plain loops, 1 thread");
 }
 
-/* It computes any fusion; these it is offered. */
+/* It computes any fusion; these are the ones it is offered. */
 static const sdlf_fused_slot fusions[] = {
 #define SDLF_SHARED_FUSION(shared) {.fusion = &(shared)},
 #include "calculators/fusions/list.h"

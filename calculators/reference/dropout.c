@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* dropout: y = x m / (1 - p), where m is 0 with probability p; the gradient is dropped by the same m, drawn again.
+/* dropout: y = x m / (1 - p), where m is 0 with probability p; the gradient is masked by the same m, drawn again.
  *
- * Element number e, counted from operation->dropout.first on, takes word e % 4 of group e / 4 of Philox(seed, ., stream, step). */
+ * Element e, counted from operation->dropout.first on, uses word e % 4 of group e / 4 of Philox(seed, ., stream, step). */
 #include "calculators/reference/reference.h"
 #include "framework/operations/draws.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Fused operations, of any fusion: the operations that they stand for, one behind the other.
+/* Fused operations of any fusion: runs its member operations one after another.
  *
- * The workspace holds what passes between them, then scratch space for whichever of them wants most. */
+ * The workspace holds the intermediate tensors, then scratch space for the member that needs most. */
 #include "calculators/reference/reference.h"
 #include "calculators/registry.h"
 
@@ -31,7 +31,7 @@ static parts parts_of(const sdlf_calculator *calculator, const sdlf_operation *o
     return p;
 }
 
-/* Those whose members it takes. */
+/* True if all members are supported. */
 bool fused_supports_reference(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     sdlf_operation member[SDLF_FUSION_MEMBERS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gather_batch: y[n] = (x[index[n]] - mean) scale, after an augmentation; or a plain copy of integers.
  *
- * x (M, ...), index (N), y (N, ...). What happens to a pixel is in calculators/augmentation.h. */
+ * x (M, ...), index (N), y (N, ...). The pixel arithmetic is in calculators/augmentation.h. */
 #include "calculators/augmentation.h"
 #include "calculators/reference/reference.h"
 
@@ -13,7 +13,7 @@ static float pixel_at(const sdlf_tensor *x, int64_t i)
     return x->dtype == SDLF_UINT8 ? (float)((const uint8_t *)x->data)[i] : (float)get(x, i);
 }
 
-/* Pixel (h, w) of the plane that starts at element `plane`; outside its mirror image, or the background 0. */
+/* Pixel (h, w) of the plane that starts at element `plane`; outside, its mirror image or the background 0. */
 static float pixel_or_background(const sdlf_tensor *x, int64_t plane, int64_t h, int64_t w, bool reflect)
 {
     h = sdlf_warp_source(h, x->shape.dim[2], reflect);
@@ -21,7 +21,7 @@ static float pixel_or_background(const sdlf_tensor *x, int64_t plane, int64_t h,
     return h < 0 || w < 0 ? 0 : pixel_at(x, plane + h * x->shape.dim[3] + w);
 }
 
-/* Between the four pixels around a point of channel `c`. */
+/* Interpolates between the four pixels around a point of channel `c`. */
 static float value_at(const sdlf_tensor *x, int64_t image, int64_t c, sdlf_warp_point from, bool reflect)
 {
     int64_t plane = at4(x, image, c, 0, 0);
@@ -31,7 +31,7 @@ static float value_at(const sdlf_tensor *x, int64_t image, int64_t c, sdlf_warp_
                          pixel_or_background(x, plane, from.h + 1, from.w + 1, reflect), from.down, from.right);
 }
 
-/* The same in other colours, which depend on all three channels. */
+/* The same after a colour change, which depends on all three channels. */
 static float tinted_at(const sdlf_tensor *x, int64_t image, int64_t c, sdlf_warp_point from, const sdlf_warp *warp,
                        float mean)
 {

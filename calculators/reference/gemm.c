@@ -4,7 +4,7 @@
 
 #include "framework/operations/gemm_weight_only.h"
 
-/* b's element (j,l), of integers with scales. */
+/* Element (j,l) of an integer b with scales. */
 static double float_weight(const sdlf_operation *operation, int64_t j, int64_t l)
 {
     const sdlf_tensor *q = &operation->in[1], *scale = &operation->in[4], *zero = &operation->in[5];

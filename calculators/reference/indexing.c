@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Does x take the place of the best so far? */
+/* True if x replaces the best so far. */
 static bool wins(const sdlf_arg_reduce_options *options, double x, double best)
 {
     if (isnan(best)) return isnan(x) && options->last;
@@ -32,7 +32,7 @@ sdlf_status arg_reduce_reference(sdlf_calculator *calculator, const sdlf_operati
     return SDLF_OK;
 }
 
-/* Where index m points, in [0, length); -1: nowhere. */
+/* The position that index m selects, in [0, length); -1: none. */
 static int64_t target_of(const sdlf_tensor *index, int64_t m, int64_t length)
 {
     int64_t target = index->dtype == SDLF_INT32 ? ((const int32_t *)index->data)[m] : ((const int64_t *)index->data)[m];
@@ -80,7 +80,7 @@ sdlf_status gather_backward_reference(sdlf_calculator *calculator, const sdlf_op
     return SDLF_OK;
 }
 
-/* Does element (b, at j) stand before (a, at i)? The order is total: equal elements go by their indices. */
+/* True if element (b, at j) precedes (a, at i). The order is total: equal elements are ordered by their indices. */
 static bool before(const sdlf_top_k_options *options, double b, int64_t j, double a, int64_t i)
 {
     if (isnan(a) != isnan(b)) return isnan(b);
@@ -88,7 +88,7 @@ static bool before(const sdlf_top_k_options *options, double b, int64_t j, doubl
     return j < i;
 }
 
-/* Rank after rank: the first of those that stand behind the one before. */
+/* Rank by rank: the first element that follows the previous one. */
 sdlf_status top_k_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;

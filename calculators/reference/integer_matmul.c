@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_matmul: s = (a - a_zero) (b - b_zero) for every matrix of a batch, modulo 2^32; and what becomes of s. */
+/* integer_matmul: s = (a - a_zero) (b - b_zero) for every matrix of a batch, modulo 2^32; and the epilogue of s. */
 #include <math.h>
 
 #include "calculators/reference/reference.h"
@@ -26,7 +26,7 @@ static float number_at(const sdlf_tensor *x, int64_t i, float otherwise)
     return ((const float *)x->data)[x->shape.dim[0] == 1 ? 0 : i];
 }
 
-/* Element e of y, in column j. */
+/* Writes element e of y, in column j. */
 static void put_sum(const sdlf_operation *operation, int64_t e, int64_t j, int32_t sum)
 {
     const sdlf_tensor *y = &operation->out[0];

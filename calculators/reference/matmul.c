@@ -2,7 +2,7 @@
 /* matmul: y = a b for every matrix of a batch. */
 #include "calculators/reference/reference.h"
 
-/* Element (batch, i, j) of an operand; the other way round where it is transposed. */
+/* Element (batch, i, j) of an operand, with i and j exchanged if it is transposed. */
 static double element_at(const sdlf_tensor *x, int64_t batch, int64_t i, int64_t j, bool transposed)
 {
     const int64_t *dim = &x->shape.dim[x->shape.rank - 2];

@@ -2,18 +2,18 @@
 /* max_pool2d: y[n,c,p,q] = max over the window of x, and its gradient. x (N,C,H,W), y (N,C,P,Q).
  *
  * Padding never wins; NaN does. Inputs that tie for the maximum share its gradient equally, or the first in row-major
- * order has it all: those that the mask marks, where there is one. */
+ * order gets all of it. If there is a mask, it marks these inputs. */
 #include "calculators/reference/reference.h"
 
 #include <math.h>
 
-/* Is the largest number of a window one that has no gradient? NaN; where a ReLU follows, what that makes 0. */
+/* True if a window's maximum has no gradient: NaN, or a value that a following ReLU makes 0. */
 static bool is_flat(const sdlf_operation *operation, double largest)
 {
     return isnan(largest) || (operation->pool2d.activation.function == SDLF_RELU && largest <= 0);
 }
 
-/* Which positions of window (p, q) attain its largest number: bit r * window_w + s for (r, s), which lie inside. */
+/* The positions of window (p, q) that attain its maximum: bit r * window_w + s for (r, s), if it lies inside. */
 static unsigned marks_of(const sdlf_operation *operation, int64_t plane, int64_t p, int64_t q, double largest)
 {
     const sdlf_window2d *window = &operation->pool2d.window;
@@ -61,7 +61,7 @@ static bool attains(double value, double largest)
     return value == largest || (isnan(value) && isnan(largest));
 }
 
-/* The share of window (p, q)'s gradient that its input element (h, w) gets. */
+/* The share of window (p, q)'s gradient for input element (h, w). */
 static double share(const sdlf_operation *operation, int64_t plane, int64_t p, int64_t q, int64_t h, int64_t w)
 {
     const sdlf_tensor *x = &operation->in[0], *y = &operation->in[1];
@@ -80,7 +80,7 @@ static double share(const sdlf_operation *operation, int64_t plane, int64_t p, i
     return 1.0 / ties;
 }
 
-/* The share that position (r, s) of window (p, q) has by the mask. */
+/* The share of position (r, s) of window (p, q), by the mask. */
 static double share_by_mask(const sdlf_operation *operation, int64_t plane, int64_t p, int64_t q, int64_t r, int64_t s)
 {
     const sdlf_tensor *mask = &operation->in[3];
@@ -90,7 +90,7 @@ static double share_by_mask(const sdlf_operation *operation, int64_t plane, int6
     return marks >> (r * operation->pool2d.window.size[1] + s) & 1 ? 1.0 / sharers : 0;
 }
 
-/* dx[n,c,h,w] = sum over the windows (p, q) that hold (h, w) of dy[n,c,p,q] times its share */
+/* dx[n,c,h,w] = sum over the windows (p, q) that contain (h, w) of dy[n,c,p,q] times its share */
 sdlf_status max_pool2d_backward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;

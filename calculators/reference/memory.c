@@ -17,7 +17,7 @@ sdlf_status fill_reference(sdlf_calculator *calculator, const sdlf_operation *op
     return SDLF_OK;
 }
 
-/* y[e] = x[e], whatever the strides and dtypes */
+/* y[e] = x[e], for any strides and dtypes */
 sdlf_status copy_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* next_batch: the indices, the labels, the learning rate and the number of the step that the cursor points at; the cursor
- * moves on. */
+/* next_batch: the indices, the labels, the learning rate and the number of the step that the cursor points at; advances
+ * the cursor. */
 #include "calculators/next_batch.h"
 #include "calculators/reference/reference.h"
 

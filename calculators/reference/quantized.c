@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Quantised numbers: quantize, dequantize, quantized_conv2d, quantized_add, quantized_pool2d. Integers are summed in int32, modulo 2^32;
- * all else is float32, each operation rounded, so that every calculator has the same bits. */
+/* Quantised values: quantize, dequantize, quantized_conv2d, quantized_add, quantized_pool2d. Integers are summed in
+ * int32, modulo 2^32; all else is float32, with every operation rounded, so that all calculators are bit-identical. */
 #include <math.h>
 
 #include "calculators/reference/reference.h"
@@ -57,7 +57,7 @@ sdlf_status dequantize_reference(sdlf_calculator *calculator, const sdlf_operati
     return SDLF_OK;
 }
 
-/* The sum of filter k's window at (p, q). */
+/* The accumulator of filter k's window at (p, q). */
 static int32_t window_sum(const sdlf_operation *operation, int64_t n, int64_t k, int64_t p, int64_t q)
 {
     const sdlf_quantized_conv2d_options *o = &operation->quantized_conv2d;
@@ -125,7 +125,7 @@ sdlf_status quantized_add_reference(sdlf_calculator *calculator, const sdlf_oper
     return SDLF_OK;
 }
 
-/* What the window of (p, q) comes to, before it is rounded. */
+/* The value of the window of (p, q), before rounding. */
 static float window_value(const sdlf_operation *operation, int64_t n, int64_t c, int64_t p, int64_t q)
 {
     const sdlf_quantized_pool2d_options *o = &operation->quantized_pool2d;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* random_uniform, random_normal: element e takes word e % 4 of group e / 4 of Philox(seed, ., stream, 0). */
+/* random_uniform, random_normal: element e uses word e % 4 of group e / 4 of Philox(seed, ., stream, 0). */
 #include "calculators/reference/reference.h"
 #include "framework/operations/draws.h"
 

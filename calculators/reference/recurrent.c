@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lstm and gru: one step after the other, number after number. Contracts: <sdlf/operations/recurrent.h>. */
+/* lstm and gru: step by step, element by element. Contracts: <sdlf/operations/recurrent.h>. */
 #include "calculators/reference/reference.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@ typedef struct sequence {
     const sdlf_operation *operation;
     const sdlf_tensor *weight;
     int64_t steps, samples, units;
-    double *cells; /* (N,H): c as it is now; backward: dc */
+    double *cells; /* (N,H): current c; backward: dc */
     double *other; /* (N,H): backward: dh */
 } sequence;
 
@@ -35,7 +35,7 @@ int64_t recurrent_workspace_reference(const sdlf_calculator *calculator, const s
     return 2 * s.samples * s.units * (int64_t)sizeof(double);
 }
 
-/* Where step t stands. */
+/* The position of step t in the sequence. */
 static int64_t place(const sequence *s, int64_t t)
 {
     return s->operation->recurrence.reverse ? s->steps - 1 - t : t;
@@ -56,7 +56,7 @@ static void keep(const sdlf_tensor *x, int64_t t, int64_t n, int64_t j, double v
     if (sdlf_tensor_present(x)) put(x, at3(x, t, n, j), value);
 }
 
-/* Of a state (N,H); 0 where it is absent. */
+/* An element of an initial state (N,H); 0 if it is absent. */
 static double initial(const sdlf_tensor *x, int64_t n, int64_t j)
 {
     return sdlf_tensor_present(x) ? get(x, n * x->stride[0] + j * x->stride[1]) : 0;
@@ -144,7 +144,7 @@ sdlf_status gru_forward_reference(sdlf_calculator *calculator, const sdlf_operat
 
 /* ---- backward ---- */
 
-/* dh of step t, dy included; what the step behind it left is there. */
+/* dh of step t: dy plus what the following step passed back. */
 static double take_gradient(const sequence *s, const sdlf_tensor *dy, int64_t t, int64_t n, int64_t j)
 {
     double left = t < s->steps - 1 ? s->other[n * s->units + j] : 0;
@@ -152,7 +152,7 @@ static double take_gradient(const sequence *s, const sdlf_tensor *dy, int64_t t,
     return last_only ? left : left + load(dy, dy->shape.dim[0] == 1 ? 0 : place(s, t), n, j);
 }
 
-/* What a step leaves: dh = rows weight + kept. */
+/* The gradient passed to the previous step: dh = rows weight + kept. */
 static void leave(const sequence *s, const sdlf_tensor *rows, int64_t t, int64_t n, int64_t gates)
 {
     for (int64_t k = 0; k < s->units; k++) {
@@ -180,7 +180,7 @@ static void step_back_lstm(const sequence *s, int64_t t, int64_t n, int64_t j)
     s->cells[n * h + j] = dc * f;
 }
 
-/* `cells` has dh z, which the step leaves beside the product. */
+/* `cells` gets dh z, which is passed to the previous step in addition to the product. */
 static void step_back_gru(const sequence *s, int64_t t, int64_t n, int64_t j)
 {
     const sdlf_tensor *in = s->operation->in, *da = &s->operation->out[0], *db = &s->operation->out[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference calculator's kernels, and how they read and write elements. */
+/* The reference calculator's kernels, and access to elements. */
 #ifndef SDLF_CALCULATORS_REFERENCE_H
 #define SDLF_CALCULATORS_REFERENCE_H
 
@@ -39,7 +39,7 @@ sdlf_kernel dynamic_quantize_reference;
 sdlf_kernel attention_forward_reference, attention_backward_reference;
 sdlf_kernel lstm_forward_reference, lstm_backward_reference, gru_forward_reference, gru_backward_reference;
 
-/* Where element `index` (counted row-major) of a tensor with any strides lies. */
+/* The address of element `index` (in row-major order) of a tensor with any strides. */
 static inline char *element_address(const sdlf_tensor *tensor, int64_t index)
 {
     int64_t offset = 0;
@@ -50,7 +50,7 @@ static inline char *element_address(const sdlf_tensor *tensor, int64_t index)
     return (char *)tensor->data + offset * (int64_t)sdlf_dtype_size(tensor->dtype);
 }
 
-/* Element `i` of a floating tensor without gaps. All arithmetic in between is float64. */
+/* Element `i` of a contiguous floating-point tensor. All arithmetic is float64. */
 static inline double get(const sdlf_tensor *tensor, int64_t i)
 {
     double value;
@@ -72,32 +72,32 @@ static inline void put(const sdlf_tensor *tensor, int64_t i, double value)
     }
 }
 
-/* Element (a, b, c, d) of a tensor with four dimensions, by its strides. */
+/* The offset of element (a, b, c, d) of a four-dimensional tensor, by its strides. */
 static inline int64_t at4(const sdlf_tensor *tensor, int64_t a, int64_t b, int64_t c, int64_t d)
 {
     const int64_t *stride = tensor->stride;
     return a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3];
 }
 
-/* Element (h, w) of plane number `plane`, channels of an image counted before images. */
+/* The offset of element (h, w) of plane number `plane`, counting the channels of an image before images. */
 static inline int64_t at_plane(const sdlf_tensor *tensor, int64_t plane, int64_t h, int64_t w)
 {
     return at4(tensor, plane / tensor->shape.dim[1], plane % tensor->shape.dim[1], h, w);
 }
 
-/* Does (h, w) lie inside the image, or in the padding around it? */
+/* True if (h, w) lies inside the image, false in the padding around it. */
 static inline bool inside(const sdlf_tensor *image, int64_t h, int64_t w)
 {
     return h >= 0 && h < image->shape.dim[2] && w >= 0 && w < image->shape.dim[3];
 }
 
-/* What a window's position reads along one axis: input index = output stride + position dilation - padding. */
+/* The input index of a window position along one axis: output stride + position dilation - padding. */
 static inline int64_t window_input(const sdlf_window2d *window, int axis, int64_t output, int64_t position)
 {
     return output * window->stride[axis] + position * window->dilation[axis] - window->padding_before[axis];
 }
 
-/* The other way round: the output whose window has input element `input` at `position`; -1 where there is none. */
+/* The inverse: the output whose window has input element `input` at `position`; -1 if there is none. */
 static inline int64_t window_output(const sdlf_window2d *window, int axis, int64_t input, int64_t position,
                                     int64_t outputs)
 {
@@ -107,11 +107,11 @@ static inline int64_t window_output(const sdlf_window2d *window, int axis, int64
     return output < outputs ? output : -1;
 }
 
-/* f(x), and f'(x) from v, which is f(x), or x where sdlf_activation_reads_input says so. */
+/* f(x); and f'(x) from v, which is f(x), or x if sdlf_activation_reads_input returns true. */
 double activate_reference(const sdlf_activation *activation, double x);
 double activation_slope_reference(const sdlf_activation *activation, double v);
 
-/* One element of w, and of v where that is present, follows its gradient g, decay included: see sdlf_sgd_rule. */
+/* Updates one element of w, and of v if it is present, with its gradient g, decay included: see sdlf_sgd_rule. */
 void sgd_follow_reference(const sdlf_sgd_rule *rule, double rate, const sdlf_tensor *w, const sdlf_tensor *v, int64_t e,
                           double g);
 

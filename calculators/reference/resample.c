@@ -17,7 +17,7 @@ sdlf_status resample_reference(sdlf_calculator *calculator, const sdlf_operation
         int64_t i = e % inner, j = e / inner % outputs, o = e / inner / outputs;
         sdlf_resample_taps taps = sdlf_resample_at(options, length, outputs, j);
         double sum = 0;
-        if (!floats) { /* one element, moved as it is */
+        if (!floats) { /* one element, moved verbatim */
             size_t size = sdlf_dtype_size(x->dtype);
             memcpy((char *)y->data + (size_t)e * size,
                    (const char *)x->data + (size_t)((o * length + taps.first) * inner + i) * size, size);

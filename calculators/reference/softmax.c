@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* softmax and log_softmax along one axis, and their gradients. The maximum is subtracted first, so that no exponential
- * overflows. Every kind treats one line along the axis after another: `first`, `first + step`, ... of `length`. */
+ * overflows. Every operation processes one line along the axis at a time: `first`, `first + step`, ... of `length`. */
 #include "calculators/reference/reference.h"
 
 #include <math.h>

@@ -12,7 +12,7 @@ static double target(const sdlf_operation *operation, int64_t label, int64_t j, 
     return (j == label ? 1 - smoothing : 0) + smoothing / (double)classes;
 }
 
-/* Row n: writes p, returns the row's loss, and tells whether the largest logit (the first of equals) is the label's. */
+/* Row n: writes p, returns the row's loss and whether the largest logit (the first of equals) is the label's. */
 static double forward_row(const sdlf_operation *operation, int64_t n, bool *correct)
 {
     const sdlf_tensor *logits = &operation->in[0], *p = &operation->out[0];
@@ -32,14 +32,14 @@ static double forward_row(const sdlf_operation *operation, int64_t n, bool *corr
     return label >= 0 && label < classes ? loss : NAN;
 }
 
-/* What row n's loss is multiplied by. */
+/* The weight of row n's loss. */
 static double weight(const sdlf_operation *operation, int64_t n)
 {
     const sdlf_tensor *weights = &operation->in[3];
     return sdlf_tensor_present(weights) ? get(weights, n) : 1 / (double)operation->in[0].shape.dim[0];
 }
 
-/* dlogits = (p - t) dloss / N, or with the row's weight for 1 / N */
+/* dlogits = (p - t) dloss / N, or with the row's weight in place of 1 / N */
 static void gradient(const sdlf_operation *operation, const sdlf_tensor *p, const sdlf_tensor *dlogits)
 {
     int64_t rows = p->shape.dim[0], classes = p->shape.dim[1];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* spmm_csr: y = f(a x + bias), a stored in compressed rows. */
+/* spmm_csr: y = f(a x + bias), a in CSR. */
 #include "calculators/reference/reference.h"
 
 #include <math.h>
 
-/* The row's sums, before f. */
+/* An element of row r before f. */
 static double sum_of(const sdlf_operation *operation, int64_t r, int64_t j)
 {
     const sdlf_tensor *a = &operation->in[0], *x = &operation->in[1], *bias = &operation->in[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Optimizer updates: how a parameter w follows its gradient g. `rate` is the learning rate; with scale present, g is
- * first multiplied by scale[0], and where that is 0 the step is skipped. */
+/* Optimizer updates of a parameter w by its gradient g. `rate` is the learning rate; if scale is present, g is first
+ * multiplied by scale[0], and if that is 0 the step is skipped. */
 #include "calculators/reference/reference.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Every activation function: a loop each, without branches, so that the compiler makes vectors of it. log and erf in
- * float64, and the logarithm in softplus and log, stay calls. Comparisons are written so that NaN passes through. */
+/* All activation functions, each a branch-free loop that the compiler vectorises. log and erf in float64, and the
+ * logarithm in softplus and log, remain calls. Comparisons are written so that NaN propagates. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/exponential.h"
 
-/* x -> f(x), for functions that need no more than x and the options. */
+/* x -> f(x), for functions that need only x and the options. */
 static inline element sigmoid(element x)
 {
     return 1 / (1 + exponential(-x));
@@ -21,7 +21,7 @@ static inline element hard_swish(element x)
     return x * clamp(x * (element)(1.0 / 6) + (element)0.5, 0, 1);
 }
 
-/* With e = exp(x), tanh(log(1 + e)) = n / (n + 2), n = e (e + 2). Beyond 20 it is 1, before e^2 overflows. */
+/* With e = exp(x), tanh(log(1 + e)) = n / (n + 2), n = e (e + 2). Above 20 it is 1, long before e^2 overflows. */
 static inline element mish(element x)
 {
     element e = exponential(x > 20 ? 20 : x), n = e * (e + 2);
@@ -71,7 +71,7 @@ static inline element logarithm(element x)
     return IS_FLOAT ? (element)logf((float)x) : (element)log((double)x);
 }
 
-/* Functions of the C library, from SDLF_SIN on, as it has them. */
+/* Functions from SDLF_SIN on, from the C library. */
 static const struct {
     float (*of_float)(float);
     double (*of_double)(double);
@@ -87,21 +87,21 @@ static void call_library(element *y, const element *x, int64_t count, sdlf_activ
                         : (element)library[function - SDLF_SIN].of_double((double)x[i]);
 }
 
-/* ---- those of a few elements at a time, which a product's tile ends with: functions of their own, that begin sooner ---- */
+/* ---- for the few elements of a GEMM tile's epilogue: separate functions, with a shorter prologue ---- */
 
 static inline __attribute__((always_inline)) vector sigmoid_lanes(vector x)
 {
     return 1 / (1 + exponential_lanes(-x));
 }
 
-/* Far below 0 it is x times about 2^-127: of no less than -100, so that this stays next to nothing. */
+/* For x far below 0 the sigmoid is about 2^-127: the factor x is clamped to -100, so that the result stays negligible. */
 static inline __attribute__((always_inline)) vector silu_lanes(vector x)
 {
     vector above = clamp_lanes(x, broadcast(-100), broadcast((element)INFINITY));
     return above * sigmoid_lanes(x);
 }
 
-/* As hyperbolic_tangent. */
+/* Like hyperbolic_tangent. */
 static inline __attribute__((always_inline)) vector tanh_lanes(vector x)
 {
     lanes_mask sign = (lanes_mask)broadcast(-(element)0.0) & (lanes_mask)x;
@@ -152,7 +152,7 @@ static __attribute__((noinline)) void gelu_of(element *y, const element *x, int6
     for (int64_t i = 0; i < count; i++) y[i] = half * x[i] * (1 + error_function(x[i] * half_root));
 }
 
-/* ---- all others ---- */
+/* ---- the general path ---- */
 
 static __attribute__((noinline)) void activate_with(element *y, const element *x, int64_t count,
                                                     const sdlf_activation *activation)
@@ -255,7 +255,7 @@ static __attribute__((noinline)) void activate_with(element *y, const element *x
     case SDLF_ATANH: call_library(y, x, count, activation->function); break;
     case SDLF_SIGN:
 #pragma omp simd
-        for (int64_t i = 0; i < count; i++) y[i] = x[i] > 0 ? 1 : x[i] < 0 ? -1 : x[i]; /* NaN stays */
+        for (int64_t i = 0; i < count; i++) y[i] = x[i] > 0 ? 1 : x[i] < 0 ? -1 : x[i]; /* NaN is preserved */
         break;
     default:
         if (y != x) memcpy(y, x, (size_t)count * sizeof *y);

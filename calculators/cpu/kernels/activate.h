@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Activation functions on runs of elements: y = f(x), x may be y. activation.c has them all; products and convolutions
- * call it for each row that they finish, while it lies in the cache. */
+/* Activation functions on contiguous elements: y = f(x), y may alias x. activation.c implements all of them; GEMM and
+ * convolution kernels apply them to each row of output while it is in the cache. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_ACTIVATE_H
 #define SDLF_CALCULATORS_CPU_KERNELS_ACTIVATE_H
 
@@ -8,8 +8,8 @@
 
 #include "calculators/cpu/kernels/element.h"
 
-/* Does the function only clamp, to [*low, *high]? Then it is applied to vectors before they are written; else to what was
- * written. */
+/* True if the function only clamps, to [*low, *high]: then it is applied to vectors before they are stored, else to the
+ * stored output. */
 static inline bool activation_clamps(const sdlf_activation *activation, element *low, element *high)
 {
     *low = activation->function == SDLF_RELU ? 0 : -(element)INFINITY;
@@ -24,7 +24,7 @@ static inline bool activation_clamps(const sdlf_activation *activation, element 
 
 void activate_cpu(element *y, const element *x, int64_t count, const sdlf_activation *activation);
 
-/* dx = dy f'(x), from v = y or x (sdlf_activation_reads_input); dx may be dy. */
+/* dx = dy f'(x), computed from v = y or x (sdlf_activation_reads_input); dx may alias dy. */
 void activation_gradient_cpu(element *dx, const element *v, const element *dy, int64_t count,
                              const sdlf_activation *activation);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* activation_forward, activation_backward, add: element by element. Contracts: <sdlf/operation.h>.
+/* activation_forward, activation_backward, add: elementwise. Contracts: <sdlf/operation.h>.
  *
- * Each operand is moved once and the arithmetic hides behind it, sigmoid and tanh within the caches excepted. Floor: the
- * operands' bytes over the bandwidth of the memory that they lie in. Outputs may alias inputs element for element, which
- * is why the loops promise the compiler that there is no other dependence (omp simd). */
+ * Each operand is moved once, and memory time hides the arithmetic, except for sigmoid and tanh within the caches.
+ * Floor: the operands' bytes over the bandwidth of the memory level that holds them. Outputs may alias inputs
+ * elementwise, so the loops declare that there is no other dependence (omp simd). */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/kernels.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dx = dy f'(x) of every activation function, from y or from x as <sdlf/operations/elementwise.h> says. */
+/* dx = dy f'(x) for all activation functions, from y or from x as specified in <sdlf/operations/elementwise.h>. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/exponential.h"
 
@@ -20,14 +20,14 @@ static inline element hard_swish_slope(element x)
     return x <= -3 ? 0 : x >= 3 ? 1 : inside;
 }
 
-/* P(x) + x p(x), p the normal density. */
+/* P(x) + x p(x), with p the normal density and P its integral. */
 static inline element gelu_slope(element x)
 {
     element normal = (element)0.5 * (1 + error_function(x * (element)0.70710678118654752440));
     return normal + x * (element)0.39894228040143267794 * exponential((element)-0.5 * x * x);
 }
 
-/* Beyond 30 it is 0 or 1, long before x^3 overflows. */
+/* Beyond +-30 the slope is 0 or 1, long before x^3 overflows. */
 static inline element gelu_tanh_slope(element wide)
 {
     const element scale = (element)0.79788456080286535588, cubic = (element)0.044715;
@@ -49,7 +49,7 @@ static inline element square_of_distance(element y)
     return rest * rest;
 }
 
-/* Slopes of the functions from SDLF_SIN on; v is x, of tan y. */
+/* Slopes of the functions from SDLF_SIN on; v is x, but for tan y. */
 static element rare_slope(sdlf_activation_function function, element v)
 {
     double x = (double)v, slope;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* attention: softmax(scale q k^T + mask) v. Contract: <sdlf/operations/attention.h>.
  *
- * A task is a head's queries, up to TASK_ROWS of them. It takes the keys in blocks, the panels of which it packs once, and the queries in
- * blocks of ATTENTION_ROWS: a block of scores (64 KB in float32), its exponentials and its product with v stay in the caches. Each query
- * keeps the largest score and the sum of exponentials of the blocks so far; where a later block has a larger one, what was added up is
- * scaled down. Blocks that lie ahead of all queries of a block are left out. 2 L S (D + E) FLOPs a head, and an exponential each score. */
+ * A task is up to TASK_ROWS queries of one head. It iterates over the keys in blocks, whose panels it packs once, and over the
+ * queries in blocks of ATTENTION_ROWS: a block of scores (64 KB in float32), its exponentials and its product with v stay in the
+ * caches. Online softmax: each query keeps the running maximum and sum; when the maximum grows, accumulated values are rescaled.
+ * Blocks whose keys all follow the queries are skipped. 2 L S (D + E) FLOPs a head, and an exponential for each score. */
 #include "calculators/cpu/kernels/attention.h"
 
-/* Queries of a task, which share packed keys: whole blocks of queries, fewer where there are few heads, so that every thread has tasks enough
- * (no block's result depends on that). And so few queries that packing does not pay. */
+/* Queries of a task, which share packed keys: whole blocks of queries, fewer if there are few heads, so that every thread
+ * has enough tasks (the result of a block does not depend on it). FEW_QUERIES: so few that packing does not pay. */
 enum { TASK_ROWS = 256, TASKS_EACH = 2, FEW_QUERIES = 4 };
 
-/* ---- what both passes share ---- */
+/* ---- shared by both passes ---- */
 
 attention_context attention_context_of_cpu(const sdlf_operation *operation)
 {
@@ -19,7 +19,7 @@ attention_context attention_context_of_cpu(const sdlf_operation *operation)
     const int64_t *q = in[0].shape.dim, *k = in[1].shape.dim;
     attention_context c = {.operation = operation, .q = &in[0], .k = &in[1], .v = &in[2]};
     c.mask = sdlf_tensor_present(&in[3]) ? &in[3] : NULL;
-    if (operation->kind == SDLF_ATTENTION_FORWARD) c.unseen = in[4].data; /* NULL where it is absent */
+    if (operation->kind == SDLF_ATTENTION_FORWARD) c.unseen = in[4].data; /* NULL if absent */
     c.samples = q[0], c.heads = q[1], c.queries = q[2], c.depth = q[3];
     c.groups = k[1], c.keys = k[2], c.width = in[2].shape.dim[3];
     int64_t blocks = cpu_divide_up(c.keys, operation->attention.causal ? ATTENTION_CAUSAL_KEYS : ATTENTION_KEYS);
@@ -120,7 +120,7 @@ static int64_t divide_scratch(const attention_context *c, element *from, forward
     return attention_divide_cpu(from, parts, sizes, sizeof sizes / sizeof sizes[0]);
 }
 
-/* Few queries: each key is read where it lies. */
+/* For few queries: keys are read in place. */
 static void compute_few_scores(const attention_context *c, const attention_block *at, element *scores)
 {
     element scale = (element)c->operation->attention.scale;
@@ -133,7 +133,7 @@ static void compute_few_scores(const attention_context *c, const attention_block
     }
 }
 
-/* The largest of whole vectors, and of what there was before. NaN is passed over. */
+/* The maximum of `before` and of whole vectors. NaN is ignored. */
 static element largest_of(const element *scores, int64_t count, element before)
 {
     element lane[LANES];
@@ -150,8 +150,8 @@ static element largest_of(const element *scores, int64_t count, element before)
     return before;
 }
 
-/* A row's scores become exponentials; the largest and the sum take them in. What has been added up must be multiplied by the result. There is
- * room for `count` rounded up to LANES. */
+/* Replaces a row of scores by their exponentials and updates the running maximum and sum. Returns the factor by which
+ * the accumulated values must be multiplied. scores has space for `count` rounded up to LANES. */
 static element take_in(element *scores, int64_t count, element *largest, element *sum)
 {
     int64_t padded = cpu_round_up(count, LANES);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What attention's forward and backward pass share. See attention.c. */
+/* What the forward and backward passes of attention share. See attention.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_ATTENTION_H
 #define SDLF_CALCULATORS_CPU_KERNELS_ATTENTION_H
 
@@ -7,8 +7,8 @@
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/product.h"
 
-/* Queries and keys of a block of scores, at most; keys where many of a block might lie ahead; elements from one row of a block to the
- * next. */
+/* Maximum queries and keys of a score block; keys of a block under causal masking, where many of them may be masked;
+ * elements from one row of a block to the next. */
 enum {
     ATTENTION_ROWS = 64,
     ATTENTION_KEYS = 256,
@@ -26,39 +26,39 @@ typedef struct attention_context {
     int64_t scratch_size;
 } attention_context;
 
-/* A head of queries, the head of keys that it reads, and a block of its scores: queries from `row` on, keys from `key` on. */
+/* A query head, the key head that it attends to, and a block of its scores: queries from `row`, keys from `key` on. */
 typedef struct attention_block {
     int64_t sample, head, group, row, rows, key, keys;
 } attention_block;
 
 attention_context attention_context_of_cpu(const sdlf_operation *operation);
 
-/* All keys that the last of these queries may see. */
+/* The number of keys visible to the last of these queries. */
 int64_t attention_visible_cpu(const attention_context *c, int64_t row, int64_t rows);
 
-/* Cut a thread's scratch space into `count` parts of `sizes` elements, each at a multiple of LANES; `from` NULL: nothing is there yet. Returns
- * how many elements that takes. */
+/* Partitions a thread's scratch space into `count` parts of `sizes` elements, each a multiple of LANES; `from` NULL:
+ * only the size is computed. Returns the total number of elements. */
 int64_t attention_divide_cpu(element *from, element **const *parts, const int64_t *sizes, int count);
 
-/* The panels of a block of k or v, transposed (a column for each key) or not; as many elements as a block of them has, keys rounded up to
- * LANES where it is transposed, else the columns. */
+/* Packs a block of k or v into panels, transposed (one column for each key) or not; size: that of the block, with the
+ * keys rounded up to LANES if transposed, else the columns. */
 void attention_pack_cpu(element *panels, const sdlf_tensor *x, const attention_block *at, bool transposed);
 
-/* c (rows,keys) = alpha x y^T, for the rows of x (N,H,T,.) and the panels of a block of k or v, transposed; c's rows are ATTENTION_STRIDE
- * apart. `edge` has PRODUCT_EDGE elements. */
+/* c (rows,keys) = alpha x y^T, for the rows of x (N,H,T,.) and the packed panels of a block of k or v, transposed; the
+ * rows of c are ATTENTION_STRIDE apart. `edge` has PRODUCT_EDGE elements. */
 void attention_product_cpu(element *c, element alpha, const sdlf_tensor *x, const element *panels,
                            const attention_block *at, element *edge);
 
-/* Mask the scores of one row of a block, of which `row` is the number. */
+/* Masks the scores of row `row` of a block. */
 void attention_mask_cpu(const attention_context *c, const attention_block *at, int64_t row, element *scores);
 
-/* Where a row lies: of a sample, a head and a number. */
+/* The address of a row, given its sample, head and index. */
 static inline element *attention_row(const sdlf_tensor *x, int64_t sample, int64_t head, int64_t row)
 {
     return (element *)x->data + sample * x->stride[0] + head * x->stride[1] + row * x->stride[2];
 }
 
-/* exp(x) for x <= 0 and NaN: 0 where x is below -87, minus infinity among that. */
+/* exp(x) for x <= 0 and NaN: 0 where x is below -87, including minus infinity. */
 static inline vector attention_exponential(vector x)
 {
 #if SDLF_VECTOR_BYTES / SDLF_LANES == 4
@@ -71,7 +71,7 @@ static inline vector attention_exponential(vector x)
 #endif
 }
 
-/* In an order that depends only on count. */
+/* The dot product of a and b, summed in an order that depends only on count. */
 static inline element attention_dot(const element *a, const element *b, int64_t count)
 {
     vector even = {0}, odd = {0}, rest[2] = {{0}};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* attention's gradients. Contract: <sdlf/operations/attention.h>; blocks as in attention.c.
+/* The gradients of attention. Contract: <sdlf/operations/attention.h>; blocks as in attention.c.
  *
- * A task is a head of keys with all the heads of queries that read it: so each element of dq, dk and dv is added up by one thread, in a
- * fixed order. For every block of keys, the panels of which are packed once, and every block of queries:
+ * A task is a key head with all the query heads that read it, so each element of dq, dk and dv is accumulated by one
+ * thread, in a fixed order. For every block of keys, whose panels are packed once, and every block of queries:
  *   p = exp(scores - max) / sum, ds = scale p (dy v^T - sum of dy y), dv += p^T dy, dq += ds k, dk += ds^T q. */
 #include "calculators/cpu/kernels/attention.h"
 
@@ -22,7 +22,7 @@ static int64_t divide_scratch(const attention_context *c, element *from, backwar
     return attention_divide_cpu(from, parts, sizes, sizeof sizes / sizeof sizes[0]);
 }
 
-/* p of the scores, and ds of dp, one row of a block. */
+/* For one row of a block: computes p from the scores, and ds from dp. */
 static void finish_row(const attention_context *c, const attention_block *at, int64_t row, element *p, element *ds)
 {
     const sdlf_operation *operation = c->operation;
@@ -32,7 +32,7 @@ static void finish_row(const attention_context *c, const attention_block *at, in
     element max = input(operation, 5)[number], factor = 1 / input(operation, 6)[number];
     element scale = (element)operation->attention.scale;
     element projection = attention_dot(dy, y, c->width);
-    int64_t padded = cpu_round_up(at->keys, LANES); /* whole vectors: nothing reads what is behind the last key */
+    int64_t padded = cpu_round_up(at->keys, LANES); /* whole vectors: nothing past the last key is read */
     attention_mask_cpu(c, at, row, p);
     for (int64_t j = at->keys; j < padded; j++) p[j] = -INFINITY, ds[j] = 0;
     for (int64_t j = 0; j < padded; j += LANES) {
@@ -42,7 +42,7 @@ static void finish_row(const attention_context *c, const attention_block *at, in
     }
 }
 
-/* c (keys,n) += a^T b, a of (rows,keys) in scratch space, b the block's rows of x, c the block's rows of y. */
+/* c (keys,n) += a^T b, with a (rows,keys) in scratch space, b the block's rows of x, c the block's rows of y. */
 static void add_to_keys(const attention_block *at, const element *a, const sdlf_tensor *x, const sdlf_tensor *y,
                         bool accumulate, element *scratch)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* avg_pool2d and global_avg_pool2d, forward and backward. Contracts: <sdlf/operation.h>.
  *
- * A task takes whole planes (n, c). Forward, for each row of windows: the sum over the window's rows, column by column, then
- * over the columns of each window; whole windows of short rows are summed one by one. Backward adds dy / count to each window's
- * positions. Moves each operand once: floor, bytes over bandwidth. */
+ * A task processes whole planes (n, c). Forward, for each row of windows: the sum over the window's rows, column by
+ * column, then over the columns of each window; in short rows, windows inside the image are summed directly. Backward
+ * adds dy / count to each window's positions. Moves each operand once: floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/pool_nhwc.h"
 
@@ -15,7 +15,7 @@ typedef struct pool_context {
     int64_t planes, planes_per_task, h, w, p, q;
     sdlf_window2d window;
     bool count_padding;
-    int64_t first_whole, last_whole; /* windows of a row that lie within it, as a range */
+    int64_t first_whole, last_whole; /* the range of a row's windows that lie inside it */
 } pool_context;
 
 static pool_context context_of(const sdlf_operation *operation, const sdlf_tensor *x, const sdlf_tensor *y)
@@ -38,7 +38,7 @@ static inline element window_count(const pool_context *pool, span rows, span col
     return (element)((rows.last - rows.first) * (columns.last - columns.first));
 }
 
-/* Of line y[q] for q in [first, last), whose windows may reach beyond it. */
+/* y[q] for q in [first, last) from the column sums in `line`, for windows that may extend beyond it. */
 static void edge_windows(element *y, const element *line, const pool_context *pool, span rows, int64_t first,
                          int64_t last)
 {
@@ -51,7 +51,7 @@ static void edge_windows(element *y, const element *line, const pool_context *po
     }
 }
 
-/* height and width are constants where this is inlined. */
+/* height and width are compile-time constants where this is inlined. */
 static inline __attribute__((always_inline)) void sum_windows(element *y, const element *x, const pool_context *pool,
                                                               const int height, const int width, element count,
                                                               int64_t windows)
@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) void sum_windows(element *y, const 
     }
 }
 
-/* A short row's windows [first, last), which are whole. */
+/* Windows [first, last) of a short row, all of them inside it. */
 static void whole_windows(element *y, const element *plane, const pool_context *pool, span rows, int64_t first,
                           int64_t last)
 {

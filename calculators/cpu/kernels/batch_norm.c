@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* batch_norm2d: forward, infer, backward. Contracts: <sdlf/operation.h>.
  *
- * x is (N,C,S) with S = H W. Training walks each channel in one task: the sums of a channel are added up image by image, in double, in
- * order. A channel's N runs of S elements are read two or three times; where a channel fits the second-level cache x moves through
- * memory once. With S = 1, rows of channels, see batch_norm_rows.h; in inference a task then takes a block of channels. */
+ * x is (N,C,S) with S = H W. Training processes each channel in one task: its sums are accumulated image by image, in double, in
+ * order. The N runs of S elements of a channel are read two or three times; if a channel fits the second-level cache, x moves
+ * through memory once. For S = 1 (rows of channels) see batch_norm_rows.h; in inference a task is then a block of channels. */
 #include <math.h>
 
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/batch_norm_rows.h"
 #include "calculators/cpu/kernels/kernels.h"
 
-/* Channels of a task where S = 1. */
+/* Channels of a task if S = 1. */
 enum { CHANNEL_BLOCK = 64 };
 
 typedef struct batch_norm_context {
@@ -116,7 +116,7 @@ sdlf_status batch_norm2d_forward_cpu(sdlf_calculator *calculator, const sdlf_ope
     return SDLF_OK;
 }
 
-/* Images of a task in inference: with S = 1, enough for the computation of the factors to be a small part. */
+/* Images of a task in inference: with S = 1, enough to amortise the computation of the factors. */
 static int64_t infer_images(const batch_norm_context *norm)
 {
     return norm->s == 1 ? cpu_max(1, TASK_ELEMENTS / CHANNEL_BLOCK) : 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* batch_norm2d of rows of channels, (M,C): forward. Contracts: <sdlf/operation.h>.
  *
- * Rows are cut into blocks, a task each, that stay in the second-level cache. A block is one run of elements, in which the channels come
- * round again and again: it is walked in steps of a `period` of some rows, whose sums are vectors, and which become one sum a channel, in
- * double, at its end. The blocks' sums are added in order.
- *     forward     mean and sum of squares about it of each block, joined by the means' distances (Chan, Golub and LeVeque, "Updating
- *                 formulae and a pairwise algorithm for computing sample variances", 1979); then y. x is read twice, y written. */
+ * Rows are partitioned into blocks, one for each task, that stay in the second-level cache. A block is one run of elements in which
+ * the channels repeat: it is processed in steps of a `period`, some whole rows, with vector accumulators, which are reduced to one
+ * sum for each channel, in double, at the end. The blocks' sums are added in order.
+ * Forward: the mean and the sum of squares about it of each block, combined by the distances of the means (Chan, Golub and LeVeque,
+ * "Updating formulae and a pairwise algorithm for computing sample variances", 1979); then y. x is read twice, y written. */
 #include "calculators/cpu/kernels/batch_norm_rows.h"
 
 #include "calculators/cpu/kernels/batch_norm_rows_context.h"
@@ -23,8 +23,8 @@ int64_t batch_norm_rows_workspace_cpu(const sdlf_calculator *calculator, const s
     return norm_rows_sums_bytes(&all) + elements * (int64_t)sizeof(element);
 }
 
-/* The squares are about a mean that the first sums gave, and corrected by the sum about it (Chan, Golub and LeVeque's corrected two-pass
- * algorithm): what sums of large numbers lose does not count. */
+/* Squares are taken about the mean of the first pass and corrected by the sum about it (the corrected two-pass
+ * algorithm of Chan, Golub and LeVeque), so that rounding errors of the first sums cancel. */
 static void measure_block(void *argument, int64_t index, int thread)
 {
     const norm_rows *all = argument;
@@ -61,7 +61,7 @@ static void measure_block(void *argument, int64_t index, int thread)
     }
 }
 
-/* Means and deviations of all rows, the running ones, and the line through them. */
+/* Mean and deviation over all rows, the running statistics, and the coefficients a and b of y = x a + b. */
 static void settle_statistics(const norm_rows *all)
 {
     const sdlf_operation *operation = all->operation;
@@ -87,7 +87,7 @@ static void settle_statistics(const norm_rows *all)
         saved_inverse[c] = (element)inverse;
         running_mean[c] = (element)((1 - momentum) * (double)running_mean[c] + momentum * mean);
         running_variance[c] = (element)((1 - momentum) * (double)running_variance[c] + momentum * unbiased);
-        all->a[c] = (element)((double)saved_inverse[c] * (double)scale[c]); /* as the backward pass makes it */
+        all->a[c] = (element)((double)saved_inverse[c] * (double)scale[c]); /* as computed in the backward pass */
         all->b[c] = shift[c];
     }
     norm_rows_repeat(all, all->mean);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* batch_norm2d_backward of rows of channels: sums of g and g (x - mean), with g = dy times the activation's slope; then dx. x and dy (and
- * y) are read twice. Where the activation clamps, both passes tell from y, or from x, which elements of dy are left, and g is stored only
- * where it is wanted. See batch_norm_rows.c. */
+/* batch_norm2d_backward of rows of channels: sums of g and g (x - mean), with g = dy times the activation's slope; then
+ * dx. x and dy (and y) are read twice. If the activation clamps, both passes determine from y, or from x, which
+ * elements of dy pass, and g is stored only if it is an output. See batch_norm_rows.c. */
 #include "calculators/cpu/kernels/batch_norm_rows_context.h"
 
-/* From what a pass knows g: it is given, or it is dy where y, or what is made of x, lies between the clamps. */
+/* The source of g: given, or dy masked by whether y, or its value recomputed from x, lies between the clamps. */
 typedef enum source { GIVEN, FROM_Y, FROM_X } source;
 
 static source source_of(const norm_rows *all)
@@ -12,7 +12,7 @@ static source source_of(const norm_rows *all)
     return !all->clamps ? GIVEN : all->y_in ? FROM_Y : FROM_X;
 }
 
-/* g of a block where it is given: dy, or what the activation leaves of it. */
+/* g of a block if it is given: dy, or dy times the activation's slope. */
 static const element *slopes_of(const norm_rows *all, int64_t first, int64_t count, element *scratch)
 {
     element *to = all->slopes ? all->slopes + first : scratch;
@@ -32,7 +32,7 @@ static const element *slopes_of(const norm_rows *all, int64_t first, int64_t cou
     return to;
 }
 
-/* from and keeps are constants where this is used: g is written to `kept` if it keeps it. */
+/* from and keeps are compile-time constants at every call: g is written to `kept` if `keeps`. */
 static inline __attribute__((always_inline)) void add_block(const norm_rows *all, const source from, const bool keeps,
                                                             int64_t first, int64_t count, const element *dy,
                                                             element *sum, element *product)
@@ -76,7 +76,7 @@ static void sum_block(void *argument, int64_t index, int thread)
     norm_rows_fold(all, sums + all->channels, product);
 }
 
-/* dscale and dshift; dx = a g + (x - mean) b + c */
+/* Computes dscale and dshift, and the coefficients of dx = a g + (x - mean) b + c. */
 static void settle_gradients(const norm_rows *all)
 {
     const sdlf_operation *operation = all->operation;
@@ -141,7 +141,7 @@ void batch_norm_rows_backward_cpu(const cpu_calculator *cpu, const sdlf_operatio
     all.y_in = input(operation, 5);
     all.y = output(operation, 0);
     all.slopes = output(operation, 3);
-    if (all.activates && !all.clamps && all.slopes == NULL) all.slopes = all.y; /* dx is written where g lies */
+    if (all.activates && !all.clamps && all.slopes == NULL) all.slopes = all.y; /* dx overwrites g */
     for (int64_t c = 0; c < all.channels; c++) {
         all.mean[c] = input(operation, 2)[c];
         all.a[c] = (element)((double)scale[c] * (double)inverse[c]);

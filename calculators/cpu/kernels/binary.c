@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* binary and binary_backward of floats. Contracts: <sdlf/operation.h>.
  *
- * Rows of the operands seen together (strided.h): in each, a and b go on by 1, stay (0), or jump. The first two are loops of
- * their own, which the compiler makes vectors of; what jumps is gathered into a block first. Moves each operand once: floor,
- * bytes over bandwidth; power is a call for each element, squares and cubes excepted. */
+ * The operands are iterated by rows (strided.h): in each row, a and b have stride 1, stride 0, or another stride. The first
+ * two are separate loops, which the compiler vectorises; operands with another stride are first gathered into a block. Moves
+ * each operand once: floor, bytes over bandwidth; power is a library call for each element, except for squares and cubes. */
 #include <math.h>
 
 #include "calculators/cpu/kernels/kernels.h"
@@ -35,7 +35,7 @@ static inline element remainder_of(element a, element b)
     return IS_FLOAT ? (element)fmodf((float)a, (float)b) : (element)fmod((double)a, (double)b);
 }
 
-/* What a / b, rounded down, leaves. */
+/* The floored remainder of a / b. */
 static inline element modulo(element a, element b)
 {
     element rest = remainder_of(a, b);
@@ -47,7 +47,7 @@ static inline element rounded_down(element a)
     return IS_FLOAT ? (element)floorf((float)a) : (element)floor((double)a);
 }
 
-/* Squares, of normalisations, and cubes, of GELU: products, as the library's pow has them except for the last bit. */
+/* Squares (in normalizations) and cubes (in GELU) as multiplications; they equal the library's pow but for the last bit. */
 static inline __attribute__((always_inline)) void powers(element *y, const element *a, int64_t a_step, const element *b,
                                                          int64_t b_step, int64_t count)
 {
@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) void powers(element *y, const eleme
     }
 }
 
-/* ---- y = a op b; a_step and b_step are 0 or 1, and constants where this is inlined ---- */
+/* ---- y = a op b; a_step and b_step are 0 or 1, and compile-time constants where this is inlined ---- */
 
 static inline __attribute__((always_inline)) void arithmetic(element *y, const element *a, int64_t a_step,
                                                              const element *b, int64_t b_step, int64_t count,
@@ -85,7 +85,7 @@ static inline __attribute__((always_inline)) void arithmetic(element *y, const e
 #pragma omp simd
         for (int64_t i = 0; i < count; i++) y[i] = a[i * a_step] / b[i * b_step];
         break;
-    case SDLF_BINARY_MINIMUM: /* NaN wins: b is taken only where a is a number that is not below it */
+    case SDLF_BINARY_MINIMUM: /* NaN wins: b is chosen only where a is a number that is not below it */
 #pragma omp simd
         for (int64_t i = 0; i < count; i++) {
             element s = a[i * a_step], t = b[i * b_step];
@@ -130,7 +130,7 @@ static inline __attribute__((always_inline)) void compare(uint8_t *y, const elem
     }
 }
 
-/* What jumps becomes a run. */
+/* Gathers a strided operand into a contiguous block. */
 static const element *as_run(element *block, const element *from, int64_t step, int64_t count)
 {
     if (step == 0 || step == 1) return from;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_forward, conv2d_backward_input, conv2d_backward_weights: which algorithm. Contracts: <sdlf/operation.h>. */
+/* Algorithm selection for conv2d_forward, conv2d_backward_input, conv2d_backward_weights. Contracts: <sdlf/operation.h>. */
 #include "calculators/cpu/conv2d_algorithms.h"
 #include "calculators/cpu/kernels/conv2d_naive.h"
 #include "calculators/cpu/kernels/conv2d_nhwc.h"
@@ -14,7 +14,7 @@ static bool is_depthwise(const convolution *v, int algorithm)
     return (algorithm == AUTO || algorithm == DIRECT) && depthwise_takes(v);
 }
 
-/* Only the forward pass knows them. */
+/* Algorithms that exist only for the forward pass. */
 static bool is_forward_only(int algorithm)
 {
     return algorithm == CPU_CONV2D_NAIVE || algorithm == CPU_CONV2D_IMPLICIT || cpu_conv2d_winograd(algorithm) != 0;
@@ -32,7 +32,7 @@ static bool is_direct_forward(const convolution *v, int algorithm)
     return algorithm == DIRECT;
 }
 
-/* im2col takes everything; direct was asked for by name. */
+/* im2col supports every shape; direct, requested by name, must support this one. */
 static bool supports(const convolution *v, int algorithm)
 {
     if (is_forward_only(algorithm)) return false;
@@ -44,7 +44,7 @@ static convolution of_operation(const sdlf_operation *operation, const sdlf_tens
     return convolution_make(x, w, &operation->conv2d.window, operation->conv2d.groups);
 }
 
-/* What "auto" takes, of each of the three kinds. */
+/* The algorithm that "auto" selects, for each of the three operations. */
 int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     bool forward = operation->kind == SDLF_CONV2D_FORWARD, input_needed = operation->kind == SDLF_CONV2D_BACKWARD_INPUT;
@@ -59,16 +59,16 @@ int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation
 
 /* ---- forward ---- */
 
-/* Small images of one channel, which lies last as it is: what could be gained is lost on results. */
+/* NHWC does not pay for small one-channel images: x is NHWC already, and repacking y costs more than it gains. */
 bool conv2d_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
     (void)calculator;
-    if (operation->algorithm != AUTO) return true; /* the others: see what takes channels last */
+    if (operation->algorithm != AUTO) return true; /* the other algorithms check their support themselves */
     return conv2d_nhwc_pays_cpu(&v) && !(v.c == 1 && direct_takes_cpu(&v));
 }
 
-/* Weights are laid out anew in every step of training, and wherever they are not constant: that pays where each meets pixels enough. */
+/* Weights are repacked in every training step, and whenever they are not constant: that pays if each weight meets enough pixels. */
 enum { LARGE_WEIGHTS = 1 << 18, LEAST_PIXELS = 128, LEAST_PIXELS_OF_LARGE = 512 };
 
 static bool meets_pixels(const convolution *v, int64_t pixels)
@@ -77,7 +77,7 @@ static bool meets_pixels(const convolution *v, int64_t pixels)
     return v->n * pixels >= (large ? LEAST_PIXELS_OF_LARGE : LEAST_PIXELS);
 }
 
-/* The gradients: vectors run over what the products' columns are, channels of dx and filters of dw. */
+/* The gradients: vectors run over the columns of the products, channels of dx and filters of dw. */
 bool conv2d_backward_input_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->out[0], &operation->in[1]);
@@ -93,7 +93,7 @@ bool conv2d_backward_weights_likes_channels_last_cpu(const sdlf_calculator *calc
     return operation->algorithm == AUTO && (depthwise_takes(&v) ? v.groups : v.k) >= LANES && meets_pixels(&v, v.p_q);
 }
 
-/* Weights of activations that are channels last, laid out anew. */
+/* The prepacked weights for NHWC activations. */
 int64_t conv2d_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
@@ -125,7 +125,7 @@ bool conv2d_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_o
     return operation->algorithm == CPU_CONV2D_NAIVE || supports(&v, operation->algorithm);
 }
 
-/* Which way is taken, and so how weights are laid out, may depend on the sides of the image, which a plan with states changes. */
+/* The algorithm, and so the packing of the weights, may depend on the size of the image, which a plan with states changes. */
 static sdlf_status check_prepared(const sdlf_operation *operation, int64_t bytes)
 {
     if (!sdlf_tensor_present(&operation->prepared) || operation->prepared.shape.dim[0] == bytes) return SDLF_OK;
@@ -157,7 +157,7 @@ sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation
     return SDLF_OK;
 }
 
-/* ---- gradient by the input ---- */
+/* ---- input gradient ---- */
 
 static convolution_backward input_gradient(const sdlf_operation *operation)
 {
@@ -222,7 +222,7 @@ sdlf_status conv2d_backward_input_cpu(sdlf_calculator *calculator, const sdlf_op
     return SDLF_OK;
 }
 
-/* ---- gradient by weights and bias ---- */
+/* ---- weight and bias gradients ---- */
 
 static convolution_backward weights_gradient(const sdlf_operation *operation)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_inverted_residual_forward: a 1x1 convolution, the depthwise one behind it and the 1x1 convolution behind that, channels last.
- * Contract: calculators/fusions/inverted_residual.h.
+/* conv2d_inverted_residual_forward: a 1x1 convolution, a depthwise convolution and a 1x1 convolution, fused, NHWC. Contract:
+ * calculators/fusions/inverted_residual.h.
  *
- * Of large images a task takes some rows of the outputs: panel by panel of the channels between, it expands and filters them, and then
- * projects what all panels have come to, which stays in the second-level cache. Of small images a task takes a panel, so that its weights
- * are read once and what it expands is filtered where it was made; the projection is a second round of tasks, implicit GEMM's.
- * 2 N M (H W C + P Q R S + P Q K) FLOPs; x and y are moved once. */
+ * For large images a task computes some rows of the output: for each panel of the intermediate channels it expands and filters,
+ * and then it projects the filtered rows of all panels, which stay in the second-level cache. For small images a task processes
+ * one panel, so that its weights are read once and the expanded lines are filtered where they were computed; the projection is
+ * a second round of tasks, those of implicit GEMM. 2 N M (H W C + P Q R S + P Q K) FLOPs; x and y are moved once. */
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/implicit.h"
 #include "calculators/cpu/kernels/implicit_panels.h"
@@ -16,11 +16,11 @@
 
 enum {
     TASKS = 8,                                 /* of an image */
-    FEW_ROWS = 5,                              /* of a thread: each has to expand two more */
-    MUCH_WEIGHT = (1 << 19) / sizeof(element), /* for the second-level cache, beside what lies between */
+    FEW_ROWS = 5,                              /* of a thread: each task recomputes up to two more lines */
+    MUCH_WEIGHT = (1 << 19) / sizeof(element), /* for the second-level cache, beside the intermediate lines */
 };
 
-/* The projection: its sizes, weights, and what follows. */
+/* The projection: its sizes, weights and epilogue. */
 typedef struct pointwise {
     convolution v;
     implicit_panels panels;
@@ -28,19 +28,19 @@ typedef struct pointwise {
     const sdlf_activation *activation;
 } pointwise;
 
-/* What a thread keeps of the image that it was at. */
+/* The expanded lines that a thread keeps from its last task. */
 typedef struct kept_lines {
-    int64_t image, next, made; /* the row of outputs that they are for, and the line that they lack */
+    int64_t image, next, made; /* the next row of outputs they serve; the first line not yet expanded */
 } kept_lines;
 
 typedef struct block {
     inverted_block between;
     pointwise project;
-    bool rounds; /* two of them */
+    bool rounds; /* two rounds of tasks */
     const element *x, *residual;
-    element *y, *scratch, *filtered; /* filtered: of all images, where there are two rounds */
-    int64_t tasks, rows;             /* of an image; rows of a task, at most */
-    int64_t each, lines;             /* elements of a thread's scratch space, and of these those of a panel's lines */
+    element *y, *scratch, *filtered; /* filtered: the intermediate of all images, with two rounds */
+    int64_t tasks, rows;             /* of an image; maximum rows of a task */
+    int64_t each, lines;             /* scratch elements of a thread; those of one panel's lines */
     kept_lines *kept;                /* of each thread */
 } block;
 
@@ -66,14 +66,14 @@ static pointwise pointwise_of(const convolution *v, int64_t k)
     return one;
 }
 
-/* Tasks of an image: TASKS, or more, so that all threads have as many. */
+/* Tasks of an image: at least TASKS, rounded up so that all threads get equally many. */
 static int64_t tasks_of(const cpu_calculator *cpu, const convolution *v)
 {
-    int64_t threads = cpu_divide_up(cpu->threads, cpu_max(1, v->n)); /* of an image */
+    int64_t threads = cpu_divide_up(cpu->threads, cpu_max(1, v->n)); /* for each image */
     return cpu_max(1, cpu_min(cpu_round_up(TASKS, threads), v->p));
 }
 
-/* Where a thread has few rows, or all weights are more than it should read for each task: panels are shared out, if there are enough. */
+/* True if threads have few rows, or the weights are too large to read for each task: then panels, if enough, are distributed. */
 static bool takes_rounds(const cpu_calculator *cpu, const block *b)
 {
     const convolution *v = &b->between.v;
@@ -117,7 +117,7 @@ bool conv2d_inverted_supports_cpu(const sdlf_calculator *calculator, const sdlf_
            v->r <= INVERTED_MOST_LINES;
 }
 
-/* ---- weights prepacked ---- */
+/* ---- prepacked weights ---- */
 
 static int64_t between_size(const block *b)
 {
@@ -149,7 +149,7 @@ sdlf_status conv2d_inverted_prepare_cpu(sdlf_calculator *calculator, const sdlf_
     return SDLF_OK;
 }
 
-/* Elements between the two rounds, and of scratch space of the second. */
+/* Elements between the two rounds, and of the second round's scratch space. */
 static int64_t filtered_size(const block *b)
 {
     return b->rounds ? cpu_round_up(b->project.v.n * b->project.v.p_q * b->project.v.c, LANES) : 0;
@@ -172,7 +172,7 @@ int64_t conv2d_inverted_workspace_cpu(const sdlf_calculator *calculator, const s
 
 /* ---- one task ---- */
 
-/* `count` pixels from x on, side by side, as those of y are. */
+/* Projects `count` contiguous pixels from x on, to contiguous pixels of y. */
 static void compute_pointwise(const pointwise *one, const element *x, const element *residual, element *y,
                               int64_t count)
 {
@@ -207,7 +207,7 @@ static void compute_pointwise(const pointwise *one, const element *x, const elem
     }
 }
 
-/* A panel, of a whole image; then of the next image. */
+/* A task of the first round: one panel of a whole image. */
 static void compute_panel(void *argument, int64_t index, int thread)
 {
     const block *b = argument;
@@ -217,7 +217,7 @@ static void compute_panel(void *argument, int64_t index, int thread)
                        INVERTED_NONE_MADE, 0, v->p, b->filtered + n * v->p_q * v->groups);
 }
 
-/* All panels, of some rows. */
+/* All panels, for some rows. */
 static void compute_rows(void *argument, int64_t index, int thread)
 {
     const block *b = argument;

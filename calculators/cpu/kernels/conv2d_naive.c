@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution forward in plain loops. See conv2d_naive.h.
  *
- * Every output asks for its window by itself: c R S multiplications, each with two loads and the question whether the position
- * lies inside the image. Nothing is kept in registers from one output to the next, nothing runs in vectors; only the caches
- * help. A task takes one plane (n, k). 2 N K P Q (C/G) R S FLOPs. */
+ * Every output reads its window separately: c R S multiplications, each with two loads and a test whether the position
+ * lies inside the image. No register reuse between outputs, no vectors; only the caches help. A task computes one plane
+ * (n, k). 2 N K P Q (C/G) R S FLOPs. */
 #include "calculators/cpu/kernels/conv2d_naive.h"
 #include "calculators/cpu/kernels/activate.h"
 
-/* The sum of one output: x (c,h,w) under the window at (p, q), w (c,r,s). */
+/* The dot product for one output: x (c,h,w) under the window at (p, q), w (c,r,s). */
 static element window_sum(const convolution *v, const element *x, const element *w, int64_t p, int64_t q)
 {
     element sum = 0;

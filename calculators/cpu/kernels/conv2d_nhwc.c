@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution of activations that are channels last: which kernel, and weights prepacked for it. See conv2d_nhwc.h. */
+/* Convolution of NHWC activations: kernel selection, and prepacked weights. See conv2d_nhwc.h. */
 #include "calculators/cpu/kernels/conv2d_nhwc.h"
 
 #include "calculators/cpu/conv2d_algorithms.h"
@@ -17,29 +17,29 @@ static bool may_be_nhwc(const sdlf_tensor *tensor)
     return !sdlf_tensor_present(tensor) || sdlf_tensor_is_channels_last(tensor);
 }
 
-/* Could all activations be taken as channels last? (With one channel, or of one pixel, they are row-major too.) */
+/* True if all activations can be treated as NHWC. (With one channel or one pixel they are also row-major.) */
 static bool can_be_nhwc(const sdlf_operation *operation)
 {
     return may_be_nhwc(&operation->in[0]) && may_be_nhwc(&operation->in[3]) && may_be_nhwc(&operation->out[0]);
 }
 
-/* Are they? Where it is left open, weights prepacked for it say so. */
+/* True if they are treated as NHWC. Where the layout is ambiguous, prepacked weights decide. */
 bool conv2d_is_nhwc_cpu(const sdlf_operation *operation)
 {
     return sdlf_operation_is_channels_last(operation) || operation->algorithm == CPU_CONV2D_IMPLICIT ||
            cpu_conv2d_winograd(operation->algorithm) != 0 || sdlf_tensor_present(&operation->prepared);
 }
 
-/* Is x row-major, and more than one channel of more than one pixel, where y is channels last? */
+/* True if x is row-major (NCHW) with more than one channel and pixel, while y is NHWC. */
 static bool reads_row_major(const sdlf_operation *operation)
 {
     return !sdlf_tensor_is_channels_last(&operation->in[0]) && sdlf_tensor_is_contiguous(&operation->in[0]);
 }
 
-/* The kernels, and what they compute: see depthwise.h, grouped.h, winograd.h, stem.h and implicit.h. */
+/* The kernels: see depthwise.h, grouped.h, winograd.h, stem.h and implicit.h. */
 typedef struct last_way {
     enum { DEPTHWISE, GROUPED, WINOGRAD, STEM, IMPLICIT } kernel;
-    int m; /* of Winograd's tiles */
+    int m; /* of Winograd F(m,3) */
 } last_way;
 
 static last_way automatic_way(const convolution *v)
@@ -86,7 +86,7 @@ static int64_t packed_size(last_way way, const convolution *v)
     }
 }
 
-/* Weights of depthwise kernels, Winograd's and stems are row-major. */
+/* The weights of depthwise, Winograd and stem kernels are row-major. */
 static void pack(const cpu_calculator *cpu, last_way way, element *packed, const convolution *v,
                  const implicit_weights *w)
 {
@@ -110,7 +110,7 @@ bool conv2d_nhwc_supports_cpu(const sdlf_operation *operation, const convolution
     return named && conv2d_nhwc_takes_cpu(v);
 }
 
-/* Scratch space, and the laid out weights where they were not prepacked. */
+/* Scratch space, including the packed weights if they were not prepacked. */
 static im2col_space space_of(last_way way, const convolution *v, bool row_major, bool prepared)
 {
     im2col_space space = {0};
@@ -121,7 +121,7 @@ static im2col_space space_of(last_way way, const convolution *v, bool row_major,
     return space;
 }
 
-/* `packed` are the weights prepacked; NULL: w are laid out in scratch. */
+/* `packed`: the prepacked weights; NULL: w is packed into scratch. */
 static void run(const cpu_calculator *cpu, last_way way, const convolution_forward *forward, const element *packed,
                 const implicit_weights *w, element *scratch, bool row_major)
 {
@@ -181,7 +181,7 @@ void conv2d_nhwc_automatic_forward_cpu(const cpu_calculator *cpu, const convolut
     run(cpu, automatic_way(&forward->v), forward, packed, w, scratch, false);
 }
 
-/* One filter on images that may be taken as row-major: weights prepacked would turn them. */
+/* True for one filter on possibly row-major images, where prepacked weights would force a transposition to NHWC. */
 static bool stays_row_major(const sdlf_operation *operation, const convolution *v)
 {
     return operation->algorithm == CPU_CONV2D_AUTO && v->groups * v->k == 1 && v->p_q > 1 &&

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_backward_input, channels last: as convolutions of dy. See conv2d_nhwc_backward.h.
+/* conv2d_backward_input, NHWC, as convolutions of dy. See conv2d_nhwc_backward.h.
  *
- * With stride 1 the gradient by the input is a convolution of dy, with the filters flipped and the channels of x as its filters.
- * With stride t the pixels of dx whose indices leave the same remainder of t are reached by the same taps: each such phase
- * is a convolution of dy with these, with stride 1. So the forward kernels (implicit GEMM, Winograd, depthwise) compute it, and nothing is
- * multiplied that is 0. A phase's pixels are computed side by side and then spread over dx; with one phase they are written to dx. */
+ * With stride 1 the input gradient is a convolution of dy with flipped filters, where the channels of x act as filters. With stride
+ * t the pixels of dx whose indices are congruent modulo t are reached by the same taps: each such phase is a stride-1 convolution
+ * of dy with these taps. So the forward kernels (implicit GEMM, Winograd, depthwise) compute it, without multiplications by zero. A
+ * phase's pixels are computed contiguously and then scattered to dx; a single phase writes dx directly. */
 #include "calculators/cpu/kernels/conv2d_nhwc.h"
 #include "calculators/cpu/kernels/conv2d_nhwc_backward.h"
 #include "calculators/cpu/kernels/depthwise.h"
@@ -12,11 +12,11 @@
 #include "calculators/cpu/kernels/winograd.h"
 
 enum {
-    MOST_PHASES = 16,     /* more of them are small: patches do as well */
-    FLIPPED_CHANNELS = 16 /* of a task that flips filters: w is read in runs of that many */
+    MOST_PHASES = 16,     /* more phases are small ones: im2col does as well */
+    FLIPPED_CHANNELS = 16 /* of a filter-flipping task: w is read in runs of that many */
 };
 
-/* Along one axis: dx at first + i step, i < count, reads dy from i - before on, `taps` of them; tap m has w's first_tap - m tap_step. */
+/* Along one axis: dx[first + i step], i < count, reads `taps` values of dy from i - before; tap m: w[first_tap - m tap_step]. */
 typedef struct phase_axis {
     int64_t first, step, count, taps, before, first_tap, tap_step;
 } phase_axis;
@@ -60,7 +60,7 @@ static phase phase_of(const convolution *v, int64_t index)
     return part;
 }
 
-/* A stride that leaves no pixel to a phase has no such phase. */
+/* The number of phases; phases without pixels are empty. */
 static int64_t phases_of(const convolution *v)
 {
     return v->stride[0] * v->stride[1];
@@ -92,7 +92,7 @@ typedef struct context {
     element *flipped;
 } context;
 
-/* Scratch space: the filters flipped, a phase's pixels, and what its convolution needs. */
+/* Scratch space: the flipped filters, a phase's pixels, and that of its convolution. */
 static int64_t flipped_size(const convolution *v)
 {
     return cpu_round_up(v->groups * v->k * v->taps, LANES);
@@ -130,7 +130,7 @@ static int64_t packed_size(const phase *part)
     return is_nothing(part) ? 0 : cpu_round_up(conv2d_nhwc_automatic_size_cpu(&part->v), LANES);
 }
 
-/* Those of all phases, and room to turn filters in. */
+/* The size for all phases, and space for the flipped filters. */
 int64_t conv2d_nhwc_input_packed_size_cpu(const convolution *v)
 {
     int64_t size = flipped_size(v);
@@ -146,7 +146,7 @@ static int64_t flipping_tasks(const convolution *v)
     return cpu_divide_up(v->c, FLIPPED_CHANNELS);
 }
 
-/* w (G K,C,R,S) as filters of the phase's convolution: flipped (G C,K,taps). A task takes some channels of a group. */
+/* w (G K,C,R,S) as filters of the phase's convolution: flipped (G C,K,taps). A task handles some channels of a group. */
 static void flip_filters(void *argument, int64_t index, int thread)
 {
     const context *all = argument;
@@ -167,7 +167,7 @@ static void flip_filters(void *argument, int64_t index, int thread)
     }
 }
 
-/* A row of a phase's pixels to where they belong in dx. */
+/* Scatters a row of a phase's pixels to dx. */
 static void spread_row(void *argument, int64_t index, int thread)
 {
     const context *all = argument;
@@ -184,14 +184,14 @@ static void spread_row(void *argument, int64_t index, int thread)
     }
 }
 
-/* Is it computed by a kernel that packs filters from where they lie? */
+/* True if the kernel that computes it packs filters with arbitrary strides. */
 static bool packs_from_anywhere(const convolution *v)
 {
     if (grouped_takes_cpu(v)) return true;
     return !depthwise_nhwc_takes_cpu(v) && !(winograd_takes_cpu(v) && winograd_pays_cpu(v));
 }
 
-/* A phase's weights, flipped if need be, which goes to all->flipped. */
+/* A phase's weights; flipped into all->flipped if the kernel needs it. */
 static implicit_weights weights_of(const cpu_calculator *cpu, context *all)
 {
     const convolution *v = &all->backward->v;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d_backward_weights, channels last. See conv2d_nhwc_backward.h and weights_nhwc.h.
+/* conv2d_backward_weights, NHWC. See conv2d_nhwc_backward.h and weights_nhwc.h.
  *
- * For each tap of the window, dw[tap] (C,K) = x^T dy over the output pixels that it reaches inside the image: products of rows read where they lie,
- * with no patches in between; where rows are short, the pixels of several are brought together first. A task walks its share of the rows of outputs
- * a few at a time, so that what all taps read of x and dy stays in the second-level cache. 2 N K P Q C R S FLOPs; floor: x and dy moved once. */
+ * For each tap of the window, dw[tap] (C,K) = x^T dy over the output pixels for which the tap reads inside the image: products of rows read
+ * in place, without im2col; short rows are first gathered, several at a time. A task processes its share of the output rows a few at a time,
+ * so that the parts of x and dy that all taps read stay in the second-level cache. 2 N K P Q C R S FLOPs; floor: x and dy moved once. */
 #include "calculators/cpu/kernels/conv2d_nhwc_backward.h"
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/interleave.h"
@@ -12,11 +12,11 @@
 enum {
     LEAST_TASKS = 16,
     LEAST_VECTORS = TILE_VECTORS,                   /* of a part */
-    MOST_SUMS = (8 << 20) / sizeof(element),        /* of all shares together, unless one is larger */
-    BLOCK_ELEMENTS = (256 << 10) / sizeof(element), /* x and dy of the rows that a task walks at a time */
+    MOST_SUMS = (8 << 20) / sizeof(element),        /* of all shares, unless a single one is larger */
+    BLOCK_ELEMENTS = (256 << 10) / sizeof(element), /* x and dy of the rows that a task processes at a time */
     LONG_ROW = 32,
     PIECE_PIXELS = 256,
-    SHARE_PIXELS = 512, /* of a share, at least: its sums are written and read once more */
+    SHARE_PIXELS = 512, /* minimum of a share: its partial sums are written and read once more */
     WRITTEN_CHANNELS = 64,
     BIAS_CHANNELS = 4 * LANES,
     BIAS_PIXELS = 256,
@@ -33,16 +33,16 @@ weights_nhwc weights_nhwc_of_cpu(const convolution *v, int64_t units, int64_t ea
     return all;
 }
 
-/* ---- by rows ---- */
+/* ---- row by row ---- */
 
-/* Are outputs taken in pieces, whatever row they are of? Where rows are short, a product of each would spend its time on the sums; and
- * filters are padded so. */
+/* True if outputs are processed in pieces that span rows: with short rows, a product for each row would spend its time
+ * on the accumulators; pieces also pad the filters to whole vectors. */
 static bool gathers(const convolution *v)
 {
     return v->k % LANES != 0 || v->q < LONG_ROW || im2col_is_plain_cpu(v);
 }
 
-/* Rows of outputs that are walked at a time. */
+/* Rows of outputs that are processed at a time. */
 static int64_t rows_at_once(const convolution *v)
 {
     int64_t row = v->q * v->groups * v->k + v->stride[0] * v->w * v->groups * v->c;
@@ -58,14 +58,14 @@ static weights_nhwc rows_of(const convolution *v)
     return all;
 }
 
-/* What a task adds up, and where. */
+/* The operands and partial sums of a task. */
 typedef struct share_part {
     const element *x, *dy;              /* of its group; dy of its filters */
-    int64_t count, width;               /* filters that are there, and in whole vectors */
-    element *sums, *pixels, *gradients; /* the pieces' room */
+    int64_t count, width;               /* actual filters; rounded up to whole vectors */
+    element *sums, *pixels, *gradients; /* gathered pixels and padded gradients of a piece */
 } share_part;
 
-/* One tap of the rows [first, first + rows), linearised over all images: each row is a product. */
+/* One tap of the output rows [first, first + rows), linearised over all images: one product for each row. */
 static void add_tap(const weights_nhwc *all, const share_part *part, int64_t tap, int64_t first, int64_t rows)
 {
     const convolution *v = &all->backward->v;
@@ -84,7 +84,7 @@ static void add_tap(const weights_nhwc *all, const share_part *part, int64_t tap
     }
 }
 
-/* What a tap reads of x for `count` outputs, linearised over all images, from output `first` on; zeros where that is padding. */
+/* Gathers the input of a tap for `count` outputs, linearised over all images, from output `first` on; zeros in the padding. */
 static void gather_pixels(const convolution *v, const element *x, int64_t tap, int64_t first, int64_t count,
                           element *to)
 {
@@ -105,8 +105,8 @@ static void gather_pixels(const convolution *v, const element *x, int64_t tap, i
     }
 }
 
-/* All taps of `count` outputs from output `first` on. x is brought together where it is not one run, dy where its filters do not fill
- * vectors. */
+/* All taps of `count` outputs from output `first` on. x is gathered unless it is contiguous, dy is copied if its
+ * filters do not fill vectors. */
 static void add_piece(const weights_nhwc *all, const share_part *part, int64_t first, int64_t count, bool accumulate)
 {
     const convolution *v = &all->backward->v;
@@ -160,7 +160,7 @@ static void add_share(void *context, int64_t index, int thread)
     }
 }
 
-/* dw of one vector of filters of a group, from all shares. */
+/* dw of one vector of filters of a group, summed over all shares. */
 static void write_filters(void *context, int64_t index, int thread)
 {
     const weights_nhwc *all = context;
@@ -188,7 +188,7 @@ static void write_filters(void *context, int64_t index, int thread)
     }
 }
 
-/* ---- which way ---- */
+/* ---- algorithm selection ---- */
 
 static weights_nhwc weights_of(const convolution *v)
 {
@@ -237,7 +237,7 @@ typedef struct bias_context {
     element *db;
 } bias_context;
 
-/* A task takes some filters; the sums of BIAS_PIXELS pixels are added up in double. */
+/* A task handles some filters; partial sums over BIAS_PIXELS pixels are added in double. */
 static void sum_bias(void *context, int64_t index, int thread)
 {
     const bias_context *all = context;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* conv2d_relu_max_pool, forward and backward, for any shape. Contracts: calculators/fusions/conv2d_pool.h.
  *
- * Forward: a task takes one image and one group, convolves into scratch space and pools from there, so that the
- * convolution's own output stays in the cache. Backward: the gradient by the convolution's own output is written out from dy
- * and mask, and handed to the convolution's gradients. */
+ * Forward: a task convolves one image and one group into scratch space and pools from there, so that the convolution's
+ * output stays in the cache. Backward: the gradient with respect to the convolution's output is computed from dy and
+ * mask, and passed to the convolution's gradients. */
 #include "calculators/fusions/conv2d_pool.h"
 #include "calculators/cpu/kernels/direct_conv2d.h"
 #include "calculators/cpu/kernels/kernels.h"
@@ -45,7 +45,7 @@ static pool_context backward_context(const sdlf_operation *operation)
     return context_of(operation, o.x, o.w, o.dy);
 }
 
-/* The direct way takes windows of any kind backward, of 2x2 forward. */
+/* Direct convolution supports any pooling window backward, and 2x2 forward. */
 static bool is_direct_forward(const pool_context *all)
 {
     return all->window[0] == 2 && all->window[1] == 2 && direct_takes_cpu(&all->v);
@@ -63,7 +63,7 @@ static direct_pool direct_pool_of(const pool_context *all)
 
 /* ---- forward ---- */
 
-/* One window: the largest of the convolution's elements and 0, and which positions attain it. */
+/* One window: the maximum of the convolution's outputs and 0, and the positions that attain it. */
 static element pool_window(const pool_context *all, const element *from, unsigned *marks)
 {
     element largest = 0;
@@ -87,7 +87,7 @@ static void forward_image(void *argument, int64_t image, int thread)
     const convolution *v = &all->v;
     element *convolved = all->scratch + thread * all->scratch_size;
     int64_t g = image % v->groups, planes = v->k, plane = all->p * all->q;
-    /* only this image, on this thread */
+    /* one image, on this thread */
     convolution_forward forward = {.v = *v,
                                    .x = all->x + image * v->c * v->h * v->w,
                                    .w = all->w + g * v->k * v->taps,
@@ -108,15 +108,15 @@ static void forward_image(void *argument, int64_t image, int thread)
     }
 }
 
-/* Winograd's convolution of channels enough, of which threads may take parts of an image, saves more than what is not written in between. */
+/* With enough channels, Winograd, whose threads may share an image, gains more than fusion saves in memory traffic. */
 static bool is_faster_apart(const convolution *v)
 {
     enum { WINOGRAD_CHANNELS = 32 };
     return v->c >= WINOGRAD_CHANNELS && winograd_takes_cpu(v) && winograd_pays_cpu(v);
 }
 
-/* For training, where the mask saves the backward pass much, anything. For inference, where a plan would otherwise have the
- * convolution and the pooling channels last, what is faster in one. */
+/* Training: always, since the mask makes the backward pass much cheaper. Inference, where a plan would otherwise run
+ * the convolution and the pooling in NHWC: only where fusion is faster. */
 bool conv2d_relu_max_pool_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     pool_context all = forward_context(operation);
@@ -178,7 +178,7 @@ static int64_t backward_count(const pool_context *all)
     return all->v.n * all->v.groups * all->v.k * all->p * all->q;
 }
 
-/* db[k] = sum of dy over the marked windows. A task takes one filter. */
+/* db[k] = sum of dy over the marked windows. A task computes one filter. */
 static void backward_bias_filter(void *argument, int64_t k, int thread)
 {
     const pool_context *all = argument;
@@ -196,7 +196,7 @@ static void backward_bias_filter(void *argument, int64_t k, int thread)
     all->db[k] = (element)sum;
 }
 
-/* In elements: the gradient by the convolution's output, and scratch space for what follows. */
+/* In elements: the gradient with respect to the convolution's output, and scratch space for what follows. */
 static im2col_space backward_space(const cpu_calculator *cpu, const convolution *v)
 {
     im2col_space input_space = im2col_backward_input_space_cpu(v), weights_space = im2col_backward_weights_space_cpu(v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A convolution's sizes, as every convolution kernel uses them. Letters: <sdlf/operation.h>; c and k count the channels and
- * filters of one group, r_s = R S, p_q = P Q, taps = c R S. */
+/* The sizes of a convolution, shared by all convolution kernels. Letters: <sdlf/operation.h>; c and k count the
+ * channels and filters of one group, r_s = R S, p_q = P Q, taps = c R S. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_CONVOLUTION_H
 #define SDLF_CALCULATORS_CPU_KERNELS_CONVOLUTION_H
 
@@ -37,13 +37,13 @@ static inline convolution convolution_make(const sdlf_tensor *x, const sdlf_tens
     return v;
 }
 
-/* What one pass over all images takes one thread, about; see cpu_parallel. */
+/* Estimated single-thread time of one pass over all images; see cpu_parallel. */
 static inline int64_t convolution_time(const convolution *v)
 {
     return cpu_time_of_flops(2 * v->n * v->groups * v->k * v->p_q * v->taps);
 }
 
-/* Output indices [first, last) along one axis whose input, at window position `position`, lies inside `size` elements. */
+/* Output indices [first, last) along one axis whose input at window position `position` is inside `size` elements. */
 static inline void convolution_inside(const convolution *v, int axis, int64_t position, int64_t outputs, int64_t size,
                                       int64_t *first, int64_t *last)
 {

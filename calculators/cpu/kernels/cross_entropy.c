@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* softmax_cross_entropy, forward and backward. Contracts: <sdlf/operation.h>.
  *
- * Rows are cut into chunks of fixed size; each leaves its sum of losses and its count of hits in the workspace, and one
- * thread adds these up in order, in double. For N x C logits: N C exponentials, 8 N C bytes. */
+ * Rows are partitioned into chunks of fixed size; each writes its sum of losses and its count of hits to the workspace,
+ * and one thread adds these in order, in double. For N x C logits: N C exponentials, 8 N C bytes. */
 #include <math.h>
 
 #include "calculators/cpu/kernels/exponential.h"
@@ -23,7 +23,7 @@ typedef struct loss_context {
     chunk_result *results;
     int64_t rows, classes;
     double smoothing;
-    element factor; /* of gradients: dloss / N, or dloss where there are weights */
+    element factor; /* of gradients: dloss / N, or dloss with weights */
 } loss_context;
 
 static loss_context context_of(const sdlf_operation *operation)
@@ -60,7 +60,7 @@ static double row_loss(element *p, const element *x, int64_t classes, int32_t la
     return smoothing > 0 ? loss - smoothing / (double)classes * all : loss;
 }
 
-/* dloss / N, or dloss: the weights are to come. */
+/* dloss / N; with weights dloss, since they are applied later. */
 static element factor_of(const loss_context *loss, element dloss)
 {
     return loss->weights ? dloss : (element)((double)dloss / (double)loss->rows);
@@ -146,7 +146,7 @@ static void backward_rows(void *context, int64_t index, int thread)
 
 sdlf_status softmax_cross_entropy_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    loss_context loss = context_of(operation); /* the first operand is p here, the result dlogits */
+    loss_context loss = context_of(operation); /* here the first operand is p, the output dlogits */
     if (loss.rows == 0) return SDLF_OK;
     loss.dlogits = loss.p;
     loss.factor = factor_of(&loss, input(operation, 2)[0]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Depthwise convolution: forward, and both gradients. See depthwise.h.
  *
- * A plane at a time, a tap at a time, a row at a time: y's row += w[r,s] times a row of x, in vectors along the row where the
- * stride is 1. 2 K P Q R S FLOPs; each operand is moved through memory once, the planes stay in the caches meanwhile. Floor:
- * bytes over bandwidth. */
+ * Loops over planes, taps and rows: y's row += w[r,s] times a row of x, in vectors along the row if the stride is 1. 2
+ * K P Q R S FLOPs; each operand is moved through memory once, since the planes stay in the caches. Floor: bytes over
+ * bandwidth. */
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/activate.h"
 
@@ -12,8 +12,8 @@ typedef struct context {
     const convolution_backward *backward;
 } context;
 
-/* What tap i of the window reads: rows [top, bottom) of the output at all, `count` columns of them from `first` on; in the
- * plane it begins at `from` for row 0. */
+/* The input of tap i of the window: output rows [top, bottom) that it reaches, `count` columns of them from `first` on;
+ * its offset in the plane for row 0 is `from`. */
 typedef struct reach {
     int64_t top, bottom, first, count, from, step, row_step;
 } reach;
@@ -95,7 +95,7 @@ static void input_plane(void *argument, int64_t index, int thread)
     }
 }
 
-/* The dot product of a row of dy and what a tap reads. */
+/* The dot product of a row of dy with a tap's input. */
 static double dot_run(const element *dy, const element *x, int64_t step, int64_t count)
 {
     vector part = {0};

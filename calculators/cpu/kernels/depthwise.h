@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution where each filter reads one channel: groups = channels. Scratch space: none. */
+/* Depthwise convolution: groups = channels, each filter reads one channel. Needs no scratch space. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_DEPTHWISE_H
 #define SDLF_CALCULATORS_CPU_KERNELS_DEPTHWISE_H
 
@@ -14,13 +14,13 @@ void depthwise_forward_cpu(const cpu_calculator *cpu, const convolution_forward 
 /* dx, or dw, whichever is wanted. */
 void depthwise_backward_cpu(const cpu_calculator *cpu, const convolution_backward *backward);
 
-/* The forward pass of activations that are channels last, one filter a channel: can it be done here, the elements of laid out
- * weights, laying them out. */
+/* The NHWC forward pass, with one filter for each channel: whether it is supported, the elements of the packed weights,
+ * and packing them. */
 bool depthwise_nhwc_takes_cpu(const convolution *v);
 int64_t depthwise_nhwc_packed_size_cpu(const convolution *v);
 void depthwise_nhwc_pack_cpu(element *packed, const convolution *v, const element *w);
 void depthwise_nhwc_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed);
-/* Row p of only one image, without a residual: x begins with row `first` of the image, y with the row. */
+/* Row p of a single image, without a residual: x starts at row `first` of the image, y at the output row. */
 void depthwise_nhwc_row_cpu(const convolution_forward *forward, const element *packed, const element *x, int64_t first,
                             int64_t p, element *y);
 

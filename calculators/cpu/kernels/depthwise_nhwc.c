@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise convolution, channels last: one filter a channel. See depthwise.h.
+/* Depthwise convolution, NHWC, one filter for each channel. See depthwise.h.
  *
- * Vectors run over the channels of a pixel. Weights are laid out as [r][s][channel], so that a vector of them serves a strip of
- * STRIP neighbouring pixels, whose sums stay in registers: STRIP multiply-adds for STRIP + 1 loads. 2 N C P Q R S FLOPs; floor: x and
- * y moved once, as rows stay in the caches from one row of outputs to the next. */
+ * Vectors run over the channels of a pixel. Weights are packed as [r][s][channel], so that a vector of them serves a
+ * strip of STRIP neighbouring pixels, whose accumulators stay in registers: STRIP multiply-adds for STRIP + 1 loads. 2
+ * N C P Q R S FLOPs; floor: x and y moved once, as rows stay in the caches between output rows. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/depthwise.h"
 
@@ -29,8 +29,8 @@ void depthwise_nhwc_pack_cpu(element *packed, const convolution *v, const elemen
 typedef struct context {
     const convolution_forward *forward;
     const element *packed;
-    int64_t rows_per_task, blocks;    /* of a task; and the blocks of channels that each run of rows has */
-    int64_t inside_first, inside_end; /* columns whose windows lie inside the image's width */
+    int64_t rows_per_task, blocks;    /* rows of a task; blocks of channels into which each run of rows is divided */
+    int64_t inside_first, inside_end; /* output columns whose windows lie inside the image's width */
 } context;
 
 static context context_of(const convolution_forward *forward, const element *packed)
@@ -43,17 +43,17 @@ static context context_of(const convolution_forward *forward, const element *pac
     return all;
 }
 
-/* `pixels` neighbouring outputs of a row; of their window the rows [top, bottom) and columns [left, right) count. */
+/* `pixels` neighbouring outputs of a row; the window is restricted to rows [top, bottom) and columns [left, right). */
 typedef struct strip {
-    const element *x; /* what the window's first position reads for the first pixel */
+    const element *x; /* input of the window's first position for the first pixel */
     int64_t top, bottom, left, right;
-    int64_t row_step, column_step, pixel_step; /* elements to the window's next row and column, to the next pixel */
+    int64_t row_step, column_step, pixel_step; /* elements to the window's next row and column, and to the next pixel */
     const element *w, *bias, *residual;
     element *y;
     int64_t first, last; /* channels */
 } strip;
 
-/* One vector of channels from channel c on. `pixels` is a constant. */
+/* One vector of channels from channel c on. `pixels` is a compile-time constant. */
 static inline __attribute__((always_inline)) void sum_strip(const int pixels, const convolution *v, const strip *s,
                                                             int64_t c, const sdlf_activation *activation)
 {
@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) void sum_strip(const int pixels, co
     }
 }
 
-/* The channels behind the last whole vector, where the vector before them may not be computed again: y may be the residual. */
+/* The scalar tail of the channels, used where the last vector must not overlap the one before: y may alias the residual. */
 static void sum_rest(int pixels, const convolution *v, const strip *s, int64_t first, const sdlf_activation *activation)
 {
     for (int i = 0; i < pixels; i++) {
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) void compute_strip(const int pixels
     }
 }
 
-/* Functions of their own for the sizes of strips. */
+/* One function for each strip size. */
 static void compute_six(const convolution *v, const strip *s, const sdlf_activation *activation)
 {
     compute_strip(STRIP, v, s, activation);
@@ -128,14 +128,14 @@ static void compute_one(const convolution *v, const strip *s, const sdlf_activat
     compute_strip(1, v, s, activation);
 }
 
-/* Where an image is: x begins with its row `first`, y and residual with row p of the outputs. */
+/* The base addresses: x starts at row `first` of the image, y and residual at output row p. */
 typedef struct row_place {
     const element *x, *residual;
     element *y;
     int64_t first;
 } row_place;
 
-/* Row p of an image, the channels of one block: whole vectors, and of the last block what is left behind them. */
+/* Row p of an image, the channels of one block: whole vectors, and in the last block also the tail. */
 static void compute_row(const context *all, const row_place *at, int64_t p, int64_t block)
 {
     const convolution_forward *forward = all->forward;
@@ -204,6 +204,6 @@ void depthwise_nhwc_forward_cpu(const cpu_calculator *cpu, const convolution_for
     all.rows_per_task = cpu_max(1, TASK_FLOPS / cpu_max(1, 2 * v->q * v->groups * v->r_s));
     all.rows_per_task = cpu_min(all.rows_per_task, cpu_max(1, v->p / 8));
     int64_t tasks = v->n * cpu_divide_up(v->p, all.rows_per_task);
-    all.blocks = tasks % 2 == 1 && tasks < 16 && v->groups >= 2 * LANES ? 2 : 1; /* halves, for two threads */
+    all.blocks = tasks % 2 == 1 && tasks < 16 && v->groups >= 2 * LANES ? 2 : 1; /* two halves, for two threads */
     cpu_parallel_near(cpu, tasks * all.blocks, 8 * convolution_time(v), compute_rows, &all);
 }

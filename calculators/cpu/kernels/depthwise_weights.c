@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradient by the weights of a depthwise convolution, channels last. See weights_nhwc.h.
+/* The weight gradient of a depthwise convolution, NHWC. See weights_nhwc.h.
  *
- * dw[tap][c] = sum over pixels of x[c] dy[c]: vectors run over channels, and the taps of a row of the window stay in registers while a
- * task walks along a row of outputs. 2 N C P Q R S FLOPs; floor: x and dy moved once, as rows stay in the caches. */
+ * dw[tap][c] = sum over pixels of x[c] dy[c]: vectors run over channels, and the accumulators of a window row's taps stay
+ * in registers along a row of outputs. 2 N C P Q R S FLOPs; floor: x and dy moved once, as rows stay in the caches. */
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/lanes.h"
 #include "calculators/cpu/kernels/weights_nhwc.h"
@@ -17,13 +17,13 @@ weights_nhwc depthwise_weights_of_cpu(const convolution *v)
     return all;
 }
 
-/* Some taps of a row of the window, along a row of outputs; `lanes` of the vector of channels are there. */
+/* Some taps of a window row, along a row of outputs; `lanes` of the vector of channels are valid. */
 typedef struct window_row {
-    const element *x[MOST_TAPS];               /* what each tap reads first */
-    int64_t first[MOST_TAPS], last[MOST_TAPS]; /* the outputs that it reaches */
-    int64_t inside_first, inside_end;          /* those that all of them reach */
+    const element *x[MOST_TAPS];               /* each tap's first input */
+    int64_t first[MOST_TAPS], last[MOST_TAPS]; /* the outputs for which it reads inside the image */
+    int64_t inside_first, inside_end;          /* the outputs for which all of them do */
     int taps;
-    int64_t x_ahead, dy_ahead; /* to what is fetched for the next row of outputs; 0: nothing */
+    int64_t x_ahead, dy_ahead; /* prefetch distances to the next row of outputs; 0: no prefetch */
 } window_row;
 
 static inline __attribute__((always_inline)) void add_inside(const int taps, const window_row *row, const element *dy,
@@ -65,7 +65,7 @@ static void add_row(const window_row *row, const element *dy, int64_t step, int6
     }
 }
 
-/* Row r of the window for row p of the outputs, from tap `from` on. x is the image. */
+/* Row r of the window for output row p, from tap `from` on. x is the image. */
 static window_row row_of(const convolution *v, const element *x, int64_t h, int64_t from)
 {
     window_row row = {.taps = (int)cpu_min(MOST_TAPS, v->s - from), .inside_end = v->q};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Direct convolution: the convolution proper. See direct.h.
+/* Direct convolution: the microkernels. See direct.h.
  *
- * The inner loop does DIRECT_POSITIONS x DIRECT_VECTORS multiply-adds for as many loads of single values, broadcast, and
- * DIRECT_VECTORS loads of filters: bound by arithmetic. 2 K P Q C R S FLOPs an image; with 32 filters of 5x5 over 28x28 of one
- * channel, 1.25 MFLOP: 6 us at 200 GFLOP/s a thread. */
+ * The inner loop does DIRECT_POSITIONS x DIRECT_VECTORS multiply-adds for DIRECT_POSITIONS broadcast loads and
+ * DIRECT_VECTORS loads of filters: compute-bound. 2 K P Q C R S FLOPs an image; with 32 filters of 5x5 over 28x28 of
+ * one channel, 1.25 MFLOP: 6 us at 200 GFLOP/s a thread. */
 #include "calculators/cpu/kernels/direct.h"
 
-/* Positions of a p x q plane in row-major order, without a division for each; behind the last the first is repeated. */
+/* Iterates over a p x q plane in row-major order, without divisions; past the last position it repeats the first. */
 typedef struct walker {
     const element *start, *at;
     int64_t down, right; /* elements from a position to its neighbours */
@@ -32,7 +32,7 @@ static inline const element *walk_on(walker *w)
 
 typedef vector direct_sums[DIRECT_POSITIONS][DIRECT_VECTORS];
 
-/* The sums of DIRECT_POSITIONS positions; at[i] is where position i's window begins. `vectors` is a constant. */
+/* The sums of DIRECT_POSITIONS positions; at[i] is position i's window. `vectors` is a compile-time constant. */
 static inline __attribute__((always_inline)) void sum_positions(direct_sums result, const int vectors,
                                                                 const direct_filter *filter, const element *const *at,
                                                                 const element *packed, const element *bias)
@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) void sum_positions(direct_sums resu
     }
 }
 
-/* Functions of their own, so that what follows the sums takes no registers from them. */
+/* Separate functions, so that the code after the sums takes no registers from them. */
 static __attribute__((noinline)) void sum_two(direct_sums result, const direct_filter *filter, const element *const *at,
                                               const element *packed, const element *bias)
 {
@@ -107,7 +107,7 @@ void direct_convolve_cpu(element *out, const direct_filter *filter, const elemen
 
 enum { POOL_WINDOWS = DIRECT_POSITIONS / 4 };
 
-/* The maximum of four vectors and 0, and the marks of those that attain it. NaN wins, and leaves no marks. */
+/* The maximum of four vectors and 0, and the marks of those that attain it. NaN wins, and gets no mark. */
 static inline vector pool_four(const vector four[4], bool first_only, vector *marks)
 {
     vector zero = {0}, largest = zero;
@@ -162,7 +162,7 @@ void direct_convolve_pool_cpu(element *out, element *marks, bool first_only, con
     }
 }
 
-/* ---- the gradient by the filters ---- */
+/* ---- the weight gradient ---- */
 
 enum { WEIGHT_TAPS = 9, WEIGHT_VECTORS = TILE_ROWS == 8 ? 2 : 1 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Direct convolution backward, by itself or behind ReLU and max-pool. See direct.h.
+/* Direct convolution backward, alone or after ReLU and max-pool. See direct.h.
  *
- * A task takes a fixed share of the images. For each it lays out the gradient by the convolution's output as [h][w][filter]
- * (behind a pool: written out from dy and mask, zeros where nothing is marked), adds the gradient by the filters into its
- * share's sums, and convolves the gradient with the flipped filters for dx. Behind a pool, images with few marks go the way of
- * direct_sparse.h instead. The shares' sums are added up in order.
+ * A task handles a fixed share of the images. For each it packs the gradient with respect to the convolution's output
+ * as [h][w][filter] (after a pool: computed from dy and mask, zeros at unmarked positions), adds the weight gradient to
+ * its share's partial sums, and convolves the gradient with the flipped filters for dx. After a pool, images with few
+ * marks use direct_sparse.h instead. The partial sums of the shares are added in order.
  * 2 K P Q C R S FLOPs an image for each of dw and dx. */
 #include "calculators/cpu/kernels/direct_sparse.h"
 #include "calculators/cpu/kernels/interleave.h"
@@ -20,10 +20,10 @@ typedef struct context {
     direct_image image, gradient;
     element *packed, *sums, *scratch;
     sparse_filter sparse_filter;
-    bool sparse;            /* that way is open */
-    element *sparse_packed; /* w for it */
-    int64_t images, shares; /* of a share; how many */
-    /* A share's sums: LANES elements that say which of the two parts was used (DENSE, SPARSE), then these parts. */
+    bool sparse;            /* whether the sparse path may be used */
+    element *sparse_packed; /* w packed for it */
+    int64_t images, shares; /* images of a share; number of shares */
+    /* A share's partial sums: LANES flags that tell which of the two parts was used (DENSE, SPARSE), then these parts. */
     int64_t dense_sums, sparse_sums;
     int64_t sparse_packed_size, marks_size;
     int64_t sums_size, packed_size, image_size, gradient_size, work_size, scratch_size, p_q;
@@ -50,10 +50,10 @@ static context context_of(const convolution_backward *backward, const direct_poo
     all.sparse_packed_size = backward->wants_dx ? sparse_size : 0;
     all.marks_size = all.sparse ? sparse_marks_size_cpu(v, pool) : 0;
     all.packed_size = backward->wants_dx ? direct_filter_size_cpu(&all.backward_filter) : 0;
-    /* the sparse way builds dx where x lies, and reads and writes whole vectors at the ends of rows */
+    /* the sparse path builds dx in the buffer of x, and reads and writes whole vectors at the ends of rows */
     all.image_size = backward->wants_dw || all.sparse ? direct_image_size(&all.image) + LANES : 0;
     all.gradient_size = direct_image_size(&all.gradient);
-    /* work space: an image's transposition; dy's and the marks'; dx before it is transposed */
+    /* work space: the transposed image; dy and marks, transposed; dx before its transposition */
     int64_t in_flat = v->c * v->h * v->w, out_flat = (all.p_q + LANES) * all.gradient.channels * 2 + v->k * all.p_q * 2;
     int64_t dx_size = (v->h * v->w + DIRECT_POSITIONS) * all.backward_filter.padded_filters;
     all.work_size = cpu_round_up(cpu_max(cpu_max(in_flat, out_flat), backward->wants_dx ? dx_size : 0), LANES);
@@ -68,7 +68,7 @@ im2col_space direct_backward_space_cpu(const convolution_backward *backward, con
                           .shared = all.packed_size + all.sparse_packed_size + all.shares * all.sums_size};
 }
 
-/* dy / marked positions, and the marks, as [window][filter], with no marks for the filters that pad. */
+/* dy / marked positions, and the marks, as [window][filter]; padding filters have no marks. */
 static void turn_gradient(const context *all, element *shares, element *marks, int64_t n, element *flat)
 {
     int64_t count = all->backward->v.k * all->p_q, step = all->gradient.channels;
@@ -100,7 +100,7 @@ static inline void spread_window(element *to, int64_t row, int64_t step, const d
     }
 }
 
-/* The gradient by the convolution's own output: each window's share at its marked positions, 0 elsewhere. */
+/* The gradient with respect to the convolution's output: each window's share at its marked positions, 0 elsewhere. */
 static void spread_gradient(const context *all, element *gradient, int64_t n, element *work)
 {
     const direct_image *image = &all->gradient;
@@ -118,7 +118,7 @@ static void spread_gradient(const context *all, element *gradient, int64_t n, el
     }
 }
 
-/* A part of a share's sums, zeros at first. */
+/* A part of a share's partial sums, zeroed on first use. */
 static element *use_sums(element *sums, int part, int64_t first, int64_t count)
 {
     if (sums[part] == 0) memset(sums + first, 0, (size_t)count * sizeof *sums);
@@ -126,7 +126,7 @@ static element *use_sums(element *sums, int part, int64_t first, int64_t count)
     return sums + first;
 }
 
-/* The sparse way for one image; false where it does not pay. */
+/* The sparse path for one image; returns false if it does not pay. */
 static bool sparse_image(const context *all, int64_t n, element *sums, element *scratch)
 {
     const convolution_backward *backward = all->backward;
@@ -191,7 +191,7 @@ static void backward_share(void *argument, int64_t share, int thread)
     }
 }
 
-/* The shares' sums, into the first of them; a task takes a run of elements of one of the two parts. */
+/* Adds the shares' partial sums into the first; a task handles a run of elements of one of the two parts. */
 static void add_shares(void *argument, int64_t index, int thread)
 {
     const context *all = argument;
@@ -211,7 +211,7 @@ static void add_shares(void *argument, int64_t index, int thread)
     }
 }
 
-/* dw (K,C,R,S) from both parts: [r][s][c][filter], and [filter][slot]. A task takes one filter. */
+/* dw (K,C,R,S) from both parts: [r][s][c][filter], and [filter][slot]. A task computes one filter. */
 static void write_weights(void *argument, int64_t k, int thread)
 {
     const context *all = argument;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The convolution operations by direct.h, over all images. Each takes what direct_takes_cpu accepts; pool: a window of 2x2. */
+/* The convolution operations by direct.h, over all images, for what direct_takes_cpu accepts; pool: a 2x2 window. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_DIRECT_CONV2D_H
 #define SDLF_CALCULATORS_CPU_KERNELS_DIRECT_CONV2D_H
 
 #include "calculators/cpu/kernels/direct.h"
 #include "calculators/cpu/kernels/im2col.h"
 
-/* The pool behind a convolution. mask may be NULL in the forward pass. */
+/* The pool that follows a convolution. mask may be NULL in the forward pass. */
 typedef struct direct_pool {
     int64_t window[2], p, q;
     bool first_only;
@@ -19,7 +19,7 @@ im2col_space direct_forward_space_cpu(const convolution *v, const direct_pool *p
 void direct_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const direct_pool *pool,
                         element *scratch);
 
-/* dy is the gradient by y, or by the pool's output. What is not wanted may be NULL, and w without dx. */
+/* dy is the gradient with respect to y, or to the pool's output. Unwanted outputs, and w without dx, may be NULL. */
 typedef struct convolution_backward {
     convolution v;
     bool wants_dw, wants_dx;

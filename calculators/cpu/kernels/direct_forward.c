@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Direct convolution forward, by itself or with ReLU and max-pool 2x2: a task takes one image, or rows of it where images are
- * fewer than threads. See direct.h.
+/* Direct convolution forward, alone or with ReLU and 2x2 max-pool: a task computes one image, or some rows of it if
+ * there are fewer images than threads. See direct.h.
  *
- * The rows are laid out (C H W elements), convolved into [position][filter], and transposed into y's (K,P,Q) by blocks in
- * registers; with the pool only a quarter of the results is ever stored. Filters are laid out once for all images. */
+ * The rows are packed (C H W elements), convolved into [position][filter], and transposed into y's (K,P,Q) by blocks in
+ * registers; with the pool only a quarter of the outputs is ever stored. Filters are packed once for all images. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/direct_conv2d.h"
 #include "calculators/cpu/kernels/interleave.h"
@@ -14,7 +14,7 @@ typedef struct context {
     direct_filter filter;
     direct_image image;
     element *packed, *bias, *scratch;
-    int64_t scratch_size, image_size, flat_size, out_size, p, q, p_q; /* results; with the pool, its */
+    int64_t scratch_size, image_size, flat_size, out_size, p, q, p_q; /* p, q, p_q: of the (pooled) output */
     int64_t parts;                                                    /* tasks of an image */
 } context;
 
@@ -29,7 +29,7 @@ static context context_of(const convolution *v, const direct_pool *pool)
     all.p_q = all.p * all.q;
     all.image_size = direct_image_size(&all.image);
     all.out_size = (all.p_q + DIRECT_POSITIONS) * all.filter.padded_filters;
-    /* the marks are as many as the results, and are transposed in blocks of LANES; the image's transposition borrows their room */
+    /* the marks are as many as the outputs, transposed in blocks of LANES; they share space with the image's transposition */
     int64_t marks = pool ? all.out_size + LANES * all.filter.padded_filters : 0;
     all.scratch_size = all.image_size + all.out_size + cpu_max(all.flat_size, marks);
     return all;
@@ -42,7 +42,7 @@ im2col_space direct_forward_space_cpu(const convolution *v, const direct_pool *p
                           .shared = direct_filter_size_cpu(&all.filter) + all.filter.padded_filters};
 }
 
-/* marks [position][filter], as numbers, of `count` results to mask (K,P,Q), as bytes. */
+/* Converts `count` marks [position][filter], stored as elements, to bytes of mask (K,P,Q). */
 static void write_mask(uint8_t *mask, const element *marks, int64_t count, const context *all)
 {
     int64_t filters = all->filter.filters, step = all->filter.padded_filters;
@@ -59,17 +59,17 @@ static void write_mask(uint8_t *mask, const element *marks, int64_t count, const
     }
 }
 
-/* Residual, and activation, of `count` results from the `first` on of each filter's; `out` [position][filter], and y. */
+/* Adds the residual and applies the activation, for `count` outputs of each filter from `first` on; writes `out` to y. */
 static void finish(const context *all, element *out, int64_t n, int64_t first, int64_t count)
 {
     const convolution_forward *forward = all->forward;
     const int64_t filters = all->filter.padded_filters, k = forward->v.k;
     element *y = forward->y + n * k * all->p_q + first;
-    for (int64_t f = 0; f < k && forward->residual != NULL; f++) { /* which may be y: add it before y is written */
+    for (int64_t f = 0; f < k && forward->residual != NULL; f++) { /* may alias y: add it before y is written */
         const element *residual = forward->residual + (n * k + f) * all->p_q + first;
         for (int64_t i = 0; i < count; i++) out[i * filters + f] += residual[i];
     }
-    activate_cpu(out, out, count * filters, &forward->activation); /* whole vectors: the same bits whatever the part */
+    activate_cpu(out, out, count * filters, &forward->activation); /* whole vectors: the same bits for any partition */
     transpose(y, all->p_q, out, filters, count, k);
 }
 

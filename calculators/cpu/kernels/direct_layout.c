@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Direct convolution: what it takes, and how images and filters are laid out for it. See direct.h. */
+/* Direct convolution: what it supports, and the packing of its images and filters. See direct.h. */
 #include "calculators/cpu/kernels/direct.h"
 #include "calculators/cpu/kernels/interleave.h"
 
-/* Elements of a laid out image, at most: it shares the second-level cache with filters and results. */
+/* Maximum elements of a packed image, which shares the second-level cache with filters and outputs. */
 enum { MAXIMUM_IMAGE = 1 << 17 };
 
 bool direct_takes_cpu(const convolution *v)
@@ -20,7 +20,7 @@ bool direct_takes_cpu(const convolution *v)
            v->k * v->taps <= MAXIMUM_IMAGE;
 }
 
-/* Vectors of filters should be filled well, and the loop along a window's row should not be too short. */
+/* Vectors of filters should be well filled, and the loop along a window's row should not be too short. */
 bool direct_pays_cpu(const convolution *v)
 {
     return 2 * v->k >= cpu_round_up(v->k, LANES) && v->taps >= 8;
@@ -28,7 +28,7 @@ bool direct_pays_cpu(const convolution *v)
 
 bool direct_pays_forward_cpu(const convolution *v)
 {
-    bool small = v->n * v->p_q <= 1024; /* patches of which take longer to make than they save */
+    bool small = v->n * v->p_q <= 1024; /* im2col would take longer than it saves */
     return v->r_s > 1 && ((small && v->taps >= 25) || (v->taps >= 18 && direct_pays_cpu(v)));
 }
 
@@ -77,9 +77,9 @@ int64_t direct_filter_size_cpu(const direct_filter *filter)
     return filter->r * filter->run * filter->padded_filters;
 }
 
-/* ---- laying out ---- */
+/* ---- packing ---- */
 
-/* Where filter f lies, tap by tap, `width` elements apart: blocks of DIRECT_VECTORS vectors, the last of what is left. */
+/* The position of filter f; its taps are `width` elements apart: blocks of DIRECT_VECTORS vectors, the last narrower. */
 static element *packed_filter(element *packed, const direct_filter *filter, int64_t f, int64_t *width)
 {
     int64_t block = DIRECT_VECTORS * LANES, first = f / block * block, taps = filter->r * filter->run;
@@ -94,7 +94,7 @@ typedef struct packing {
     direct_filter filter;
 } packing;
 
-/* A block of filters: LANES of them at a time, and as many taps, (c,r,s) in w and (r,s,c) here. */
+/* A block of filters: transposes LANES of them and as many taps at a time, (c,r,s) in w and (r,s,c) here. */
 static void pack_block(void *argument, int64_t index, int thread)
 {
     const packing *p = argument;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients behind a max-pool from only the marked positions. See direct_sparse.h.
+/* Gradients after a max-pool, from the marked positions only. See direct_sparse.h.
  *
- * 4 C R S FLOPs a mark for both gradients, against 4 C R S a position without marks: a quarter of the work behind a pool of
- * 2x2, half of it in time, because each value that is used is loaded once for one multiply-add. */
+ * 4 C R S FLOPs a mark for both gradients, against 4 C R S a position in the dense path: a quarter of the work after a
+ * 2x2 pool, half of the time, because each value is loaded once for one multiply-add. */
 #include "calculators/cpu/kernels/direct_sparse.h"
 
 bool sparse_takes_cpu(const convolution *v)
@@ -45,7 +45,7 @@ sparse_marks sparse_marks_of_cpu(const convolution *v, const direct_pool *pool, 
     return marks;
 }
 
-/* The marks of one window of filter k; their new count, or -1 where there is no room. */
+/* Adds the marks of one window of filter k; returns the new count, or -1 if they are full. */
 static int64_t mark_window(const sparse_marks *marks, int64_t count, const direct_pool *pool, sparse_mark mark,
                            int64_t row, int64_t right, int64_t q, unsigned bits)
 {
@@ -130,7 +130,7 @@ void sparse_weights_cpu(element *sums, const convolution *v, const sparse_filter
             const element *x[SPARSE_SLOTS];
             for (int i = 0; i < SPARSE_SLOTS; i++) {
                 sum[i] = (vector){0};
-                x[i] = image + filter->offset[slot + i]; /* 0 behind the last slot */
+                x[i] = image + filter->offset[slot + i]; /* 0 past the last slot */
             }
             for (const sparse_mark *mark = first; mark < last; mark++) {
                 for (int i = 0; i < SPARSE_SLOTS; i++) sum[i] += mark->share * load(x[i] + mark->at);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* dropout_forward and dropout_backward: y = x m / (1 - p) with m drawn by position. Contracts: <sdlf/operation.h>.
+/* dropout_forward and dropout_backward: y = x m / (1 - p) with m a function of the position. Contracts: <sdlf/operation.h>.
  *
- * Forward and backward are one loop: the same positions draw the same numbers. Groups of four elements are drawn side by
- * side, a vector lane each: some 60 integer instructions a vector of groups. */
+ * Forward and backward are one loop: the same positions draw the same random numbers. Groups of four elements are drawn in
+ * parallel, one in each vector lane: some 60 integer instructions for a vector of groups. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "framework/operations/draws.h"
 
@@ -12,14 +12,14 @@ enum { GROUPS = 64 };
 typedef struct dropout_context {
     const element *x;
     element *y;
-    int64_t count, first; /* the number of element 0 */
+    int64_t count, first; /* the position of element 0 */
     uint64_t seed;
     uint32_t stream, step, threshold;
     element scale;
 } dropout_context;
 
-/* Word j of GROUPS groups from `first` on, word[j][i] = sdlf_philox4x32(seed, first + i, stream, step).word[j]: a round of all groups
- * after the other, so that it is computed in vectors. */
+/* Word j of GROUPS groups from `first` on, word[j][i] = sdlf_philox4x32(seed, first + i, stream, step).word[j]: the
+ * groups advance one round at a time, so that the loop vectorises. */
 static void draw_groups(uint32_t word[4][GROUPS], const dropout_context *dropout, uint64_t first)
 {
     uint32_t key0 = (uint32_t)dropout->seed, key1 = (uint32_t)(dropout->seed >> 32);
@@ -52,7 +52,7 @@ static void drop(void *context, int64_t index, int thread)
         uint32_t word[4][GROUPS];
         element all[4 * GROUPS];
         uint64_t number = (uint64_t)(dropout->first + first);
-        const element *kept = all + number % 4; /* which begins inside a group where a part of a batch does */
+        const element *kept = all + number % 4; /* it may start inside a group if this is a part of a batch */
         draw_groups(word, dropout, number / 4);
         for (int i = 0; i < GROUPS; i++) {
             for (int j = 0; j < 4; j++) all[4 * i + j] = sdlf_dropout_keeps(word[j][i], threshold) ? scale : 0;
@@ -61,7 +61,7 @@ static void drop(void *context, int64_t index, int thread)
         some = cpu_min(all + 4 * GROUPS - kept, end - first);
         const element *x = dropout->x + first;
         element *y = dropout->y + first;
-        /* Whatever x is, what is dropped is 0. Without a branch, which would go wrong half the time. */
+        /* Dropped elements are 0 for any x. Branch-free, since a branch would be mispredicted half the time. */
         for (; i + LANES <= some; i += LANES) {
             vector factor = load(kept + i);
             store(y + i, choose(factor != (vector){0}, load(x + i) * factor, (vector){0}));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The element type and the vectors of an instance. CMake defines SDLF_ELEMENT (float or double) and SDLF_VECTOR_BYTES
- * (16, 32 or 64) for each compilation of this folder; the code is written for any of them.
+ * (16, 32 or 64) for each compilation of this folder; the code is written for all of them.
  *
- * Every function and table that leaves a file of this folder is listed in calculators/cpu/CMakeLists.txt, which gives it
- * the instance's name. Kernels may be called with operands at any element's address: loads and stores are unaligned. */
+ * Every external function and table of this folder is listed in calculators/cpu/CMakeLists.txt, which prefixes it with
+ * the instance's name. Kernels accept operands at any element-aligned address: loads and stores are unaligned. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_ELEMENT_H
 #define SDLF_CALCULATORS_CPU_KERNELS_ELEMENT_H
 
@@ -20,7 +20,7 @@ typedef SDLF_ELEMENT element;
 enum {
     LANES = SDLF_VECTOR_BYTES / sizeof(element),
     IS_FLOAT = sizeof(element) == sizeof(float),
-    /* Elements of a task where each element costs little: large enough to hide the hand-over, small enough to share. */
+    /* Elements of a task for cheap elementwise work: large enough to hide the hand-over, small enough to balance. */
     TASK_ELEMENTS = 1 << 14,
 };
 
@@ -38,7 +38,7 @@ static inline void store(element *to, vector v)
     memcpy(to, &v, sizeof v);
 }
 
-/* The same for what has several uses: GCC would rather read it again for each, as an operand in memory. */
+/* The same for a value with several uses, which GCC would otherwise load again at each use, as a memory operand. */
 static inline vector load_once(const element *from)
 {
     vector v = load(from);
@@ -53,15 +53,15 @@ static inline vector broadcast(element x)
     return x - (vector){0};
 }
 
-/* Stands before a loop with constant bounds over sums that are to stay in registers. GCC unrolls it all by itself; Clang keeps
- * some of them in memory unless it is told. */
+/* Precedes a loop with constant bounds over accumulators that must stay in registers. GCC unrolls it by itself; Clang
+ * spills some of them to memory without the pragma. */
 #ifdef __clang__
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #else
 #define UNROLLED
 #endif
 
-/* Integers as wide as elements, which a comparison of vectors gives: all bits where it holds, none elsewhere. */
+/* Integers as wide as elements, the result type of a vector comparison: all bits set where it holds, none elsewhere. */
 #if SDLF_VECTOR_BYTES / SDLF_LANES == 4
 typedef int32_t lanes_mask __attribute__((vector_size(SDLF_VECTOR_BYTES)));
 #else
@@ -73,8 +73,8 @@ static inline vector choose(lanes_mask mask, vector yes, vector no)
     return (vector)(((lanes_mask)yes & mask) | ((lanes_mask)no & ~mask));
 }
 
-/* x, but no less than low and no more than high; NaN stays. x86's minimum and maximum give their second operand where one is NaN:
- * two instructions, where comparisons of GCC and Clang make six. */
+/* x, clamped to [low, high]; NaN is preserved. x86's minimum and maximum return their second operand if one is NaN: two
+ * instructions, where GCC and Clang compile comparisons to six. */
 static inline vector clamp_lanes(vector x, vector low, vector high)
 {
 #if defined(__AVX512F__) && SDLF_VECTOR_BYTES == 64 && SDLF_LANES == 16
@@ -95,7 +95,7 @@ static inline vector clamp_lanes(vector x, vector low, vector high)
 #endif
 }
 
-/* The lanes' sum: one half plus the other, until one lane is left. The same order on every run. */
+/* The sum of the lanes: one half plus the other, until one lane is left. The order is always the same. */
 typedef element two_lanes __attribute__((vector_size(2 * sizeof(element))));
 typedef element four_lanes __attribute__((vector_size(4 * sizeof(element))));
 typedef element eight_lanes __attribute__((vector_size(8 * sizeof(element))));
@@ -129,7 +129,7 @@ static inline element sum_lanes(vector v)
 #endif
 }
 
-/* The largest of x[0] .. x[count - 1], count > 0. Of NaN some are passed over. */
+/* The largest of x[0] .. x[count - 1], count > 0. Some NaNs are ignored. */
 static inline element largest_of_run(const element *x, int64_t count)
 {
     element largest = x[0], lane[LANES];
@@ -150,7 +150,7 @@ static inline element largest_of_run(const element *x, int64_t count)
     return largest;
 }
 
-/* Sum of x[0] .. x[count - 1], in an order that depends only on count. */
+/* The sum of x[0] .. x[count - 1], in an order that depends only on count. */
 static inline element sum_run(const element *x, int64_t count)
 {
     vector part[4] = {{0}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exp, log, tanh and erf, written without branches and calls so that the compiler makes vectors of a loop over them. */
+/* exp, log, tanh and erf, written without branches and calls so that the compiler can vectorise loops over them. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_EXPONENTIAL_H
 #define SDLF_CALCULATORS_CPU_KERNELS_EXPONENTIAL_H
 
@@ -7,11 +7,11 @@
 
 #include "calculators/cpu/kernels/element.h"
 
-/* exp(x) in float32 within 2 units in the last place: x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial in r, times 2^n in two
- * steps (so that results below the normal range come out right). Below -104 it is 0, above 89 infinity; NaN stays NaN. */
+/* exp(x) in float32 within 2 ulp: x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial in r, times 2^n in two steps (so
+ * that subnormal results are correct). Below -104 it is 0, above 89 infinity; NaN stays NaN. */
 static inline float exponential_float(float x)
 {
-    const float magic = 0x1.8p23f; /* adding it rounds to an integer, which stands in the low bits */
+    const float magic = 0x1.8p23f; /* adding it rounds to an integer, which is then in the low bits */
     float clamped = x > 89.0f ? 89.0f : x;
     clamped = clamped < -104.0f ? -104.0f : clamped;
     float shifted = clamped * 0x1.715476p0f + magic;
@@ -36,8 +36,8 @@ static inline float exponential_float(float x)
     return p * half.value * rest.value;
 }
 
-/* The same in float64, within 2 units in the last place: Taylor's polynomial of degree 13 in r. Below -746 it is 0, above 710
- * infinity. */
+/* The same in float64, within 2 ulp: the Taylor polynomial of degree 13 in r. Results for x below -746 are 0, and those
+ * for x above 710 infinity. */
 static inline double exponential_double(double x)
 {
     const double magic = 0x1.8p52;
@@ -64,7 +64,7 @@ static inline double exponential_double(double x)
         double value;
         uint64_t bits;
     } lower = {.value = n * 0.5 + magic}, rest, half;
-    rest.value = (n - (lower.value - magic)) + magic; /* n = lower + rest, both with their integer in the low bits */
+    rest.value = (n - (lower.value - magic)) + magic; /* n = lower + rest; the low bits of both hold their integer */
     half.bits = (lower.bits + 1023) << 52;
     rest.bits = (rest.bits + 1023) << 52;
     return p * half.value * rest.value;
@@ -75,8 +75,8 @@ static inline element exponential(element x)
     return IS_FLOAT ? (element)exponential_float((float)x) : (element)exponential_double((double)x);
 }
 
-/* exp(x) for x <= 0, as exponential() computes it, except that results below 2^-125 become about that: terms of a sum that is 1
- * or more. Two thirds of the instructions. */
+/* exp(x) for x <= 0, as computed by exponential(), except that results below 2^-125 become approximately that: for
+ * terms of a sum that is at least 1. Two thirds of the instructions. */
 static inline element exponential_of_negative(element x)
 {
     if (!IS_FLOAT) return (element)exponential_double((double)x);
@@ -100,8 +100,8 @@ static inline element exponential_of_negative(element x)
     return (element)(p * power.value);
 }
 
-/* exp(x) of float32 as exponential() has it for x from -87 to 88, and of what is beyond these as it is there: enough for 1 + exp(x). Half
- * of the instructions. */
+/* exp(x) of float32, equal to exponential() for x in [-87, 88] and clamped to its values at these bounds outside:
+ * sufficient for 1 + exp(x). Half of the instructions. */
 static inline __attribute__((always_inline)) vector exponential_lanes(vector x)
 {
     vector clamped = clamp_lanes(x, broadcast(-87), broadcast(88));
@@ -118,8 +118,8 @@ static inline __attribute__((always_inline)) vector exponential_lanes(vector x)
     return p * (vector)(((lanes_mask)shifted << 23) + (127 << 23));
 }
 
-/* log(x) for a positive, finite and normal x: x = m 2^e with m in [sqrt(1/2), sqrt(2)], log m = 2 artanh((m - 1) / (m + 1)) as
- * a series of odd powers s with s^2 < 0.03. */
+/* log(x) for a positive, finite and normal x: x = m 2^e with m in [sqrt(1/2), sqrt(2)], log m = 2 artanh((m - 1) / (m +
+ * 1)) as a series of odd powers s with s^2 < 0.03. */
 static inline double logarithm_double(double x)
 {
     union {
@@ -159,8 +159,8 @@ static inline element hyperbolic_tangent(element x)
     return (element)copysignf(size < 0.625f ? small : large, (float)x);
 }
 
-/* erf(x) in float32 within 2^-23: near 0 a polynomial in x^2, times x; further out 1 - exp(-x^2) q(t), q a polynomial in
- * t = 1 / (1 + x / 2) that was fitted to exp(x^2) erfc(x) on [1, 4]. From 4 on it is 1. */
+/* erf(x) in float32 within 2^-23: near 0 a polynomial in x^2, times x; further out 1 - exp(-x^2) q(t), q a polynomial
+ * in t = 1 / (1 + x / 2) that was fitted to exp(x^2) erfc(x) on [1, 4]. From 4 on it is 1. */
 static inline element error_function(element x)
 {
     if (!IS_FLOAT) return (element)erf((double)x);

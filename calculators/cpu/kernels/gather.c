@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gather_batch of uint8 or T into T: select images, normalise, and augment where asked. Contract: <sdlf/operation.h>.
+/* gather_batch of uint8 or T into T: select images, normalize, and augment if requested. Contract: <sdlf/operation.h>.
  *
- * What happens to a pixel is in calculators/augmentation.h and comes out the same, bit for bit, on every calculator: this
- * file is compiled without contraction of a * b + c. Without augmentation it moves 1 + 4 bytes a pixel (uint8 to float32).
- * A warped row is done in two passes: where its pixels are read (vectors), and the reads themselves. Where rows stay rows (all but rotation and
- * elastic displacement), the pass across is done once for each row of x. */
+ * The pixel arithmetic is in calculators/augmentation.h and is bit-identical on every calculator: this file is compiled
+ * without contraction of a * b + c. Without augmentation it moves 1 + 4 bytes a pixel (uint8 to float32). A warped row
+ * takes two passes: the source coordinates (vectorised), and the reads. If rows map to rows (no rotation, no elastic
+ * displacement), the horizontal pass is done once for each row of x. */
 #include "calculators/augmentation.h"
 #include "calculators/cpu/kernels/kernels.h"
 
@@ -18,10 +18,10 @@ typedef struct gather_context {
     element *y;
     int64_t images, images_per_task, count, height, width, epoch;
     bool augmented;
-    sdlf_channel_normalization channels; /* one, for all elements, where the operation has none */
+    sdlf_channel_normalization channels; /* a single one, for all elements, if the operation has none */
 } gather_context;
 
-/* `count` elements from x[first] on, all of one mean and scale. */
+/* Normalizes `count` elements from x[first] on, all with one mean and scale. */
 static void normalize_run(const gather_context *gather, element *y, int64_t first, int64_t count, float mean,
                           float scale)
 {
@@ -55,7 +55,7 @@ static inline float pixel_or_background(const gather_context *gather, int64_t pl
     return gather->bytes ? (float)gather->bytes[at] : (float)gather->elements[at];
 }
 
-/* Do all four pixels around each point lie inside? */
+/* True if all four pixels around each point lie inside. */
 static bool are_inside(const gather_context *gather, const sdlf_warp_point *from, int64_t count)
 {
     bool inside = true;
@@ -64,8 +64,8 @@ static bool are_inside(const gather_context *gather, const sdlf_warp_point *from
     return inside;
 }
 
-/* The values of a plane, which begins at this element of x, at these points. Where all are inside, as most are, and of bytes, they are read
- * without looking. */
+/* Samples a plane, which starts at this element of x, at these points. If all are inside, as most are, and x holds
+ * bytes, they are read without bounds checks. */
 static void read_run(const gather_context *gather, float *value, int64_t plane, const sdlf_warp_point *from,
                      int64_t count, bool reflect)
 {
@@ -88,7 +88,7 @@ static void read_run(const gather_context *gather, float *value, int64_t plane, 
     }
 }
 
-/* Turn the hue of pixels of three planes, and work out their brightness then. */
+/* Rotates the hue of pixels of three planes, then computes their brightness. */
 static inline void turn_run(const sdlf_warp *warp, float *restrict grey, float *restrict red, float *restrict green,
                             float *restrict blue, int64_t count)
 {
@@ -100,7 +100,7 @@ static inline void turn_run(const sdlf_warp *warp, float *restrict grey, float *
     for (int64_t i = 0; i < count; i++) grey[i] = sdlf_grey(red[i], green[i], blue[i]);
 }
 
-/* Row h of the output, from column `first` on, in one plane, from the values that were read. `grey` NULL: there is no such thing. */
+/* Finishes row h of the output, from column `first` on, in one plane, from the sampled values. `grey` NULL: no brightness. */
 static void finish_run(const gather_context *gather, const sdlf_warp *warp, element *restrict y, int64_t plane,
                        float *restrict value, const float *restrict grey, int64_t h, int64_t first, int64_t count)
 {
@@ -115,20 +115,20 @@ static void finish_run(const gather_context *gather, const sdlf_warp *warp, elem
         if (sdlf_warp_erases(warp, h, w)) y[w - first] = 0;
 }
 
-/* Planes whose values count for one another's: three where colours change. */
+/* Planes that must be processed together: three if colours change. */
 static int planes_together(const gather_context *gather, const sdlf_warp *warp)
 {
     return warp->tinted && gather->count == COLOURS * gather->height * gather->width ? COLOURS : 1;
 }
 
-/* Columns of an image in which rows stay rows. */
+/* Columns of an image whose warp maps rows to rows. */
 typedef struct warp_columns {
     const gather_context *gather;
     int64_t image, first, count;
-    bool inside;                           /* none is background */
-    int32_t left[COLUMNS], right[COLUMNS]; /* the two of x that each is between; -1: background */
+    bool inside;                           /* no column is background */
+    int32_t left[COLUMNS], right[COLUMNS]; /* the columns of x on either side of each; -1: background */
     float along[COLUMNS];
-    int64_t row[2]; /* of x that the lines are from; -1: background */
+    int64_t row[2]; /* row of x of each line; -1: background */
     float line[COLOURS][2][COLUMNS];
 } warp_columns;
 
@@ -145,7 +145,7 @@ static void place_columns(warp_columns *columns, const sdlf_warp *warp)
     }
 }
 
-/* A row of a plane of x, at these columns. */
+/* Resamples a row of a plane of x at these columns. */
 static void read_line(warp_columns *columns, float *restrict line, int64_t plane, int64_t row)
 {
     const gather_context *gather = columns->gather;
@@ -163,7 +163,7 @@ static void read_line(warp_columns *columns, float *restrict line, int64_t plane
                            pixel_or_background(gather, at, row, right[i], false), along[i]);
 }
 
-/* Have the lines of a row of x in place `slot`. */
+/* Ensures that slot `slot` holds the lines of a row of x. */
 static void have_lines(warp_columns *columns, int slot, int64_t row, int64_t plane, int planes)
 {
     if (columns->row[slot] == row) return;
@@ -172,7 +172,7 @@ static void have_lines(warp_columns *columns, int slot, int64_t row, int64_t pla
         read_line(columns, columns->line[c][slot], plane + c * columns->gather->height * columns->gather->width, row);
 }
 
-/* Some planes together, from this one on. */
+/* Warps `planes` planes at once, starting with this one. */
 static void warp_planes(warp_columns *columns, const sdlf_warp *warp, element *y, int64_t plane, int planes)
 {
     const gather_context *gather = columns->gather;
@@ -199,7 +199,7 @@ static void warp_planes(warp_columns *columns, const sdlf_warp *warp, element *y
     }
 }
 
-/* Rows stay rows, and columns columns. */
+/* A warp that maps rows to rows and columns to columns. */
 static void warp_upright(const gather_context *gather, const sdlf_warp *warp, element *y, int64_t image)
 {
     int planes = planes_together(gather, warp);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm: c = act(alpha op(a) op(b) + bias + residual). Contract: <sdlf/operation.h>.
  *
- * A tall a and a narrow b have a kernel of their own, gemm_tall_skinny.c, and so have few rows, gemm_skinny.c. Else c is cut into tiles whose size
- * follows from its shape; a task computes one, all of the inner dimension, and finishes it (bias, activation) while it lies in the cache.
- * Two ways to a tile:
- * - straight: tiles of TILE_M rows at most. Where several lie below each other b is packed beforehand, once for all tasks; else each task
- *   packs the columns that it needs. An a that is stored transposed (a fully connected layer's gradient) is packed beforehand, too.
- * - transposed (gemm_transposed.c), for few rows and a b that is stored transposed (a fully connected layer's forward pass): packing b, the weights,
- *   would cost as much as using them. There c^T = b^T a^T is computed: the weights are read where they lie, once, and a, which
- *   is small, is packed once for all tasks beforehand.
- * Where b is constant, inference packs all of it once (prepared). Tiles whose b is packed may be as small as sharing them evenly wants.
- * 2 m n k FLOPs; bytes: a, b and c once each. At m = 16 the weights' bandwidth and the arithmetic weigh about the same;
- * above, only arithmetic counts. docs/notebook/gemm.md has the measurements. */
+ * A tall a with a narrow b has a dedicated kernel, gemm_tall_skinny.c, and so has an a of few rows, gemm_skinny.c.
+ * Otherwise c is partitioned into tiles whose size follows from its shape; a task computes one tile over the whole k
+ * dimension, and its epilogue (bias, activation) while the tile is in the cache. There are two paths:
+ * - straight: tiles of at most TILE_M rows. If several tiles share columns, b is packed first, once for all tasks; otherwise each task packs
+ *   the columns that it needs. An a that is stored transposed (a fully connected layer's weight gradient) is packed first, too.
+ * - transposed (gemm_transposed.c), for few rows and a b that is stored transposed (a fully connected layer's forward pass): packing b, the
+ *   weights, would cost as much as using them. It computes c^T = b^T a^T: the weights are read once, in place, and a, which is small, is
+ *   packed first, once for all tasks.
+ * If b is constant, inference packs all of it once (prepared). Tiles with a packed b may be as small as load balance
+ * requires. 2 m n k FLOPs; bytes: a, b and c once each. At m = 16 the time for the weights' bandwidth is about that of
+ * the arithmetic; above, only arithmetic counts. docs/notebook/gemm.md has the measurements. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/gemm_context.h"
 #include "calculators/cpu/kernels/gemm_skinny.h"
@@ -89,7 +89,7 @@ static void call_library(gemm_context *gemm, const product *part)
         atomic_store(&gemm->blas_failed, true);
 }
 
-/* The operands of a matrix of the batch in place of the first one's. */
+/* Moves the operands from the first matrix of the batch to matrix `matrix`. */
 static void move_to_matrix(product *part, const sdlf_operation *matmul, int64_t matrix)
 {
     part->a += sdlf_matrix_offset(&matmul->in[0], matrix);

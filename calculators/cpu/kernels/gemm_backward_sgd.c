@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd: a fully connected layer's backward pass and its update. Contract: calculators/fusions/gemm_backward_sgd.h.
+/* gemm_backward_sgd: a linear layer's backward pass fused with its SGD update. Contract: calculators/fusions/gemm_backward_sgd.h.
  *
- * Up to SKINNY_ROWS rows of x it is one pass over w (gemm_backward_sgd_skinny.c). Above, only arithmetic counts: dx is a gemm, and so is the
- * gradient by w, whose tiles go into the update as soon as they are there.
+ * Up to SKINNY_ROWS rows of x it is one pass over w (gemm_backward_sgd_skinny.c). Above, it is compute-bound: dx is a gemm, and
+ * so is the weight gradient, whose tiles are consumed by the update at once.
  *
- * 4 N U I FLOPs (2 N U I without dx), 16 U I bytes: at N = 16 on a machine that moves 60 GB/s and computes 400 GFLOP/s both
- * floors are about the same. */
+ * 4 N U I FLOPs (2 N U I without dx), 16 U I bytes: at N = 16 on a machine with 60 GB/s and 400 GFLOP/s both floors are about the
+ * same. */
 #include "calculators/cpu/kernels/gemm_backward_sgd_skinny.h"
 #include "calculators/cpu/kernels/gemm_context.h"
 
 enum { SKINNY_ROWS = 64 };
 
-/* The bias's update and the activation's gradient move so little that passes of their own cost nothing. */
+/* The bias update and the activation's gradient move so little data that separate passes cost nothing. */
 bool gemm_backward_sgd_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
@@ -25,9 +25,9 @@ static bool is_skinny(const sdlf_operation *operation)
 }
 
 typedef struct update {
-    gemm_context gemm; /* w in the place of g, where tiles are cut */
+    gemm_context gemm; /* w takes the place of g where tiles are cut */
     element *v, *tiles;
-    int64_t rows; /* of a tile that are updated at once: few, unless b is so long that it should be used by more */
+    int64_t rows; /* rows of a tile updated at once: few, unless b is so large that more rows should reuse it */
     sgd_rule rule;
 } update;
 

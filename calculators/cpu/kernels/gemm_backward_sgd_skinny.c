@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_backward_sgd for few rows of x: one pass over w. See gemm_backward_sgd.c.
  *
- * A task takes a stripe of columns and a range of rows, and goes down w row by row of tiles. For each tile: dx += dy w, while the tile is
- * in registers; the gradient g = dy^T x, which stays in registers and the first-level cache; the update of w and v. So w and v are read
- * once and written once, in runs long enough for the machine to foresee. x's and dx's part of the stripe stay in the second-level cache,
- * packed. The ranges' parts of dx are added up in order. */
+ * A task handles a stripe of columns and a range of rows of w, and iterates over the rows of tiles. For each tile it computes
+ * dx += dy w, while the tile is in registers; the gradient g = dy^T x, which stays in registers and the first-level cache;
+ * and the update of w and v. So w and v are read once and written once, in runs long enough for the hardware prefetcher. The
+ * stripe's part of x and dx is packed and stays in the second-level cache. The ranges' parts of dx are added in order. */
 #include "calculators/cpu/kernels/gemm_backward_sgd_skinny.h"
 
 enum {
-    STRIPE_ELEMENTS = 3 << 14, /* of x in a stripe, about */
+    STRIPE_ELEMENTS = 3 << 14, /* of x in a stripe, approximately */
     LEAST_PANELS = 4,
     MOST_PANELS = 32, /* panels of TILE_COLUMNS columns in a stripe */
     WANTED_TASKS = 16,
-    RANGE_ROWS = 8 * TILE_ROWS, /* rows of w in a range, at least */
+    RANGE_ROWS = 8 * TILE_ROWS, /* minimum rows of w in a range */
 };
 
 typedef struct backward_sgd {
@@ -22,7 +22,7 @@ typedef struct backward_sgd {
     int64_t scratch_size, n, inputs, units;
     int64_t panels, stripes; /* panels of a stripe; stripes of the columns */
     int64_t rows, ranges;    /* rows of a range; ranges of the rows */
-    bool wants_dx;           /* dx is not known yet when a workspace is asked for */
+    bool wants_dx;           /* dx is not yet known when the workspace size is queried */
     sgd_rule rule;
 } backward_sgd;
 
@@ -62,7 +62,7 @@ static int64_t partial_size(const backward_sgd *s)
     return s->wants_dx && s->ranges > 1 ? cpu_round_up(s->ranges * s->n * s->inputs, LANES) : 0;
 }
 
-/* dy^T in blocks of TILE_ROWS rows. */
+/* Packs dy^T in blocks of TILE_ROWS rows. */
 static void pack_gradient(void *context, int64_t index, int thread)
 {
     const backward_sgd *s = context;
@@ -128,7 +128,7 @@ static void compute_tile(const backward_sgd *s, const tile *t)
     update_tile(s, t);
 }
 
-/* A tile that hangs over w's edge is computed in copies: aside holds two more tiles. */
+/* A tile that extends past w's edge is computed in copies: aside holds two more tiles. */
 static void compute_edge(const backward_sgd *s, tile t, int64_t rows, int64_t columns, element *aside)
 {
     element *w = t.w, *v = t.v, *copy_w = aside, *copy_v = aside + TILE_ROWS * TILE_COLUMNS;
@@ -150,7 +150,7 @@ static void compute_edge(const backward_sgd *s, tile t, int64_t rows, int64_t co
 
 /* ---- a stripe ---- */
 
-/* One row of tiles, from w's row u on, columns [column, column + columns). */
+/* One row of tiles, starting at w's row u, columns [column, column + columns). */
 static void backward_sgd_tiles(const backward_sgd *s, int64_t u, int64_t column, int64_t columns, element *x,
                                element *dx, element *tiles)
 {
@@ -168,7 +168,7 @@ static void backward_sgd_tiles(const backward_sgd *s, int64_t u, int64_t column,
             compute_edge(s, t, rows, width, tiles + TILE_ROWS * TILE_COLUMNS);
             continue;
         }
-        if (u + 2 * TILE_ROWS <= s->units) /* the tile below, while this one is computed */
+        if (u + 2 * TILE_ROWS <= s->units) /* prefetch the tile below while this one is computed */
             fetch_rows(t.w + TILE_ROWS * t.row, t.v ? t.v + TILE_ROWS * t.row : NULL, t.row, TILE_COLUMNS);
         compute_tile(s, &t);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_backward_sgd as one pass over the weights, for few rows of x (gemm_backward_sgd_skinny.c), and what both ways of it share. */
+/* gemm_backward_sgd in one pass over w, for few rows of x (gemm_backward_sgd_skinny.c), and what both paths share. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_GEMM_BACKWARD_SGD_SKINNY_H
 #define SDLF_CALCULATORS_CPU_KERNELS_GEMM_BACKWARD_SGD_SKINNY_H
 
@@ -18,7 +18,7 @@ static inline sgd_rule rule_of(const sdlf_operation *operation)
     return (sgd_rule){.momentum = (element)sgd->momentum, .decay = (element)sgd->decay, .nesterov = sgd->nesterov};
 }
 
-/* TILE_ROWS rows, which are wide apart, so that the machine does not foresee them. */
+/* Prefetches TILE_ROWS rows, which are too far apart for the hardware prefetcher. */
 static inline void fetch_rows(const element *w, const element *v, int64_t row, int64_t columns)
 {
     for (int64_t i = 0; i < TILE_ROWS; i++, w += row) {

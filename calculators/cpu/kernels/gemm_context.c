@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* How a gemm's result is cut into tiles, and what of its operands is packed for all of them. See gemm.c. */
+/* The partition of a gemm's output into tiles, and which operands are packed for all of them. See gemm.c. */
 #include "calculators/cpu/kernels/gemm_context.h"
 
 enum {
     TILE_M = 256,
-    TRANSPOSED_ROWS_MAXIMUM = 256, /* of c: beyond, packing b is cheap against using it */
-    TRANSPOSED_TILE = 64,          /* columns of c, at most */
-    TASKS_OF_THREAD = 4,           /* at least, where b is packed already; */
-    TASKS_OF_FEW_ROWS = 16,        /* the same where there are no rows to cut */
-    TASKS_THAT_PACK = 2,           /* the same where each packs its part of b, */
-    ROWS_THAT_PACK = 32,           /* which takes rows enough to use it */
-    SHARED_PANELS = 1 << 23,       /* elements of b, at most, that are packed for one product */
+    TRANSPOSED_ROWS_MAXIMUM = 256, /* of c: beyond, packing b is cheap relative to its use */
+    TRANSPOSED_TILE = 64,          /* maximum columns of c */
+    TASKS_OF_THREAD = 4,           /* minimum, if b is packed already; */
+    TASKS_OF_FEW_ROWS = 16,        /* the same if the rows cannot be partitioned */
+    TASKS_THAT_PACK = 2,           /* the same if each task packs its part of b, */
+    ROWS_THAT_PACK = 32,           /* which requires enough rows to reuse it */
+    SHARED_PANELS = 1 << 23,       /* maximum elements of b that are packed for a single gemm */
 };
 
 int64_t gemm_panels_size_cpu(const product *all)
@@ -32,7 +32,7 @@ static bool has_panels(const gemm_context *gemm)
     return sdlf_tensor_present(&gemm->operation->prepared) || gemm->panels_size > 0;
 }
 
-/* Tiles: of a size that suits the caches, and more of them where that costs little, so that threads end together. */
+/* Chooses tiles: a size that suits the caches, but more of them where that is cheap, for load balance. */
 static void cut(gemm_context *gemm, int threads)
 {
     const product *all = &gemm->all;
@@ -40,7 +40,7 @@ static void cut(gemm_context *gemm, int threads)
     int64_t most = cpu_max(1, all->m / (is_packed || !one ? 2 * TILE_ROWS : ROWS_THAT_PACK));
     int64_t least = cpu_max(1, cpu_divide_up(all->m, TILE_M));
     int64_t wanted = is_packed ? (most > 1 ? TASKS_OF_THREAD : TASKS_OF_FEW_ROWS) * threads : !one ? threads : 1;
-    /* a library's sums depend on its tiles, which therefore do not depend on the threads */
+    /* a library's results depend on its tiles, so these do not depend on the number of threads */
     if (!is_packed && one && threads > 1 && gemm->way == STRAIGHT) wanted = TASKS_THAT_PACK * threads;
     if (is_packed || one) {
         int64_t panels =
@@ -54,7 +54,7 @@ static void cut(gemm_context *gemm, int threads)
     gemm->row_tiles = cpu_divide_up(all->m, gemm->tile_rows);
 }
 
-/* Is b packed by this product, once for several rows of tiles? */
+/* True if this gemm packs b, once for several rows of tiles. */
 static bool shares_panels(const gemm_context *gemm)
 {
     const product *all = &gemm->all;

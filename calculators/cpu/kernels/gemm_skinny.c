@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm for few rows of a and a b that is stored transposed: a fully connected layer of one or a few samples.
  *
- * c[i, j] is the dot product of row i of a and row j of b. Several rows of b are read at a time, each a stream of its own, fetched
- * ahead, and each of their vectors is used for all rows of a: b moves through memory once, and nothing is packed. Floor: the bytes
- * of b over the bandwidth. A task takes a run of b's rows, the same thread the same ones at every call: what a recurrent network multiplies with at
- * every step stays in the threads' own caches. No workspace. */
+ * c[i, j] is the dot product of row i of a and row j of b. Several rows of b are read at a time, each as a separate
+ * prefetched stream, and each of their vectors is used for all rows of a: b moves through memory once, and nothing is
+ * packed. Floor: the bytes of b over the bandwidth. A task handles a run of b's rows, which the same thread gets at
+ * every call: the weights that a recurrent network uses at every step stay in the threads' own caches. No workspace. */
 #include "calculators/cpu/kernels/gemm_skinny.h"
 
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/interleave.h"
 
 enum {
-    MOST_ROWS = 6,                  /* of a: beyond, packing them costs less than keeping their sums apart */
-    MOST_COLUMNS = 4,               /* rows of b at a time: finish_four's */
-    AHEAD = 2048 / sizeof(element), /* elements that b is fetched ahead */
-    TASK_BYTES = 1 << 17,           /* of b, about */
+    MOST_ROWS = 6,                  /* of a: with more, packing costs less than the separate accumulators */
+    MOST_COLUMNS = 4,               /* rows of b at a time; finish_four needs 4 */
+    AHEAD = 2048 / sizeof(element), /* prefetch distance of b, in elements */
+    TASK_BYTES = 1 << 17,           /* of b, approximately */
 };
 
 typedef struct few {
@@ -32,8 +32,8 @@ bool gemm_skinny_takes_cpu(const sdlf_operation *operation)
            operation->in[0].shape.dim[1] >= LANES;
 }
 
-/* c's elements (r,j) and the next three, from the products of the first `p` elements of a's row: what is zipped and added
- * has half of each vector's lanes. c may be the residual. */
+/* Reduces four accumulators to c's elements (r,j) to (r,j+3), and adds the elements of a's row from `p` on; each zip
+ * and addition halves the lanes of every sum. c may alias the residual. */
 static inline __attribute__((always_inline)) void finish_four(const few *all, int64_t r, int64_t j, int64_t p,
                                                               const vector *v)
 {
@@ -65,7 +65,7 @@ static inline __attribute__((always_inline)) void finish_four(const few *all, in
     memcpy(all->c + place, &total, sizeof total);
 }
 
-/* c's columns [j, j + columns) before the activation; rows and columns are constants. */
+/* c's columns [j, j + columns) before the activation; rows and columns are compile-time constants. */
 static inline __attribute__((always_inline)) void dot_rows(const int rows, const int columns, const few *all, int64_t j)
 {
     vector sum[MOST_ROWS][MOST_COLUMNS];
@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) void dot_rows(const int rows, const
         for (int c = 0; c < columns; c++) {
             element total = sum_lanes(sum[r][c]);
             for (int64_t q = p; q < k; q++) total += all->a[r * k + q] * b[c * k + q];
-            int64_t place = r * all->n + j + c; /* c may be the residual */
+            int64_t place = r * all->n + j + c; /* c may alias the residual */
             total = all->alpha * total + (all->bias ? all->bias[j + c] : 0);
             all->c[place] = all->residual ? total + all->residual[place] : total;
         }

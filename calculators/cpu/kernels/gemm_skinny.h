@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm for few rows of a and a b that is stored transposed. See gemm_skinny.c. */
+/* gemm for a skinny a (few rows) and a b that is stored transposed. See gemm_skinny.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_GEMM_SKINNY_H
 #define SDLF_CALCULATORS_CPU_KERNELS_GEMM_SKINNY_H
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm for a tall a and a narrow b: c = act(alpha a op(b) + bias), a (m,k) with m large, b (k,n) with n of a few vectors. It is
- * what features of many nodes or samples come to. Contract: <sdlf/operation.h>.
+/* gemm for a tall a and a narrow b: c = act(alpha a op(b) + bias), a (m,k) with a large m, b (k,n) with n of a few
+ * vectors: the shape of features of many nodes or samples. Contract: <sdlf/operation.h>.
  *
- * 2 m n k FLOPs against (k + n) m elements moved: at n = 16, a's way from memory is what takes the time. So a is read once, in the
- * order in which it lies, and from then on from the first-level cache. Its lines are asked for twice, one line for each that is used, so
- * that requests come evenly: FAR ahead to the second level, which has room for many at once, and NEAR ahead to the first. b is packed
- * once, into panels of whole vectors that stay in the second level at most; the sums of TALL_ROWS rows and a panel's columns are in
- * registers.
+ * 2 m n k FLOPs against (k + n) m elements moved: at n = 16, it is bound by the bandwidth of a. So a is read from
+ * memory once, in storage order, and from then on from the first-level cache. Its lines are prefetched twice, one line
+ * for each that is used, so that requests are evenly spaced: FAR ahead to the second level, which can hold many
+ * requests at once, and NEAR ahead to the first. b is packed once, into panels of whole vectors that stay in the
+ * second-level cache; the accumulators of TALL_ROWS rows and a panel's columns stay in registers.
  *
- * A task is a run of rows, and a thread's next one follows it, so that what is asked for behind a task's end is the thread's own; every
- * row's sums are added in the order of k. */
+ * A task is a run of rows, and a thread's next task follows it, so that prefetches past a task's end serve the thread
+ * itself; the accumulators of every row add in the order of k. */
 #include "calculators/cpu/kernels/gemm_tall_skinny.h"
 
 #include "calculators/cpu/kernels/activate.h"
 
-/* Tiles that the machine's vector registers hold. */
+/* The register tile. */
 #if SDLF_VECTOR_BYTES == 64 || defined(__aarch64__)
 enum { TALL_ROWS = 8, PANEL_VECTORS = 3 };
 #else
@@ -23,12 +23,12 @@ enum { TALL_ROWS = 4, PANEL_VECTORS = 2 };
 enum {
     PANEL = PANEL_VECTORS * LANES,
     LINE = 64 / sizeof(element),
-    NEAR = 4096 / sizeof(element),                /* between a's use and its prefetch to the first-level cache */
-    FAR = 24576 / sizeof(element),                /* and that to the second level */
+    NEAR = 4096 / sizeof(element),                /* prefetch distance to the first-level cache */
+    FAR = 24576 / sizeof(element),                /* and to the second-level cache */
     TASK_SIZE = (1 << 19) / sizeof(element),      /* of a, for a task */
-    COLUMNS_MAXIMUM = 256 / sizeof(element),      /* of b: beyond, the arithmetic takes longer than a's way */
+    COLUMNS_MAXIMUM = 256 / sizeof(element),      /* of b: beyond, the kernel is compute-bound */
     PACKED_MAXIMUM = (1 << 17) / sizeof(element), /* of b, packed */
-    TALL = 16,                                    /* m / (n + 64), at least */
+    TALL = 16,                                    /* minimum m / (n + 64) */
 };
 
 typedef struct tall_context {
@@ -65,7 +65,7 @@ int64_t gemm_tall_skinny_workspace_cpu(const sdlf_calculator *calculator, const 
     return (k + 1) * padded(operation->out[0].shape.dim[1]) * (int64_t)sizeof(element);
 }
 
-/* Columns [j, j + PANEL) of b, k by k, then the next; zeros behind the last. The bias follows. */
+/* Packs columns [j, j + PANEL) of b, row by row, then the next panel; zeros past the last column. The bias follows. */
 static void pack(element *packed, const sdlf_operation *operation, int64_t n, int64_t k)
 {
     const element *b = input(operation, 1), *bias = input(operation, 2);
@@ -81,7 +81,7 @@ static void pack(element *packed, const sdlf_operation *operation, int64_t n, in
     if (bias != NULL) memcpy(packed + k * padded(n), bias, (size_t)n * sizeof *bias);
 }
 
-/* Element q of each row times a row of b. */
+/* Multiplies element q of each row of a with a row of b. */
 static inline __attribute__((always_inline)) void add_products(const int rows, const int vectors,
                                                                vector sum[][PANEL_VECTORS], const element *const *a,
                                                                int q, const element *b)
@@ -94,11 +94,11 @@ static inline __attribute__((always_inline)) void add_products(const int rows, c
     }
 }
 
-/* Columns [column, column + vectors LANES) of `rows` rows: constants where this is used. */
+/* Columns [column, column + vectors LANES) of `rows` rows: compile-time constants at every call. */
 static inline __attribute__((always_inline)) void tile(const int rows, const int vectors, const tall_context *tall,
                                                        int64_t row, int64_t column)
 {
-    /* Of k, in which as much of a is used as a line holds; in float32 two lines, since moving the rows' pointers on costs too. */
+    /* The k-step consumes one cache line of a, or two in float32, since advancing the row pointers costs time too. */
     const int step = rows > 1 ? (IS_FLOAT ? 2 : 1) * LINE / rows : LINE;
     vector sum[TALL_ROWS][PANEL_VECTORS];
     int64_t k = tall->k, left = k;

@@ -5,7 +5,7 @@
 
 #include "calculators/cpu/kernels/kernels.h"
 
-/* Can it compute this one; and is it so tall that it should? */
+/* Whether it supports this operation, and whether a is tall enough for it to pay. */
 bool gemm_tall_skinny_fits_cpu(const sdlf_operation *operation);
 bool gemm_tall_skinny_pays_cpu(const sdlf_operation *operation);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm for few rows and a b that is stored transposed: c^T = b^T a^T, so that b is read once, where it lies. See gemm.c. */
+/* gemm for few rows and a b that is stored transposed: c^T = b^T a^T, so that b is read once, in place. See gemm.c. */
 #include "calculators/cpu/kernels/gemm_context.h"
 #include "calculators/cpu/kernels/interleave.h"
 
-/* A panel of a^T, `rows` of a wide, lies at packed + first row * k; a task packs a piece of it along k. */
+/* A panel of a^T, `rows` of a wide, is at packed + first row * k; a task packs a piece of it along k. */
 static void pack_rows(void *context, int64_t index, int thread)
 {
     const gemm_context *gemm = context;

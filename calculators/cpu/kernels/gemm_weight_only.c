@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm whose b is of integers with scales (framework/operations/gemm.c): a fully connected layer with weights of 8 or 4 bits.
+/* gemm with integer b and scales (framework/operations/gemm.c): a fully connected layer with 8-bit or 4-bit weights.
  *
- * c[i,j] = sum over blocks g of scale[j,g] (sum over p in g of a[i,p] q[j,p] - zero[j,g] sum over p in g of a[i,p]). Integers become floats in
- * registers, where up to 6 rows of a use them; what zero points take is made of the sums of a's blocks, apart. Floor for few rows: the bytes of q, a quarter or an
- * eighth of float32's, over the bandwidth. A task takes a run of q's rows. */
+ * c[i,j] = sum over blocks g of scale[j,g] (sum over p in g of a[i,p] q[j,p] - zero[j,g] sum over p in g of a[i,p]). Integers are converted
+ * to floats in registers and reused for up to 6 rows of a; the zero-point terms are computed separately, from the sums of a's blocks. Floor
+ * for few rows: the bytes of q, a quarter or an eighth of float32's, over the bandwidth. A task handles a run of q's rows. */
 #include "calculators/cpu/kernels/gemm_weight_only.h"
 
 #include "calculators/cpu/kernels/activate.h"
@@ -16,13 +16,13 @@ enum {
     MOST_ROWS = 6,
     MOST_COLUMNS = 4,
     GROUP =
-        SDLF_GEMM_GROUP,  /* elements whose 4 bits lie together: the first half low in 16 bytes, the second half high */
-    TASK_BYTES = 1 << 16, /* of q, about */
+        SDLF_GEMM_GROUP,  /* elements packed as 4 bits: first half in low bits of 16 bytes, second half in high bits */
+    TASK_BYTES = 1 << 16, /* of q, approximately */
 };
 
 typedef int32_t whole __attribute__((vector_size(4 * LANES)));
 
-/* LANES bytes as integers of 4; compilers take elements of a vector apart for that. */
+/* LANES bytes, widened to int32; written with intrinsics since compilers scalarise this conversion. */
 static inline whole widen_bytes(const uint8_t *from, const bool is_signed)
 {
 #if defined(__AVX512F__) && SDLF_LANES == 16
@@ -41,7 +41,7 @@ static inline whole widen_bytes(const uint8_t *from, const bool is_signed)
 typedef struct weight_only_product {
     const element *a, *bias, *residual, *scale, *zero;
     const uint8_t *q;
-    element *c, *sums; /* sums: of a's blocks (m, blocks), where there are zeros */
+    element *c, *sums; /* sums: of a's blocks (m, blocks), if there are zero points */
     int64_t m, n, k, row_bytes, blocks, block, columns_per_task;
     element alpha;
     const sdlf_activation *activation;
@@ -53,7 +53,7 @@ static inline int nibble(const uint8_t *row, int64_t p)
     return p % GROUP < GROUP / 2 ? byte & 15 : byte >> 4;
 }
 
-/* sum += a q over elements [first, last), of 8 bits; a multiple of LANES. */
+/* sum += a q over elements [first, last) of 8 bits; the count is a multiple of LANES. */
 static inline __attribute__((always_inline)) void add_bytes(const int rows, const int columns,
                                                             const weight_only_product *all, const element *a,
                                                             const uint8_t *q, int64_t first, int64_t last,
@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) void add_bytes(const int rows, cons
     }
 }
 
-/* The same of 4 bits; multiples of GROUP. */
+/* The same for 4 bits; a multiple of GROUP. */
 static inline __attribute__((always_inline)) void add_halves(const int rows, const int columns,
                                                              const weight_only_product *all, const element *a,
                                                              const uint8_t *q, int64_t first, int64_t last,
@@ -89,7 +89,7 @@ static inline __attribute__((always_inline)) void add_halves(const int rows, con
     }
 }
 
-/* What is left of a row of q behind the last whole step. */
+/* The scalar tail of a row of q, after the last whole step. */
 static element rest_of(bool of_halves, const element *a, const uint8_t *q, int64_t first, int64_t last)
 {
     element total = 0;
@@ -97,7 +97,7 @@ static element rest_of(bool of_halves, const element *a, const uint8_t *q, int64
     return total;
 }
 
-/* What zero points take from c's element (i,j). */
+/* The zero-point term of c's element (i,j). */
 static inline element zeros_of(const weight_only_product *all, int64_t i, int64_t j)
 {
     const element *scale = all->scale + j * all->blocks, *zero = all->zero + j * all->blocks;
@@ -110,7 +110,7 @@ static inline element zeros_of(const weight_only_product *all, int64_t i, int64_
     return total;
 }
 
-/* Rows [i, i + rows) and columns [j, j + columns) of c, before bias and activation; rows and columns are constants. */
+/* Rows [i, i + rows) and columns [j, j + columns) of c, before bias and activation; both counts are constants. */
 static inline __attribute__((always_inline)) void multiply(const int rows, const int columns, const bool of_halves,
                                                            const weight_only_product *all, int64_t i, int64_t j)
 {

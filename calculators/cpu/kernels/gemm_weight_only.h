@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm whose b is of integers with scales. See gemm_weight_only.c. */
+/* gemm with weight-only quantisation: b holds integers with scales. See gemm_weight_only.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_GEMM_WEIGHT_ONLY_H
 #define SDLF_CALCULATORS_CPU_KERNELS_GEMM_WEIGHT_ONLY_H
 

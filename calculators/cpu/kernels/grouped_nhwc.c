@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution of groups of few channels, channels last. See grouped.h.
+/* Grouped convolution with few channels in a group, NHWC. See grouped.h.
  *
- * A strip is up to STRIP neighbouring pixels of a row and one vector of filters, whose sums stay in registers. Each step does as many
- * multiply-adds as the strip has pixels, for a load of weights, and a rotation or a broadcast of each pixel. What a window reads outside of
- * the image is a row of zeros. 2 N C/G K P Q R S FLOPs; floor: x and y moved once, as rows stay in the caches. */
+ * A strip is up to STRIP neighbouring pixels of a row and one vector of filters, with its accumulators in registers. Each step does as
+ * many multiply-adds as the strip has pixels, for one load of weights and a rotation or a broadcast for each pixel. Window positions
+ * outside of the image read a row of zeros. 2 N C/G K P Q R S FLOPs; floor: x and y moved once, as rows stay in the caches. */
 #include "calculators/cpu/kernels/grouped.h"
 
 #include "calculators/cpu/kernels/activate.h"
@@ -11,7 +11,7 @@
 
 enum {
     STRIP = SDLF_VECTOR_BYTES == 64 ? 8 : 6,
-    MOST_CHANNELS = 8, /* of a group; 16 are faster by Winograd's tiles, or as a product */
+    MOST_CHANNELS = 8, /* of a group; 16 are faster by Winograd or implicit GEMM */
     MOST_COLUMNS = 16, /* of a window */
     MOST_LANES = 16,
     LEAST_TASKS = 32,
@@ -24,7 +24,7 @@ bool grouped_takes_cpu(const convolution *v)
     return rotates || v->k == LANES;
 }
 
-/* The vectors of all groups' filters. The last of those that are rotated begins LANES before the end, and may share filters. */
+/* The number of vectors of all filters. With rotation, the last starts LANES before the end and may overlap the one before. */
 static int64_t vectors_of(const convolution *v)
 {
     return cpu_divide_up(v->groups * v->k, LANES);
@@ -60,23 +60,23 @@ void grouped_pack_cpu(element *packed, const convolution *v, const implicit_weig
 typedef struct context {
     const convolution_forward *forward;
     const element *packed;
-    int64_t parts; /* tasks of a row of outputs, each of some vectors of filters */
+    int64_t parts; /* tasks of an output row, each with some vectors of filters */
 } context;
 
 /* Up to STRIP neighbouring outputs of a row, one vector of filters. */
 typedef struct strip {
     const convolution *v;
-    const element *start;                       /* what the window's first position reads for the first pixel */
-    int64_t columns[MOST_COLUMNS];              /* elements from there to each of the window's */
-    bool inside[MOST_COLUMNS];                  /* does STRIP pixels' lie in the image? */
-    unsigned char outside[MOST_COLUMNS][STRIP]; /* else: which pixels' do not, or are behind the last */
-    const element *w, *bias, *residual;         /* the vector's; of the first pixel */
+    const element *start;                       /* input of the window's first position for the first pixel */
+    int64_t columns[MOST_COLUMNS];              /* offset in elements of each window column from there */
+    bool inside[MOST_COLUMNS];                  /* true if it is inside the image for all STRIP pixels */
+    unsigned char outside[MOST_COLUMNS][STRIP]; /* otherwise: the pixels not inside, or past the last */
+    const element *w, *bias, *residual;         /* of the vector; of the first pixel */
     element *y;
-    int64_t channel;              /* the vector's first */
-    int64_t top, bottom;          /* rows of the window that lie in the image */
+    int64_t channel;              /* the first of the vector */
+    int64_t top, bottom;          /* rows of the window that lie inside the image */
     int64_t row_step, pixel_step; /* elements to the window's next row, and to the next pixel's window */
     int64_t pixels, step;
-    int64_t skip; /* lanes at the beginning that the vector before has */
+    int64_t skip; /* leading lanes that belong to the vector before */
     element low, high;
 } strip;
 
@@ -84,7 +84,7 @@ _Static_assert((int)LANES <= (int)MOST_LANES && (int)MOST_CHANNELS <= (int)MOST_
                "zeros are for a vector, or a group");
 static const element zeros[MOST_LANES] = {0};
 
-/* Each group of `c` lanes, its first lane moved behind its last. */
+/* Rotates each group of `c` lanes by one: its first lane moves behind its last. */
 static inline __attribute__((always_inline)) vector rotate(const int c, vector x)
 {
     if (c == 2) {
@@ -115,7 +115,7 @@ static inline __attribute__((always_inline)) void finish(const int pixels, const
         if (t->skip == 0) {
             vector all = residual ? sum[i] + load(residual) : sum[i];
             store(y, clamp_lanes(all, broadcast(t->low), broadcast(t->high)));
-        } else { /* the lanes before are another task's, maybe */
+        } else { /* the leading lanes may belong to another task */
             element part[LANES];
             store(part, sum[i]);
             for (int64_t j = t->skip; j < LANES && residual; j++) part[j] += residual[j];
@@ -125,7 +125,7 @@ static inline __attribute__((always_inline)) void finish(const int pixels, const
     }
 }
 
-/* `pixels` and `c` are constants; c: channels of a group that are rotated, 0: each is broadcast. */
+/* `pixels` and `c` are constants at every call; c: channels of a group that are rotated; 0: each is broadcast. */
 static inline __attribute__((always_inline)) void compute_strip(const int pixels, const int c, const strip *t)
 {
     const convolution *v = t->v;
@@ -149,7 +149,7 @@ static inline __attribute__((always_inline)) void compute_strip(const int pixels
                 lanes[i] = c > 0 ? load(x[i]) : broadcast(x[i][0]);
                 sum[i] += lanes[i] * weight;
             }
-            for (int64_t step = 1; step < v->c; step++) { /* not unrolled, which would keep all rotations at once */
+            for (int64_t step = 1; step < v->c; step++) { /* not unrolled: that would keep all rotations live at once */
                 weight = load(w + step * LANES);
                 UNROLLED
                 for (int i = 0; i < STRIP; i++) {
@@ -174,7 +174,7 @@ static inline __attribute__((always_inline)) void compute_some(const int c, cons
         compute_strip(2, c, t);
 }
 
-/* Functions of their own, so that each has all registers. */
+/* Separate functions, so that each has all registers. */
 static __attribute__((noinline)) void compute_pairs(const strip *t)
 {
     compute_some(2, t);
@@ -215,7 +215,7 @@ static void compute(const strip *t)
         compute_pairs(t);
 }
 
-/* What the pixels from q on read; a window's first row is row `top` of the image. */
+/* Finds the inputs of the pixels from q on; a window's first row is row `top` of the image. */
 static void find_columns(strip *t, const element *image, int64_t top, int64_t q)
 {
     const convolution *v = t->v;
@@ -232,7 +232,7 @@ static void find_columns(strip *t, const element *image, int64_t top, int64_t q)
     }
 }
 
-/* Some vectors of filters of a row of outputs. */
+/* Some vectors of filters of an output row. */
 static void compute_row(void *argument, int64_t index, int thread)
 {
     const context *all = argument;

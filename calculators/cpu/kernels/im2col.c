@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The matrix of patches: from an image and back. See im2col.h.
+/* im2col and col2im. See im2col.h.
  *
- * One row of the matrix is the image seen through one tap (c, r, s): for each output row a run of an image row, shifted, with
- * zeros where the padding is. A copy of each element: 8 bytes moved a float, within the cache. */
+ * One row of the im2col matrix is the image seen through one tap (c, r, s): for each output row a shifted run of an
+ * image row, with zeros for the padding. It copies each element: 8 bytes moved for a float, within the cache. */
 #include "calculators/cpu/kernels/im2col.h"
 
 bool im2col_is_plain_cpu(const convolution *v)
@@ -11,7 +11,7 @@ bool im2col_is_plain_cpu(const convolution *v)
            v->p == v->h && v->q == v->w;
 }
 
-/* The tap that a row of the matrix stands for. */
+/* The tap of a row of the matrix. */
 typedef struct tap {
     int64_t c, r, s;
     int64_t first_q, last_q; /* output columns that read inside the image */
@@ -24,7 +24,7 @@ static tap tap_of(const convolution *v, int64_t row)
     return t;
 }
 
-/* A run of one output row: columns [first, last) of it, of which [inside, outside) read the image from `offset` on. */
+/* A run of one output row: `count` columns, of which [inside, outside) read the image from `offset` on. */
 typedef struct run {
     int64_t count, inside, outside, offset;
 } run;

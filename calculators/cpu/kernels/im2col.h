@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution as a matrix product: rows (c, r, s) of the matrix of patches, columns (p, q). */
+/* Convolution by im2col and GEMM: rows (c, r, s) of the im2col matrix, columns (p, q). */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_IM2COL_H
 #define SDLF_CALCULATORS_CPU_KERNELS_IM2COL_H
 
 #include "calculators/cpu/kernels/convolution.h"
 
-/* A piece of the matrix: rows [row, row + rows), columns [column, column + columns). */
+/* A block of the matrix: rows [row, row + rows), columns [column, column + columns). */
 typedef struct patches {
     int64_t row, rows, column, columns;
 } patches;
 
-/* Write a piece of the matrix of patches of one group's image x (c,h,w): to[i * step + j]. */
+/* Writes a block of the im2col matrix of one group's image x (c,h,w): to[i * step + j]. */
 void im2col_cpu(element *to, int64_t step, const element *x, const convolution *v, patches piece);
 
-/* The adjoint: add each element of the piece to the element of dx that it came from. */
+/* The adjoint (col2im): adds each element of the block to the element of dx that it came from. */
 void col2im_cpu(element *dx, const element *from, int64_t step, const convolution *v, patches piece);
 
-/* Does the matrix equal x itself? (1x1 windows, stride 1, no padding) */
+/* True if the matrix equals x itself (1x1 windows, stride 1, no padding). */
 bool im2col_is_plain_cpu(const convolution *v);
 
-/* The three products over all images, with the scratch space of one thread and the space shared by all, in elements. bias,
- * residual, dw and db may be NULL. */
+/* The three GEMM convolutions over all images, with the scratch space of each thread and the space shared by all, in
+ * elements. bias, residual, dw and db may be NULL. */
 typedef struct im2col_space {
     int64_t each, shared;
 } im2col_space;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution's gradients by matrix products, for each image and group:
+/* Convolution gradients by GEMM, for each image and group:
  *
- *     d patches (CRS, PQ) = w^T (CRS, K) dy (K, PQ), added up into dx
+ *     d patches (CRS, PQ) = w^T (CRS, K) dy (K, PQ), accumulated into dx by col2im
  *     dw (K, CRS) = sum over images of dy (K, PQ) patches^T (PQ, CRS)
  *
- * dx: a task takes one image and some channels. dw: a task takes some of its columns and a fixed share of the images; the
- * shares' results are added up in order. 2 N K PQ CRS FLOPs each. */
+ * dx: a task computes some channels of one image. dw: a task computes some of its columns for a fixed share of the
+ * images; the partial sums of the shares are added in order. 2 N K PQ CRS FLOPs each. */
 #include "calculators/cpu/kernels/im2col.h"
 
 enum { WANTED_TASKS = 32 };
 
-/* ---- by the input ---- */
+/* ---- input gradient ---- */
 
 typedef struct input_context {
     const convolution *v;
@@ -74,7 +74,7 @@ void im2col_backward_input_cpu(const cpu_calculator *cpu, const convolution *v, 
     cpu_parallel(cpu, v->n * v->groups * all.blocks, convolution_time(v), backward_input_block, &all);
 }
 
-/* ---- by the weights ---- */
+/* ---- weight gradient ---- */
 
 typedef struct weights_context {
     const convolution *v;
@@ -166,7 +166,7 @@ void im2col_backward_weights_cpu(const cpu_calculator *cpu, const convolution *v
                      &all);
 }
 
-/* ---- by the bias ---- */
+/* ---- bias gradient ---- */
 
 typedef struct bias_context {
     const convolution *v;

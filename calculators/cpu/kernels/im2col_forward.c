@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution forward by matrix products: y (K, PQ) = w (K, CRS) patches (CRS, PQ), for each image and group.
+/* Convolution forward by im2col and GEMM: y (K, PQ) = w (K, CRS) patches (CRS, PQ), for each image and group.
  *
- * A task takes one image, one group and a piece of the output columns. It lays out PRODUCT_INNER rows of the patches at a
- * time, which stay in the second-level cache (0.4 MB), and multiplies all filters with them. 2 K PQ CRS FLOPs; writing the
- * patches costs 1 / K of the multiplications' loads. */
+ * A task computes some output columns of one image and group. It materialises PRODUCT_INNER rows of the im2col matrix
+ * at a time, which stay in the second-level cache (0.4 MB), and multiplies all filters with them. 2 K PQ CRS FLOPs;
+ * writing the matrix costs 1 / K of the multiplications' loads. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/im2col.h"
 
@@ -19,7 +19,7 @@ typedef struct context {
     int64_t scratch_size, pieces;
 } context;
 
-/* Bias, one a row, and activation. */
+/* The epilogue: bias, one for each row, and activation. */
 static void finish(const convolution_forward *forward, element *y, const element *bias, int64_t rows, int64_t columns)
 {
     for (int64_t i = 0; i < rows; i++, y += forward->v.p_q) {
@@ -48,7 +48,7 @@ static void forward_piece(void *argument, int64_t index, int thread)
                    (size_t)columns * sizeof *x);
         }
     }
-    for (int64_t i = 0; i < v->k && v->taps == 0 && !forward->residual; i++) /* no product writes sums of nothing */
+    for (int64_t i = 0; i < v->k && v->taps == 0 && !forward->residual; i++) /* nothing to sum: no product writes y */
         memset(forward->y + start + i * v->p_q, 0, (size_t)columns * sizeof *x);
     product part = {.m = v->k,
                     .n = columns,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Implicit GEMM, channels last: its tasks. See implicit.h.
+/* Implicit GEMM, NHWC: its tasks. See implicit.h.
  *
- * A task takes one panel, whose weights stay in the second-level cache, over a run of pixels, a tile at a time. 2 N K P Q C R S
- * FLOPs at the peak rate is the floor. */
+ * A task multiplies one panel, whose weights stay in the second-level cache, with a run of pixels, tile by tile. Floor:
+ * 2 N K P Q C R S FLOPs at the peak rate. */
 #include "calculators/cpu/kernels/implicit.h"
 
 #include "calculators/cpu/kernels/implicit_panels.h"
@@ -10,15 +10,15 @@
 #include "calculators/cpu/kernels/implicit_tile.h"
 
 enum {
-    TASK_PIXELS = 96,                           /* of a task, about */
-    LEAST_TASKS = 48,                           /* where there is enough to share */
+    TASK_PIXELS = 96,                           /* of a task, approximately */
+    LEAST_TASKS = 48,                           /* if there is enough work */
     NEAR_WEIGHTS = (1 << 20) / sizeof(element), /* all of them stay in the second-level cache */
-    MOST_RUNS = 128,                            /* windows of more positions go elsewhere */
+    MOST_RUNS = 128,                            /* larger windows use another algorithm */
 };
 
-/* ---- what all tasks share ---- */
+/* ---- shared by all tasks ---- */
 
-/* The runs of the window: where each lies, from the window's first position on. */
+/* The runs of the window: the offset of each from the window's first position. */
 typedef struct window_runs {
     int64_t count;
     int64_t down[MOST_RUNS], right[MOST_RUNS]; /* pixels */
@@ -31,15 +31,15 @@ typedef struct context {
     const element *packed, *image, *zeros; /* the image: x, or its padded copy */
     implicit_panels p;
     bool rows;                        /* runs are rows of the window, in the padded copy */
-    bool pixels_follow;               /* windows of one position, on every pixel */
-    bool reaches_out;                 /* some windows do, into zeros */
-    int64_t height, width, before[2]; /* of the image, and what of its padding is not part of it */
-    int64_t reach[2];                 /* of a window */
+    bool pixels_follow;               /* 1x1 windows, on every pixel */
+    bool reaches_out;                 /* some windows reach outside of the image, where zeros are read */
+    int64_t height, width, before[2]; /* of the image; the padding that is not part of it */
+    int64_t reach[2];                 /* the extent of a window */
     int64_t pixel, group;             /* elements of the image from one to the next */
     window_runs runs;                 /* of a window */
     int64_t run;                      /* the elements of each */
     int64_t chunks;                   /* of an image's pixels */
-    bool near;                        /* all panels of a chunk follow each other, else all chunks of a panel */
+    bool near;                        /* loop order: all panels of a chunk in turn; else all chunks of a panel */
 } context;
 
 bool implicit_takes_row_major_cpu(const convolution *v)
@@ -71,7 +71,7 @@ static void list_runs(window_runs *runs, const context *all)
     }
 }
 
-/* Where the runs of pixel (p, q)'s window begin: at[run][pixel of the tile]. */
+/* The addresses of the runs of pixel (p, q)'s window: at[run][pixel of the tile]. */
 static inline void find_runs(const context *all, const element *image, int64_t p, int64_t q, int pixel,
                              const element *(*at)[MOST_PIXELS])
 {
@@ -90,7 +90,7 @@ static inline void find_runs(const context *all, const element *image, int64_t p
     }
 }
 
-/* The same for `count` pixels of a row at once; false: some of their windows reach outside of the image. */
+/* The same for `count` pixels of a row at once; returns false if some of their windows reach outside of the image. */
 static inline bool find_row(const context *all, const element *image, int64_t p, int64_t q, int pixel, int64_t count,
                             const element *(*at)[MOST_PIXELS])
 {
@@ -123,7 +123,7 @@ static inline void find_pixels(const context *all, const element *image, int64_t
     }
 }
 
-/* The runs that are not zeros for all pixels: near an edge, or where a dilated window is larger than the image, few are. */
+/* Lists the runs that are not zeros for all pixels: few are, near an edge or if a dilated window exceeds the image. */
 static int64_t find_runs_inside(const context *all, int64_t pixels, const element *(*at)[MOST_PIXELS],
                                 unsigned char *inside)
 {
@@ -136,7 +136,7 @@ static int64_t find_runs_inside(const context *all, int64_t pixels, const elemen
     return count;
 }
 
-/* One panel of one group, over a chunk of one image's pixels, which are spread evenly over the fewest tiles. */
+/* One panel of one group times a chunk of one image's pixels, distributed evenly over the fewest tiles. */
 static void compute_chunk(void *argument, int64_t index, int thread)
 {
     const context *all = argument;
@@ -180,7 +180,7 @@ static void compute_chunk(void *argument, int64_t index, int thread)
     }
 }
 
-/* Chunks of an image's pixels: enough tasks to share, none of less than a tile; an even number, for an even number of threads. */
+/* Chunks of an image's pixels: enough tasks to share, none smaller than a tile; an even number, for an even number of threads. */
 static int64_t chunks_of(const convolution *v, const implicit_panels *p)
 {
     int64_t chunks = cpu_divide_up(v->p_q, TASK_PIXELS), others = v->n * v->groups * p->count;
@@ -189,7 +189,7 @@ static int64_t chunks_of(const convolution *v, const implicit_panels *p)
     return chunks < 4 ? chunks == 3 ? 2 : chunks : chunks / 4 * 4;
 }
 
-/* Is it better that each thread reads all weights, and some of the pixels, than the other way round? */
+/* True if each thread should read all weights and some of the pixels, rather than the reverse. */
 static bool is_near(const convolution *v)
 {
     int64_t weights = v->groups * implicit_panels_of(v).vectors * LANES * v->taps;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights in panels. See implicit_panels.h; implicit.h has what this offers to others. */
+/* Packing of weights into panels. See implicit_panels.h and implicit.h. */
 #include "calculators/cpu/kernels/implicit_panels.h"
 
 #include "calculators/cpu/kernels/implicit.h"
 #include "calculators/cpu/kernels/product.h"
 
-enum { LEAST_LANES = LANES / 2 }; /* that filters fill, where they are joined to do so */
+enum { LEAST_LANES = LANES / 2 }; /* lanes that merged groups must fill */
 
 convolution implicit_joined_cpu(const convolution *v)
 {
@@ -41,17 +41,17 @@ typedef struct packing {
 
 /* Panel `panel` of a group. */
 typedef struct panel_place {
-    int64_t group, first, filters, width; /* filters of the group, from the first on; width: with what fills vectors */
+    int64_t group, first, filters, width; /* the filters, and their number rounded up to whole vectors */
 } panel_place;
 
-/* The filter of column k; the last vector of a panel ends with its filters. */
+/* The filter of column k; the last vector of a panel is aligned to end with its filters. */
 static inline int64_t filter_of(const panel_place *at, int64_t k)
 {
     int64_t last = at->width - LANES;
     return k < last ? k : k - last + implicit_vector_start(last / LANES, at->filters);
 }
 
-/* A position of the window, where groups are joined: each filter reads the channels of its own group. */
+/* Packs one position of the window for merged groups: each filter reads only the channels of its own group. */
 static void pack_joined(const packing *all, const panel_place *at, int64_t position, element *to)
 {
     const convolution *v = all->v, *joined = &all->joined;
@@ -86,7 +86,7 @@ static void pack_alone(const packing *all, const panel_place *at, int64_t positi
     }
 }
 
-/* Panel `index` of all groups. */
+/* Packs panel `index` of all groups. */
 static void pack_panel(void *context, int64_t index, int thread)
 {
     const packing *all = context;

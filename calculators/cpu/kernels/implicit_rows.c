@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of the window as runs: where, and the copy that they are read from. See implicit_rows.h. */
+/* Window rows as runs: where they apply, and the padded copy that they are read from. See implicit_rows.h. */
 #include "calculators/cpu/kernels/implicit_rows.h"
 
-/* FEW_CHANNELS: below them always, up to SOME_CHANNELS where it pays. A run of 12 channels took as long to begin as to add up. */
+/* FEW_CHANNELS: always below it; SOME_CHANNELS: up to it where it pays. A run of 12 channels takes as long to start as to sum. */
 enum { FEW_CHANNELS = 12, SOME_CHANNELS = 24, LEAST_WINDOWS = 3 };
 
-/* All of x may have to be copied for it. That is little beside the products if few channels are read, or each pixel by windows enough. */
+/* It may copy all of x. That is cheap relative to the products if few channels are read, or if each pixel is read by enough windows. */
 bool implicit_takes_rows_cpu(const convolution *v)
 {
     bool cuts = v->before[0] < 0 || v->before[1] < 0;
@@ -24,10 +24,10 @@ typedef struct padding {
     const element *x;
     element *to;
     int64_t height, width;
-    bool row_major; /* x is; the copy is channels last, (N,G,height,width,C) */
+    bool row_major; /* x is NCHW; the copy is (N,G,height,width,C) */
 } padding;
 
-/* The channels of one group, of a row of x, to pixels that follow each other. */
+/* Copies the channels of one group, of a row of x, to contiguous pixels. */
 static void copy_row(const padding *all, element *to, int64_t plane, int64_t h, int64_t columns)
 {
     const convolution *v = all->v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One tile of an implicit product. See implicit_tile.h. */
+/* The implicit GEMM microkernel. See implicit_tile.h. */
 #include "calculators/cpu/kernels/implicit_tile.h"
 
 #include "calculators/cpu/kernels/activate.h"
@@ -7,7 +7,7 @@
 
 typedef vector tile_sums[MOST_PIXELS][PANEL_VECTORS];
 
-/* A single vector with lanes too many. */
+/* Stores a single partial vector. */
 static void finish_part(const implicit_tile *t, int64_t i, vector sum, vector low, vector high, bool clamped)
 {
     element *y = t->y + i * t->step;
@@ -15,7 +15,7 @@ static void finish_part(const implicit_tile *t, int64_t i, vector sum, vector lo
     store_some(y, clamped ? clamp_lanes(sum, low, high) : sum, t->filters);
 }
 
-/* All vectors of a pixel are added to before the first is written: y may be the residual, and the last two may share filters. */
+/* All vectors of a pixel are added before the first is stored: y may alias the residual, and the last two may share filters. */
 static inline __attribute__((always_inline)) void finish_pixel(const int vectors, const implicit_tile *t, int64_t i,
                                                                vector *sum, vector low, vector high, bool clamped)
 {
@@ -34,17 +34,17 @@ static inline __attribute__((always_inline)) void finish_pixel(const int vectors
     }
 }
 
-/* pixels and vectors are constants where this is used. Pixels that are not there are computed as the first.
+/* pixels and vectors are compile-time constants at every call. Missing pixels are computed as copies of the first.
  *
- * Loops over sums have bounds that are written here and leave out what is behind `pixels` and `vectors`: so every compiler
- * unrolls them, also one that does that before it learns the two, and sums stay in registers. */
+ * The loops over accumulators have constant bounds and skip what exceeds `pixels` and `vectors`: so every compiler
+ * unrolls them, even one that does so before it inlines the two constants, and the accumulators stay in registers. */
 static inline __attribute__((always_inline)) void compute_tile(const int pixels, const int vectors,
                                                                const implicit_tile *t)
 {
     tile_sums sum;
     const element *w = t->w, *fetch = t->fetch;
     int64_t run = t->run, count = t->pixels, fetch_step = t->fetch_step;
-    for (int i = 0; i < pixels; i++) { /* the next tile's results */
+    for (int i = 0; i < pixels; i++) { /* prefetch the next tile's outputs */
         for (int j = 0; j < vectors; j++) __builtin_prefetch(t->y + (count + i) * t->step + j * LANES, 1);
     }
     UNROLLED
@@ -57,10 +57,7 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
         }
     }
     for (int64_t n = 0; n < t->run_count; n++) {
-        __asm__ volatile(""
-                         :
-                         :
-                         : "memory"); /* *t is read again, so that no register of the sums' is taken to hold it */
+        __asm__ volatile("" : : : "memory"); /* reload *t, so that it takes no register from the accumulators */
         const element *x[MOST_PIXELS];
         int64_t r = n;
         if (t->runs != NULL) {
@@ -72,7 +69,7 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
             int pixel = i < count ? i : 0;
             x[i] = t->at ? t->at[r][pixel] : t->x + pixel * t->x_step;
         }
-        for (int64_t c = 0; c < run;) { /* few sums: a step is so short that pixels must be fetched ahead */
+        for (int64_t c = 0; c < run;) { /* few accumulators: a step is so short that pixels must be prefetched */
             bool fetches = vectors <= 2 && t->ahead > 0;
             int64_t stop = fetches ? cpu_min(c + LANES, run) : run;
             for (int i = 0; i < pixels && fetches; i++) __builtin_prefetch(x[i] + c + t->ahead);
@@ -117,7 +114,7 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
         activate_cpu(t->y + i * t->step, t->y + i * t->step, t->filters, t->activation);
 }
 
-/* The tile that holds `pixels` and wastes the least. */
+/* Selects the smallest tile that holds the pixels. */
 static inline __attribute__((always_inline)) void compute_some(const int most, const int vectors,
                                                                const implicit_tile *t)
 {
@@ -133,7 +130,7 @@ static inline __attribute__((always_inline)) void compute_some(const int most, c
         compute_tile(1, vectors, t);
 }
 
-/* Functions of their own, so that each has all registers. */
+/* Separate functions, so that each has all registers. */
 static __attribute__((noinline)) void compute_1(const implicit_tile *t)
 {
     compute_some(PIXELS_1, 1, t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* arg_reduce, gather_backward and top_k: x seen as (outer, L, inner). Contracts: <sdlf/operation.h>.
  *
- * arg_reduce walks x once, some lines a task. gather_backward clears dx and adds dy's rows in the order of the indices; a task
- * owns whole outer indices and a block of the inner elements, so that nobody else adds to what it adds to. */
+ * arg_reduce reads x once, some lines a task. gather_backward clears dx and adds dy's rows in the order of the indices;
+ * a task owns whole outer indices and a block of the inner elements, so that no two tasks add to the same element. */
 #include "calculators/cpu/kernels/kernels.h"
 
 enum { INNER_BLOCK = 1024 };
@@ -14,7 +14,7 @@ typedef struct lines {
     sdlf_arg_reduce_options options;
 } lines;
 
-/* Does x take the place of the best so far? NaN beats every number. */
+/* True if x replaces the best so far. NaN beats every number. */
 static inline bool wins(const sdlf_arg_reduce_options *options, element x, element best)
 {
     if (best != best) return x != x && options->last;
@@ -94,7 +94,7 @@ sdlf_status gather_backward_cpu(sdlf_calculator *calculator, const sdlf_operatio
     return SDLF_OK;
 }
 
-/* ---- top_k: a heap of those that stand first, which is then sorted ---- */
+/* ---- top_k: a heap of the first k, which is then sorted ---- */
 
 typedef struct ranking {
     const element *x;
@@ -104,7 +104,7 @@ typedef struct ranking {
     bool smallest;
 } ranking;
 
-/* Does element (b, at j) stand before (a, at i)? The order is total: equal elements go by their indices. */
+/* True if element (b, at j) precedes (a, at i). The order is total: equal elements are ordered by their indices. */
 static inline bool stands_before(bool smallest, element b, int64_t j, element a, int64_t i)
 {
     if (a != a || b != b) return (a != a) == (b != b) ? j < i : b != b;
@@ -112,7 +112,7 @@ static inline bool stands_before(bool smallest, element b, int64_t j, element a,
     return j < i;
 }
 
-/* Indices of a line that are kept, a heap: the one that stands last is at the top. They lie where the result's will. */
+/* A heap of the indices kept from a line, with the last in the order at its root. It is stored in the output. */
 typedef struct heap {
     const ranking *r;
     const element *x;
@@ -124,7 +124,7 @@ static inline bool in_front(const heap *h, int64_t a, int64_t b)
     return stands_before(h->r->smallest, h->x[a * h->r->inner], a, h->x[b * h->r->inner], b);
 }
 
-/* Index `i` into the place `at` of a heap of `size`, or below. */
+/* Inserts index `i` at position `at` of a heap of `size`, or below (sift down). */
 static void sink(const heap *h, int64_t at, int64_t size, int64_t i)
 {
     int64_t inner = h->r->inner;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_matmul. Contract: <sdlf/operations/quantization.h>; the inner loops: quantized_tiles.h, to which a row of a is a pixel.
+/* integer_matmul. Contract: <sdlf/operations/quantization.h>; the microkernels: quantized_tiles.h, where a row of a is a pixel.
  *
  *     sum of (a - a_zero) (b - b_zero) = sum of a b - a_zero (sum of b) - b_zero (sum of a - k a_zero)
  *
- * The sum of a column of b is made with the packed b, and that of a row of a where it is needed. The second term stands in the sums from
- * the start where a has one zero point; other terms are subtracted from a tile while it is in registers. With VNNI a is read as uint8
- * and b as int8: those of the other type have their upper bit flipped, and their zero point moved by 128; else both are widened to
- * int16. */
+ * The sum of each column of b is computed when b is packed, that of a row of a only if it is needed. If a has a single zero
+ * point, the accumulators start with the second term; other terms are subtracted from a tile while it is in registers. With
+ * VNNI a is read as uint8 and b as int8: for the other type the upper bit is flipped and the zero point moved by 128; otherwise
+ * both are widened to int16. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized_tiles.h"
 
 typedef struct geometry {
     const sdlf_operation *operation;
     int64_t matrices, m, k, n;
-    int64_t packed; /* matrices of b: 1 where it is the same for all */
+    int64_t packed; /* matrices of b: 1 if all share one */
     int64_t quads;  /* of a row */
     bool vnni;      /* elements are bytes; else int16 */
     uint8_t a_flip, b_flip;
-    bool in_place; /* a lies as the loops read it */
+    bool in_place; /* a is stored as the loops read it */
 } geometry;
 
 static geometry geometry_of(const sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -36,7 +36,7 @@ static geometry geometry_of(const sdlf_calculator *calculator, const sdlf_operat
     return g;
 }
 
-/* Where matrix number i of a batch begins, in elements. */
+/* The offset of matrix i of a batch, in elements. */
 static int64_t matrix_offset(const sdlf_tensor *x, int64_t i)
 {
     int64_t offset = 0;
@@ -47,7 +47,7 @@ static int64_t matrix_offset(const sdlf_tensor *x, int64_t i)
     return offset;
 }
 
-/* ---- b: for each column the sum of its elements as they are packed, then the quads ---- */
+/* ---- b: for each column the sum of its packed elements, then the quads ---- */
 
 static int64_t sums_bytes(const geometry *g)
 {
@@ -65,7 +65,7 @@ typedef struct packing {
     char *to;
 } packing;
 
-/* A quad of each column: `rows` rows of b from there on, of 4 bytes or 2 int16; what is missing is 0. */
+/* Packs a quad of each column: `rows` rows of b from there on, as 4 bytes or 2 int16; missing rows are 0. */
 static inline void pack_quad(const geometry *g, const uint8_t *b, int64_t rows, int64_t count, uint32_t *to,
                              uint32_t *sum)
 {
@@ -91,7 +91,7 @@ static inline void pack_quad(const geometry *g, const uint8_t *b, int64_t rows, 
     }
 }
 
-/* A vector of columns. */
+/* Packs a vector of columns. */
 static void pack_columns(void *argument, int64_t index, int thread)
 {
     (void)thread;
@@ -130,7 +130,7 @@ sdlf_status integer_matmul_prepare_cpu(sdlf_calculator *calculator, const sdlf_o
 /* ---- scratch space ---- */
 
 typedef struct room {
-    int64_t packed, bias, a_zero, b_zero, scale, shift, rest, image, bytes; /* where each begins; all of it */
+    int64_t packed, bias, a_zero, b_zero, scale, shift, rest, image, bytes; /* the offset of each; total size */
 } room;
 
 static int64_t take(room *r, int64_t size)
@@ -161,9 +161,9 @@ int64_t integer_matmul_workspace_cpu(const sdlf_calculator *calculator, const sd
     return room_of(&g).bytes;
 }
 
-/* ---- operands of a row or a column each ---- */
+/* ---- per-row and per-column operands ---- */
 
-/* Zero points, of elements as they are read. */
+/* Loads zero points, relative to the elements as they are read. */
 static void load_zeros(const sdlf_tensor *from, int otherwise, int moved, int32_t *to, int64_t count)
 {
     bool present = sdlf_tensor_present(from), one = !present || from->shape.dim[0] == 1;
@@ -194,10 +194,10 @@ static bool are_all(const int32_t *x, int64_t count, int32_t value)
 typedef struct matrix {
     const geometry *g;
     const uint8_t *a;
-    uint8_t *image; /* where they are brought, of quads */
+    uint8_t *image; /* where rows are staged as quads */
     const uint8_t *rows;
     const int32_t *a_zero;
-    int32_t *rest; /* of each row, sum of a - k a_zero; NULL: it is not needed */
+    int32_t *rest; /* for each row, sum of a - k a_zero; NULL: not needed */
 } matrix;
 
 static void stage_row(const matrix *all, int64_t row)
@@ -238,7 +238,7 @@ static void read_row(void *argument, int64_t row, int thread)
     all->rest[row] = (int32_t)(sum - (uint32_t)g->k * (uint32_t)all->a_zero[row]);
 }
 
-/* What all matrices of the batch have in common. */
+/* What all matrices of the batch share. */
 static quantized_layer layer_of(const geometry *g, const room *r, char *space)
 {
     static const int64_t run = 0;

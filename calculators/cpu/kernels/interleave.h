@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Transposing small blocks in registers.
+/* Transposition of small blocks in registers.
  *
- * zip_low(a, b) = a0 b0 a1 b1 ..., zip_high goes on with the upper halves. Applied to the vectors i and i + rows / 2 of a
- * block, log2(rows) times, they leave the block's elements column by column: the first `rows` elements are column 0, and so
+ * zip_low(a, b) = a0 b0 a1 b1 ..., zip_high continues with the upper halves. Applied to the vectors i and i + rows / 2
+ * of a block, log2(rows) times, they produce the block in column order: the first `rows` elements are column 0, and so
  * on, through all `rows` vectors. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_INTERLEAVE_H
 #define SDLF_CALCULATORS_CPU_KERNELS_INTERLEAVE_H
@@ -35,7 +35,7 @@ static inline vector zip_high(vector a, vector b)
 #endif
 }
 
-/* `rows` is a constant where this is used: a power of two, at most LANES. */
+/* `rows` is a compile-time constant at every call: a power of two, at most LANES. */
 static inline __attribute__((always_inline)) void interleave(vector *block, const int rows)
 {
     for (int step = 1; step < rows; step *= 2) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A line of a panel of channels, expanded or filtered. See inverted_lines.h.
+/* One line of a panel of channels: expansion, or depthwise filtering. See inverted_lines.h.
  *
- * Products are tiles of some pixels times all of the panel's vectors, 8 x 3 where registers are many: a step makes 24 multiply-adds for 3
- * loads of weights and 8 broadcasts. The depthwise convolution of 3x3 keeps a strip of 7 sums of one vector, for 12 loads and 21
- * multiply-adds a row of the window. */
+ * The expansion uses register tiles of some pixels times all vectors of the panel, 8 x 3 with 32 registers: a step does
+ * 24 multiply-adds for 3 loads of weights and 8 broadcasts. The 3x3 depthwise convolution keeps a strip of 7
+ * accumulators of one vector, with 12 loads and 21 multiply-adds for a row of the window. */
 #include "calculators/cpu/kernels/inverted_lines.h"
 
 #include "calculators/cpu/kernels/activate.h"
 
-/* Pixels of a product's tile, and of a strip of the depthwise convolution. */
+/* Pixels of a register tile, and of a strip of the depthwise convolution. */
 #if SDLF_VECTOR_BYTES == 64 || defined(__aarch64__)
 enum { PIXELS = 8, STRIP = 7 };
 #else
@@ -17,7 +17,7 @@ enum { PIXELS = 4, STRIP = 4 };
 
 /* ---- the 1x1 convolution ---- */
 
-/* `pixels` of a line from x on, c elements each; `pixels` and `vectors` are constants where this is used. */
+/* `pixels` pixels of a line from x on, c elements each; `pixels` and `vectors` are constants at every call. */
 static inline __attribute__((always_inline)) void expand_tile(const int pixels, const int vectors,
                                                               const inverted_channels *p, const element *x, element *y,
                                                               vector low, vector high)
@@ -100,7 +100,7 @@ static __attribute__((noinline)) void expand_3(const inverted_channels *p, const
     expand_some(3, p, x, y, low, high);
 }
 
-/* Where nothing is expanded: the panel's channels, side by side. */
+/* Without expansion: copies the panel's channels to contiguous pixels. */
 static void copy_line(const inverted_channels *p, const element *x, element *y)
 {
     int64_t channels = p->block->v.groups;
@@ -109,7 +109,7 @@ static void copy_line(const inverted_channels *p, const element *x, element *y)
     }
 }
 
-/* Line h of x, into its place. */
+/* Expands line h of x into its slot of the ring. */
 void inverted_expand_line_cpu(const inverted_channels *p, const element *x, int64_t h, element *kept)
 {
     const inverted_block *b = p->block;
@@ -130,9 +130,9 @@ void inverted_expand_line_cpu(const inverted_channels *p, const element *x, int6
 
 /* ---- the depthwise convolution ---- */
 
-/* `pixels` outputs from column q on, one vector of channels. line: what each row of the window reads; `three`: the window is one of 3x3,
- * its columns side by side, and its horizontal stride `stride`. All but the last three are constants where this is used, and what is read
- * is read once for all the sums that it is part of. */
+/* `pixels` outputs from column q on, one vector of channels. line: the input of each window row; `three`: the window is
+ * 3x3, without horizontal dilation, and its horizontal stride is `stride`. The first four arguments are compile-time
+ * constants at every call, and each input is loaded once for all the accumulators that use it. */
 static inline __attribute__((always_inline)) void filter_strip(const int pixels, const int vectors, const bool three,
                                                                const int stride, const inverted_channels *p,
                                                                const element *const *line, int64_t q, int j, element *y,

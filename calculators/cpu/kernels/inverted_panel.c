@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Expansion and depthwise convolution of one panel of channels. See inverted_panel.h.
  *
- * A panel has so few channels that the lines of the expanded image which a row of outputs reaches (three of them, for a window of 3x3)
- * fit the first-level cache. They lie in a ring, with the padding of the image around them, so that windows need no questions asked:
- * line h in place h % lines. Row by row of the outputs, the lines that its windows reach further than those of the row before are
- * expanded, and filtered. A line of zeros stands for those above and below the image.
+ * A panel has so few channels that the lines of the expanded image that an output row reads (three, for a 3x3 window)
+ * fit the first-level cache. They form a ring, with line h in slot h % lines, and include the padding of the image, so
+ * that windows need no bounds checks. For each output row, the lines that its windows reach and those of the row before
+ * did not are expanded, then filtered. A line of zeros serves those above and below the image.
  *
- * The last vector of all channels ends with them, and overlaps the one before. */
+ * The last vector of all channels is aligned to the end of the channels, and overlaps the one before. */
 #include "calculators/cpu/kernels/inverted_panel.h"
 
 #include "calculators/cpu/kernels/inverted_lines.h"
@@ -39,7 +39,7 @@ int64_t inverted_kept_size_cpu(const inverted_block *b)
     return (b->lines + 1) * b->columns * cpu_divide_up(b->vectors, b->panels) * LANES;
 }
 
-/* ---- weights: of a panel [c][channel], its bias, [r][s][channel], its bias; then the next panel's ---- */
+/* ---- weights: for each panel [c][channel], its bias, [r][s][channel], its bias ---- */
 
 static int64_t rows_packed(const inverted_block *b)
 {
@@ -51,7 +51,7 @@ int64_t inverted_packed_size_cpu(const inverted_block *b)
     return rows_packed(b) * b->vectors * LANES;
 }
 
-/* to [row][channel of the panel] = from [channel][row]; zeros where that is NULL. Returns what follows. */
+/* to [row][channel of the panel] = from [channel][row]; zeros if from is NULL. Returns the end. */
 static element *pack_rows(element *to, const inverted_block *b, int64_t panel, const element *from, int64_t rows)
 {
     int64_t start = start_of(b, panel), end = start_of(b, panel + 1);
@@ -90,7 +90,7 @@ static inverted_channels work_of(const inverted_block *b, int64_t panel)
     return p;
 }
 
-/* The padding beside every line, and a line of it, behind the others. */
+/* Clears the padding beside every line, and the line of zeros after them. */
 static void clear_padding(const inverted_channels *p, element *kept)
 {
     const inverted_block *b = p->block;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of an instance. Contracts: <sdlf/operation.h>; the formulas' files are named after them.
+/* The kernels of an instance. Contracts: <sdlf/operation.h>; the files are named after the operations.
  *
- * Names that leave a file of this folder end in _cpu; CMake gives each instance its own (see ../CMakeLists.txt). */
+ * External names of this folder end in _cpu; CMake renames them for each instance (see ../CMakeLists.txt). */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_KERNELS_H
 #define SDLF_CALCULATORS_CPU_KERNELS_KERNELS_H
 

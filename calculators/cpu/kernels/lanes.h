@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Vectors at the end of a run of elements, of which fewer are there than a vector has lanes. */
+/* Partial vectors for the tail of a run of elements, with fewer elements than lanes. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_LANES_H
 #define SDLF_CALCULATORS_CPU_KERNELS_LANES_H
 
 #include "calculators/cpu/kernels/element.h"
 
-/* The first `lanes` elements, of 1 or more, and zeros behind them; any number from LANES on: a whole vector. Two loads, which overlap. */
+/* The first `lanes` >= 1 elements, followed by zeros; a whole vector for lanes >= LANES. Two overlapping loads. */
 static inline vector load_some(const element *from, int64_t lanes)
 {
     if (lanes >= LANES) return load(from);
@@ -19,7 +19,7 @@ static inline vector load_some(const element *from, int64_t lanes)
     return load(part);
 }
 
-/* The first `lanes` lanes, up to all of them: two stores, which overlap. */
+/* Stores the first `lanes` lanes, at most all of them: two overlapping stores. */
 static inline void store_some(element *to, vector x, int64_t lanes)
 {
     if (lanes >= LANES) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* log_softmax of rows: y[j] = (x[j] - max x) - log(sum of exp(x - max x)).
  *
- * Rows of few elements, as many as there are classes, would leave most of a vector's lanes empty, and each would need its maximum and
- * its sum across lanes. So LANES rows are transposed: lane i holds row i, and maximum, exponential, sum and logarithm are those of vectors,
- * whatever the width; rows that lie side by side, channels of pixels, are transposed already. Wide rows are walked one by one. A NaN in a row,
- * or an infinity that is its maximum, makes all of it NaN. */
+ * Rows of few elements, one for each class, would leave most of a vector's lanes empty, and each would need its maximum
+ * and its sum across lanes. So LANES rows are transposed: lane i holds row i, and maximum, exponential, sum and
+ * logarithm are vector operations at any width; rows that lie side by side (channels of pixels) are transposed already.
+ * Wide rows are processed one by one. A NaN in a row, or an infinite maximum, makes the whole row NaN. */
 #include "calculators/cpu/kernels/log_softmax.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 enum { TRANSPOSED_WIDTH = 64 }; /* at most */
 
-/* log(sum) in the element's precision; NaN for what is no finite sum. */
+/* log(sum) in the element's precision; NaN if sum is not finite. */
 static inline element logarithm_of_sum(element sum)
 {
     return (element)(logarithm_double((double)sum) + (double)(sum - sum));
@@ -27,7 +27,7 @@ static void subtract(element *y, const element *x, int64_t width, element larges
     for (; j < width; j++) y[j] = (x[j] - largest) - log_sum;
 }
 
-/* Of LANES rows, element j of row i at x[j stride + i]: the largest element, and the logarithm of the sum. */
+/* For LANES rows, element j of row i at x[j stride + i]: the maximum, and the logarithm of the sum. */
 static inline __attribute__((always_inline)) void reduce_lanes(element *largest, element *log_sum, const element *x,
                                                                int64_t stride, int64_t width)
 {
@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) void reduce_lanes(element *largest,
     for (int i = 0; i < LANES; i++) log_sum[i] = logarithm_of_sum(power[i]);
 }
 
-/* The larger of each two lanes; b's where one is NaN. */
+/* The maximum of each pair of lanes; b's if one is NaN. */
 static inline vector larger(vector a, vector b)
 {
     element x[LANES], y[LANES];
@@ -60,7 +60,7 @@ static inline vector larger(vector a, vector b)
     return load(y);
 }
 
-/* LANES rows of as many elements: everything stays in registers, and neither the largest nor the sum is one long chain. */
+/* LANES rows of LANES elements: all in registers; maximum and sum are not one long dependency chain. */
 static void square_block(element *y, const element *x)
 {
     vector block[LANES], most[LANES];

@@ -11,7 +11,7 @@ typedef struct checking {
     atomic_bool found;
 } checking;
 
-/* 0 x is NaN where x is not finite. */
+/* 0 x is NaN if x is not finite. */
 static void check(void *context, int64_t index, int thread)
 {
     checking *all = context;

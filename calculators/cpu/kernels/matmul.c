@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul: the tiles of all matrices of a batch, shared among threads; products that have kernels of their own follow one another. Contract:
- * <sdlf/operation.h>. */
+/* matmul: the tiles of all matrices of a batch, shared among threads; products with a dedicated kernel run one after
+ * another. Contract: <sdlf/operation.h>. */
 #include "calculators/matmul.h"
 
 #include "calculators/cpu/kernels/gemm_context.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* max_pool2d, forward and backward. Contracts: <sdlf/operation.h>.
  *
- * A task takes whole planes (n, c). Forward, for each row of windows: the maximum over the window's rows, column by column
- * (contiguous, so vectors), then over the columns of each window. Backward, for each window: count the positions that
- * attain the maximum, then add their shares. Moves x and y once: floor, bytes over bandwidth. */
+ * A task processes whole planes (n, c). Forward, for each row of windows: the maximum over the window's rows, column by
+ * column (contiguous, so vectorised), then over the columns of each window. Backward, for each window: count the
+ * positions that attain the maximum, then add their shares. Moves x and y once: floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/pool_nhwc.h"
 
@@ -45,8 +45,8 @@ static void column_maxima(element *line, const element *plane, const pool_contex
     }
 }
 
-/* Windows that lie inside the plane wholly, of few columns: at once, as a line so short is read before it is written. The compiler makes a version
- * for the sizes that callers name. */
+/* Windows entirely inside the plane, with few columns: in one pass, since so short a line of column maxima would be
+ * reloaded before its stores complete. The compiler specialises this for the sizes that callers pass. */
 static inline void maxima_inside(element *y, const element *rows, int64_t w, int64_t count, int64_t size,
                                  int64_t stride)
 {
@@ -58,7 +58,7 @@ static inline void maxima_inside(element *y, const element *rows, int64_t w, int
     }
 }
 
-/* Windows that lie inside the line wholly. */
+/* Windows entirely inside the line. */
 static inline void row_maxima_inside(element *y, const element *line, int64_t count, int64_t size, int64_t stride)
 {
 #pragma omp simd
@@ -116,7 +116,7 @@ static void forward_planes(void *context, int64_t index, int thread)
     }
 }
 
-/* With a mask, or an activation, only fused with the convolution beside it. */
+/* A mask or an activation is supported only when fused with the neighbouring convolution. */
 bool max_pool2d_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const bool forward = operation->kind == SDLF_MAX_POOL2D_FORWARD;
@@ -184,7 +184,7 @@ static void backward_plane(element *dx, const element *x, const element *y, cons
     }
 }
 
-/* Windows of 2x2 that tile the plane: no overlap, so every element is written once and nothing is cleared first. */
+/* 2x2 windows that tile the plane: without overlap every element is written once, and nothing is cleared first. */
 static void backward_plane_2x2(element *dx, const element *x, const element *y, const element *dy,
                                const pool_context *pool)
 {

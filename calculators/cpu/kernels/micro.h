@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The innermost product: a small tile of c in registers, one multiply-add a vector and k.
+/* The GEMM microkernel: a register tile of c, one multiply-add for each vector and k.
  *
  *     c[i, :] = (accumulate ? from[i, :] : 0) + alpha sum over p of a[i, p] b[p, :]      i < rows, `vectors` vectors of columns
  *
  * a is read element by element and broadcast, b in vectors; neither needs packing: a's rows are `a_row` apart and its
- * columns `a_step` (one of the two is 1), b's rows are `b_step` apart. With 8 rows of 3 vectors of 16 floats a step does 24
- * multiply-adds on 24 accumulators for 3 + 8 loads: bound by arithmetic, at 0.9 to 1.0 of the machine's peak. */
+ * columns `a_step` (one of the two is 1), b's rows are `b_step` apart. With 8 rows of 3 vectors of 16 floats a k-step
+ * does 24 multiply-adds on 24 accumulators for 3 + 8 loads: compute-bound, at 0.9 to 1.0 of peak. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_MICRO_H
 #define SDLF_CALCULATORS_CPU_KERNELS_MICRO_H
 
 #include "calculators/cpu/kernels/element.h"
 
-/* The tile's size where the machine has 32 vector registers, and where it has 16. */
+/* The register tile for 32 vector registers, and for 16. */
 #if SDLF_VECTOR_BYTES == 64 || defined(__aarch64__)
 enum { TILE_ROWS = 8, TILE_VECTORS = 3 };
 #elif SDLF_VECTOR_BYTES == 32
@@ -21,7 +21,7 @@ enum { TILE_ROWS = 4, TILE_VECTORS = 2 };
 #endif
 enum { TILE_COLUMNS = TILE_VECTORS * LANES };
 
-/* How far ahead b is fetched: its rows may lie on a page each, which the machine does not foresee. */
+/* The prefetch distance of b: its rows may lie on separate pages, which the hardware prefetcher does not follow. */
 enum { PREFETCH_STEPS = 16 };
 
 typedef struct micro_step {
@@ -29,12 +29,12 @@ typedef struct micro_step {
     element alpha;
     bool accumulate;
     const element *a, *b;
-    const element *from; /* what is accumulated to, laid out as c; NULL: c */
+    const element *from; /* initial value of the accumulation, laid out as c; NULL: c */
     element *c;
     int64_t a_row, a_step, b_step, c_row;
 } micro_step;
 
-/* rows, vectors and a_rows_apart (a_step is 1, else a_row is 1) are constants where this is used. */
+/* rows, vectors and a_rows_apart (a_step is 1, else a_row is 1) are compile-time constants at every call. */
 static inline __attribute__((always_inline)) void micro_tile(const int rows, const int vectors, const bool a_rows_apart,
                                                              const micro_step *s)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* normalize, forward and backward. Contracts: <sdlf/operation.h>.
  *
- * A row is read three times, from memory once if it fits the cache: mean, variance around it, result. Sums are taken in float64,
- * in an order that depends only on the row. Gradients of the channels: a task owns some channels and walks all rows. */
+ * A row is read three times (from memory once if it fits the cache): for the mean, the variance about it, the result. Sums are
+ * float64, in an order that depends only on the row. Channel gradients: a task owns some channels and iterates over all rows. */
 #include <math.h>
 
 #include "calculators/cpu/kernels/kernels.h"
@@ -35,7 +35,7 @@ static normalization of(const sdlf_operation *operation)
     return n;
 }
 
-/* Layers, as against instances and groups: one channel an element. */
+/* Layer normalization, as opposed to instance and group normalization: one channel for each element. */
 static bool is_layer(const normalization *n)
 {
     return n->inner == 1 && n->channels == n->length;
@@ -100,7 +100,7 @@ typedef struct row_sums {
     double sum, projection; /* of g, and of g xhat */
 } row_sums;
 
-/* g = dy scale, to dx, for elements [first, last) of a row: of one scale, or, without it, of the scale that each has. */
+/* g = dy scale, to dx, for elements [first, last) of a row; scale NULL: each element has its own. */
 static row_sums scale_gradient(const normalization *n, int64_t row, int64_t first, int64_t last, const element *scale)
 {
     const element *x = n->x + row * n->length, *dy = n->dy + row * n->length;
@@ -159,7 +159,7 @@ static void backward_rows(void *context, int64_t index, int thread)
     }
 }
 
-/* Of layers: rows lie below each other. */
+/* For layer normalization, where the rows are aligned. */
 static inline __attribute__((always_inline)) void add_layer_rows(const normalization *n, int64_t first,
                                                                  const int64_t some, double *by_scale, double *by_shift)
 {
@@ -191,7 +191,7 @@ static void add_runs(const normalization *n, int64_t first, int64_t some, double
     }
 }
 
-/* Channels [index CHANNEL_BLOCK, ...): every `channels inner` elements they come again. */
+/* Channels [index CHANNEL_BLOCK, ...): they repeat every `channels inner` elements. */
 static void backward_channels(void *context, int64_t index, int thread)
 {
     const normalization *n = context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Pooling of activations that are channels last. Contracts: <sdlf/operation.h>.
+/* Pooling of NHWC activations. Contracts: <sdlf/operation.h>.
  *
- * The channels of a pixel lie side by side, so that a window is reduced position by position, all channels at once. A task takes rows
- * of outputs, or for the mean of whole images some of its pixels. Moves x and y once: floor, bytes over bandwidth. */
+ * The channels of a pixel are contiguous, so a window is reduced position by position, all channels at once. A task computes
+ * some output rows, or, for global average pooling, sums some pixels. Moves x and y once: floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/pool_nhwc.h"
 
 enum { CHANNEL_BLOCK = 64, MEAN_RUN = 64, MEAN_PARTS = 16, POOL_VECTORS = 4 };
@@ -33,10 +33,10 @@ static context context_of(const sdlf_operation *operation)
     return all;
 }
 
-/* What one output pixel becomes of the positions of its window. */
+/* Computes one output pixel from the positions of its window. */
 typedef void pool_pixel(const context *all, element *y, const element *image, span rows, span columns);
 
-/* The largest (NaN wins), or the sum, over the window for `vectors` vectors of channels, which stay in registers; both are constants. */
+/* The maximum (NaN wins) or sum over the window for `vectors` vectors of channels, in registers; both are constants. */
 static inline __attribute__((always_inline)) void pool_vectors(const bool sums, const int vectors, const context *all,
                                                                element *y, const element *x, span rows, span columns)
 {
@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) void pool_vectors(const bool sums, 
     for (int j = 0; j < vectors; j++) store(y + j * LANES, best[j]);
 }
 
-/* Of channels behind the last whole vector, one more is computed that ends with them. */
+/* The tail of the channels is computed as one more whole vector, aligned to end with them. */
 static inline __attribute__((always_inline)) void pool_channels(const bool sums, const context *all, element *y,
                                                                 const element *image, span rows, span columns)
 {
@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) void pool_channels(const bool sums,
         memset(y, 0, (size_t)all->channels * sizeof *y);
         return;
     }
-    for (; rest < 0 && c < all->channels; c++) { /* fewer than a vector has */
+    for (; rest < 0 && c < all->channels; c++) { /* fewer than LANES channels */
         bool first = true;
         element best = 0;
         for (int64_t r = rows.first; r < rows.last; r++) {
@@ -141,16 +141,16 @@ void avg_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *operatio
     run(cpu, operation, avg_rows);
 }
 
-/* ---- the mean of whole images ---- */
+/* ---- global average pooling ---- */
 
-/* Pixels are cut into parts: threads find in their caches what they wrote. One, where there are few. */
+/* Pixels are partitioned so that threads find in their caches what they wrote. A single part for few pixels. */
 static int64_t parts_of(const context *all)
 {
     return cpu_max(1, cpu_min(MEAN_PARTS, all->h * all->w / MEAN_RUN / 2 * 2));
 }
 
-/* The sums of part `index` of an image's pixels, for all channels: pixels are added up in runs, and the runs' sums in double, so
- * that large images lose nothing. */
+/* The sums of part `index` of an image's pixels, for all channels: pixels are added in runs, and the runs' sums in
+ * double, so that large images lose no precision. */
 static void sum_part(void *argument, int64_t index, int thread)
 {
     const context *all = argument;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Pooling of activations that are channels last: what max_pool.c and avg_pool.c hand on. Scratch space, in bytes, only for the mean of
- * whole images. */
+/* Pooling of NHWC activations, called by max_pool.c and avg_pool.c. Only global average pooling needs scratch space, in
+ * bytes. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_POOL_NHWC_H
 #define SDLF_CALCULATORS_CPU_KERNELS_POOL_NHWC_H
 
 #include "calculators/cpu/kernels/element.h"
 
-/* The positions of a window along an axis, and the index that the first of all would have. */
+/* The positions of a window along an axis, and the index of position 0. */
 typedef struct span {
     int64_t start, first, last; /* positions first .. last - 1 of the window lie inside */
 } span;
@@ -19,7 +19,7 @@ static inline span window_span(const sdlf_window2d *window, int axis, int64_t in
                   .last = start >= size ? 0 : cpu_min(window->size[axis], cpu_divide_up(size - start, dilation))};
 }
 
-/* NaN wins. Without a branch that depends on which is larger, which would be guessed wrong half of the time. */
+/* The maximum; NaN wins. Branch-free, since the branch would be mispredicted half of the time. */
 static inline element larger(element best, element x)
 {
     const element most = x > best ? x : best;
@@ -31,7 +31,7 @@ void avg_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *operatio
 int64_t global_avg_pool_nhwc_space_cpu(const sdlf_operation *operation);
 void global_avg_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
 
-/* Their gradients, with no scratch space. */
+/* Their gradients, without scratch space. */
 void max_pool_nhwc_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
 void avg_pool_nhwc_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
 void global_avg_pool_nhwc_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradients of pooling of activations that are channels last. Contracts: <sdlf/operation.h>.
+/* The gradients of NHWC pooling. Contracts: <sdlf/operation.h>.
  *
- * Vectors run over channels. A task takes an image, or where there are few some of its channels, since windows may overlap: it clears dx and
- * adds to it what each window's output gives. Floor: x, y, dy read and dx written once. */
+ * Vectors run over channels. A task processes an image, or some of its channels if there are few images, since windows may
+ * overlap: it clears dx and adds the contribution of each window's output. Floor: x, y, dy read and dx written once. */
 #include "calculators/cpu/kernels/lanes.h"
 #include "calculators/cpu/kernels/pool_nhwc.h"
 
@@ -35,9 +35,9 @@ static context context_of(const sdlf_operation *operation, const sdlf_tensor *dy
     return all;
 }
 
-/* A window's output: the channels [c, c + lanes), in which places they lie. */
+/* A window's offsets, for channels [c, c + lanes). */
 typedef struct window_place {
-    int64_t out, in; /* of y and dy; of the first position inside the image, in x and dx */
+    int64_t out, in; /* in y and dy; of the first position inside the image, in x and dx */
     int64_t rows, columns, down, right;
     int64_t lanes;
 } window_place;
@@ -60,7 +60,7 @@ static inline lanes_mask attains(vector x, vector best)
 
 typedef void window_gradient(const context *all, const window_place *at);
 
-/* Positions that attain the maximum share its gradient, or the first has it; NaN attains NaN. */
+/* Positions that attain the maximum share its gradient, or the first gets all of it; NaN attains NaN. */
 static void max_window(const context *all, const window_place *at)
 {
     vector best = load_some(all->y + at->out, at->lanes), share = load_some(all->dy + at->out, at->lanes);
@@ -157,7 +157,7 @@ void avg_pool_nhwc_backward_cpu(const cpu_calculator *cpu, const sdlf_operation 
     run(cpu, &all, avg_windows);
 }
 
-/* Every pixel of an image gets the same. */
+/* Every pixel of an image gets the same gradient. */
 static void spread_mean(void *argument, int64_t index, int thread)
 {
     const context *all = argument;

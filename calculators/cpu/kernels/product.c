@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A matrix product on one thread, for every transposition, any sizes. See product.h and micro.h.
+/* Single-threaded GEMM, for every transposition and any size. See product.h and micro.h.
  *
- * The inner dimension is cut into pieces of PRODUCT_INNER, the columns into pieces of PRODUCT_COLUMNS; such a piece of b is
- * packed into panels (or, where it would be used but once or twice, read where it lies), which stay in the second-level
- * cache (0.4 MB) while the rows of a pass by. Costs 2 m n k FLOPs; packing adds one load and store for each element of b,
- * in vectors, against 2 m FLOPs done with it. */
+ * Cache blocking: k is partitioned into blocks of PRODUCT_INNER, the columns into blocks of PRODUCT_COLUMNS; such a
+ * block of b is packed into panels (or read in place if it would be used only once or twice), which stay in the
+ * second-level cache (0.4 MB) while the rows of a stream through. 2 m n k FLOPs; packing adds one vector load and store
+ * for each vector of b, against 2 m FLOPs for each element. */
 #include "calculators/cpu/kernels/product.h"
 #include "calculators/cpu/kernels/interleave.h"
 
@@ -50,7 +50,7 @@ void product_pack_cpu(element *panel, int64_t width, const element *b, int64_t b
     }
 }
 
-/* A piece of b, cut into panels. */
+/* A block of b, divided into panels. */
 typedef struct panels {
     const element *b; /* panel i starts at b + i panel_step */
     int64_t panel_step, b_step;
@@ -81,7 +81,7 @@ static panels make_panels(const product *part, element *packed)
     return (panels){.b = packed, .panel_step = TILE_COLUMNS * part->k, .packed = true};
 }
 
-/* Rows of c that the next tile takes: TILE_ROWS, or the largest power of two that is left. */
+/* Rows of c of the next tile: TILE_ROWS, or the largest power of two that remains. */
 static int64_t next_rows(int64_t left)
 {
     int64_t rows = TILE_ROWS;
@@ -89,7 +89,7 @@ static int64_t next_rows(int64_t left)
     return rows;
 }
 
-/* A tile whose last vector hangs over c's edge is computed aside. */
+/* A tile whose last vector extends past c's edge is computed in a buffer. */
 static void edge_tile(int64_t rows, int64_t columns, const micro_step *step, element *tile)
 {
     micro_step aside = *step;
@@ -105,7 +105,7 @@ static void edge_tile(int64_t rows, int64_t columns, const micro_step *step, ele
     }
 }
 
-/* One piece of the inner dimension and of the columns, all rows. */
+/* One cache block of k and columns, all rows. */
 static void compute_piece(const product *part, element *scratch)
 {
     panels b = make_panels(part, scratch);

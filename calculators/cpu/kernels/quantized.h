@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Vectors for quantised numbers: bytes, the integers and floats that they become, and the way back. Only for instances of float.
+/* Vector conversions for quantised values: bytes to integers and floats, and back. Only in float instances.
  *
- * A byte is read as uint8; one that is int8 has its upper bit flipped first, which adds 128, as to its zero. Rounding adds a number
- * after which a float32 has no bits below 1: to nearest, ties to even, and the integer stands in the low bits. Sums and products
- * are rounded one by one (no contraction, see CMakeLists.txt), so that all levels have the bits of `reference`. */
+ * A byte is read as uint8; the upper bit of an int8 is flipped first, which adds 128 to it and to its zero point. Rounding
+ * adds a constant at which a float32 has no bits below 1: to nearest, ties to even, integer in the low bits. Sums and
+ * products are rounded separately (no contraction, see CMakeLists.txt): levels are bit-identical to `reference`. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_QUANTIZED_H
 #define SDLF_CALCULATORS_CPU_KERNELS_QUANTIZED_H
 
@@ -13,7 +13,7 @@ typedef int32_t ints __attribute__((vector_size(SDLF_VECTOR_BYTES)));
 typedef uint8_t bytes __attribute__((vector_size(SDLF_VECTOR_BYTES / 4)));
 typedef int16_t halves __attribute__((vector_size(SDLF_VECTOR_BYTES / 2)));
 
-/* ---- to other widths: compilers take vectors of bytes apart, element by element ---- */
+/* ---- widening: compilers scalarise the conversion of vectors of bytes ---- */
 
 static inline ints widen_bytes(bytes x)
 {
@@ -37,7 +37,7 @@ static inline ints widen_halves(halves x)
 #endif
 }
 
-/* Integers of [-128, 255], their low bytes. */
+/* The low bytes of integers in [-128, 255]. */
 static inline bytes narrow(ints x)
 {
 #if defined(__AVX512F__) && SDLF_VECTOR_BYTES == 64
@@ -53,10 +53,10 @@ static inline bytes narrow(ints x)
 #endif
 }
 
-/* What is to be done with the bytes of an operand. */
+/* How the bytes of an operand are decoded. */
 typedef struct quantised {
     uint8_t flip; /* 128 for int8 */
-    int32_t zero; /* of the bytes as flipped */
+    int32_t zero; /* zero point, after the flip */
 } quantised;
 
 static inline quantised quantised_of(const sdlf_tensor *tensor, int zero)
@@ -65,7 +65,7 @@ static inline quantised quantised_of(const sdlf_tensor *tensor, int zero)
     return (quantised){.flip = is_signed ? 128 : 0, .zero = is_signed ? zero + 128 : zero};
 }
 
-/* Where results go: bounds less the zero, which is added behind the rounding. */
+/* How outputs are encoded: the bounds minus the zero point, which is added after rounding. */
 typedef struct rounding {
     float low, high;
     int32_t zero;
@@ -76,7 +76,7 @@ static inline rounding rounding_to(int zero, float low, float high)
     return (rounding){.low = low - (float)zero, .high = high - (float)zero, .zero = zero};
 }
 
-/* Within the bounds; NaN becomes low: x86's maximum gives its second operand where one is NaN. */
+/* v clamped to the bounds; NaN becomes low: x86's maximum returns its second operand if one is NaN. */
 static inline vector clamp_to(vector v, float low, float high)
 {
     vector least = broadcast(low), most = broadcast(high);
@@ -95,7 +95,7 @@ static inline vector clamp_to(vector v, float low, float high)
 static inline bytes round_to(vector v, const rounding *to)
 {
     const float whole = 12582912;    /* 1.5 2^23 */
-    const int32_t bits = 0x4b400000; /* its */
+    const int32_t bits = 0x4b400000; /* the bits of `whole` */
     v = clamp_to(v, to->low, to->high) + broadcast(whole);
     return narrow((ints)v + (to->zero - bits));
 }
@@ -112,11 +112,11 @@ static inline void store_bytes(uint8_t *to, bytes v, int64_t count)
 #endif
 }
 
-/* How many vectors of results become bytes together at most. */
+/* The maximum vectors of outputs that are narrowed to bytes at once. */
 enum { ROUNDED_VECTORS = SDLF_VECTOR_BYTES / 16 };
 
-/* `vectors` of them (a constant) as bytes, one after the other. Instructions that narrow two vectors to one saturate, to bounds that
- * hold anyway, and leave parts of 16 bytes of each side by side: a permutation puts them in order. */
+/* Rounds `vectors` vectors (a compile-time constant) to consecutive bytes. Instructions that narrow two vectors to one
+ * saturate, at bounds that hold anyway, and interleave 16-byte parts of the two: a permutation restores the order. */
 static inline __attribute__((always_inline)) void round_row(uint8_t *y, const vector *v, const int vectors,
                                                             const rounding *to, int64_t count)
 {
@@ -149,7 +149,7 @@ static inline __attribute__((always_inline)) void round_row(uint8_t *y, const ve
     UNROLLED for (int j = 0; j < vectors; j++) store_bytes(y + j * LANES, round_to(v[j], to), count - j * LANES);
 }
 
-/* `count` bytes, of which there may be fewer than lanes. */
+/* Loads `count` bytes, possibly fewer than lanes. */
 static inline bytes load_bytes(const uint8_t *from, int64_t count)
 {
     bytes v = {0};

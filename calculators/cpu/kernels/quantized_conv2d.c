@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* quantized_conv2d. Contract: <sdlf/operations/quantization.h>; the inner loops: quantized_tiles.h.
+/* quantized_conv2d. Contract: <sdlf/operations/quantization.h>; the microkernels: quantized_tiles.h.
  *
  *     sum of (x - zero) w = sum of x w - zero (sum of w),
  *
- * and the sum of w is a number for each filter, which is made with the packed weights; so padding holds the zero. The image is brought into the
- * form that the loops read, with its padding, unless it lies so already.
+ * where the sum of w is a constant of each filter, computed when the weights are packed; so padding holds the zero
+ * point. The image is converted to the form that the loops read, with its padding, unless it already has that form.
  *
- * Bound by its products: 64 of them an instruction with VNNI, 32 of int16 in 64 bytes. */
+ * Compute-bound: 64 products an instruction with VNNI, 32 of int16 in 64 bytes. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized_tiles.h"
 
@@ -17,13 +17,13 @@ typedef struct geometry {
     const sdlf_window2d *window;
     int64_t n, c, h, w, k, p, q, groups;
     int64_t unit;           /* bytes of an element of the image */
-    quantised from;         /* how x is read: flipped where elements are bytes */
-    bool depthwise;         /* a filter a channel */
+    quantised from;         /* how x is read: flipped if elements are bytes */
+    bool depthwise;         /* one filter for each channel */
     bool joined;            /* a run is a row of the window; else one position */
     int64_t runs, length;   /* of each, elements */
     int64_t quads, vectors; /* of each run; of each group's filters, or of all channels */
     int64_t rows, columns;  /* of the image with its padding */
-    bool in_place;          /* x lies as the loops read it */
+    bool in_place;          /* x is stored as the loops read it */
     bool x_nhwc, y_nhwc;
 } geometry;
 
@@ -75,7 +75,7 @@ typedef struct packing {
     char *to;
 } packing;
 
-/* Filter k, which is lane `lane` of the vector whose quads begin at `quads`. */
+/* Packs filter k, which is lane `lane` of the vector whose quads begin at `quads`. */
 static void pack_filter(const geometry *g, int64_t k, char *quads, int64_t lane, int32_t *sums)
 {
     const int64_t *size = g->operation->in[1].shape.dim, taps = size[2] * size[3];
@@ -134,7 +134,7 @@ sdlf_status quantized_conv2d_prepare_cpu(sdlf_calculator *calculator, const sdlf
 /* ---- scratch space ---- */
 
 typedef struct room {
-    int64_t packed, bias, scale, run, image, result, bytes; /* where each begins; all of it */
+    int64_t packed, bias, scale, run, image, result, bytes; /* the offset of each; total size */
 } room;
 
 static int64_t take(room *r, int64_t size)
@@ -169,7 +169,7 @@ typedef struct staging {
     uint8_t *to;
 } staging;
 
-/* `count` elements, from bytes `step` apart to elements `stride` apart. */
+/* Converts `count` elements, from bytes `step` apart to elements `stride` apart. */
 static void stage_run(const geometry *g, uint8_t *to, int64_t stride, const uint8_t *x, int64_t count)
 {
     const uint8_t flip = g->from.flip;
@@ -197,7 +197,7 @@ static void stage_zeros(const geometry *g, uint8_t *to, int64_t count)
         for (int64_t i = 0; i < count; i++) ((int16_t *)(void *)to)[i] = (int16_t)g->from.zero;
 }
 
-/* A row of the image with its padding. */
+/* A row of the image, including its padding. */
 static void stage_row(void *argument, int64_t index, int thread)
 {
     (void)thread;
@@ -259,7 +259,7 @@ static void convolve(const cpu_calculator *cpu, const geometry *g, const quantiz
                             &all);
 }
 
-/* ---- results that are to be row-major ---- */
+/* ---- conversion of outputs to row-major ---- */
 
 static void turn_plane(void *argument, int64_t index, int thread)
 {
@@ -268,7 +268,7 @@ static void turn_plane(void *argument, int64_t index, int thread)
     const geometry *g = all->g;
     const sdlf_tensor *y = &g->operation->out[0];
     int64_t area = g->p * g->q, n = index / g->k, k = index % g->k;
-    if (y->dtype == SDLF_FLOAT32 || y->dtype == SDLF_INT32) { /* their bits */
+    if (y->dtype == SDLF_FLOAT32 || y->dtype == SDLF_INT32) { /* copied as bits */
         const int32_t *from = (const int32_t *)(const void *)all->to + n * area * g->k + k;
         for (int64_t i = 0; i < area; i++) ((int32_t *)y->data)[index * area + i] = from[i * g->k];
     } else {
@@ -284,7 +284,7 @@ static void set_runs(const geometry *g, int64_t *run)
         run[i] = i / s * g->window->dilation[0] * g->columns * pixel + i % s * g->window->dilation[1] * pixel;
 }
 
-/* The zero point of x, which may be an operand. */
+/* Loads the zero point of x, which may be an operand. */
 static void load_zero(geometry *g)
 {
     const sdlf_tensor *zero = &g->operation->in[4];

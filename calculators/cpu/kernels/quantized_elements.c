@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quantize, dequantize, quantized_add, dynamic_quantize. Contracts: <sdlf/operations/quantization.h>. Each moves its operands once (the last reads x
- * twice): floor, bytes over bandwidth. */
+/* quantize, dequantize, quantized_add, dynamic_quantize. Contracts: <sdlf/operations/quantization.h>. Each moves its
+ * operands once (the last reads x twice): floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized.h"
 
@@ -38,7 +38,7 @@ static void dequantize(void *argument, int64_t index, int thread)
     memcpy(y + i, &last, (size_t)(end - i) * sizeof *y);
 }
 
-/* The sum of a and b, or only a where b is NULL, for lanes from i on. */
+/* The sum of a and b, or only a if b is NULL, for `count` lanes from i on. */
 static inline bytes sum_of(const sdlf_quantized_add_options *o, const uint8_t *a, quantised of_a, const uint8_t *b,
                            quantised of_b, int64_t i, int64_t count, const rounding *to)
 {
@@ -87,7 +87,7 @@ sdlf_status quantized_add_cpu(sdlf_calculator *calculator, const sdlf_operation 
     return run(calculator, operation, add);
 }
 
-/* ---- of a range that x has itself ---- */
+/* ---- dynamic range ---- */
 
 typedef struct range {
     float low, high;
@@ -96,7 +96,7 @@ typedef struct range {
 typedef struct ranges {
     const float *x;
     int64_t count;
-    range *of; /* each task's elements */
+    range *of; /* for each task */
 } ranges;
 
 static void find_range(void *argument, int64_t index, int thread)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quantized_pool2d. Contract: <sdlf/operations/quantization.h>. Of images that lie channels last, a window is reduced position by position,
- * lanes of channels at a time; a task takes one row of outputs. Others go element by element. Moves x and y once. */
+/* quantized_pool2d. Contract: <sdlf/operations/quantization.h>. For NHWC images, a window is reduced position by position, a vector
+ * of channels at a time; a task computes one output row. Other layouts are processed element by element. Moves x and y once. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized.h"
 
@@ -10,11 +10,11 @@ typedef struct context {
     const sdlf_operation *operation;
     quantised from;
     rounding to;
-    bool last;     /* are x and y channels last? */
-    bool as_it_is; /* the largest needs no other scale and no bounds */
+    bool last;     /* x and y are NHWC */
+    bool as_it_is; /* max-pooling without rescaling or clamping */
 } context;
 
-/* Positions first .. last - 1 of a window that lie inside, and where position 0 would lie. */
+/* Positions first .. last - 1 of a window that lie inside, and the index of position 0. */
 typedef struct span {
     int64_t start, first, last;
 } span;
@@ -27,7 +27,7 @@ static span span_of(const sdlf_window2d *window, int axis, int64_t index, int64_
                   .last = start >= size ? 0 : cpu_min(window->size[axis], cpu_divide_up(size - start, dilation))};
 }
 
-/* One pixel's window: position (0, 0) lies `offset` bytes into the image, or before it; steps are bytes. */
+/* One pixel's window: position (0, 0) is `offset` bytes into the image, or before it; steps are in bytes. */
 typedef struct window_at {
     const uint8_t *image;
     int64_t offset;
@@ -60,7 +60,7 @@ static vector mean(const window_at *at, int64_t c, int64_t count, quantised from
     return __builtin_convertvector(sum, vector) * scale;
 }
 
-/* The largest of as many channels as there are in a vector of bytes. */
+/* The maximum, for as many channels as a vector has bytes. */
 static void largest_of_many(const window_at *at, uint8_t *y, int64_t c, uint8_t flip)
 {
     many best = {0};
@@ -92,7 +92,7 @@ static void pool_pixel(const context *all, const window_at *at, uint8_t *y, int6
     }
 }
 
-/* Row p of image n, and of channel n mod C where images are row-major. */
+/* Row p of image n, and of channel n mod C if images are row-major. */
 static void pool_row(void *argument, int64_t index, int thread)
 {
     (void)thread;

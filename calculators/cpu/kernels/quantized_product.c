@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loops of quantized_tiles.h over all of a layer, on all threads: what quantized_conv2d and integer_matmul have in common. */
+/* The microkernels of quantized_tiles.h over a whole layer, for quantized_conv2d and integer_matmul. */
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/quantized_tiles.h"
 
@@ -9,10 +9,10 @@ typedef struct work {
     const quantized_layer *layer;
     quantized_tile_function *tiles;
     int64_t vectors, blocks, each, pixels,
-        chunk; /* `vectors` of a group's filters, `each` in a block; pixels, in chunks */
+        chunk; /* `vectors` vectors of a group's filters, `each` in a block; pixels, in chunks */
 } work;
 
-/* A chunk of pixels of a block of filters; neighbouring tasks have the same pixels. */
+/* A chunk of pixels times a block of filters; neighbouring tasks share the pixels. */
 static void tiles_task(void *argument, int64_t index, int thread)
 {
     (void)thread;
@@ -37,7 +37,7 @@ void quantized_product_cpu(const cpu_calculator *cpu, const quantized_layer *lay
     all.blocks = cpu_divide_up(all.vectors, all.each);
     int64_t of_pixel = layer->runs * length * all.each * LANES, tasks = 4 * cpu->threads;
     int64_t chunk = cpu_max(1, TASK_PRODUCTS / cpu_max(1, of_pixel));
-    int64_t chunks = cpu_max(1, tasks / (all.blocks * groups)); /* for every thread to have some */
+    int64_t chunks = cpu_max(1, tasks / (all.blocks * groups)); /* enough for every thread */
     chunk = cpu_min(chunk, cpu_divide_up(pixels, chunks));
     all.chunk = cpu_round_up(cpu_max(1, chunk), PIXELS_TOGETHER);
     cpu_parallel_near_exact(cpu, cpu_divide_up(pixels, all.chunk) * all.blocks * groups,

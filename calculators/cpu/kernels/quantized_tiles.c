@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loops of quantized_conv2d: see quantized_tiles.h. Of 64 bytes CMake compiles them once more, with SDLF_VNNI 1. */
+/* The microkernels of quantized_conv2d: see quantized_tiles.h. For 64 bytes CMake compiles it again, with SDLF_VNNI 1. */
 #include "calculators/cpu/kernels/quantized_tiles.h"
 
 #ifndef SDLF_VNNI
@@ -8,7 +8,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* sum + the products of a quad's elements, in each lane. */
+/* Adds the products of a quad's elements to sum, in each lane. */
 INLINE ints dot(ints sum, ints x, ints w)
 {
 #if SDLF_VNNI
@@ -54,7 +54,7 @@ INLINE ints load_channels(const uint8_t *from)
 #endif
 }
 
-/* Filters k .. k + count - 1 of a pixel, of sums that the bias has begun. */
+/* The epilogue for filters k .. k + count - 1 of a pixel; the accumulators started with the bias. */
 INLINE void finish(const quantized_layer *layer, ints sum, int64_t pixel, int64_t k, int64_t count)
 {
     if (layer->form == QUANTIZED_SUMS) {
@@ -73,7 +73,7 @@ INLINE void finish(const quantized_layer *layer, ints sum, int64_t pixel, int64_
 
 typedef uint32_t words __attribute__((vector_size(SDLF_VECTOR_BYTES)));
 
-/* Terms that are a product of one number for each pixel and one for each filter, modulo 2^32. */
+/* Subtracts the terms that are a product of one value for each pixel and one for each filter, modulo 2^32. */
 INLINE void subtract_terms(const quantized_layer *layer, const int pixels, const int vectors,
                            ints (*sum)[QUANTIZED_VECTORS], int64_t first, int64_t given, int64_t k)
 {
@@ -90,7 +90,7 @@ INLINE void subtract_terms(const quantized_layer *layer, const int pixels, const
     }
 }
 
-/* A tile's results. What is read of the layer stays in registers: the compiler cannot know that no byte written is part of it. */
+/* A tile's epilogue. It copies the layer's fields to registers: the compiler must assume that stores of bytes may alias them. */
 INLINE void finish_tile(const quantized_layer *layer, const int pixels, const int vectors,
                         ints (*sum)[QUANTIZED_VECTORS], int64_t first, int64_t given, int64_t k, int64_t count)
 {
@@ -119,7 +119,7 @@ INLINE void finish_tile(const quantized_layer *layer, const int pixels, const in
     }
 }
 
-/* Where in the image a pixel's window begins, for pixels one after the other. */
+/* The addresses of the windows of consecutive pixels. */
 typedef struct cursor {
     const uint8_t *row, *at; /* of column 0; of the pixel */
     int64_t p, q;
@@ -147,7 +147,7 @@ INLINE void cursor_advance(const quantized_layer *layer, cursor *c)
 
 enum { MOST_PIXELS = 14, MOST_COLUMNS = 5 };
 
-/* A tile of `pixels` by `vectors`, both constants; `given` of the pixels are there. */
+/* A tile of `pixels` by `vectors`, both compile-time constants; `given` of the pixels exist. */
 INLINE void tile(const quantized_layer *layer, const int pixels, const int vectors, int64_t group, int64_t from,
                  cursor *at, int64_t first, int64_t given)
 {
@@ -189,7 +189,7 @@ INLINE void tiles(const quantized_layer *layer, const int pixels, const int vect
     }
 }
 
-/* One row, as of a matrix of one: tiles of more would read it over and over. */
+/* One row, for a matrix of a single row: a taller tile would compute it several times. */
 INLINE void one_row(const quantized_layer *layer, int64_t group, int64_t from, int64_t vectors, int64_t first)
 {
     int64_t at = 0;
@@ -221,8 +221,8 @@ INLINE void all_tiles(const quantized_layer *layer, int64_t group, int64_t from,
 
 /* ---- depthwise ---- */
 
-/* `pixels` of a row, one vector of channels; columns of `size` positions, `stride` apart: constants, so that a column is read once for all
- * pixels that it belongs to. */
+/* `pixels` of a row, one vector of channels; windows of `size` columns, `stride` apart: compile-time constants, so that
+ * each input column is loaded once for all pixels that use it. */
 INLINE void depthwise_columns(const quantized_layer *layer, const int pixels, const int size, const int stride,
                               const uint8_t *x, const int32_t *w, int64_t pixel, int64_t c)
 {
@@ -254,7 +254,7 @@ INLINE void depthwise_pixel(const quantized_layer *layer, const uint8_t *x, cons
     finish(layer, sum, pixel, c, layer->k - c);
 }
 
-/* A row of pixels in tiles; the last tile may begin in the one before it. */
+/* A row of pixels in tiles; the last tile may overlap the one before it. */
 INLINE void depthwise_line(const quantized_layer *layer, const int pixels, const int size, const int stride,
                            const uint8_t *line, const int32_t *w, int64_t row, int64_t c)
 {

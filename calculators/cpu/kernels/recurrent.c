@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* lstm and gru over a sequence. Contract: <sdlf/operations/recurrent.h>.
  *
- * A step is a product of all samples' states with the weight, and the cells. The weight is packed in panels, once for all steps or, in
- * inference, for all runs: forward a panel has the gates of LANES units, so that a tile's sums are all that these units' cells need;
- * backward it has columns of the weight.
- * Where steps are long or samples few, a task is some panels' part of a step, which the same thread takes in every step
- * (cpu_parallel_steps), so that they stay in its cache, and all samples use a panel while it is there. In between a task is all steps of
- * some samples: these need nothing of the others.
- * 2 T N G H H FLOPs. For each step G H H weights come from the second-level cache: with one sample, that is the floor. No sum depends on how
- * the work is shared. */
+ * A step multiplies the states of all samples with the weight, then computes the cells. The weight is packed in panels,
+ * once for all steps or, in inference, for all runs: forward a panel has the gates of LANES units, so that a tile's
+ * accumulators are all that these units' cells need; backward it has columns of the weight.
+ * If steps are long or samples few, a task is some panels' part of a step, which the same thread gets in every step
+ * (cpu_parallel_steps), so that they stay in its cache, and all samples use a panel while it is there. Otherwise a task
+ * is all steps of some samples, which are independent of the others.
+ * 2 T N G H H FLOPs. Each step reads G H H weights from the second-level cache: with one sample, that is the floor. No
+ * sum depends on the partition of the work. */
 #include "calculators/cpu/kernels/recurrent.h"
 
-/* Nanoseconds of a step that pay for waiting at its end, and beside which that is nothing; samples of a thread that are worth reading the
- * weight for. */
+/* The shortest step, in nanoseconds, worth a barrier, and a step for which the barrier is negligible; the samples of a
+ * thread that amortise reading the weight. */
 enum { WORTH_WAITING = 2500, LONG_STEP = 40000, ENOUGH_ROWS = 4 };
 
 static recurrent recurrent_of(const sdlf_operation *operation)
@@ -31,7 +31,7 @@ static recurrent recurrent_of(const sdlf_operation *operation)
     const sdlf_tensor *a = &operation->in[0], *y = &operation->out[0];
     r.a = a->data, r.a_step = a->stride[0], r.a_row = a->stride[1];
     r.y = y->data, r.y_step = y->stride[0], r.y_row = y->stride[1];
-    r.bias = input(operation, 2); /* NULL where it is absent, and so are these: */
+    r.bias = input(operation, 2); /* NULL if absent, as are these: */
     r.gates_kept = output(operation, 1), r.other_kept = output(operation, 2);
     return r;
 }
@@ -48,7 +48,7 @@ typedef struct packing {
     element *panels;
 } packing;
 
-/* Gates of LANES units: panel[p][gate][lane] = weight[gate H + unit][p]. */
+/* Packs the gates of LANES units: panel[p][gate][lane] = weight[gate H + unit][p]. */
 static void pack_gates(void *context, int64_t index, int thread)
 {
     const packing *p = context;
@@ -67,7 +67,7 @@ static void pack_gates(void *context, int64_t index, int thread)
     }
 }
 
-/* Columns: panel[p][vector][lane] = weight[p][column]. */
+/* Packs columns: panel[p][vector][lane] = weight[p][column]. */
 static void pack_columns(void *context, int64_t index, int thread)
 {
     const packing *p = context;
@@ -118,7 +118,7 @@ int64_t recurrent_workspace_cpu(const sdlf_calculator *calculator, const sdlf_op
     return (3 * state_size(&r) + panels) * (int64_t)sizeof(element);
 }
 
-/* (N,padded) from (N,H) of any strides, zeros where it is absent. */
+/* (N,padded) from (N,H) of any strides; zeros if it is absent. */
 static void take_state(const recurrent *r, const sdlf_tensor *from, element *to)
 {
     memset(to, 0, (size_t)state_size(r) * sizeof *to);
@@ -132,14 +132,14 @@ static void give_state(const recurrent *r, const element *from, const sdlf_tenso
         memcpy((element *)to->data + n * r->units, from + n * r->padded, (size_t)r->units * sizeof *from);
 }
 
-/* Its workspace, and the panels. */
+/* Sets up the workspace and the packed panels. */
 static recurrent begin(const cpu_calculator *cpu, const sdlf_operation *operation)
 {
     recurrent r = recurrent_of(operation);
     element *room = operation->workspace.data;
     for (int i = 0; i < 2; i++) r.state[i] = room + i * state_size(&r);
     r.cells = room + 2 * state_size(&r);
-    /* a row of factors is read as far as there are units: what pads the others stays 0 */
+    /* the k loop reads only `units` elements of a row; the padding stays 0 */
     memset(r.state[1], 0, (size_t)state_size(&r) * sizeof(element));
     r.panels = operation->prepared.data;
     if (sdlf_tensor_present(&operation->prepared)) return r;
@@ -152,16 +152,16 @@ static recurrent begin(const cpu_calculator *cpu, const sdlf_operation *operatio
 
 typedef struct sharing {
     const recurrent *r;
-    int64_t groups; /* of rows */
-    bool to_state;  /* is the gradient of the states before the first step wanted? */
+    int64_t groups; /* number of row groups */
+    bool to_state;  /* whether the gradient of the initial states is wanted */
 } sharing;
 
-/* A part of what leads from one step to the next: forward a step; backward the gradients of a step's gates, behind the product of those of
- * the step after it, which they need no more of than their own units. */
+/* One part of the recurrence: forward a step; backward the recurrent product of the step after, then the gate gradients
+ * of a step, which need only their own units of that product. */
 static void advance(const sharing *all, const recurrent_share *share, int64_t number)
 {
     const recurrent *r = all->r;
-    int64_t s = r->steps - number; /* backward: the one whose product comes */
+    int64_t s = r->steps - number; /* backward: the step whose recurrent product is next */
     if (!r->is_backward) {
         recurrent_step_forward_cpu(r, share, number);
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of lstm and gru share. See recurrent.c. */
+/* What the lstm and gru kernels share. See recurrent.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_RECURRENT_H
 #define SDLF_CALCULATORS_CPU_KERNELS_RECURRENT_H
 
@@ -7,7 +7,7 @@
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/lanes.h"
 
-/* A tile of sums in registers: rows, and vectors of columns. */
+/* The register tile: rows, and vectors of columns. */
 #if SDLF_VECTOR_BYTES == 64 || defined(__aarch64__)
 enum { RECURRENT_ROWS = 6 };
 #else
@@ -19,49 +19,49 @@ typedef struct recurrent {
     const sdlf_operation *operation;
     bool is_lstm, is_backward;
     int64_t gates, steps, samples, units; /* G, T, N, H */
-    int64_t padded;                       /* H as whole vectors: the length of a row of states */
-    /* The weight in panels, each with the columns that a member of the team takes at once: forward the gates of LANES units, backward up
-     * to RECURRENT_VECTORS vectors of units. A panel has `depth` steps of its vectors: one for each factor of a sum. */
+    int64_t padded;                       /* H rounded up to whole vectors: the length of a row of states */
+    /* The packed weight, in panels, each with the columns that a thread computes at once: forward the gates of LANES
+     * units, backward up to RECURRENT_VECTORS vectors of units. A panel has `depth` rows, one for each k-step. */
     const element *panels;
-    /* Operands of the forward pass; NULL: absent. Elements from step to step, and from row to row, of those that may have gaps. */
+    /* Operands of the forward pass; NULL: absent. Step and row strides, in elements, where there may be gaps. */
     const element *a, *bias;
     element *y, *gates_kept, *other_kept;
     int64_t a_step, a_row, y_step, y_row;
     int64_t depth, panel_count, task_panels;
-    element *state[2]; /* (N,padded): h before and behind a step, by turns; backward [0]: dh */
-    element *cells;    /* (N,padded): c; backward dc, or of gru dh z */
+    element *state[2]; /* (N,padded): h before and after a step, alternating; backward [0]: dh */
+    element *cells;    /* (N,padded): c; backward dc, or for gru dh z */
 } recurrent;
 
-/* A member's share: rows and panels. */
+/* One thread's share: rows and panels. */
 typedef struct recurrent_share {
     int64_t first_row, end_row, first_panel, end_panel;
 } recurrent_share;
 
-/* sums[r][v] = sum over p < depth of x[r x_row + p] panel[p vectors + v], vectors of LANES each; r < rows <= RECURRENT_ROWS. Each sum
- * adds in the order of p, whatever rows are. */
+/* sums[r][v] = sum over p < depth of x[r x_row + p] panel[p vectors + v], vectors of LANES each; r < rows <=
+ * RECURRENT_ROWS. Each accumulator adds in the order of p, for any number of rows. */
 typedef struct recurrent_tile {
     int64_t rows, vectors, depth;
     const element *panel, *x;
     int64_t x_row;
-    const element *ahead; /* as many vectors as `depth`, which are fetched meanwhile */
+    const element *ahead; /* `depth` vectors to prefetch during the product */
 } recurrent_tile;
 void recurrent_product_cpu(element *sums, const recurrent_tile *tile);
-/* The same of one row and two panels, one behind the other. */
+/* The same for one row and two consecutive panels. */
 void recurrent_product_of_two_cpu(element *sums, const recurrent_tile *tile);
 
-/* Step s, of a share. */
+/* Step s of the forward pass, for a share. */
 void recurrent_step_forward_cpu(const recurrent *r, const recurrent_share *share, int64_t s);
-/* The gradients of what step s got; and what it leaves for the step before it. The latter needs the former of all shares. */
+/* The gate gradients of step s; then those passed to the step before, which depend on the former of all shares. */
 void recurrent_step_gradient_cpu(const recurrent *r, const recurrent_share *share, int64_t s);
 void recurrent_step_back_cpu(const recurrent *r, const recurrent_share *share, int64_t s);
 
-/* Rows of the next tile where `left` are left: tiles are of about equal height. */
+/* Rows of the next tile if `left` remain: tiles have approximately equal height. */
 static inline int64_t recurrent_tile_rows(int64_t left)
 {
     return cpu_divide_up(left, cpu_divide_up(left, RECURRENT_ROWS));
 }
 
-/* Where step s stands. */
+/* The position of step s in the sequence. */
 static inline int64_t recurrent_place(const recurrent *r, int64_t s)
 {
     return r->operation->recurrence.reverse ? r->steps - 1 - s : s;
@@ -73,7 +73,7 @@ static inline element *recurrent_row(const recurrent *r, const sdlf_tensor *x, i
     return (element *)x->data + recurrent_place(r, s) * x->stride[0] + n * x->stride[1];
 }
 
-/* 1 / x of 1 to 2^127, within 2 units in the last place: an estimate of 14 bits and a step of Newton's, where a division of the widest
+/* 1 / x for x in [1, 2^127], within 2 ulp: an estimate of 14 bits and a Newton step, since a division of the widest
  * vectors takes 16 cycles. */
 static inline __attribute__((always_inline)) vector reciprocal_lanes(vector x)
 {

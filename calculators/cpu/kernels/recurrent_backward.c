@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* lstm and gru, backward: the gates' gradients, unit by unit, then their product with the weight. See recurrent.c. */
+/* lstm and gru, backward: the gate gradients, unit by unit, then their product with the weight. See recurrent.c. */
 #include "calculators/cpu/kernels/recurrent.h"
 
-/* LANES units of a sample, of which `lanes` are there. */
+/* LANES units of a sample, of which `lanes` are valid. */
 typedef struct units {
     int64_t step, row, column, lanes;
 } units;
 
-/* Of an operand (T,N,...), gate `gate` of these units at step `step`. */
+/* The address of gate `gate` of these units at step `step`, in an operand (T,N,...). */
 static inline element *at_step(const recurrent *r, const sdlf_tensor *x, const units *at, int64_t step, int64_t gate)
 {
     return recurrent_row(r, x, step, at->row) + gate * r->units + at->column;
@@ -18,7 +18,7 @@ static inline vector load_in(const recurrent *r, int in, const units *at, int64_
     return load_some(at_step(r, &r->operation->in[in], at, at->step, gate), at->lanes);
 }
 
-/* What stood before the step: of an operand the step before it, or of the first step a state (N,H), zeros where that is absent. */
+/* The value before the step: at the previous step, or for the first step an initial state (N,H), zeros if absent. */
 static inline vector load_before(const recurrent *r, int in, int first, const units *at)
 {
     const sdlf_tensor *x = &r->operation->in[in], *state = &r->operation->in[first];
@@ -83,7 +83,7 @@ void recurrent_step_gradient_cpu(const recurrent *r, const recurrent_share *shar
     }
 }
 
-/* dh of a row, from its sums. */
+/* Stores dh of a row, computed from its sums. */
 static inline void put_row(const recurrent *r, int64_t row, int64_t column, int64_t width, const element *sums)
 {
     element *to = r->state[0] + row * r->padded + column;

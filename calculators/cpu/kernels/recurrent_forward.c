@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* lstm and gru, forward: a tile's sums, then its cells. See recurrent.c. */
+/* lstm and gru, forward: a tile's product, then its cells. See recurrent.c. */
 #include "calculators/cpu/kernels/recurrent.h"
 
-/* LANES units of a sample at a step, of which `lanes` are there. */
+/* LANES units of a sample at a step, of which `lanes` are valid. */
 typedef struct units {
     const element *a;                  /* the first gate */
-    int64_t column, lanes, gate;       /* elements from a gate to the next one */
+    int64_t column, lanes, gate;       /* gate: elements from one gate to the next */
     element *y, *gates, *other, *cell; /* other: cells or products; NULL: not kept */
     const element *before;
     element *behind; /* h */
@@ -81,7 +81,7 @@ static void finish_units(const recurrent *r, int64_t s, int64_t row, int64_t pan
         finish_gru(r, &u, sums);
 }
 
-/* What the tile's cells will read of a, while its products are worked out: a row's gates lie far apart, as its neighbours do. */
+/* Prefetches the part of a that the tile's cells will read, during the tile's product: gates and rows are far apart. */
 static inline void fetch_a(const recurrent *r, int64_t s, int64_t row, int64_t rows, int64_t panel)
 {
     for (int64_t i = 0; i < rows; i++) {
@@ -90,7 +90,7 @@ static inline void fetch_a(const recurrent *r, int64_t s, int64_t row, int64_t r
     }
 }
 
-/* While a panel is used, what comes behind it, a part for each tile of rows. */
+/* What to prefetch while a panel is used: a part of the next panel for each tile of rows. */
 static inline const element *ahead_of(const recurrent *r, int64_t panel, int64_t tile)
 {
     int64_t next = panel + 1 < r->panel_count ? panel + 1 : 0;
@@ -100,7 +100,7 @@ static inline const element *ahead_of(const recurrent *r, int64_t panel, int64_t
 void recurrent_step_forward_cpu(const recurrent *r, const recurrent_share *share, int64_t s)
 {
     element sums[RECURRENT_ROWS * RECURRENT_VECTORS * LANES + 2 * RECURRENT_VECTORS * LANES];
-    bool starts = s == 0 && !sdlf_tensor_present(&r->operation->in[3]); /* from zeros */
+    bool starts = s == 0 && !sdlf_tensor_present(&r->operation->in[3]); /* the states are zeros */
     bool one = share->end_row - share->first_row == 1 && !starts;
     int64_t width = r->gates * LANES;
     recurrent_tile tile = {.vectors = r->gates, .depth = starts ? 0 : r->depth, .x_row = r->padded};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of states and panels of weights: a tile of sums in registers. With 6 rows of 4 vectors a factor takes 24 multiply-adds and 10
- * loads; with one row it takes as many loads as multiply-adds, and two panels have chains enough to hide the latency of these. */
+/* The recurrent microkernel: states times packed panels. With 6 rows of 4 vectors a k-step does 24 multiply-adds and 10 loads;
+ * with one row it does as many loads as multiply-adds, and two panels provide enough independent chains to hide their latency. */
 #include "calculators/cpu/kernels/recurrent.h"
 
-/* rows and vectors are constants where this is used. */
+/* rows and vectors are compile-time constants at every call. */
 static inline __attribute__((always_inline)) void multiply(const int rows, const int vectors, element *sums,
                                                            const recurrent_tile *tile)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce, and clip_scale, which follows one. Contracts: <sdlf/operation.h>.
  *
- * x is seen as (outer, length, inner), the reduced axis in the middle. The axis is cut into chunks of fixed size, each
- * reduced by one task into a row of partial results; partial results are combined in order. Where there is one chunk the
- * task writes y itself. Moves x once, one FLOP an element: floor, bytes over bandwidth. */
+ * x is seen as (outer, length, inner), with the reduced axis in the middle. The axis is partitioned into chunks of
+ * fixed size, each reduced by one task into a row of partial results; these are combined in order. A single chunk
+ * writes y directly. Moves x once, one FLOP an element: floor, bytes over bandwidth. */
 #include <math.h>
 
 #include "calculators/cpu/kernels/kernels.h"
 
-/* Inner elements that a task takes at once, and elements of x that it reads at least. */
+/* Inner elements of a task, and the minimum elements of x that it reads. */
 enum { INNER_BLOCK = 1024, CHUNK_ELEMENTS = 1 << 15 };
 
 typedef struct reduction {
@@ -45,7 +45,7 @@ int64_t reduce_workspace_cpu(const sdlf_calculator *calculator, const sdlf_opera
     return r.chunks == 1 ? 0 : r.outer * r.chunks * r.inner * (int64_t)sizeof(element);
 }
 
-/* What a reduction of nothing would be. */
+/* The identity of the reduction. */
 static element start_of(sdlf_reduction function)
 {
     switch (function) {
@@ -56,7 +56,7 @@ static element start_of(sdlf_reduction function)
     }
 }
 
-/* `function` is a constant where this is used, as it is in what follows. NaN wins. */
+/* `function` is a compile-time constant at every call, here and below. NaN wins. */
 static inline __attribute__((always_inline)) vector take(const sdlf_reduction function, vector result, vector x)
 {
     switch (function) {
@@ -68,7 +68,7 @@ static inline __attribute__((always_inline)) vector take(const sdlf_reduction fu
     }
 }
 
-/* The same of one element. */
+/* The same for one element. */
 static inline __attribute__((always_inline)) element take_one(const sdlf_reduction function, element result, element x)
 {
     switch (function) {
@@ -80,7 +80,7 @@ static inline __attribute__((always_inline)) element take_one(const sdlf_reducti
     }
 }
 
-/* `rows` rows of `width` elements, `stride` apart, to one row. */
+/* Reduces `rows` rows of `width` elements, `stride` apart, to one row. */
 static inline __attribute__((always_inline)) void take_rows(const sdlf_reduction function, element *y, const element *x,
                                                             int64_t rows, int64_t stride, int64_t width)
 {
@@ -105,7 +105,7 @@ static void reduce_rows(element *y, const element *x, int64_t rows, int64_t stri
     }
 }
 
-/* One contiguous run to one number: vectors side by side, as many as hide what one step takes, then their lanes. */
+/* Reduces one run to one value: in enough independent vector accumulators to hide the latency, then across lanes. */
 static inline __attribute__((always_inline)) element take_run(const sdlf_reduction function, const element *x,
                                                               int64_t count)
 {
@@ -166,7 +166,7 @@ static void reduce_chunk(void *context, int64_t index, int thread)
     }
 }
 
-/* The partial results of one outer index. */
+/* Combines the partial results of one outer index. */
 static void combine_chunks(void *context, int64_t index, int thread)
 {
     const reduction *r = context;

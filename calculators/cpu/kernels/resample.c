@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* resample and its gradient, of floats. Contracts: <sdlf/operation.h>.
  *
- * What each output of the axis is made of is worked out once, into a table: indices and weights. Then rows of `inner` elements
- * are added up (forward), or added to where they came from (backward; a task owns whole outer indices). Along the last axis,
- * whose rows are of one element, LANES lines are transposed into such rows, and their results back. Moves y, and x as often as
- * there are weights, mostly from the cache. */
+ * The taps of each output along the axis are computed once, into a table of indices and weights. Then rows of `inner`
+ * elements are accumulated (forward), or scattered to their sources (backward; a task owns whole outer indices). Along
+ * the last axis, where a row is one element, LANES lines are transposed into rows, and the outputs transposed back.
+ * Moves y once, and x once for each weight, mostly from the cache. */
 #include "calculators/cpu/kernels/interleave.h"
 #include "calculators/cpu/kernels/kernels.h"
 #include "framework/operations/resample_taps.h"
@@ -81,7 +81,7 @@ int64_t resample_workspace_cpu(const sdlf_calculator *calculator, const sdlf_ope
     return workspace_of(r) + transposed * (int64_t)sizeof(element);
 }
 
-/* A single column: a number for each output. */
+/* A single column: one value for each output. */
 static void forward_line(const resampling *r, element *y, const element *x)
 {
     for (int64_t j = 0; j < r->outputs; j++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* softmax and log_softmax, forward and backward. Contracts: <sdlf/operation.h>.
  *
- * Along the axis each row is walked two or three times while it lies in the cache; each operand moves through memory once.
- * exp costs some 15 instructions a vector. A row that is not contiguous is gathered into scratch space first. */
+ * Each row along the axis is read two or three times while it is in the cache; each operand moves through memory once.
+ * exp costs some 15 instructions a vector. A row that is not contiguous is first gathered into scratch space. */
 #include "calculators/cpu/kernels/exponential.h"
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/log_softmax.h"
 
-/* `rows` rows of `length` elements, one after the other. */
+/* `rows` contiguous rows of `length` elements. */
 typedef void rows_function(element *out, const element *a, const element *b, int64_t rows, int64_t length);
 /* LANES rows side by side, with `stride` between a row's elements. */
 typedef void lanes_function(element *out, const element *a, int64_t stride, int64_t length);
@@ -46,7 +46,7 @@ static void log_softmax_backward_row(element *dx, const element *y, const elemen
     for (int64_t i = 0; i < length; i++) dx[i] = dy[i] - exponential(y[i]) * sum;
 }
 
-/* ---- rows that follow one another ---- */
+/* ---- contiguous rows ---- */
 
 static void softmax_rows(element *y, const element *x, const element *unused, int64_t rows, int64_t length)
 {

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* spmm_csr: y = f(a x + bias), a in compressed rows. Contract: <sdlf/operation.h>.
+/* spmm_csr: y = f(a x + bias), a in CSR. Contract: <sdlf/operation.h>.
  *
- * For each of the E stored elements a row of x is fetched: E F elements in no order that the machine foresees, so the rows
- * some elements ahead are prefetched by their columns, to the second-level cache, which takes more requests at once than
- * the first. They keep that cache's queue so full that what the machine foresees by itself, a's own columns and values, comes
- * late: so these are asked for too, well before the columns are needed to ask for rows. Bytes: a once, y once, and the rows of x,
- * from whatever cache holds it. Sums stay in registers, a block of columns at a time.
+ * For each of the E stored elements a row of x is read: E F elements in an order that the hardware prefetcher cannot predict. So
+ * the rows of x are prefetched some elements ahead, by their column indices, into the second-level cache, which supports more
+ * outstanding requests than the first. They keep that cache's queue so full that the hardware prefetches of a's own columns and
+ * values arrive late: so these are prefetched in software too, well before the columns are needed to prefetch rows. Bytes: a
+ * once, y once, and the rows of x, from whichever cache holds them. Accumulators stay in registers, a block of columns at a time.
  *
- * The work of a row is its elements and one more. Tasks are cut where that sum passes multiples of CHUNK: by the matrix, not
- * by the number of threads; a thread's tasks follow one another, so that it finds what it has asked for. A row of more than CHUNK elements
- * is left to a second round, in which it is cut itself, and its parts are added in order: one row of a tenth of all elements costs what
- * its elements cost. */
+ * The work of a row is its element count plus one. Tasks are cut where the running sum passes multiples of CHUNK: by the matrix,
+ * not by the number of threads; a thread's tasks are consecutive, so that it benefits from its own prefetches. A row of more than
+ * CHUNK elements is left to a second round, in which the row itself is partitioned, and its parts are added in order: a row with
+ * a tenth of all elements costs no more than its share. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/log_softmax.h"
 
 enum {
     CHUNK = 8192,      /* elements and rows of a task */
-    AHEAD = 64,        /* elements between the prefetch of a row of x and its use */
-    STREAM = 1024,     /* and that of columns and values */
-    BLOCK_VECTORS = 4, /* vectors of columns whose sums are in registers */
+    AHEAD = 64,        /* prefetch distance of the rows of x, in elements of a */
+    STREAM = 1024,     /* prefetch distance of columns and values */
+    BLOCK_VECTORS = 4, /* vectors of columns whose accumulators are in registers */
     FINISH_ROWS = 64,  /* rows whose epilogue is computed together */
     LINE = 64 / sizeof(element),
     COLUMN_LINE = 64 / sizeof(int32_t),
@@ -33,9 +33,9 @@ typedef struct spmm_context {
     int64_t rows, stored, width, x_count;
     bool log_softmax;
     sdlf_activation activation;
-    int64_t *long_rows; /* of each task: the row that it left out; -1 */
-    element *parts;     /* the second round's sums: `width` for each part */
-    int64_t row;        /* of the second round */
+    int64_t *long_rows; /* of each task: the row that it skipped; -1: none */
+    element *parts;     /* the second round's partial sums: `width` for each part */
+    int64_t row;        /* the row of the second round */
 } spmm_context;
 
 static int64_t task_count(const sdlf_tensor *a)
@@ -48,7 +48,7 @@ static int64_t part_count(int64_t elements)
     return cpu_divide_up(elements, CHUNK);
 }
 
-/* The first row whose elements and rows before it are `work` or more. */
+/* The first row for which the work of the rows before it is at least `work`. */
 static int64_t row_at(const spmm_context *spmm, int64_t work)
 {
     int64_t low = 0, high = spmm->rows;
@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) void prefetch_row(const element *x,
     for (int i = 0; i < count; i += LINE) __builtin_prefetch(x + i, 0, 2);
 }
 
-/* The columns and values STREAM behind elements [first, last), a row's: runs that follow one another leave nothing out. */
+/* Prefetches the columns and values STREAM elements after [first, last), a row's: consecutive rows leave no gaps. */
 static inline __attribute__((always_inline)) void prefetch_elements(const int32_t *columns, const element *values,
                                                                     int64_t first, int64_t last)
 {
@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) void prefetch_elements(const int32_
     for (int64_t e = first + STREAM; e < last + STREAM; e += LINE) __builtin_prefetch(values + e, 0, 2);
 }
 
-/* Rows [first, last) where `vectors` whole vectors, a constant, are as wide as x. */
+/* Rows [first, last) for an x that is exactly `vectors` (a compile-time constant) vectors wide. */
 static inline __attribute__((always_inline)) void sum_whole_rows(const int vectors, const spmm_context *spmm,
                                                                  int64_t first, int64_t last)
 {
@@ -119,8 +119,8 @@ static inline __attribute__((always_inline)) void sum_block(const int vectors, e
     for (int v = 0; v < vectors; v++) store(to + j + v * LANES, sum[v]);
 }
 
-/* All columns where they are fewer than a vector has. What a vector holds behind a row belongs to the next ones and is not
- * kept; where x ends before the vector does, the row is copied. */
+/* All columns, if they are fewer than LANES. Lanes past the end of a row hold elements of the next rows and are
+ * discarded; where x ends before the vector does, the row is copied. */
 static void sum_narrow(element *to, const spmm_context *spmm, int64_t first, int64_t last, const element *start)
 {
     vector sum = {0};
@@ -137,8 +137,8 @@ static void sum_narrow(element *to, const spmm_context *spmm, int64_t first, int
     memcpy(to, &sum, (size_t)width * sizeof *to);
 }
 
-/* to[0 .. width - 1] = start + the sum over elements [first, last). The last block may overlap the one before it: both find
- * the same sums. */
+/* to[0 .. width - 1] = start + the sum over elements [first, last). The last block may overlap the one before it: both
+ * compute the same sums. */
 static void sum_elements(element *to, const spmm_context *spmm, int64_t first, int64_t last, const element *start)
 {
     int64_t j = 0, width = spmm->width;

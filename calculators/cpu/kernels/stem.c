@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The convolution that a network begins with. See stem.h.
+/* Stem convolution. See stem.h.
  *
- * A task takes some rows of the outputs. It copies the lines of x that these reach, with their padding, channel by channel as they lie,
- * and sums a tile of neighbouring pixels of a row times a panel of filters in registers: a position of the window is a vector of weights,
- * and numbers one or two apart. 2 N K P Q C R S FLOPs at the peak rate is the floor. */
+ * A task computes some output rows. It copies the lines of x that these read, with their padding, channel by channel, and
+ * accumulates a register tile of neighbouring pixels of a row times a panel of filters: for each position of the window it loads
+ * one row of weights and broadcasts input elements that are one or two apart. Floor: 2 N K P Q C R S FLOPs at the peak rate. */
 #include "calculators/cpu/kernels/stem.h"
 
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/implicit_panels.h"
 
-/* Pixels of a tile for each number of vectors: sums, a row of weights and one number more fill the registers. */
+/* The register tile for each number of vectors: accumulators, a row of weights and one broadcast fill the registers. */
 #if SDLF_VECTOR_BYTES == 64 || defined(__aarch64__)
 enum { TILE_1 = 8, TILE_2 = 8, TILE_3 = 8, TILE_4 = 6, MOST_TILE = 8 };
 #else
@@ -41,7 +41,7 @@ static int64_t lines_of(const convolution *v, int64_t rows)
     return (rows - 1) * v->stride[0] + (v->r - 1) * v->dilation[0] + 1;
 }
 
-/* Room for a tile that begins with the last pixel. */
+/* The padded width, with space for a tile that begins with the last pixel. */
 static int64_t width_of(const convolution *v)
 {
     return (v->q + MOST_TILE - 2) * v->stride[1] + v->s;
@@ -72,13 +72,13 @@ void stem_pack_cpu(element *packed, const convolution *v, const element *w)
 
 typedef struct stem_tile {
     const stem *all;
-    const element *x; /* what the window's first position reads for the first pixel */
+    const element *x; /* input of the window's first position for the first pixel */
     const element *w, *bias, *residual;
     element *y;
     int64_t pixels, filters, channel_step; /* pixels that are stored; elements from one channel's copy to the next's */
 } stem_tile;
 
-/* All vectors of a pixel are added to before the first is written: y may be the residual, and the last two may share filters. */
+/* All vectors of a pixel are added before the first is stored: y may alias the residual, and the last two may share filters. */
 static inline __attribute__((always_inline)) void finish_pixel(const int vectors, const stem_tile *t, int64_t i,
                                                                vector *sum, vector low, vector high)
 {
@@ -95,7 +95,7 @@ static inline __attribute__((always_inline)) void finish_pixel(const int vectors
     }
 }
 
-/* pixels, vectors and stride are constants where this is used. */
+/* pixels, vectors and stride are compile-time constants at every call. */
 static inline __attribute__((always_inline)) void compute_tile(const int pixels, const int vectors, const int stride,
                                                                const stem_tile *t)
 {
@@ -119,7 +119,7 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
             const element *x = t->x + c * t->channel_step + r * v->dilation[0] * t->all->width;
             for (int64_t s = 0; s < v->s; s++, x++, w += vectors * LANES) {
                 vector row[PANEL_VECTORS];
-                __asm__("" : "+r"(x)); /* or GCC keeps numbers for the next position, in registers that sums need */
+                __asm__("" : "+r"(x)); /* or GCC keeps inputs for the next position in registers, which sums need */
                 UNROLLED
                 for (int j = 0; j < PANEL_VECTORS; j++) {
                     if (j < vectors) row[j] = load(w + j * LANES);
@@ -185,7 +185,7 @@ static int compute_some(int vectors, const stem_tile *t)
 
 /* ---- one task ---- */
 
-/* The lines of a channel from line `top` on, with zeros around them. */
+/* Copies the lines of a channel from line `top` on, with zeros around them. */
 static void copy_lines(const stem *all, const element *x, int64_t top, int64_t lines, element *to)
 {
     const convolution *v = &all->forward->v;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sgd_update, adam_update, rmsprop_update: one pass over gradient, weights and state. Contracts: <sdlf/operation.h>.
  *
- * Every tensor is read once and every updated one written once; a few FLOPs an element hide behind that. Floor: bytes over
+ * Every tensor is read once and every updated one written once, which hides the few FLOPs an element. Floor: bytes over
  * the copy bandwidth; sgd with momentum moves 20 bytes a float32 parameter, adam 28, rmsprop 20. */
 #include <math.h>
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Winograd convolution: its geometry, filters prepacked, and its tasks. See winograd.h.
+/* Winograd convolution: its geometry, prepacked filters, and its tasks. See winograd.h.
  *
- * A task takes one panel over a run of tiles. Neighbouring tasks take the panels of one run, whose patches each thread transforms
- * for itself, once: that costs less than to fetch what another core wrote. Where filters are large and tiles few there is one
- * run, so that only one thread reads each panel. */
+ * A task multiplies one panel with a run of tiles. Neighbouring tasks handle the panels of one run, whose input each
+ * thread transforms itself, once: that costs less than fetching what another core wrote. With large filters and few
+ * tiles there is a single run, so that only one thread reads each panel. */
 #include "calculators/cpu/kernels/winograd_stages.h"
 
 enum {
-    LARGE_FILTERS = (2 << 20) / sizeof(element), /* they leave little room in the second-level cache */
+    LARGE_FILTERS = (2 << 20) / sizeof(element), /* they leave little space in the second-level cache */
     RUN_ELEMENTS = (1 << 20) / sizeof(element),  /* patches and products of a run of tiles */
-    FEW_RUNS = 3,                                /* as many tiles as these hold are one run, if filters are large */
-    LEAST_RUNS = 4,                              /* else */
+    FEW_RUNS = 3,                                /* with large filters, up to so many runs become one */
+    LEAST_RUNS = 4,                              /* otherwise */
     LEAST_TILES = 16,
     PANEL_FILTERS = PANEL_VECTORS * LANES,
 };
@@ -22,7 +22,7 @@ bool winograd_takes_cpu(const convolution *v)
            v->dilation[1] == 1;
 }
 
-/* Transforms must be a small part of it, and filters, which are 16 / 9 times as many numbers, have tiles enough. */
+/* Transforms must be a small part of the work, and transformed filters, 16 / 9 as many elements, need enough tiles. */
 bool winograd_pays_cpu(const convolution *v)
 {
     return v->c >= LANES && v->k >= LANES && v->n * cpu_divide_up(v->p, 2) * cpu_divide_up(v->q, 2) >= LEAST_TILES;
@@ -46,7 +46,7 @@ static winograd winograd_of(const convolution *v, int m)
     if (large && all.tiles <= FEW_RUNS * most) all.runs = 1;
     all.runs = cpu_max(1, cpu_min(all.runs, all.tiles));
     all.run = cpu_divide_up(all.tiles, all.runs);
-    all.patch_step = all.run * all.channels + LANES; /* points do not fall on the same lines of a cache */
+    all.patch_step = all.run * all.channels + LANES; /* avoids mapping the points to the same cache sets */
     all.product_step = all.run * PANEL_FILTERS + LANES;
     all.patches_size = all.points * all.patch_step;
     all.output_size = all.points * all.product_step;
@@ -69,7 +69,7 @@ typedef struct packing {
     int m;
 } packing;
 
-/* G g G^T of the filters of panel `index`, a vector of them and a channel at a time; zeros behind the last. */
+/* G g G^T of the filters of panel `index`, one vector of them and one channel at a time; zeros past the last filter. */
 static void pack_panel(void *argument, int64_t index, int thread)
 {
     const packing *all = argument;
@@ -79,7 +79,7 @@ static void pack_panel(void *argument, int64_t index, int thread)
     int64_t width = (implicit_panel_start(&all->panels, panel + 1) - start) * LANES,
             points = (all->m + 2) * (all->m + 2);
     element *to = all->packed + (group * all->panels.vectors + start) * LANES * points * v->c;
-    element taps[9][LANES] = {{0}}; /* lanes behind the last filter stay 0 */
+    element taps[9][LANES] = {{0}}; /* lanes past the last filter stay 0 */
     (void)thread;
     for (int64_t k = 0; k < width; k += LANES) {
         int64_t some = cpu_min(LANES, v->k - start * LANES - k);
@@ -121,7 +121,7 @@ static void multiply(const winograd *all, int64_t group, int64_t panel, int64_t 
                        .run_count = 1,
                        .run = v->c,
                        .fetch_step =
-                           width / tiles, /* each tile of pixels fetches its share of the next point's filters */
+                           width / tiles, /* each tile of pixels prefetches its share of the next point's filters */
                        .bias = no_bias,
                        .step = width,
                        .filters = width,
@@ -138,7 +138,7 @@ static void multiply(const winograd *all, int64_t group, int64_t panel, int64_t 
     }
 }
 
-/* Panel by panel of a run of tiles; each thread transforms the run's patches for itself, when it begins with it. */
+/* One panel over a run of tiles; each thread transforms the run's input itself, when it starts the run. */
 static void compute_panel(void *argument, int64_t index, int thread)
 {
     winograd *all = argument;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Winograd: a panel's products become outputs, with bias, residual and activation. See winograd.h.
+/* Winograd output transform: a panel's products to outputs, with bias, residual and activation. See winograd.h.
  *
  * A step transforms a vector of filters of one tile: (m + 2)^2 loads, m^2 stores, 24 additions for m = 2. */
 #include "calculators/cpu/kernels/activate.h"
@@ -7,16 +7,16 @@
 
 enum { SIDE = WINOGRAD_SIDE, MOST = WINOGRAD_OUTPUTS };
 
-/* Filters of a tile's outputs: which of them, and where they go. */
+/* The outputs of a tile, for some filters. */
 typedef struct outputs {
-    const element *products; /* the first point's */
+    const element *products; /* of the first point */
     int64_t step;            /* from one point to the next */
     element *y;
-    const element *residual;    /* NULL: there is none */
-    int64_t row_step, step_out; /* from one line of outputs to the next, from one pixel to the next */
-    int64_t rows, columns;      /* of the tile's, those that are there */
+    const element *residual;    /* NULL: none */
+    int64_t row_step, step_out; /* from one output line to the next, from one pixel to the next */
+    int64_t rows, columns;      /* of the tile, inside the image */
     int64_t filters;
-    vector low, high; /* of clamps */
+    vector low, high; /* of a clamping activation */
     bool clamped;
 } outputs;
 
@@ -51,7 +51,7 @@ static inline __attribute__((always_inline)) void transform_products(const int m
     }
 }
 
-/* One vector of filters from filter k of the panel on, of which `count` are there. */
+/* One vector of filters from filter k of the panel on, of which `count` are valid. */
 static inline __attribute__((always_inline)) void finish_vector(const int m, const outputs *o, const element *bias,
                                                                 int64_t k, int64_t count)
 {
@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) void finish_tile(const int m, const
     if (k < o->filters) finish_vector(m, o, bias, k, o->filters - k);
 }
 
-/* Functions of their own, so that each has all registers. */
+/* Separate functions, so that each has all registers. */
 static __attribute__((noinline)) void finish_2(const outputs *o, const element *bias)
 {
     finish_tile(2, o, bias);

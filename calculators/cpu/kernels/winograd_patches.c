@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Winograd: patches of the image, transformed. See winograd.h.
+/* Winograd input transform. See winograd.h.
  *
  * A step transforms a vector of channels of one tile: (m + 2)^2 loads and stores, 32 additions for m = 2. */
 #include "calculators/cpu/kernels/winograd_stages.h"
@@ -37,7 +37,7 @@ static inline __attribute__((always_inline)) void transform_patch(const int m, c
     }
 }
 
-/* All channels of a tile; those behind the last whole vector through a copy. */
+/* All channels of a tile; the tail after the last whole vector through a copy. */
 static inline __attribute__((always_inline)) void transform_tile(const int m, const winograd *all,
                                                                  const element *const *at, element *to)
 {
@@ -53,7 +53,7 @@ static inline __attribute__((always_inline)) void transform_tile(const int m, co
     transform_patch(m, from, 0, to + whole, all->patch_step);
 }
 
-/* Functions of their own, so that each has all registers. */
+/* Separate functions, so that each has all registers. */
 static __attribute__((noinline)) void transform_2(const winograd *all, const element *const *at, element *to)
 {
     transform_tile(2, all, at, to);
@@ -71,7 +71,7 @@ void winograd_patches_cpu(const winograd *all, int64_t group, int64_t first, int
     const element *at[SIDE * SIDE];
     winograd_place place = winograd_at(all, first);
     winograd_place ahead =
-        winograd_at(all, first + all->row + FETCH_TILES); /* its upper pixels are there from the row above */
+        winograd_at(all, first + all->row + FETCH_TILES); /* its upper pixels were fetched with the row above */
     for (int64_t i = 0; i < count; i++, winograd_next(all, &place), winograd_next(all, &ahead)) {
         int64_t top = place.p - v->before[0], left = place.q - v->before[1];
         const element *x = all->forward->x + place.image * v->h * v->w * pixel + group * v->c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stages of a Winograd convolution and what they share. See winograd.h. */
+/* The stages of a Winograd convolution and their shared state. See winograd.h. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_STAGES_H
 #define SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_STAGES_H
 
@@ -7,28 +7,28 @@
 #include "calculators/cpu/kernels/winograd.h"
 #include "calculators/cpu/kernels/winograd_transform.h"
 
-enum { FETCH_TILES = 8 }; /* how far ahead images are fetched */
+enum { FETCH_TILES = 8 }; /* prefetch distance of images, in tiles */
 
 typedef struct winograd {
     const convolution_forward *forward;
     int m, points;            /* outputs of a tile along an axis; (m + 2)^2 */
-    int64_t rows, row, tiles; /* rows of tiles of an image, tiles of a row, all tiles of a group */
+    int64_t rows, row, tiles; /* rows of tiles of an image; tiles of a row; all tiles of a group */
     int64_t channels;         /* of a group, in whole vectors */
     implicit_panels panels;
-    int64_t run, runs;                 /* tiles of a run, at most; runs of a group's tiles */
-    int64_t patch_step, product_step;  /* from one point to the next */
-    int64_t patches_size, output_size; /* elements of each of the two */
+    int64_t run, runs;                 /* maximum tiles of a run; runs of a group's tiles */
+    int64_t patch_step, product_step;  /* elements from one point to the next */
+    int64_t patches_size, output_size; /* elements of each of the two buffers */
     const element *packed, *zeros;
     element *scratch;
-    int64_t held[CPU_MAX_THREADS]; /* the run whose patches each thread has */
+    int64_t held[CPU_MAX_THREADS]; /* the run whose transformed input each thread holds */
 } winograd;
 
-/* Tiles [first, first + count) of a group into patches; a panel's products of these into outputs. */
+/* Transforms the input of tiles [first, first + count) of a group; transforms a panel's products to outputs. */
 void winograd_patches_cpu(const winograd *all, int64_t group, int64_t first, int64_t count, element *transformed);
 void winograd_outputs_cpu(const winograd *all, int64_t group, int64_t panel, int64_t first, int64_t count,
                           const element *products);
 
-/* Where tile `index` of a group lies. */
+/* The position of tile `index` of a group. */
 typedef struct winograd_place {
     int64_t image, p, q; /* its first output */
 } winograd_place;
@@ -39,7 +39,7 @@ static inline winograd_place winograd_at(const winograd *all, int64_t index)
     return (winograd_place){index / each, index % each / all->row * all->m, index % all->row * all->m};
 }
 
-/* The next tile's. */
+/* Advances to the next tile. */
 static inline void winograd_next(const winograd *all, winograd_place *place)
 {
     place->q += all->m;
@@ -51,8 +51,8 @@ static inline void winograd_next(const winograd *all, winograd_place *place)
     place->image++;
 }
 
-/* Fetches the m x m pixels of a later tile, for the first `count` channels from x on; images are (h,w,channels). What is read or
- * written next lies on as many lines as there are rows, which the machine does not foresee. */
+/* Prefetches the m x m pixels of a later tile, for the first `count` channels from x on; images are (h,w,channels). The
+ * pixels lie on as many cache lines as rows, which the hardware prefetcher does not follow. */
 static inline __attribute__((always_inline)) void winograd_fetch(const winograd *all, const winograd_place *place,
                                                                  const element *x, int64_t h, int64_t w,
                                                                  int64_t channels, int64_t count, const int writes)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Winograd's transforms along one axis, on vectors; `m` is a constant where they are used. See winograd.h.
+/* Winograd's one-dimensional transforms, on vectors; `m` is a compile-time constant at every call. See winograd.h.
  *
- * Points of F(2,3): 0, 1, -1, infinity; of F(4,3): 0, 1, -1, 2, -2, infinity. A transform of two axes is one of them applied
- * to the columns of a patch and then to its rows. */
+ * Points of F(2,3): 0, 1, -1, infinity; of F(4,3): 0, 1, -1, 2, -2, infinity. A two-dimensional transform applies one
+ * of them to the columns of a tile and then to its rows. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_TRANSFORM_H
 #define SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_TRANSFORM_H
 
@@ -10,7 +10,7 @@
 
 enum { WINOGRAD_SIDE = 6, WINOGRAD_OUTPUTS = 4 }; /* at most: m + 2, and m */
 
-/* to = B^T d: m + 2 numbers of the image. */
+/* to = B^T d: m + 2 input elements. */
 static inline __attribute__((always_inline)) void winograd_input(const int m, vector *to, const vector *d)
 {
     if (m == 2) {
@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) void winograd_input(const int m, ve
     to[5] = 4 * d[1] - 5 * d[3] + d[5];
 }
 
-/* to = G g: three numbers of a filter become m + 2. */
+/* to = G g: three filter taps become m + 2 values. */
 static inline __attribute__((always_inline)) void winograd_filter(const int m, vector *to, const vector *g)
 {
     if (m == 2) {
@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) void winograd_filter(const int m, v
     to[5] = g[2];
 }
 
-/* G g G^T of a vector of filters or channels: taps[i], 9 of them, to point t's place, to + t * step. */
+/* G g G^T for a vector of filters or channels: reads taps[i], 9 of them, and writes point t at to + t * step. */
 static inline __attribute__((always_inline)) void winograd_transform_filter(const int m, element *to, int64_t step,
                                                                             element taps[9][LANES])
 {
@@ -68,7 +68,7 @@ static inline __attribute__((always_inline)) void winograd_transform_filter(cons
     }
 }
 
-/* to = A^T d: m outputs of m + 2 products. */
+/* to = A^T d: m outputs from m + 2 products. */
 static inline __attribute__((always_inline)) void winograd_output(const int m, vector *to, const vector *d)
 {
     if (m == 2) {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradient by 3x3 weights by Winograd's F(2x2,3x3), channels last. See winograd.h and weights_nhwc.h.
+/* The weight gradient of 3x3 convolutions by Winograd's F(2x2,3x3), NHWC. See winograd.h and weights_nhwc.h.
  *
  *     dw = G^T [ sum over tiles of (B^T d B) . (A dy A^T) ] G
  *
- * with the matrices of the forward pass: its adjoint. For each of the 16 points the sum over tiles is a product (C,tiles) (tiles,K). A task
- * takes some tiles at a time: patches V[t][tile][c] as the forward pass makes them, gradients Y[t][tile][filter of the part], and
- * adds V^T Y to its sums [t][c][filter], all of it in the second-level cache where these are not large.
- * 2 . 16 K C tiles FLOPs, against 72 of the plain sum. */
+ * with the matrices of the forward pass: its adjoint. For each of the 16 points the sum over tiles is a GEMM (C,tiles) (tiles,K).
+ * A task processes some tiles at a time: it computes patches V[t][tile][c] as in the forward pass and gradients Y[t][tile][filter
+ * of the part], and adds V^T Y to its partial sums [t][c][filter], all in the second-level cache if these are not large.
+ * 2 . 16 K C tiles FLOPs, against 72 for the direct sum. */
 #include "calculators/cpu/kernels/interleave.h"
 #include "calculators/cpu/kernels/weights_nhwc.h"
 #include "calculators/cpu/kernels/winograd_stages.h"
 
 enum {
     POINTS = 16,
-    CHUNK_ELEMENTS = (512 << 10) / sizeof(element), /* patches and gradients that a task makes at a time */
-    LEAST_TILES = 64,                               /* as many, at least: sums are read and written once for them */
+    CHUNK_ELEMENTS = (512 << 10) / sizeof(element), /* patches and gradients that a task computes at a time */
+    LEAST_TILES = 64,                               /* minimum: partial sums are read and written once for them */
     MOST_SUMS = 1 << 24,                            /* of a share: beyond, they cost more than they save */
 };
 
@@ -23,13 +23,13 @@ bool winograd_weights_takes_cpu(const convolution *v)
     return winograd_takes_cpu(v) && winograd_pays_cpu(v) && POINTS * v->c * v->k <= MOST_SUMS;
 }
 
-/* Sums of one point; points do not fall on the same lines of a cache. */
+/* Elements of one point's partial sums, padded to avoid mapping the points to the same cache sets. */
 static int64_t plane_of(const weights_nhwc *all, const convolution *v)
 {
     return v->c * all->vectors * LANES + LANES;
 }
 
-/* The tiles, and what patches need to know. */
+/* The geometry of the tiles, as the input transform needs it. */
 static winograd tiles_of(const weights_nhwc *all)
 {
     const convolution *v = &all->backward->v;
@@ -40,7 +40,7 @@ static winograd tiles_of(const weights_nhwc *all)
     tiles.tiles = v->n * tiles.rows * tiles.row;
     tiles.run = cpu_max(LEAST_TILES, CHUNK_ELEMENTS / (POINTS * (tiles.channels + width)));
     tiles.run = cpu_min(tiles.run, cpu_divide_up(tiles.tiles, all->shares));
-    tiles.patch_step = tiles.run * tiles.channels + LANES; /* points do not fall on the same lines of a cache */
+    tiles.patch_step = tiles.run * tiles.channels + LANES; /* avoids mapping the points to the same cache sets */
     tiles.product_step = tiles.run * width + LANES;
     tiles.patches_size = POINTS * tiles.patch_step;
     tiles.output_size = POINTS * tiles.product_step;
@@ -60,7 +60,7 @@ weights_nhwc winograd_weights_of_cpu(const convolution *v)
     return all;
 }
 
-/* to = A d: four numbers of two. */
+/* to = A d: four values from two. */
 static inline void spread_outputs(vector to[4], vector first, vector second)
 {
     to[0] = first;
@@ -69,7 +69,7 @@ static inline void spread_outputs(vector to[4], vector first, vector second)
     to[3] = -second;
 }
 
-/* A dy A^T of one vector of filters; from[2 p + q], NULL: outside. */
+/* A dy A^T of one vector of filters; from[2 p + q]: NULL outside the image. */
 static inline void transform_gradient(const element *const from[4], int64_t k, int64_t count, element *to, int64_t step)
 {
     vector d[4], half[2][4];
@@ -86,7 +86,7 @@ static inline void transform_gradient(const element *const from[4], int64_t k, i
     }
 }
 
-/* Gradients of `count` tiles, `width` filters of a group from `start` on. */
+/* Transforms the gradients of `count` tiles, `width` filters of a group from `filter` on. */
 static void transform_gradients(const weights_nhwc *all, const winograd *tiles, int64_t filter, int64_t filters,
                                 int64_t width, int64_t first, int64_t count, element *to)
 {
@@ -135,7 +135,7 @@ void winograd_weights_share_cpu(void *context, int64_t index, int thread)
     }
 }
 
-/* to = G^T m: three taps of four sums. */
+/* to = G^T m: three taps from four sums. */
 static inline void gather_taps(vector to[3], const vector m[4])
 {
     vector sum = (element)0.5 * (m[1] + m[2]);
